@@ -1,8 +1,11 @@
-"""Numbers of things in words."""
+"""Exceptions as sentences, and numbers of things in words."""
+
+import logging
 
 import pytest
 
-from vit_viz.sentences import counted
+from vit_viz.errors import ImageError, ParameterError
+from vit_viz.sentences import GENERIC, counted, sentence
 
 
 @pytest.mark.parametrize(
@@ -17,3 +20,27 @@ from vit_viz.sentences import counted
 )
 def test_one_thing_is_not_several(count: int, thing: str, words: str) -> None:
     assert counted(count, thing) == words
+
+
+def test_our_own_errors_speak_for_themselves() -> None:
+    assert sentence(ImageError("This file is no picture.")) == "This file is no picture."
+
+
+def test_other_exceptions_become_the_generic_sentence_and_are_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.ERROR):
+        said = sentence(KeyError("/secret/path"))
+    assert said == GENERIC
+    assert "secret" in caplog.text  # with its traceback, for the one who runs the server
+
+
+def test_running_out_of_memory_says_what_helps() -> None:
+    assert "memory" in sentence(MemoryError())
+
+
+@pytest.mark.parametrize("text", ["", "two\nlines\tand a tab", "x" * 5000, "bell \a and null \0"])
+def test_a_sentence_is_one_readable_line(text: str) -> None:
+    said = sentence(ParameterError(text))
+    assert said.isprintable()
+    assert 0 < len(said) <= 400

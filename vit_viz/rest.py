@@ -20,10 +20,12 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import re
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -51,6 +53,8 @@ from vit_viz.session.answers import facts_of, numbers_of
 from vit_viz.session.inputs import Json, sentence_of
 from vit_viz.session.session import Session
 from vit_viz.surface import EVENTS, OWNER, Surface
+
+logger = logging.getLogger(__name__)
 
 PREFIX = "/api/v1"
 THREADS, SLOW_THREADS = 16, 8
@@ -145,10 +149,23 @@ class Told:
     Args:
         share: of it that is done.
         preview: what there is of it, as the data of an event; it is replaced, never changed.
+        notice: why it takes longer than it should, in a sentence.
     """
 
     share: float = 0.0
     preview: bytes = b""
+    notice: str = ""
+
+
+_HEARD: ContextVar[Told | None] = ContextVar("heard", default=None)
+"""Of the answer that is being computed, where somebody hears how far it is."""
+
+
+def notice(text: str) -> None:
+    """Tell whoever waits for an answer why it takes longer than it should; the log is told in any case."""
+    logger.warning(text)
+    if (told := _HEARD.get()) is not None:
+        told.notice = text
 
 
 class Computed(Response):
@@ -173,18 +190,19 @@ class Computed(Response):
         """Compute and send it."""
         gone, told, made = threading.Event(), Told(), list[Response]()
 
-        async def notice() -> None:
+        async def leave() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
             gone.set()
 
         async def work() -> None:
             heard = told if self._is_told else None
+            _HEARD.set(heard)
             made.append(await run_sync(self._compute, heard, gone.is_set, limiter=self._threads))
             tasks.cancel_scope.cancel()
 
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(notice)
+            tasks.start_soon(leave)
             tasks.start_soon(work)
             try:
                 await (self._tell(send, told) if self._is_told else anyio.sleep_forever())
@@ -211,7 +229,8 @@ class Computed(Response):
             now = time.monotonic()
             if told.share != said or now - said_at >= QUIET_SECONDS:
                 said, said_at = told.share, now
-                far = {"share": said, "left": time_left(said, now - started)}
+                left = ". ".join(filter(None, (time_left(said, now - started), told.notice)))
+                far = {"share": said, "left": left}
                 with anyio.CancelScope(shield=True):
                     await _send_event(send, "progress", json.dumps(far).encode())
             if told.preview is not shown:

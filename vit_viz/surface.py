@@ -23,8 +23,11 @@ PAGE_HEADER = "x-vit-viz-page"
 OWNER = "vit_viz.owner"
 """Key in a request's scope: who asks, as the session knows it."""
 
-UPLOADS = "vit_viz.uploads"
-"""Key in a request's scope: the files that visitors have sent."""
+BRING = "/vit_viz/bring"
+"""Where the page sends pictures, each as the body of a request; see vit_viz.ui.header.answers."""
+
+FILE_HEADER = "x-vit-viz-file"
+"""In which it says what the file is called, percent-encoded; an address would stand in the logs of proxies."""
 
 PICTURE_BYTES = 20 * 2**20
 """Of a picture that is sent, as of an upload."""

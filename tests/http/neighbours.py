@@ -16,11 +16,12 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tests.http.attacks import asked_on_line
+from tests.http.attacks import asked_on_line, cookie_of
 from tests.http.hostile import encoded, photo
 from tests.http.visitor import Visitor
 from tests.serving import Server
 from tests.waiting import PATIENCE
+from vit_viz.surface import BRING
 
 NEIGHBOURS = 20
 UNREAD = 12  # lines of an attacker that stay open: more than may wait
@@ -166,16 +167,15 @@ def trust_that_nobody_reads(server: Target, begun: Any, stop: Any) -> None:
 
 
 def uploads_broken_off(server: Target, begun: Any, stop: Any) -> None:
-    """Uploads of 19 MB that end just before their end, eight at once; 400 at most."""
+    """Pictures of 19 MB that end just before their end, eight at once; 400 at most."""
     address = urlsplit(server.url)
-    head = (
-        f"POST /gradio_api/upload HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 19000200\r\n"
-        "Content-Type: multipart/form-data; boundary=b\r\n\r\n"
-        "--b\r\nContent-Disposition: form-data; name=files; filename=x.png\r\n\r\n"
-    ).encode()
     block = bytes(10**6)
 
     def broken() -> None:
+        head = (
+            f"POST {BRING} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 19000200\r\n"
+            f"Cookie: vit_viz={cookie_of(server)}\r\n\r\n"
+        ).encode()
         for _ in range(50):
             if stop.is_set():
                 return

@@ -10,6 +10,7 @@ from tests.http.bombs import EITHER, REFUSED, png_of_blank_pixels
 from tests.http.hostile import encoded, photo
 from tests.http.visitor import Told, Visitor
 from tests.serving import Server
+from vit_viz.surface import BRING
 
 pytestmark = pytest.mark.server
 
@@ -62,22 +63,18 @@ def test_no_bomb_costs_more_than_a_refusal_may(fresh: Server) -> None:
     assert "Traceback" not in fresh.said()
 
 
-def test_a_request_that_is_larger_than_any_picture_is_refused_before_it_is_kept(app: Server) -> None:
-    with Visitor(app) as visitor:
-        before = set(app.uploaded())
-        answer = visitor.upload("large.jpg", bytes(21 * 2**20))
-        assert (answer.status_code, answer.text) == (
-            413,
-            "This is more than 20 MB; please send a smaller picture, a JPEG for example.",
-        )
-        assert set(app.uploaded()) <= before
-
-
-def test_many_files_in_one_request_are_refused(app: Server) -> None:
-    with Visitor(app) as visitor:
-        many = [("files", (f"{i}.png", bytes(3 * 2**20))) for i in range(8)]
-        answer = visitor.http.post("/gradio_api/upload", files=many)
-        assert answer.status_code == 400
+@pytest.mark.slow
+@pytest.mark.parametrize("has_length", [True, False])
+def test_a_picture_that_is_larger_than_any_is_refused(fresh: Server, has_length: bool) -> None:
+    with Visitor(fresh) as visitor:
+        visitor.arrive()
+        fresh.reset_peak()
+        before = fresh.memory()
+        content = bytes(40 * 2**20) if has_length else without_length(40)
+        answer = visitor.http.post(BRING, content=content)
+        said = {"error": "This is more than 20 MB; please send a smaller picture, a JPEG for example."}
+        assert (answer.status_code, answer.json()) == (413, said)
+        assert fresh.memory("VmHWM") - before < 30
 
 
 def without_length(megabytes: int) -> Iterator[bytes]:

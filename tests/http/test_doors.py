@@ -280,7 +280,7 @@ def test_another_origin_is_refused_where_a_browser_says_nothing_else(
     visitor = meet(open_server)
     trace = with_picture(visitor)
     requests: list[tuple[str, str]] = [
-        *(("POST", path) for path in ("/gradio_api/upload", "/vit_viz/open", "/vit_viz/bring")),
+        *(("POST", path) for path in ("/vit_viz/open", "/vit_viz/bring")),
         *(
             ("GET", f"/vit_viz/{path}")
             for path in (f"numbers/{trace}", f"picture/{trace}.png", "survey/chosen")
@@ -325,8 +325,9 @@ def test_the_handle_of_a_photo_opens_the_photo_alone(
 
 
 METHODS = {
-    "/": "GET, HEAD", "/theme.css": "GET", "/gradio_api/queue/join": "POST", "/gradio_api/queue/data": "GET",
-    "/gradio_api/upload": "POST", "/gradio_api/cancel": "POST", "/gradio_api/file=x": "GET, HEAD", "/vit_viz/photo/x": "GET",
+    "/": "GET, HEAD", "/theme.css": "GET", "/gradio_api/app_id": "GET", "/gradio_api/queue/join": None,
+    "/gradio_api/queue/data": None, "/gradio_api/upload": None, "/gradio_api/cancel": None, "/gradio_api/file=x": None,
+    "/vit_viz/photo/x": "GET",
     "/vit_viz/page/0/x.jpg": "GET", "/api/v1": "GET", "/api/v1/look": "POST", "/api/v1/openapi.json": "GET",
     "/mcp": "GET, POST, DELETE", "/nowhere": None,
 }  # fmt: skip
@@ -353,7 +354,7 @@ def test_a_method_that_an_address_does_not_take_is_told_so(
     ("path", "size"),
     [
         ("/vit_viz/open", 40),
-        ("/gradio_api/upload", 24),
+        ("/vit_viz/bring", 24),
         ("/api/v1/look", 40),
         ("/mcp", 40),
     ],
@@ -364,11 +365,9 @@ def test_a_sender_of_too_much_comes_to_read_why(
 ) -> None:
     """The whole body is sent before anything is read, as simple clients do."""
     length = "Transfer-Encoding: chunked" if is_chunked else f"Content-Length: {size * 10**6}"
-    kind = "multipart/form-data; boundary=b" if path.endswith("upload") else "application/json"
-    head = [f"POST {path} HTTP/1.1", f"Content-Type: {kind}", "Connection: close", length]
+    head = [f"POST {path} HTTP/1.1", "Content-Type: application/json", "Connection: close", length]
     head.append(f"Cookie: vit_viz={cookie_of(open_server)}")
-    begin = b"--b\r\nContent-Disposition: form-data; name=files; filename=x.png\r\n\r\n"
-    block = begin.ljust(10**6, b" ")
+    block = b" " * 10**6
     with lines(lambda: line_to(open_server, head)) as (line,):
         for _ in range(size):
             line.sendall(b"%x\r\n%s\r\n" % (len(block), block) if is_chunked else block)

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.server, pytest.mark.slow]
 WORKERS = 3
 DAMAGED = effort(700)  # files
 HANGS = 60.0  # seconds after which one file counts as never answered
-SETTLE_SECONDS = 60.0  # that the server gets to delete files and to give memory back
+SETTLE_SECONDS = 60.0  # that the server gets to give memory back
 QUIET_SECONDS = 25  # without any change; the inbox remembers pictures for 20 seconds
 AT_ONCE = """
 import vit_viz.session.session, vit_viz.session.uploads
@@ -54,7 +54,7 @@ def judge(name: str, told: Told, seconds: float, run: Run) -> None:
     """Note what became of one file."""
     run.slowest = max(run.slowest, seconds)
     if not told.refusals:
-        run.outcomes["picture" if told.value.get("images") else "silence"] += 1
+        run.outcomes["picture" if told.value.get("image") else "silence"] += 1
     for text in told.refusals:
         run.outcomes[text] += 1
         if not is_sentence(text):
@@ -100,10 +100,10 @@ def warmed_up(server: Server) -> float:
 
 
 def settled(server: Server) -> float:
-    """MiB of the app once its files are deleted and it gives no more memory back."""
+    """MiB of the app once it gives no more memory back."""
     deadline = time.monotonic() + SETTLE_SECONDS
     quiet, least = 0, server.memory()
-    while time.monotonic() < deadline and (server.uploaded() or quiet < QUIET_SECONDS):
+    while time.monotonic() < deadline and quiet < QUIET_SECONDS:
         time.sleep(1)
         quiet = quiet + 1 if server.memory() > least - 1 else 0
         least = min(least, server.memory())

@@ -13,7 +13,7 @@ import pytest
 from tests.http.visitor import Visitor, config_in
 from tests.serving import Server
 from tests.waiting import PATIENCE
-from vit_viz.ui.edge.shared_limits import PAGES_AT_ONCE, TOO_QUICKLY
+from vit_viz.ui.edge.pages import AT_ONCE, TOO_QUICKLY
 
 pytestmark = pytest.mark.server
 
@@ -85,14 +85,14 @@ def test_questions_of_ever_new_pages_are_refused_and_everybody_else_s_are_not(
     assert greedy.arrive().refusals == modest.arrive().refusals == []
     first = greedy.page
     let_in = 1  # its first page; how many more pass in which time is tested with a clock, in tests/ui/edge/test_http_guard.py
-    for _ in range(20 * PAGES_AT_ONCE):
+    for _ in range(20 * AT_ONCE):
         greedy.rename()
         with greedy.heartbeat() as answer:
             if answer.status_code != 200:
                 answer.read()
                 break
         let_in += 1
-    assert let_in >= PAGES_AT_ONCE  # a slow machine lets in more, never less
+    assert let_in >= AT_ONCE  # a slow machine lets in more, never less
     assert (answer.status_code, answer.json()["error"]) == (429, TOO_QUICKLY)
     greedy.page = first
     with greedy.heartbeat() as answer:

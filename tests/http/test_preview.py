@@ -108,7 +108,7 @@ def served(**scope: Any) -> Head:
     )
     app = HTMLResponse(template)
     request = {"type": "http", "path": "/", "method": "GET", "query_string": b"a=b", "scheme": "http"} | scope
-    page = played(Documents(Exposure()).answer(app, request, object()))
+    page = played(Documents(Exposure()).answer(app, request))
     return Head(page.body.decode())
 
 

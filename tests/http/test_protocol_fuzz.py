@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import httpx
 import pytest
@@ -19,6 +19,7 @@ from tests.effort import EFFORT, effort
 from tests.http.hostile import HOSTILE_TEXT, encoded, photo
 from tests.http.visitor import PAGE_ANSWERS, Visitor
 from tests.serving import ROOT, Server
+from vit_viz.surface import BRING, FILE_HEADER
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 EXAMPLES = effort(1750)
@@ -50,8 +51,6 @@ query = st.dictionaries(
             "at",
             "target",
             "method",
-            "session_hash",
-            "upload_id",
             "x",
         ]
     ),
@@ -85,7 +84,6 @@ path = st.one_of(
     st.builds("/{}".format, odd_text),
 )  # fmt: skip
 method = st.sampled_from(["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
-values = st.lists(st.one_of(odd_value, file_value), max_size=5)
 link = st.dictionaries(
     st.sampled_from(
         [
@@ -98,18 +96,17 @@ link = st.dictionaries(
 ).map(urlencode)
 said = st.dictionaries(
     st.sampled_from(
-        ["name", "find", "uploads", "method", "gone", "options", "role", "second", "kept", "view"]
+        ["name", "find", "methods", "method", "gone", "options", "role", "second", "kept", "view"]
     ),
     st.one_of(odd_value, st.lists(st.one_of(odd_value, file_value), max_size=5)),
     max_size=3,
 )
-body = st.sampled_from(["queue/join", "cancel", "upload", "reset"])
+closed = st.sampled_from(["queue/join", "cancel", "upload", "reset"])
 exchange = st.one_of(
     st.tuples(st.just("get"), method, path, query, headers),
-    st.tuples(st.just("join"), st.integers(-2, 200), values, odd_value, odd_value),
     st.tuples(st.just("ask"), st.sampled_from(PAGE_ANSWERS), link, said, st.booleans()),
-    st.tuples(st.just("raw"), body, st.binary(max_size=60), headers, st.none()),
-    st.tuples(st.just("upload"), odd_text, st.binary(max_size=300), odd_text, st.none()),
+    st.tuples(st.just("raw"), closed, st.binary(max_size=60), headers, st.none()),
+    st.tuples(st.just("bring"), odd_text, st.binary(max_size=300), headers, st.none()),
 )
 
 
@@ -138,19 +135,13 @@ def answer(visitor: Visitor, one: tuple[Any, ...]) -> httpx.Response | None:
                 if not said.headers.get("content-type", "").startswith("text/event-stream"):
                     said.read()
                 return said
-        if kind == "join":
-            session = visitor.page if fourth is not None else str(fourth)
-            body = {"fn_index": first, "session_hash": session, "data": second, "event_data": third}
-            return visitor.http.post("/gradio_api/queue/join", json=body)
         if kind == "ask":
             headers = {"accept": "text/event-stream" if fourth else "application/json"}
             content = json.dumps({"view": second} | third)
             return visitor.http.post(f"/vit_viz/{first}", content=content, headers=headers)
         if kind == "raw":
             return visitor.http.post(f"/gradio_api/{first}", content=second, headers=third)
-        return visitor.http.post(
-            f"/gradio_api/upload?upload_id={third[:20]}", files={"files": (first, second)}
-        )
+        return visitor.http.post(BRING, content=second, headers=third | {FILE_HEADER: quote(first)})
     except (httpx.InvalidURL, httpx.LocalProtocolError, UnicodeEncodeError, ValueError):
         return None
 

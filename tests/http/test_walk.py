@@ -63,7 +63,6 @@ VALUES = (
 READ = (
     "name",
     "find",
-    "uploads",
     "methods",
     "method",
     "gone",
@@ -184,7 +183,7 @@ CLOSED = (
 def test_addresses_that_the_page_never_uses_are_closed(visitor: Visitor, path: str) -> None:
     answer = visitor.http.get(f"/gradio_api/{path}")
     assert answer.status_code == 404
-    assert answer.json()["detail"] == "There is nothing at this address; please reload the page."
+    assert answer.json()["error"] == "There is nothing at this address; please reload the page."
 
 
 @pytest.mark.parametrize("path", ["process_recording", "component_server", "vibe-edit"])

@@ -9,15 +9,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any, Protocol
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 import httpx
 
 from tests.waiting import PATIENCE
-from vit_viz.surface import EVENTS, PAGE_HEADER
+from vit_viz.surface import BRING, EVENTS, FILE_HEADER, PAGE_HEADER
 
 PAGE_ANSWERS = (
-    *("open", "target", "facts", "edited", "models", "wanted", "load", "tray", "bring"),
+    *("open", "target", "facts", "edited", "models", "wanted", "load", "tray"),
     *("gallery", "map", "trust", "sanity", "stage", "without", "lead"),
     *("place", "panel", "answer", "causal", "surgery", "walkthrough", "colours"),
 )
@@ -71,7 +71,7 @@ class Told:
         """Every sentence that says no; "" for a failure without words."""
         if self.status >= 400:
             return [str(self.value.get("error") or "") if self.value else self.text]
-        return [str(problem) for problem in self.value.get("problems", [])]
+        return [str(self.value["problem"])] if "problem" in self.value else []
 
 
 class Visitor:
@@ -157,21 +157,13 @@ class Visitor:
         """A question with the link that it is about."""
         return {"view": urlencode(self.link)} | body
 
-    def upload(self, name: str, content: bytes) -> httpx.Response:
-        """Send a file; the answer holds its path on the server."""
-        return self.http.post("/gradio_api/upload", files={"files": (name, content)})
-
-    def take(self, *paths: str) -> Told:
-        """Make uploaded files pictures of this visit, and look at the last of them."""
-        told = self.ask("bring", uploads=list(paths))
-        for image in told.value.get("images", []):
-            self.follow(image=image)
-        return told
-
     def bring(self, name: str, content: bytes) -> Told:
-        """Upload a file and look at it."""
-        sent = self.upload(name, content)
-        return self.take(*sent.json()) if sent.status_code == 200 else Told.of(sent)
+        """Bring a picture and look at it."""
+        headers = {PAGE_HEADER: self.page, FILE_HEADER: quote(name)}
+        told = Told.of(self.http.post(BRING, content=content, headers=headers))
+        if "image" in told.value:
+            self.follow(image=told.value["image"])
+        return told
 
     def close_page(self) -> None:
         """Close the page, of which the server hears by the end of its heartbeat, but not the browser."""

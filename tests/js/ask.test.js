@@ -245,6 +245,36 @@ test('a browser that keeps no cookies is nobody until the server has heard of it
   assert.deepEqual(asking, ['/vit_viz/open', '/vit_viz/open', '/api/v1/nothing', '/api/v1/nothing']);
 });
 
+test('on a Space that is lent GPUs each question says what the page of the Hub says of who asks', async (t) => {
+  /** @type {any[]} */
+  const asked = [];
+  const fetch = async (/** @type {string} */ path, /** @type {any} */ { headers }) => {
+    asked.push([path, headers['x-ip-token'], headers.Accept]);
+    return new Response('{"trace": "x"}');
+  };
+  const browser = new Browser();
+  browser.install(t, { fetch });
+  let token = 0;
+  /** @type {any} */ (browser.window).parent = {
+    postMessage(/** @type {string} */ wanted, /** @type {string} */ origin, /** @type {any[]} */ [port]) {
+      assert.deepEqual([wanted, origin], ['zerogpu-headers', 'https://huggingface.co']);
+      token += 1;
+      port.postMessage({ 'x-ip-token': `token ${token}`, Accept: 'nothing of ours' });
+    },
+  };
+  const opens = () => SERVER.answer('open', { view: '' }, wait().signal);
+  await opens(); // before the page around it has said that it can
+  /** @type {any} */ (browser.window).supports_zerogpu_headers = true;
+  await opens();
+  await opens(); // a token is good for a while only
+  const JSON_ONLY = 'application/json';
+  assert.deepEqual(asked, [
+    ['/vit_viz/open', undefined, JSON_ONLY],
+    ['/vit_viz/open', 'token 1', JSON_ONLY],
+    ['/vit_viz/open', 'token 2', JSON_ONLY],
+  ]);
+});
+
 test('who wants it hears how far an answer is, sees what there is of it, and then has all of it', async (t) => {
   const packed = (/** @type {any} */ beside) => {
     const header = Buffer.from(JSON.stringify({ __metadata__: { vit_viz: JSON.stringify(beside) } }));

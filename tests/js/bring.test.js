@@ -6,7 +6,6 @@ import { test } from 'node:test';
 import { picturesIn } from '../../vit_viz/ui/kit/carried.js';
 import { Bringer } from '../../vit_viz/web/header/upload.js';
 import { Browser, Element } from './browser.js';
-import { later } from './header_page.js';
 import { settle } from './visit.js';
 
 const file = (/** @type {string} */ name, /** @type {string} */ type) => new File(['x'], name, { type });
@@ -23,16 +22,18 @@ test('of several files every picture is taken, and each that is none is told by 
 /** A page to which pictures are brought; a test answers each upload. */
 function page(/** @type {any} */ t) {
   const browser = new Browser();
-  /** @type {{url: string, name: string, stopped: boolean, answer: (text: string, ok?: boolean) => Promise<void>}[]} */
+  /** @type {{url: string, name: string, size: number, stopped: boolean, answer: (value: any, status?: number) => Promise<void>}[]} */
   const uploads = [];
-  const fetch = (/** @type {string} */ url, /** @type {any} */ { body, signal }) =>
+  const fetch = (/** @type {string} */ url, /** @type {any} */ { body, signal, headers }) =>
     new Promise((resolve, reject) => {
       const upload = {
         url,
-        name: body.get('files').name,
+        name: decodeURIComponent(headers['X-Vit-Viz-File']),
+        size: body.size,
         stopped: false,
-        answer: async (/** @type {string} */ text, ok = true) => {
-          resolve({ ok, text: async () => text, json: async () => [text] });
+        answer: async (/** @type {any} */ value, status = 200) => {
+          const text = async () => JSON.stringify(value);
+          resolve({ ok: status === 200, status, text, json: async () => value });
           await settle();
         },
       };
@@ -44,23 +45,34 @@ function page(/** @type {any} */ t) {
     });
   browser.install(t, { fetch });
   const note = new Element('p');
-  const told = /** @type {any[]} */ ([]);
-  const take = (/** @type {string[]} */ paths, /** @type {() => boolean} */ isWanted) => {
-    const { promise, give } = later();
-    told.push({
-      uploads: paths,
-      isWanted,
-      answer: (problems = /** @type {string[]} */ ([])) => give(problems),
-    });
-    return promise;
+  const seen = /** @type {string[]} */ ([]);
+  const header = {
+    lookAt: (/** @type {string} */ image) => void seen.push(image),
+    renewTray: () => void seen.push('tray'),
   };
-  const bringer = new Bringer(take, /** @type {any} */ (note));
-  return { browser, uploads, told, bringer, note };
+  const bringer = new Bringer(header, /** @type {any} */ (note));
+  return { browser, uploads, seen, bringer, note };
 }
 
-test('a newer picture ends the upload of the one before, which is never told', async (t) => {
-  const { uploads, told, bringer, note, browser } = page(t);
-  void bringer.bring([file('one.png', 'image/png')]);
+const brought = (/** @type {string} */ image, kept = [image]) => ({ image, kept });
+const refused = (/** @type {string} */ error) => ({ error });
+
+test('a file is sent as it is, with its name beside it, and what it became is looked at', async (t) => {
+  const { uploads, seen, bringer, note, browser } = page(t);
+  void bringer.bring([file('Löwe.png', 'image/png')]);
+  const [{ url, name, size }] = uploads;
+  assert.deepEqual([url, name, size], ['/vit_viz/bring', 'Löwe.png', 1]);
+  assert.equal(note.textContent, '');
+  browser.pass(300);
+  assert.equal(note.textContent, 'Bringing Löwe.png …');
+  await uploads[0].answer(brought('u1'));
+  assert.deepEqual(seen, ['tray', 'u1']);
+  assert.ok(note.hidden);
+});
+
+test('a newer picture ends the upload of the one before, which is never looked at', async (t) => {
+  const { uploads, seen, bringer } = page(t);
+  void bringer.bring([file('one.png', 'image/png'), file('more.png', 'image/png')]);
   void bringer.bring([file('two.png', 'image/png')]);
   await settle();
   assert.deepEqual(
@@ -70,66 +82,65 @@ test('a newer picture ends the upload of the one before, which is never told', a
       ['two.png', false],
     ],
   );
-  assert.match(uploads[1].url, /^[/]gradio_api[/]upload[?]upload_id=[a-z0-9]+$/);
-  assert.equal(note.textContent, '');
-  browser.pass(300);
-  assert.equal(note.textContent, 'Bringing two.png …');
-  await uploads[1].answer('/kept/two.png');
-  assert.deepEqual(
-    told.map(({ uploads: paths }) => paths),
-    [['/kept/two.png']],
-  );
-  await told[0].answer();
-  assert.ok(note.hidden);
+  await uploads[1].answer(brought('u2'));
+  assert.deepEqual(seen, ['tray', 'u2']);
 });
 
-test('a picture waits until the server has taken the one before, and only the newest is looked at', async (t) => {
-  const { uploads, told, bringer, note } = page(t);
-  for (const name of ['a', 'b']) {
-    void bringer.bring([file(name, 'image/png')]);
-    await uploads.at(-1)?.answer(`/${name}`);
-  }
-  assert.deepEqual(
-    told.map(({ uploads: paths, isWanted }) => [paths, isWanted()]),
-    [[['/a'], false]],
-  );
-  await told[0].answer(['a is too small.']); // nobody waits for that any more
-  assert.equal(note.textContent, '');
-  assert.deepEqual([told[1].uploads, told[1].isWanted()], [['/b'], true]);
-  await told[1].answer(['b is too small.']);
-  assert.equal(note.textContent, 'b is too small.');
+test('what was brought before something newer stays among the pictures', async (t) => {
+  const { uploads, seen, bringer, note } = page(t);
+  void bringer.bring(['a', 'b'].map((name) => file(name, 'image/png')));
+  await uploads[0].answer(brought('u1'));
+  void bringer.bring([file('c', 'image/png')]);
+  await settle();
+  assert.deepEqual(seen, ['tray']);
+  await uploads[2].answer(refused('c is too small.'), 400);
+  assert.deepEqual(seen, ['tray']);
+  assert.equal(note.textContent, 'c is too small.');
 });
 
 test('what the server refuses is said in its words, and goes away by itself', async (t) => {
-  const { browser, uploads, told, bringer, note } = page(t);
+  const { browser, uploads, seen, bringer, note } = page(t);
   void bringer.bring([file('a', 'image/png')]);
-  await uploads[0].answer('This is more than 20 MB.', false);
+  await uploads[0].answer(refused('This is more than 20 MB.'), 413);
   assert.deepEqual([note.textContent, note.hidden], ['This is more than 20 MB.', false]);
   browser.pass(8000);
   assert.ok(note.hidden);
   void bringer.bring([file('b', 'image/png')]);
-  await uploads[1].answer('', false);
+  await uploads[1].answer({ problem: 'This file is a text file.' });
+  assert.equal(note.textContent, 'This file is a text file.');
+  void bringer.bring([file('c', 'image/png')]);
+  await uploads[2].answer(null); // no answer of ours
   assert.equal(note.textContent, 'The picture could not be sent; please try again.');
-  assert.deepEqual(told, []);
+  assert.deepEqual(seen, []);
 });
 
 test('what is no picture is said and leaves the upload under way alone', async (t) => {
-  const { uploads, told, bringer, note } = page(t);
+  const { uploads, seen, bringer, note } = page(t);
   void bringer.bring([file('a', 'image/png')]);
   await bringer.take({ files: [] });
   assert.match(note.textContent, /^There is no picture/);
-  await uploads[0].answer('/a');
-  assert.equal(told.length, 1);
+  await uploads[0].answer(brought('u1'));
+  assert.deepEqual(seen, ['tray', 'u1']);
 });
 
-test('several pictures are told together, and one that the server refuses is told by its name', async (t) => {
-  const { uploads, told, bringer, note } = page(t);
-  void bringer.bring(['a', 'b', 'c'].map((name) => file(name, 'image/png')));
-  await uploads[0].answer('/a');
-  await uploads[1].answer('This is more than 20 MB.', false);
-  assert.equal(told.length, 0);
-  await uploads[2].answer('/c');
-  assert.deepEqual(told[0].uploads, ['/a', '/c']);
-  await told[0].answer();
+test('of several pictures the first that is kept is looked at, and one that is refused is told by its name', async (t) => {
+  const { uploads, seen, bringer, note } = page(t);
+  void bringer.bring(['a', 'b', 'c', 'd'].map((name) => file(name, 'image/png')));
+  await uploads[0].answer(brought('u1'));
+  await uploads[1].answer(refused('This is more than 20 MB.'), 413);
+  await uploads[2].answer(brought('u3', ['u1', 'u3']));
+  assert.deepEqual(seen, []);
+  await uploads[3].answer(brought('u4', ['u3', 'u4'])); // the first had to make room
+  assert.deepEqual(seen, ['tray', 'u3']);
   assert.equal(note.textContent, 'b: This is more than 20 MB.');
+});
+
+test('of very many files the first are brought, and that is said', async (t) => {
+  const { uploads, seen, bringer, note } = page(t);
+  const files = Array.from({ length: 26 }, (_, place) => file(`${place}`, 'image/png'));
+  void bringer.bring(files);
+  for (let place = 0; place < 24; place += 1) await uploads[place].answer(brought(`u${place}`, ['u0']));
+  assert.equal(uploads.length, 24);
+  assert.deepEqual(seen, ['tray', 'u0']);
+  assert.equal(note.textContent, 'The first 24 of 26 pictures were brought.');
 });

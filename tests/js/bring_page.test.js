@@ -19,9 +19,10 @@ function page(/** @type {any} */ t, { read = /** @type {any} */ (null) } = {}) {
   const sent = [];
   const place = new Element('div');
   const document = /** @type {any} */ (browser.globals.document);
-  const fetch = async (/** @type {string} */ _url, /** @type {any} */ { body, method }) => {
-    sent.push(`${method} ${body.get('files').name}`);
-    return { ok: true, json: async () => ['/kept'] };
+  const fetch = async (/** @type {string} */ url, /** @type {any} */ { body, method }) => {
+    sent.push(`${method} ${url} ${body.name}`);
+    const image = `u${sent.length}`;
+    return { ok: true, json: async () => ({ image, kept: [image, 'u1'] }) };
   };
   Object.assign(document, {
     listeners: {},
@@ -31,10 +32,10 @@ function page(/** @type {any} */ t, { read = /** @type {any} */ (null) } = {}) {
   if (read) /** @type {any} */ (browser.globals.navigator).clipboard = { read };
   browser.install(t, { fetch });
   const element = parse(text('../../vit_viz/web/header/upload.html'));
-  /** @type {string[][]} */
+  /** @type {string[]} */
   const told = [];
-  const take = async (/** @type {string[]} */ paths) => (told.push(paths), []);
-  takePictures(/** @type {any} */ (element), /** @type {any} */ ({ take }));
+  const header = { lookAt: (/** @type {string} */ image) => told.push(image), renewTray: () => {} };
+  takePictures(/** @type {any} */ (element), /** @type {any} */ (header));
   const [note, drop] = place.children;
   const paste = async (/** @type {any} */ details) => {
     const event = Element.prototype.fire.call(document, 'paste', details);
@@ -69,7 +70,7 @@ test('what is pasted is brought', async (t) => {
   const { paste, sent, told } = page(t);
   const event = await paste({ target: new Element('div'), clipboardData: { files: [picture()] } });
   assert.equal(event.prevented, true);
-  assert.deepEqual([sent, told], [['POST lion.png'], [['/kept']]]);
+  assert.deepEqual([sent, told], [['POST /vit_viz/bring lion.png'], ['u1']]);
 });
 
 test('files that are chosen together are brought together, and the same may be chosen again', async (t) => {
@@ -82,7 +83,7 @@ test('files that are chosen together are brought together, and the same may be c
   Object.assign(files, { files: [picture(), picture()] });
   files.fire('change');
   await settle();
-  assert.deepEqual([sent.length, told, files.value], [2, [['/kept', '/kept']], '']);
+  assert.deepEqual([sent.length, told, files.value], [2, ['u1'], '']);
 });
 
 test('a paste into a field is text and left alone; a button or a slider takes no text', async (t) => {
@@ -121,7 +122,7 @@ test('a file that is dragged over the page shows where it can be dropped', async
   assert.equal(window.fire('drop', dragged(['Files'], [picture()])).prevented, true);
   await settle();
   assert.equal(drop.hidden, true);
-  assert.deepEqual([sent, told], [['POST lion.png'], [['/kept']]]);
+  assert.deepEqual([sent, told], [['POST /vit_viz/bring lion.png'], ['u1']]);
 });
 
 test('text and parts of the page are no files', async (t) => {
@@ -151,7 +152,7 @@ test('the button brings the picture in the clipboard, as a file of its type', as
   assert.equal(button.hidden, false);
   button.click();
   await settle();
-  assert.deepEqual(sent, ['POST pasted.png']);
+  assert.deepEqual(sent, ['POST /vit_viz/bring pasted.png']);
 });
 
 test('a clipboard that cannot be read says so, and without one there is no button', async (t) => {

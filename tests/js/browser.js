@@ -143,10 +143,7 @@ afterEach(() => undone.splice(0).forEach((undo) => undo()));
  * @returns {Component}
  */
 export function component(start, template) {
-  const [path, name] = template.split('#');
-  const text = read(`../../vit_viz/${path}`);
-  const inside = new RegExp(`class ${name}\\(Component\\):[^]*?html = ('|""")([^]*?)\\1\\n`);
-  return { start, html: name ? (inside.exec(text)?.[2] ?? '') : text };
+  return { start, html: read(`../../vit_viz/${template}`) };
 }
 
 /** @typedef {{start: (element: any, trigger: any, props: any, watch: any) => void, html: string}} Component */

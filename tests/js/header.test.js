@@ -14,7 +14,7 @@ import { showTray } from '../../vit_viz/web/header/tray.js';
 import { Browser, component, mount, parse, read } from './browser.js';
 import { PROOF, SAMPLES, headerPage, later } from './header_page.js';
 
-const OPENER = component(mountOpener, 'ui/kit/__init__.py#Opener');
+const OPENER = component(mountOpener, 'ui/kit/opener.html');
 const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
 const expanded = (/** @type {any} */ node) => node.getAttribute('aria-expanded');
@@ -283,21 +283,18 @@ test('of a link to a picture that is not here the first one is shown, and what i
     search: '?image=u7&size=9&layer=2',
     answers: {
       facts: ({ view }) => ({ awaits: view.includes('u7') }),
-      bring: () => ({ images: ['u8'], problems: [] }),
     },
   });
   await settle();
   assert.equal(header.image.value, 'lion');
-  assert.deepEqual(await header.take(['/kept'], () => true), []);
+  header.lookAt('u8');
   assert.deepEqual(place.written, [[{ image: 'u8' }, true]]);
   assert.deepEqual([store.view.size.value, store.view.layer.value], [9, 2]); // the rest of the link holds
   await settle();
-  await header.take(['/kept'], () => false); // something newer was brought meanwhile
-  assert.equal(place.written.length, 1);
   store.look({ image: 'tower', size: 5 });
   await settle();
-  await header.take(['/kept'], () => true);
-  assert.deepEqual([store.view.image.value, store.view.size.value], ['u8', 0]);
+  header.lookAt('u9');
+  assert.deepEqual([store.view.image.value, store.view.size.value], ['u9', 0]);
 });
 
 test('sizes are offered with their cost, in the shape that is chosen; another shape keeps the size where it can', async (t) => {

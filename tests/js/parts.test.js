@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { fit, mountPlots } from '../../vit_viz/ui/kit/parts.js';
 import { Browser, component, mount } from './browser.js';
 
-const PLOTS = component(mountPlots, 'ui/kit/__init__.py#Plots');
+const PLOTS = component(mountPlots, 'ui/kit/plots.html');
 
 /** A figure of plotly, shown larger by a factor. */
 function drawnGraph(scale = 1) {

@@ -14,10 +14,10 @@ from tests.ui.desk import HEIGHT, OWNER, WIDTH, Desk, arrived, call_of, cards_of
 from vit_viz.analyses.methods import METHODS
 from vit_viz.figures.lettering import number
 from vit_viz.results import PatchMap
+from vit_viz.sentences import sentence
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.app import QUEUE_SECONDS
-from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.explain.answers import cost_words, slow_map
 
 LEFT = (WIDTH - HEIGHT * 48 / 32) / 2  # of the crop, in pixels of the photo

@@ -10,7 +10,7 @@ import pytest
 
 from vit_viz.explorer import STYLES, _read, colour_tables
 from vit_viz.figures.colormaps import TABLES, table
-from vit_viz.ui.kit import Explorer
+from vit_viz.ui.kit import explorer
 
 
 @pytest.mark.parametrize("name", ["explorer.html", *STYLES])
@@ -21,13 +21,13 @@ def test_templates_hold_nothing_that_gradio_would_run(name: str) -> None:
 
 
 def test_ids_differ_between_two_explorers() -> None:
-    first, second = (set(re.findall(r'\bid="([^"]+)"', Explorer().html_template)) for _ in range(2))
+    first, second = (set(re.findall(r'\bid="([^"]+)"', explorer().html_template)) for _ in range(2))
     assert first
     assert not first & second
 
 
 def test_labels_by_id_point_to_elements_of_the_same_explorer() -> None:
-    template = Explorer().html_template
+    template = explorer().html_template
     named = set(re.findall(r'aria-describedby="([^"]+)"', template))
     assert named
     assert named <= set(re.findall(r'\bid="([^"]+)"', template))

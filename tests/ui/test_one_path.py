@@ -16,12 +16,12 @@ from torch import nn
 from tests.ui.desk import HEADS, LAYERS, odd_picture, odd_session
 from tests.waiting import PATIENCE, until
 from vit_viz.errors import BusyError, Cancelled
+from vit_viz.sentences import sentence
 from vit_viz.session.devices import FULL
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.session.walkthrough import STEPS
 from vit_viz.ui import pictures
-from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.walkthrough.answers import screen_of
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.views.state import ViewState

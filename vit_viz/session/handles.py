@@ -25,10 +25,6 @@ from vit_viz.session.request import Subject
 COOKIE = "vit_viz"
 VISITOR: ContextVar[str] = ContextVar("visitor", default="")
 """Name of the browser whose request is being handled; "" where it has none."""
-OWNER: ContextVar[str] = ContextVar("owner", default="")
-"""Under whose name pictures and computations of the request that is being handled are kept; see `owner_of`."""
-PAGE: ContextVar[str] = ContextVar("page", default="")
-"""Name of the opened page whose request is being handled."""
 _NAME = re.compile(r"([A-Za-z0-9_-]{24})([A-Za-z0-9_-]{16})")
 
 HANDLE_SECONDS = 3600.0

@@ -32,12 +32,12 @@ from vit_viz.surface import Surface
 from vit_viz.ui import opened
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import guarded
-from vit_viz.ui.edge.user_errors import GuardedBlocks, log_with_request_numbers, notice
+from vit_viz.ui.edge.request_log import log_with_request_numbers
 from vit_viz.ui.explain import answers as explain_answers, stage, view as explain
 from vit_viz.ui.header import answers as header_answers, view as header
 from vit_viz.ui.heads import answers as head_answers, view as heads
 from vit_viz.ui.help import LISTING, listing
-from vit_viz.ui.kit import Address, FigureDialog, Help, Plots, Tour, WebRoom
+from vit_viz.ui.kit import part, web_room
 from vit_viz.ui.look import view as look
 from vit_viz.ui.page import Page, Room, Tab
 from vit_viz.ui.palette import answers as palette_answers
@@ -59,43 +59,29 @@ TABS: tuple[Tab, ...] = (
 )
 """The tabs of the page, in their order; each is declared in its room."""
 
-QUEUE_SECONDS = 0.01
-"""Between two looks of Gradio at its queue. By itself it looks every millisecond, which takes a tenth of a core from a laptop that
-does nothing; with this an answer begins 5 ms later on average, which nobody notices."""
-
-MAX_THREADS = 64  # more than may wait for a device, so that what is at hand is still served; our routes have threads of their own
-
 
 def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
     """The page for a session; it opens with the first tab."""
-    session.notice = notice
-    demo = GuardedBlocks(
-        title=TITLE,
-        analytics_enabled=False,
-        fill_width=True,
-        delete_cache=(600, 3600),
-        on_left=session.leave,
-        on_abandoned=session.end_computations,
-    )
+    session.notice = rest.notice
+    demo = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True)
     demo.space_id = None  # a Space's page is ours alone: else Gradio fetches a header for it from elsewhere
     with demo:
         page = Page(session, tabs)
-        Address(fields=json.dumps(link_fields(_of_page(page))))
+        # as text: Gradio's page would watch objects, which takes longer
+        fields = json.dumps(link_fields(_of_page(page)))
+        part("visit/address", fields=fields)
         header.build(page)
         with gr.Tabs(elem_id="vv-tabs", selected=tabs[0].name):
             for tab in tabs:
                 with gr.Tab(tab.label, id=tab.name, elem_id=f"vv-tab-{tab.name}"):
                     tab.build(page)
-        WebRoom("palette", part="panel")
-        FigureDialog(elem_id="vv-figure-dialog")
-        Tour(elem_id="vv-tour")
+        web_room("palette", piece="panel")
+        part("kit/figure_dialog", elem_id="vv-figure-dialog")
+        part("tour/tour", elem_id="vv-tour")
         known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": page.controls}
-        Help(known, listing=file_address(LISTING, listing()), elem_id="vv-help")
-        Plots(elem_id="vv-plots")
-        WebRoom("header", part="tab_row", elem_id="vv-tab-row")
-    # how much may wait is decided before Gradio's queue: see vit_viz.ui.edge.admission
-    demo.queue(max_size=None, api_open=False, default_concurrency_limit=8)
-    demo.poll_queue(every=QUEUE_SECONDS)
+        part("help/help", value=known, listing=file_address(LISTING, listing()), elem_id="vv-help")
+        part("kit/plots", script=("kit/parts", "mountPlots"), elem_id="vv-plots")
+        web_room("header", piece="tab_row", elem_id="vv-tab-row")
     sweep_every(session.uploads)
     return demo
 
@@ -176,16 +162,20 @@ def launch_options(
                 *routes(session),
             ],
             "openapi_url": None,
-            **guarded(exposure, surfaces, turns=session.turns, begin=partial(_warm_up, session)),
+            **guarded(
+                exposure,
+                surfaces,
+                turns=session.turns,
+                begin=partial(_warm_up, session),
+                on_left=session.leave,
+            ),
         },
-        "max_threads": MAX_THREADS,
         "run_history": False,
         "favicon_path": str(ICON),
         "footer_links": [],
         "allowed_paths": [],
         "enable_monitoring": False,
         "ssr_mode": False,
-        "state_session_capacity": 2000,
         "css": stylesheet(),
         "theme": theme(),
     }

@@ -32,9 +32,8 @@ from vit_viz.session.handles import VISITOR, visitor_in
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import UPLOAD
-from vit_viz.surface import EVENTS, OWNER, UPLOADS
+from vit_viz.surface import EVENTS, OWNER
 from vit_viz.ui.edge.admission import SLOW_OF_PAGE
-from vit_viz.ui.edge.uploads import UploadFiles
 from vit_viz.ui.explain.questions import matching_classes, target_value, with_target
 from vit_viz.ui.payload import explorer_value
 from vit_viz.ui.scripts import PREFIX
@@ -51,7 +50,6 @@ class PageCall:
         problems: what of the link is not possible, a sentence each.
         body: all that was sent.
         cancelled: whether nobody waits any more.
-        files: the visitors' files on their way, of a page that is behind the guard.
         told: takes how far the answer is and, under `preview`, what there is of it as `preview` writes it.
     """
 
@@ -61,7 +59,6 @@ class PageCall:
     problems: tuple[str, ...]
     body: dict[str, Any]
     cancelled: StopCheck
-    files: UploadFiles | None = None
     told: Told = field(default_factory=Told)
 
     @property
@@ -95,8 +92,7 @@ def page_route(session: Session, name: str, answer: Callable[[PageCall], dict[st
             VISITOR.set(visitor)  # in the context of this thread: whose the handles are
             try:
                 view, problems = arrived(session, asked["view"], owner)
-                files = request.scope.get(UPLOADS)
-                called = PageCall(session, owner, view, problems, asked, cancelled, files, told or Told())
+                called = PageCall(session, owner, view, problems, asked, cancelled, told or Told())
                 return JSONResponse(answer(called))
             except Exception as error:
                 return refusal(error)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import gradio as gr
 from starlette.routing import BaseRoute
 
 from vit_viz.session.session import Session
-from vit_viz.ui.kit import WebRoom
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,6 @@ class Page:
     tabs: tuple[Tab, ...]
     controls: dict[str, str] = field(default_factory=dict)
 
-    def explain(self, control: WebRoom, words: str) -> None:
+    def explain(self, control: gr.HTML, words: str) -> None:
         """Say what a part of the page is for, in a sentence."""
         self.controls[str(control.elem_id)] = words

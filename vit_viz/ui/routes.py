@@ -42,12 +42,12 @@ from vit_viz.figures.recipes import as_command, as_python
 from vit_viz.figures.request import FigureRequest, Output
 from vit_viz.figures.screen import photo_jpeg
 from vit_viz.geometry import parse_query
+from vit_viz.sentences import sentence
 from vit_viz.session.handles import visitor_in
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import help as control_help, pictures, preview, scripts
 from vit_viz.ui.edge.answer_turns import spending
-from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.look.view import explorer_file
 from vit_viz.ui.opened import page_route
 from vit_viz.ui.palette import view as palette

@@ -17,7 +17,6 @@ from tests.ui.loops import played
 from vit_viz.session.session import Session
 from vit_viz.ui.app import launch_options
 from vit_viz.ui.edge.addresses import ADDRESSES, API, kind_of
-from vit_viz.ui.edge.user_errors import GuardedBlocks
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "BREW", "get", "")
 
@@ -35,20 +34,8 @@ OPEN = [
     ("GET", "/robots.txt", "static"),
     ("GET", f"{API}theme.css", "static"),
     ("GET", f"{API}app_id", "fact"),
-    ("GET", f"{API}startup-events", "fact"),
+    ("GET", f"{API}startup-events", "health"),
     ("GET", f"{API}heartbeat/abc123", "heartbeat"),
-    ("POST", f"{API}queue/join", "join"),
-    ("GET", f"{API}queue/data", "messages"),
-    ("POST", f"{API}cancel", "cancel"),
-    ("POST", f"{API}upload", "upload"),
-    ("GET", f"{API}upload_progress", "upload progress"),
-    ("GET", f"{API}file=/folder/name.png", "file"),
-    ("HEAD", f"{API}file=/folder/name.png", "file"),
-    (
-        "GET",
-        f"{API}file=https://example.org/a.png",
-        "file",
-    ),  # an address, but of no file that anybody uploaded
     ("GET", "/health", "health"),
     ("HEAD", "/health", "health"),
     ("GET", "/vit_viz/photo/handle", "ours"),
@@ -84,15 +71,15 @@ CLOSED_SHAPES = [
     "/theme.css\n",
     "/favicon.ico/..",
     f"{API}",
-    f"/{API}queue/join",
-    f"{API}queue//join",
-    f"{API}queue/join/",
-    f"{API}queue/./join",
-    f"{API}queue/join\n",
-    f"{API}queue%2fjoin",
+    f"{API}queue/join",
+    f"/{API}app_id",
+    f"{API}/app_id",
+    f"{API}./app_id",
+    f"{API}app_id\n",
+    f"{API}queue/data",
     f"{API}queue/status",
-    f"{API}upload/",
-    f"{API}uploads",
+    f"{API}upload",
+    f"{API}file=/folder/name.png",
     f"{API}app_id/",
     f"{API}heartbeat",
     f"{API}heartbeat/a/b",
@@ -143,7 +130,10 @@ CLOSED = {
         f"GET {API}proxy={{url_path:path}}",
         f"HEAD {API}proxy={{url_path:path}}",
     ],
-    "a file has one address": [f"GET {API}file/{{path:path}}"],
+    "no file is served, and none is uploaded as Gradio does it": [
+        *(f"{method} {API}file={{path_or_url:path}}" for method in ("GET", "HEAD")),
+        *(f"GET {API}file/{{path:path}}", f"POST {API}upload", f"GET {API}upload_progress"),
+    ],
     "nothing is streamed or recorded": [
         *(f"POST {API}stream/{{event_id}}", f"POST {API}stream/{{event_id}}/close"),
         f"GET {API}stream/{{session_hash}}/{{run}}/{{component_id}}/playlist.m3u8",
@@ -151,7 +141,10 @@ CLOSED = {
         f"GET {API}stream/{{session_hash}}/{{run}}/{{component_id}}/playlist-file",
         f"POST {API}process_recording",
     ],
-    "a question is ended by cancel": [f"POST {API}reset", f"POST {API}reset/"],
+    "the page asks by POST /vit_viz/NAME, and hangs up": [
+        *(f"POST {API}queue/join", f"GET {API}queue/data", f"POST {API}cancel"),
+        *(f"POST {API}reset", f"POST {API}reset/"),
+    ],
     "no component has a server side or a front end of its own": [
         *(f"POST {API}component_server", f"POST {API}component_server/"),
         f"GET {API}custom_component/{{id}}/{{environment}}/{{type}}/{{file_name}}",
@@ -216,7 +209,7 @@ def gradio_app() -> Iterator[Any]:
     """Gradio's app as `launch` makes it of a page with our options."""
 
     async def build() -> Any:  # in a running loop, or else Gradio makes loops that it never closes
-        with GuardedBlocks(analytics_enabled=False) as blocks:
+        with gr.Blocks(analytics_enabled=False) as blocks:
             gr.Button()
         blocks.enable_monitoring = options["enable_monitoring"]
         return App.create_app(blocks, app_kwargs=options["app_kwargs"], mcp_server=False)
@@ -242,8 +235,7 @@ def test_every_closed_route_is_one_that_gradio_has(gradio_app: Any) -> None:
 def test_every_kind_of_address_but_the_page_s_own_files_is_answered_by_a_route(gradio_app: Any) -> None:
     answered = {kind_of(method, example(path)) for method, path in routes_below(gradio_app.routes)}
     unless_asked_for = {"mcp"}  # tests/surfaces has them
-    by_the_guard_itself = {"health"}
-    assert answered - {None} == {one.kind for one in ADDRESSES} - unless_asked_for - by_the_guard_itself
+    assert answered - {None} == {one.kind for one in ADDRESSES} - unless_asked_for
 
 
 def test_a_route_that_gradio_adds_is_seen() -> None:
@@ -266,9 +258,7 @@ def test_other_methods_are_not_let_in(method: str, path: str, kind: str) -> None
     allowed = {m for address in ADDRESSES if address.kind == kind for m in address.methods}
     for other in set(METHODS) - allowed:
         assert kind_of(other, path) is None
-    if kind in ("join", "cancel", "upload"):
-        assert allowed == {"POST"}
-    elif kind not in ("page", "file", "health", "ours"):
+    if kind not in ("page", "health", "ours"):
         assert allowed == {"GET"}
 
 
@@ -279,7 +269,7 @@ def test_other_forms_of_an_address_are_not_let_in(path: str) -> None:
 
 @pytest.mark.parametrize(("method", "path", "kind"), OPEN)
 def test_a_fixed_address_has_no_other_before_or_behind_it(method: str, path: str, kind: str) -> None:
-    if kind in ("static", "heartbeat", "file", "ours"):  # what follows is a name, and is judged elsewhere
+    if kind in ("static", "heartbeat", "ours"):  # what follows is a name, and is judged elsewhere
         return
     for other in (
         *(path + more for more in ("2", "/x", ".json", ";x", "?x", "\0", " ")),

@@ -12,7 +12,6 @@ from vit_viz.errors import BusyError
 from vit_viz.session.session import Session
 from vit_viz.ui.edge.admission import (
     ANSWERS,
-    FOLLOWED,
     LANES,
     OTHERS,
     SLOW,
@@ -119,7 +118,7 @@ def test_one_address_cannot_fill_the_lane_with_many_visitors(lane: Lane) -> None
 
 
 def test_slow_questions_take_no_places_of_quick_ones() -> None:
-    assert set(LANES) == {"quick", SLOW, ANSWERS, STREAMS, FOLLOWED}
+    assert set(LANES) == {"quick", SLOW, ANSWERS, STREAMS}
     assert LANES["quick"] is not LANES[SLOW]
 
 

@@ -20,16 +20,14 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from tests.ui.edge.test_http_guard import Blocks
 from vit_viz.ui.edge.documents import LARGE, MOST_KEPT, PERMISSIONS, Documents, _encoding, page_policy, parted
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import guarded
-from vit_viz.ui.edge.uploads import UploadFiles
 from vit_viz.ui.scripts import modules
 
 FRAME = "https://frame.example"
 PAGE = (
-    '<html><head><meta charset="utf-8" /><base href="./"></head><body class="{theme}">'
+    '<html><head><meta charset="utf-8" /><base href="./"></head><body>'
     '<script>window.gradio_config = {{"root":{root},"file":"{inside}/gradio_api/file=a","css":"a{{}}",'
     '"components":{components}}};</script><script type="module" src="./a.js"></script>'
     "<p>{query}{cookie}{language}</body></html>"
@@ -47,7 +45,6 @@ COMPONENTS = [
 class Renderer:
     """Stands for Gradio: writes into the page whatever it is told about a visitor."""
 
-    blocks: Blocks
     root_path: str = ""
     status: int = 200
     requests: list[Request] = field(default_factory=list)
@@ -62,7 +59,6 @@ class Renderer:
             "components": toorjson(COMPONENTS),
             "root": root,
             "inside": str(root)[1:-1],
-            "theme": self.blocks.config["theme"],
         }
         words |= {"query": request.url.query, "cookie": request.headers.get("cookie", "")}
         words |= {"language": request.headers.get("accept-language", "")}
@@ -73,22 +69,14 @@ class Renderer:
 class Behind(Starlette):
     """The guard in front of it."""
 
-    def __init__(self, blocks: Blocks, exposure: Exposure, root_path: str = "") -> None:
-        self.blocks, self.root_path = blocks, root_path
-        self.renderer = Renderer(blocks, root_path)
+    def __init__(self, exposure: Exposure, root_path: str = "") -> None:
+        self.root_path = root_path
+        self.renderer = Renderer(root_path)
         super().__init__(routes=[Route("/", self.renderer.answer)], **guarded(exposure))
 
-    def get_blocks(self) -> Any:
-        return self.blocks
 
-
-@pytest.fixture
-def blocks(tmp_path: Any) -> Blocks:
-    return Blocks(UploadFiles(lambda: str(tmp_path)))
-
-
-def opened(blocks: Blocks, *, root_path: str = "", **environment: str) -> TestClient:
-    app = Behind(blocks, Exposure.of("127.0.0.1", environment=environment), root_path)
+def opened(*, root_path: str = "", **environment: str) -> TestClient:
+    app = Behind(Exposure.of("127.0.0.1", environment=environment), root_path)
     return TestClient(app, base_url="http://127.0.0.1:7860", raise_server_exceptions=False)
 
 
@@ -98,9 +86,9 @@ def requests_of(client: TestClient) -> list[Request]:
     return list(app.renderer.requests)
 
 
-def test_visitors_share_the_page_and_not_what_is_theirs(blocks: Blocks) -> None:
+def test_visitors_share_the_page_and_not_what_is_theirs() -> None:
     """Two with different links, cookies and languages; the second gets no trace of the first."""
-    with opened(blocks) as client:
+    with opened() as client:
         ada = client.get("/?image=uAda&tab=heads&__theme=dark", headers={"accept-language": "de"})
         first = client.cookies.get("vit_viz")
         again = client.get("/?deep_link=x&page=y", headers={"accept-language": "fr"})
@@ -120,8 +108,8 @@ def test_visitors_share_the_page_and_not_what_is_theirs(blocks: Blocks) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "/tools/vit_viz"])
-def test_each_address_has_its_own_page_of_one_rendering(blocks: Blocks, prefix: str) -> None:
-    with opened(blocks, root_path=prefix, VIT_VIZ_BEHIND_PROXY="1", VIT_VIZ_HOSTS="one.example") as client:
+def test_each_address_has_its_own_page_of_one_rendering(prefix: str) -> None:
+    with opened(root_path=prefix, VIT_VIZ_BEHIND_PROXY="1", VIT_VIZ_HOSTS="one.example") as client:
         headers = (
             {},
             {"host": "localhost:80"},
@@ -142,8 +130,8 @@ def test_each_address_has_its_own_page_of_one_rendering(blocks: Blocks, prefix: 
         assert len(requests_of(client)) == 1
 
 
-def test_the_page_gets_its_policy_and_no_base(blocks: Blocks) -> None:
-    with opened(blocks, SPACE_HOST="someone.hf.space") as client:
+def test_the_page_gets_its_policy_and_no_base() -> None:
+    with opened(SPACE_HOST="someone.hf.space") as client:
         page = client.get("/", headers={"accept-encoding": "identity"})
     exposure = Exposure.of("127.0.0.1", environment={"SPACE_HOST": "someone.hf.space"})
     policy = page_policy(page.content, frames=exposure.frames, connects=exposure.connects)
@@ -153,34 +141,20 @@ def test_the_page_gets_its_policy_and_no_base(blocks: Blocks) -> None:
     assert "<base" not in page.text
 
 
-def test_a_page_that_was_built_anew_is_rendered_anew(blocks: Blocks) -> None:
-    """As is one whose theme has changed."""
-    with opened(blocks) as client:
-        assert ['class="light"' in client.get("/").text for _ in range(2)] == [True, True]
-        blocks.config = {"theme": "dark"}
-        assert ['class="dark"' in client.get("/").text for _ in range(2)] == [True, True]
-        blocks.config = {"theme": "light"}
-        assert 'class="light"' in client.get("/").text
-        assert len(requests_of(client)) == 3
-
-
-def test_a_page_that_fails_is_not_kept(blocks: Blocks) -> None:
-    with opened(blocks) as client:
+def test_a_page_that_fails_is_not_kept() -> None:
+    with opened() as client:
         app: Any = client.app
         for status in (500, 503):
             app.renderer.status = status
             assert (client.get("/").status_code, client.get("/").text) == (status, "broken")
         app.renderer.status = 200
         assert client.get("/").status_code == 200
-        del blocks.config["theme"]
-        blocks.config = dict(blocks.config)
-        assert client.get("/").status_code == 500
-        blocks.config["theme"] = "dark"
-        assert 'class="dark"' in client.get("/").text
+        app.renderer.status = 500
+        assert client.get("/").status_code == 200  # it was made once, for everybody
 
 
-def test_a_page_is_sent_in_the_best_encoding_that_is_accepted(blocks: Blocks) -> None:
-    with opened(blocks) as client:
+def test_a_page_is_sent_in_the_best_encoding_that_is_accepted() -> None:
+    with opened() as client:
         plain = client.get("/", headers={"accept-encoding": "identity"}).content
         for accepted, encoding, undo in (
             ("gzip, deflate, br, zstd", "br", brotli.decompress),
@@ -211,8 +185,8 @@ def test_an_encoding_is_accepted_by_its_name_and_weight(accepted: str, best: str
     assert _encoding(accepted) == best
 
 
-def test_made_up_addresses_cost_no_rendering_and_no_memory(blocks: Blocks) -> None:
-    with opened(blocks) as client:
+def test_made_up_addresses_cost_no_rendering_and_no_memory() -> None:
+    with opened() as client:
         for port in range(1, 2 * MOST_KEPT):
             assert f"http://localhost:{port}/" in client.get("/", headers={"host": f"localhost:{port}"}).text
         app: Any = client.app
@@ -224,8 +198,8 @@ def test_made_up_addresses_cost_no_rendering_and_no_memory(blocks: Blocks) -> No
 # --- what is large in it
 
 
-def test_what_is_large_stands_in_a_script_that_puts_it_back(blocks: Blocks) -> None:
-    with opened(blocks) as client:
+def test_what_is_large_stands_in_a_script_that_puts_it_back() -> None:
+    with opened() as client:
         page = client.get("/").text
         (where,) = re.findall('<script src="[.]([^"]*)">', page)
         answer = client.get(where)
@@ -248,22 +222,20 @@ def test_what_is_large_stands_in_a_script_that_puts_it_back(blocks: Blocks) -> N
         assert len(requests_of(client)) == 1
 
 
-def test_the_script_is_served_at_its_own_address_only_and_before_any_page(blocks: Blocks) -> None:
+def test_the_script_is_served_at_its_own_address_only_and_before_any_page() -> None:
     """As another process of the same app may have sent the page."""
-    with opened(blocks) as client:
+    with opened() as client:
         (where,) = re.findall('<script src="[.]([^"]*)">', client.get("/").text)
-    with opened(blocks) as later:
+    with opened() as later:
         assert later.get(where, headers={"accept-encoding": "gzip"}).headers["content-encoding"] == "gzip"
         for other in (where.replace(where[-12], "_"), where.replace("/parts", "/x/parts"), where[:-1]):
             assert later.get(other).status_code == 404
-        blocks.config = {"theme": "new"}
-        assert later.get(where).status_code == 200
-        COMPONENTS.append({"id": 11, "props": {"value": "y" * LARGE}})
-        try:
-            blocks.config = {"theme": "newer"}
-            assert later.get(where).status_code == 404
-        finally:
-            COMPONENTS.pop()
+    COMPONENTS.append({"id": 11, "props": {"value": "y" * LARGE}})
+    try:
+        with opened() as another_version:
+            assert another_version.get(where).status_code == 404
+    finally:
+        COMPONENTS.pop()
 
 
 def test_what_depends_on_the_address_stays_in_the_page() -> None:

@@ -12,8 +12,8 @@ import pytest
 from starlette.concurrency import run_in_threadpool
 
 from tests.ui.loops import played
-from vit_viz.ui.edge import user_errors
-from vit_viz.ui.edge.user_errors import REQUEST, log_with_request_numbers, next_number
+from vit_viz.ui.edge import request_log
+from vit_viz.ui.edge.request_log import REQUEST, log_with_request_numbers, next_number
 
 logger = logging.getLogger("vit_viz.test_request_log")
 
@@ -102,4 +102,4 @@ def test_a_handler_of_somebody_else_is_left_where_it_is(monkeypatch: pytest.Monk
     log_with_request_numbers()
     assert root.handlers[0] is other
     assert len(root.handlers) == 2
-    assert isinstance(root.handlers[1].formatter, user_errors._Numbered)
+    assert isinstance(root.handlers[1].formatter, request_log._Numbered)

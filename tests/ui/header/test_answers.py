@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import BytesIO
-from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from starlette.testclient import TestClient
 
 from tests.ui.desk import odd_picture
 from vit_viz import samples
 from vit_viz.errors import Cancelled, CheckpointError, ParameterError
-from vit_viz.session.handles import VISITOR
 from vit_viz.session.session import Session
-from vit_viz.ui.edge.uploads import UploadFiles
+from vit_viz.surface import BRING, FILE_HEADER, OWNER as OWNER_OF
 from vit_viz.ui.header.answers import _bring, _far, _load, _wanted, edited, facts, tray
 from vit_viz.ui.opened import PageCall
 from vit_viz.views.choices import arrived
@@ -32,10 +32,10 @@ def image(session: Session) -> str:
 
 @pytest.fixture(scope="module")
 def call(session: Session, image: str) -> Callable[..., PageCall]:
-    def asked(link: str = "", *, files: UploadFiles | None = None, **body: Any) -> PageCall:
+    def asked(link: str = "", **body: Any) -> PageCall:
         whole = link if "image=" in link else f"model=odd&image={image}&mode=crop{link}"
         view, problems = arrived(session, whole, OWNER)
-        return PageCall(session, OWNER, view, problems, {"view": whole} | body, lambda: False, files)
+        return PageCall(session, OWNER, view, problems, {"view": whole} | body, lambda: False)
 
     return asked
 
@@ -143,63 +143,56 @@ def test_the_shape_of_a_picture_that_is_in_no_tray_is_told(session: Session) -> 
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Iterator[UploadFiles]:
-    """Where files of visitors arrive; Ada asks."""
-    token = VISITOR.set("ada's browser")
-    yield UploadFiles(lambda: str(tmp_path))
-    VISITOR.reset(token)
+def ada(session: Session) -> TestClient:
+    """A browser that sends files to the route alone."""
+
+    async def behind(scope: Any, receive: Any, send: Any) -> None:
+        await _bring(session)(scope | {"path_params": {}, OWNER_OF: OWNER}, receive, send)
+
+    return TestClient(behind)
 
 
-def sent(
-    files: UploadFiles, name: str, *, seed: int = 1, by: str = "ada's browser", text: bytes = b""
-) -> str:
-    content = BytesIO(text)
-    if not text:
-        odd_picture(seed).save(content, "PNG")
-    content.seek(0)
-    with files.arriving(by) as arrival:
-        arrival.take(len(content.getvalue()))
-        return files.keep(arrival, name, content)
+def brought(client: TestClient, name: str, content: bytes) -> dict[str, Any]:
+    headers = {FILE_HEADER: quote(name)}
+    answer = client.post(BRING, content=content, headers=headers)
+    assert answer.status_code == 200
+    return dict(answer.json())
 
 
-def test_files_that_were_uploaded_become_pictures_and_are_deleted(
-    session: Session, call: Callable[..., PageCall], files: UploadFiles
-) -> None:
-    paths = [
-        sent(files, "bad<b>.png", text=b"a text"),
-        sent(files, "sea.png", seed=5),
-        sent(files, "forest.png"),
-    ]
-    told = _bring(call(files=files, uploads=paths))
+def png(seed: int) -> bytes:
+    content = BytesIO()
+    odd_picture(seed).save(content, "PNG")
+    return content.getvalue()
+
+
+def test_a_file_becomes_a_picture_of_its_owner_under_its_name(session: Session, ada: TestClient) -> None:
+    told = brought(ada, "C:\\Fotos\\Löwe & Bär.png", png(5))
     kept = session.uploads.of(OWNER)
-    assert [kept[image].name for image in told["images"]] == ["sea", "forest"]
-    (problem,) = told["problems"]
-    assert "bad" in problem
-    files.sweep()
-    assert not any(Path(path).exists() for path in paths)
+    assert kept[told["image"]].name == "Löwe & Bär"
+    assert kept[told["image"]].image.size == odd_picture(5).size
+    assert told["kept"] == list(kept)
+    assert told["image"] not in session.uploads.of("somebody else")
 
 
-def test_only_ones_own_files_become_pictures_and_what_is_gone_is_said(
-    session: Session, call: Callable[..., PageCall], files: UploadFiles
+def test_a_file_that_is_no_picture_is_told_in_a_sentence_and_not_kept(
+    session: Session, ada: TestClient
 ) -> None:
-    before = set(session.uploads.of(OWNER))
-    theirs = sent(files, "theirs.png", by="ben's browser")
-    for uploads in (["/etc/passwd"], [theirs], [str(Path(theirs).parent / ".." / "x.png")]):
-        told = _bring(call(files=files, uploads=uploads))
-        assert (told["images"], len(told["problems"])) == ([], 1)
-        assert "no longer here" in told["problems"][0]
-    for nothing in (None, "path", {}, []):
-        assert _bring(call(files=files, uploads=nothing)) == {"images": [], "problems": []}
-    assert set(session.uploads.of(OWNER)) == before
-    assert Path(theirs).exists()
+    before = session.uploads.of(OWNER)
+    assert "text file" in brought(ada, "bad<b>.png", b"a text")["problem"]
+    assert brought(ada, "", b"").keys() == {"problem"}
+    assert session.uploads.of(OWNER) == before
 
 
-def test_no_more_pictures_are_taken_at_once_than_fit_into_a_tray(
-    call: Callable[..., PageCall], files: UploadFiles, monkeypatch: pytest.MonkeyPatch
+def test_what_had_to_make_room_is_not_among_those_that_are_kept(
+    session: Session, ada: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vit_viz.ui.header.answers.MOST_PICTURES", 2)
-    told = _bring(call(files=files, uploads=[sent(files, f"{i}.png", seed=i) for i in range(1, 4)]))
-    assert (len(told["images"]), told["problems"]) == (2, [])
+    first = brought(ada, "first.png", png(6))["image"]
+    monkeypatch.setattr(session.uploads, "owner_bytes", session.uploads._used[OWNER])
+    second = brought(ada, "second.png", png(7))
+    assert second["image"] in second["kept"]
+    while first in second["kept"]:  # older ones of this owner leave before it
+        second = brought(ada, "more.png", png(7))
+    assert first not in session.uploads.of(OWNER)
 
 
 # --- edits

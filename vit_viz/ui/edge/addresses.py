@@ -8,7 +8,6 @@ and fails when one is neither here nor in its own list of closed ones.
 from __future__ import annotations
 
 import logging
-import math
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -19,34 +18,18 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from vit_viz.errors import BusyError, ParameterError
-from vit_viz.surface import BODY_BYTES
+from vit_viz.sentences import sentence
+from vit_viz.surface import BODY_BYTES, BRING, PICTURE_BYTES
 from vit_viz.ui.edge.bodies import TooLarge
 from vit_viz.ui.edge.exposure import Exposure
-from vit_viz.ui.edge.uploads import STOPPED, TOO_LARGE
-from vit_viz.ui.edge.user_errors import NOT_READABLE, sentence
 
 logger = logging.getLogger(__name__)
 
 API = "/gradio_api/"
 
-Kind = Literal[
-    "page",
-    "static",
-    "fact",
-    "heartbeat",
-    "join",
-    "messages",
-    "cancel",
-    "upload",
-    "upload progress",
-    "file",
-    "health",
-    "ours",
-    "api",
-    "mcp",
-]
-"""What an address is for: the page, its scripts and styles, a fact about the app, ...; "health" is asked by whoever
-keeps the app running; "ours" are those of vit_viz.ui.routes.
+Kind = Literal["page", "static", "fact", "heartbeat", "health", "ours", "api", "mcp"]
+"""What an address is for: the page, its scripts and styles, a fact about the app, ...; "health" is asked by whoever starts the app
+or keeps it running; "ours" are those of vit_viz.ui.routes.
 
 "api" (vit_viz.rest) and "mcp" (vit_viz.mcp) are there only where they were asked for.
 """
@@ -57,10 +40,10 @@ _ANY = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CO
 """Of addresses whose routes say themselves which methods they answer."""
 _NAME = r"(?!\.\.?(?:/|$))[\w@+.,-]+"  # a part of a path that is neither . nor ..
 
-NO_ROOM = (
-    "The server cannot keep this picture now, because its disk is full or locked; please try again later."
-)
-REQUEST_BYTES = 2 * 2**20  # of a request that is no upload: the values of a few controls
+REQUEST_BYTES = 2 * 2**20  # of a request that brings no picture: the values of a few controls
+NOT_READABLE = "The page sent something that cannot be read; please reload it and try again."
+TOO_LARGE = "This is more than 20 MB; please send a smaller picture, a JPEG for example."
+STOPPED = "The upload stopped in the middle; please choose the picture again."
 NOTHING_HERE = "There is nothing at this address; please reload the page."
 NO_SUCH_HOST = (
     "The app is not served under this host name; whoever runs it can allow the name in VIT_VIZ_HOSTS."
@@ -89,17 +72,9 @@ ADDRESSES = (
     Endpoint("static", ("GET",), rf"/(?:assets|static|svelte)(?:/{_NAME})+"),
     Endpoint("static", ("GET",), rf"/(?:theme\.css|favicon\.ico|manifest\.json|robots\.txt)|{API}theme\.css"),
     Endpoint("static", ("GET",), rf"/vit_viz/page(?:/{_NAME})+"),
-    Endpoint(
-        "fact", ("GET",), rf"{API}(?:app_id|startup-events)"
-    ),  # a page that reconnects asks, and the app when it starts
+    Endpoint("fact", ("GET",), rf"{API}app_id"),  # asked by a page that has lost its server
     Endpoint("heartbeat", ("GET",), rf"{API}heartbeat/[^/]*"),
-    Endpoint("join", ("POST",), rf"{API}queue/join"),
-    Endpoint("messages", ("GET",), rf"{API}queue/data"),
-    Endpoint("cancel", ("POST",), rf"{API}cancel"),
-    Endpoint("upload", ("POST",), rf"{API}upload"),
-    Endpoint("upload progress", ("GET",), rf"{API}upload_progress"),
-    Endpoint("file", _READ, rf"{API}file=.+"),
-    Endpoint("health", _READ, r"/health"),
+    Endpoint("health", _READ, rf"/health|{API}startup-events"),
     Endpoint("api", ("POST",), r"/vit_viz/[a-z]+"),
     Endpoint("api", _ANY, r"/api/v1(?:/[a-z0-9_]{1,60}(?:\.json)?)?"),
     Endpoint("mcp", ("GET", "POST", "DELETE"), r"/mcp"),
@@ -107,10 +82,10 @@ ADDRESSES = (
 )
 
 
-def most_bytes(kind: Kind | None, path: str) -> float:
-    """Of a request: what others ask may hold a picture, what a page asks names it; an upload is counted where it is kept."""
-    if kind == "upload":
-        return math.inf
+def most_bytes(kind: Kind | None, path: str) -> int:
+    """Of a request: what others ask may hold a picture, what a page asks names the one that it has brought."""
+    if path == BRING:
+        return PICTURE_BYTES
     return BODY_BYTES if kind in OPTIONAL and not path.startswith("/vit_viz/") else REQUEST_BYTES
 
 
@@ -130,9 +105,9 @@ def methods_at(path: str, offered: Collection[Kind]) -> tuple[Kind, tuple[str, .
     """
     for address in ADDRESSES:
         is_there = address.kind in offered or address.kind not in OPTIONAL
-        if is_there and address.matches(address.methods[0], path):
+        if is_there and address.methods is not _ANY and address.matches(address.methods[0], path):
             return address.kind, address.methods
-    return None
+    return None  # the routes of an address with any method say which they answer
 
 
 # --- refusals
@@ -156,22 +131,16 @@ def failure(error: Exception, kind: Kind | None, path: str) -> Response:
     for expected, status, text in answers:
         if isinstance(error, expected):
             return refusal(status, text, kind, path)
-    if kind == "upload" and isinstance(error, OSError):
-        logger.error("the upload folder cannot be written: %s", error.strerror)
-        return refusal(507, NO_ROOM, kind, path)
     if kind in ("page", "ours", *OPTIONAL):
         return refusal(500, sentence(error), kind, path)
-    logger.info("refused a request: %s", type(error).__name__)  # handlers end in `GuardedBlocks`
+    logger.info("refused a request: %s", type(error).__name__)
     return refusal(400, NOT_READABLE, kind, path)
 
 
 def refusal(status: int, text: str, kind: Kind | None, path: str) -> Response:
-    """A sentence as Gradio's own script reads it: plain for uploads, JSON elsewhere in the API."""
-    if kind in OPTIONAL:
-        return JSONResponse({"error": text}, status)
-    if path.startswith(API) and kind != "upload":
-        return JSONResponse({"error": text, "detail": text}, status)
-    return PlainTextResponse(text, status)
+    """A sentence as the one who asks reads it: a program or Gradio's own script as JSON, a person as it is."""
+    is_json = kind in OPTIONAL or path.startswith(API)
+    return JSONResponse({"error": text}, status) if is_json else PlainTextResponse(text, status)
 
 
 def refused_entry(

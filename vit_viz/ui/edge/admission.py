@@ -20,7 +20,7 @@ from cachetools import LRUCache
 from vit_viz.errors import BusyError
 
 SLOW = "slow"
-"""The lane of what computes for a long time, and the concurrency_id of handlers of Gradio that do."""
+"""The lane of what computes for a long time."""
 
 SLOW_OF_PAGE = frozenset({"map", "trust", "sanity", "lead", "answer"})
 """What pages ask beside the questions of the library (vit_viz.ui.opened) that takes long."""
@@ -30,9 +30,6 @@ ANSWERS = "answers"
 
 STREAMS = "streams"
 """What agents hold open to be told something."""
-
-FOLLOWED = "followed"
-"""Streams that tell how far uploads are."""
 
 YOURS = "You have too many questions waiting; please wait until some of them are answered."
 OTHERS = "The server is busy with the questions of other visitors; please try again in a moment."
@@ -75,13 +72,7 @@ LANES = {
     SLOW: Lane(places=64, each=8, each_address=32),
     ANSWERS: Lane(places=1024, each=256, each_address=512),
     STREAMS: Lane(places=64, each=4, each_address=16),
-    FOLLOWED: Lane(places=512, each=8, each_address=64),
 }
-
-
-def lane_of(handler: object) -> str:
-    """The lane in which questions to a handler of Gradio wait."""
-    return SLOW if getattr(handler, "concurrency_id", "") == SLOW else "quick"
 
 
 class Buckets:

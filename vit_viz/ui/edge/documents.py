@@ -126,24 +126,22 @@ class Documents:
 
     def __init__(self, exposure: Exposure) -> None:
         self.exposure = exposure
-        self._version: object = None
         self._rendering: Rendering | None = None
         self._kept: LRUCache[tuple[str, str], Document] = LRUCache(MOST_KEPT)
 
-    async def answer(self, app: ASGIApp, scope: Scope, version: object) -> Response | None:
+    async def answer(self, app: ASGIApp, scope: Scope) -> Response | None:
         """The page, or its script, for whoever asks; None where the path is neither's.
 
         Where the page cannot be rendered, this is what Gradio says.
 
         Args:
             app: what renders it.
-            version: of the page; another object where it was built anew.
         """
         path = scope["path"]
         is_page = path == "/"
         if not is_page and not (path.startswith(f"{FILES}/") and path.endswith(f"/{NAME}")):
             return None
-        rendering = await self._rendered(app, scope, version)
+        rendering = await self._rendered(app, scope)
         if isinstance(rendering, Response):
             return rendering if is_page else None
         if not is_page and path != file_address(NAME, rendering.script):
@@ -154,11 +152,8 @@ class Documents:
             self._kept[key] = await run_in_threadpool(self._document, rendering, *key)
         return self._kept[key].answer(scope["method"])
 
-    async def _rendered(self, app: ASGIApp, scope: Scope, version: object) -> Rendering | Response:
+    async def _rendered(self, app: ASGIApp, scope: Scope) -> Rendering | Response:
         """The page, as it was rendered once; or what else Gradio answers."""
-        if version is not self._version:
-            self._version, self._rendering = version, None
-            self._kept.clear()
         if self._rendering is None:
             stand_in = _without_visitor(scope)
             answer, address = await _asked(app, stand_in), _address_of(stand_in)

@@ -1,40 +1,45 @@
-"""The pages that visitors have open: whose each is, whether it still listens, and how many there may be.
+"""The pages that visitors have open: whose each is, and how many there may be.
 
-A page identifies itself by a random text that Gradio calls the session. It belongs to the first cookie that uses it, and is refused
-with any other. A page is open while its heartbeat or its stream of messages is open, and is remembered for a while after that, so
-that a laptop that wakes up finds its state.
+A page has a random name, which it says as long as it is open, by a connection that the server keeps alive: its heartbeat. The name
+belongs to the first browser that uses it, and is refused with any other. It is remembered for a while after the page was closed, so
+that a laptop that wakes up finds its pictures.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Container, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from vit_viz.errors import BusyError, ParameterError
+from vit_viz.ui.edge.admission import Buckets
 
 MOST_PAGES = 1000
-"""Fewer than the 2000 sessions that Gradio keeps, so that Gradio drops none that is remembered here."""
-
 MOST_OF_ONE = 16
 MOST_OF_ADDRESS = 200
 
-REMEMBERED_SECONDS = 3600.0
-ABANDONED_SECONDS = 1.5
-"""How long after it was closed a page counts as abandoned."""
+MOST_HEARTBEATS = 4
+"""Of one page: it needs one, and for a moment two while it reconnects."""
 
-OPENING_SECONDS = 15.0
-"""How long an open page may take to open its stream of messages after a question: networks and machines can be slow."""
+REMEMBERED_SECONDS = 3600.0
+
+AT_ONCE = 16
+PER_SECOND = 1
+"""How many pages one visitor opens at full speed, and how many a second after that; from one network address that is known:"""
+AT_ONCE_FROM_ADDRESS = 200
+PER_SECOND_FROM_ADDRESS = 8
 
 NOT_YOURS = "This page belongs to another visit; please reload it."
+OPEN_ALREADY = "This page is open already; please reload it."
 TOO_MANY_OF_YOURS = (
-    "Too many pages of this app are open, or wait for answers, in this browser; "
-    "please close some and reload this one."
+    "Too many pages of this app are open in this browser; please close some and reload this one."
 )
 TOO_MANY = "Too many visitors are here at the moment; please try again in a few minutes."
+TOO_QUICKLY = (
+    "Pages of this app were opened too quickly one after the other; please reload this one in a few seconds."
+)
 
 
 @dataclass(eq=False)
@@ -42,52 +47,25 @@ class OpenPage:
     """One opened page.
 
     Args:
-        name: as Gradio calls its session.
         visitor: the cookie that it came with, or what stands for one.
         owner: under which its pictures and computations are kept.
         address: network address from which it came, where that tells visitors apart, else "".
-        heartbeats, listeners: connections that are open now.
-        joining: questions that are being taken in.
-        left_at: when a connection last ended, by the clock of `Pages`; or when the page was first seen.
-        stopped_listening_at: when it last stopped listening; or when the page was first seen.
-        asked_at: when it last asked something.
+        heartbeats: connections that are open now.
+        left_at: when one last ended, or when the page was first seen, by the clock of `Pages`.
     """
 
-    name: str
     visitor: str
     owner: str
     address: str = ""
     heartbeats: int = 0
-    listeners: int = 0
-    joining: int = 0
     left_at: float = 0.0
-    stopped_listening_at: float = 0.0
-    asked_at: float = 0.0
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a connection of it is open."""
-        return self.heartbeats > 0 or self.listeners > 0
-
-    def is_abandoned(self, now: float) -> bool:
-        """Whether it has not listened for a while: it was closed, or did not open a stream for the answer to a question.
-
-        Of a page that is open nothing is known by its stream's end: it may have asked while the stream before was being closed.
-        """
-        if self.listeners:
-            return False
-        is_there = self.heartbeats > 0 or self.asked_at >= max(self.left_at, self.stopped_listening_at)
-        patience = OPENING_SECONDS if is_there else ABANDONED_SECONDS
-        return now - max(self.asked_at, self.stopped_listening_at) >= patience
 
 
 class Pages:
-    """Pages by name, oldest first.
+    """Pages by name, the one that was opened last behind all others. All of this lives on the event loop.
 
     Args:
         on_left: called with the owner when the last page of a visitor was closed.
-        on_forgotten: called with the name of a page that is no longer remembered.
-        with_questions: the names of pages whose questions wait or are being answered; they are not forgotten.
         most: pages in all; most_of_one: pages of one visitor; most_of_address: of one network address, where that is known.
         clock: seconds, monotonic; a parameter so that tests need not wait.
     """
@@ -96,145 +74,77 @@ class Pages:
         self,
         *,
         on_left: Callable[[str], object] = lambda _owner: None,
-        on_forgotten: Callable[[str], object] = lambda _name: None,
-        with_questions: Callable[[], Container[str]] = tuple,
         most: int = MOST_PAGES,
         most_of_one: int = MOST_OF_ONE,
         most_of_address: int = MOST_OF_ADDRESS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.on_left = on_left
-        self.on_forgotten = on_forgotten
-        self.with_questions = with_questions
         self.most = most
         self.most_of_one = most_of_one
         self.most_of_address = most_of_address
         self._clock = clock
-        self._lock = threading.Lock()
         self._pages: OrderedDict[str, OpenPage] = OrderedDict()
+        self._pace = Buckets(burst=AT_ONCE, per_second=PER_SECOND, clock=clock)
+        self._pace_from = Buckets(burst=AT_ONCE_FROM_ADDRESS, per_second=PER_SECOND_FROM_ADDRESS, clock=clock)
 
-    def admit(self, name: str, visitor: str, owner: str, address: str = "") -> OpenPage:
-        """The page of a name, for its visitor; a new one takes the place of an old one that is closed and waits for nothing.
+    @contextmanager
+    def heartbeat(self, name: str, visitor: str, owner: str, address: str = "") -> Iterator[None]:
+        """While a page is open in a browser; a new one takes the place of an old one that is closed.
 
         Raises:
             ParameterError: the name is another visitor's.
-            BusyError: too many pages are open or wait for answers.
+            BusyError: the visitor opens pages too quickly; too many are open.
         """
-        gone: list[str] = []
-        try:
-            with self._lock:
-                page = self._pages.get(name)
-                if page is None:
-                    gone = self._make_room(visitor, address)
-                    now = self._clock()
-                    page = self._pages[name] = OpenPage(
-                        name, visitor, owner, address, left_at=now, stopped_listening_at=now
-                    )
-                if page.visitor != visitor:
-                    raise ParameterError(NOT_YOURS)
-                self._pages.move_to_end(name)
-                return page
-        finally:
-            for other in gone:
-                self.on_forgotten(other)
-
-    def heartbeat(self, page: OpenPage) -> AbstractContextManager[None]:
-        """While the page is open in a browser."""
-        return self._connected(page, "heartbeats")
-
-    def listening(self, page: OpenPage) -> AbstractContextManager[None]:
-        """While the page takes messages."""
-        return self._connected(page, "listeners")
-
-    @contextmanager
-    def asking(self, page: OpenPage) -> Iterator[None]:
-        """While a question of the page is taken in, for whose answer it will listen."""
-        self._asked(page, 1)
+        page = self._pages.get(name)
+        if page is None:
+            self._forget_old()
+            if not (self._pace.passes(visitor, 1) and (not address or self._pace_from.passes(address, 1))):
+                raise BusyError(TOO_QUICKLY)
+            self._make_room(visitor, address)
+            page = self._pages[name] = OpenPage(visitor, owner, address)
+        if page.visitor != visitor:
+            raise ParameterError(NOT_YOURS)
+        if page.heartbeats >= MOST_HEARTBEATS:
+            raise BusyError(OPEN_ALREADY)
+        self._pages.move_to_end(name)
+        page.heartbeats += 1
         try:
             yield
         finally:
-            self._asked(page, -1)
+            page.heartbeats -= 1
+            page.left_at = self._clock()
+            if not any(other.heartbeats for other in self._pages.values() if other.owner == owner):
+                self.on_left(owner)
 
     def find(self, name: str) -> OpenPage | None:
         """The page of a name, where it is known."""
         return self._pages.get(name)
 
-    def abandoned(self) -> list[OpenPage]:
-        """Pages that no longer listen, though they may have asked something."""
-        with self._lock:
-            now = self._clock()
-            return [page for page in self._pages.values() if page.is_abandoned(now)]
-
-    def has_listener(self, owner: str) -> bool:
-        """Whether any page of an owner listens, or is about to."""
-        with self._lock:
-            now = self._clock()
-            return any(not page.is_abandoned(now) for page in self._pages.values() if page.owner == owner)
-
-    def forget_old(self) -> None:
-        """Forget pages that were closed long ago."""
-        with self._lock:
-            before = self._clock() - REMEMBERED_SECONDS
-            waiting = self.with_questions()
-            old = [
-                page.name
-                for page in self._pages.values()
-                if page.left_at <= before and _is_idle(page, waiting)
-            ]
-            for name in old:
-                del self._pages[name]
-        for name in old:
-            self.on_forgotten(name)
-
     def __len__(self) -> int:
         return len(self._pages)
 
-    def _asked(self, page: OpenPage, joining: int) -> None:
-        with self._lock:
-            page.joining += joining
-            page.asked_at = self._clock()
+    def _forget_old(self) -> None:
+        before = self._clock() - REMEMBERED_SECONDS
+        old = [name for name, page in self._pages.items() if not page.heartbeats and page.left_at <= before]
+        for name in old:
+            del self._pages[name]
 
-    def _make_room(self, visitor: str, address: str) -> list[str]:
-        """Forget one idle page where there are too many; returns the names of those that were forgotten."""
-        pages = list(self._pages.values())
-        mine = [page for page in pages if page.visitor == visitor]
-        near = [page for page in pages if address and page.address == address]
+    def _make_room(self, visitor: str, address: str) -> None:
+        """Forget a closed page where there are too many."""
+        pages = list(self._pages.items())
+        mine = [(name, page) for name, page in pages if page.visitor == visitor]
+        near = [(name, page) for name, page in pages if address and page.address == address]
         if len(mine) >= self.most_of_one:
-            return [self._drop_idle(mine, TOO_MANY_OF_YOURS)]
-        if len(near) >= self.most_of_address:
-            return [self._drop_idle(near, TOO_MANY)]
-        if len(pages) >= self.most:
-            held = Counter(page.visitor for page in pages)
-            return [self._drop_idle(sorted(pages, key=lambda page: -held[page.visitor]), TOO_MANY)]
-        return []
+            self._drop_closed(mine, TOO_MANY_OF_YOURS)
+        elif len(near) >= self.most_of_address:
+            self._drop_closed(near, TOO_MANY)
+        elif len(pages) >= self.most:
+            held = Counter(page.visitor for _, page in pages)
+            self._drop_closed(sorted(pages, key=lambda named: -held[named[1].visitor]), TOO_MANY)
 
-    def _drop_idle(self, pages: list[OpenPage], otherwise: str) -> str:
-        waiting = self.with_questions()
-        for page in pages:
-            if _is_idle(page, waiting):
-                del self._pages[page.name]
-                return page.name
-        raise BusyError(otherwise)
-
-    @contextmanager
-    def _connected(self, page: OpenPage, kind: str) -> Iterator[None]:
-        with self._lock:
-            setattr(page, kind, getattr(page, kind) + 1)
-        try:
-            yield
-        finally:
-            with self._lock:
-                setattr(page, kind, getattr(page, kind) - 1)
-                page.left_at = self._clock()
-                if kind == "listeners":
-                    page.stopped_listening_at = page.left_at
-                is_last = kind == "heartbeats" and not any(
-                    other.heartbeats for other in self._pages.values() if other.owner == page.owner
-                )
-            if is_last:
-                self.on_left(page.owner)
-
-
-def _is_idle(page: OpenPage, waiting: Container[str]) -> bool:
-    """Whether nothing is lost when a page is forgotten: it is closed, and waits for nothing."""
-    return not page.is_open and not page.joining and page.name not in waiting
+    def _drop_closed(self, pages: list[tuple[str, OpenPage]], otherwise: str) -> None:
+        closed = next((name for name, page in pages if not page.heartbeats), None)
+        if closed is None:
+            raise BusyError(otherwise)
+        del self._pages[closed]

@@ -4,63 +4,47 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, nullcontext
-from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, HTTPConnection
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from vit_viz.analyses.registry import QUESTIONS
-from vit_viz.errors import BusyError, ParameterError
-from vit_viz.images.signatures import readable_format
+from vit_viz.errors import ParameterError
 from vit_viz.session.handles import COOKIE, new_visitor, owner_of, visitor_in
-from vit_viz.surface import EVENTS, OWNER, PAGE_HEADER, UPLOADS
+from vit_viz.surface import EVENTS, OWNER, PAGE_HEADER
 from vit_viz.ui.edge.addresses import (
-    API,
+    NOT_READABLE,
     OPTIONAL,
     Kind,
     failure,
     kind_of,
     most_bytes,
-    refusal,
     refused_entry,
 )
-from vit_viz.ui.edge.admission import FOLLOWED, SLOW, SLOW_OF_PAGE, STREAMS, lane_of
+from vit_viz.ui.edge.admission import SLOW, SLOW_OF_PAGE, STREAMS
 from vit_viz.ui.edge.answer_turns import PASSING, Passing
 from vit_viz.ui.edge.bodies import TooLarge, discard, paced, read_body, replayed
-from vit_viz.ui.edge.pages import OpenPage
 from vit_viz.ui.edge.shared_limits import SharedLimits
-from vit_viz.ui.edge.uploads import progress_events, receive_upload
-from vit_viz.ui.edge.user_errors import NOT_READABLE
 
 logger = logging.getLogger(__name__)
-
-MOST_STREAMS = 4  # of messages, for one page: it needs one, and for a moment two while it reconnects
 
 HEARTBEAT_SECONDS = 15.0
 LONGEST_PAUSE_SECONDS = 5.0
 """How long whoever is refused again and again waits to hear it: a refusal costs little, but thousands a second cost time."""
 
-NOT_YOURS = "This file is not here any more; please choose the picture again."
 ALIVE = "Questions are answered."
-NOT_ALIVE = "Questions are not answered."
 
 NOTHING_INSIDE = "default-src 'none'; frame-ancestors 'none'"
 """The policy of everything but pages: a picture or a number that is opened by itself can load nothing and run nothing."""
 
 _PAGE_NAME = re.compile(r"[a-z0-9]{4,32}")
-_NOT_THE_PAGE_S = (
-    "batched",
-    "simple_format",
-)  # which change who asks, as handlers see it, and how they answer
-_FETCHED: tuple[Kind, ...] = ("page", "static", "fact", "file", "ours")
+_FETCHED: tuple[Kind, ...] = ("page", "static", "fact", "ours")
 """Kinds of addresses whose answers are made when their turn comes."""
 
 
@@ -112,14 +96,8 @@ class Passage:
     def _opened_page(self) -> str:
         """The name of the page that asks, of a browser that keeps no cookies; "" where it is none that this visitor has opened."""
         name = self.connection.headers.get(PAGE_HEADER, "")
-        page = None if self.cookie else self.guard.blocks.open_pages.find(name)
+        page = None if self.cookie else self.guard.pages.find(name)
         return "" if page is None or page.visitor != self.visitor else name
-
-    def _page(self, name: str) -> OpenPage:
-        """The page of a name, as far as it is this visitor's."""
-        if not _PAGE_NAME.fullmatch(name):
-            raise ParameterError(NOT_READABLE)
-        return self.guard.page(name, self.visitor, owner_of(self.cookie, name), self.address)
 
     async def _take(self) -> Message:
         """The next part of the request, as long as it is not too large."""
@@ -151,121 +129,41 @@ class Passage:
 
     async def _document(self) -> None:
         """The page itself, and what is the same for every visitor."""
-        guard = self.guard
-        answer = await guard.documents.answer(guard.app, self.scope, guard.blocks.config)
+        answer = await self.guard.documents.answer(self.guard.app, self.scope)
         await (self._pass_on() if answer is None else self._reply(answer))
-
-    async def _join(self) -> None:
-        """A question: its page is this visitor's, and there is a place for it."""
-        body, asked, page = await self._asked()
-        number = asked.get("fn_index")
-        if not isinstance(number, int) or isinstance(number, bool) or any(map(asked.get, _NOT_THE_PAGE_S)):
-            raise ParameterError(NOT_READABLE)
-        lane = lane_of(self.guard.blocks.fns.get(number))
-        with self.guard.place(lane, page), self.guard.blocks.open_pages.asking(page):
-            await self._pass_on(body)
 
     async def _ask(self) -> None:
         """A question by its name: of a browser that has opened the page, or of somebody without one."""
         is_page_s = self.kind == "api" and bool(self.cookie or self.opened)
         owner = owner_of(self.cookie, self.opened) if is_page_s else f"{self.kind} {self.visitor}"
         lane = "quick" if is_page_s and not _is_slow(self.path) else SLOW
-        self.scope = {**self.scope, OWNER: owner, UPLOADS: self.guard.blocks.files}
-        named = self.cookie or (
-            self.visitor if self.opened else owner
-        )  # pages without a cookie share what one visitor may
-        asker = OpenPage("", named, owner, self.address)
+        self.scope = {**self.scope, OWNER: owner}
+        # pages without a cookie share what one visitor may
+        who = self.cookie or (self.visitor if self.opened else owner)
         if self.scope["method"] != "POST":
-            with self.guard.place(STREAMS, asker) if self.kind == "mcp" else nullcontext():
+            with self.guard.place(STREAMS, who, self.address) if self.kind == "mcp" else nullcontext():
                 await self._pass_on()
             return
-        with self.guard.blocks.files.arriving(self.visitor, is_upload=False) as arrival:
-            body = await read_body(self._take, counted=arrival.take)
+        with self.guard.arrivals.arriving(self.visitor) as arrived:
+            body = await read_body(self._take, counted=arrived)
             async with self.guard.answer_turns.beside(self.visitor, self.address) as self._passing:
                 with self._places:
-                    self._places.enter_context(self.guard.place(lane, asker))
+                    self._places.enter_context(self.guard.place(lane, who, self.address))
                     await self._pass_on(body)
 
-    async def _cancel(self) -> None:
-        """The end of a question, by the page that asked it."""
-        _body, asked, page = await self._asked()
-        questions, event_id = self.guard.blocks.questions, str(asked.get("event_id"))
-        event = questions.event_ids_to_events.get(event_id)
-        if event is not None and event.session_hash != page.name:
-            raise ParameterError(NOT_READABLE)
-        questions.cancel(event_id)
-        await self._reply(JSONResponse({"success": True}))
-
     async def _health(self) -> None:
-        """Whether questions are answered; nothing else is said, because anybody may ask."""
-        is_alive = self.guard.blocks.questions.is_alive
-        await self._reply(PlainTextResponse(ALIVE if is_alive else NOT_ALIVE, 200 if is_alive else 503))
-
-    async def _asked(self) -> tuple[bytes, dict[str, Any], OpenPage]:
-        """What a page of this visitor sends as JSON: as it came, as it reads, and from which page."""
-        body = await read_body(self._take)
-        try:
-            asked = json.loads(body)
-        except (ValueError, RecursionError):
-            asked = None
-        name = asked.get("session_hash") if isinstance(asked, dict) else None
-        if not isinstance(name, str):
-            raise ParameterError(NOT_READABLE)
-        return body, asked, self._page(name)
-
-    async def _messages(self) -> None:
-        """The stream on which a page hears the answers to its questions."""
-        page = self._page(self.connection.query_params.get("session_hash", ""))
-        if page.listeners >= MOST_STREAMS:
-            raise BusyError("This page is already connected; please reload it.")
-        with self.guard.blocks.open_pages.listening(page):
-            await self._pass_on()
+        """That the app answers; nothing else is said, because anybody may ask. Gradio's queue never starts."""
+        await self._reply(PlainTextResponse(ALIVE))
 
     async def _heartbeat(self) -> None:
         """The connection by which a page says that it is open. Gradio's own creates and destroys a whole session for any name."""
-        page = self._page(self.path.rpartition("/")[2])
-        if page.heartbeats >= MOST_STREAMS:
-            raise BusyError("This page is open already; please reload it.")
-        with self.guard.blocks.open_pages.heartbeat(page):
-            await self._stream(_keep_alive(self.guard.gradio_app.stop_event))
-
-    async def _upload(self) -> None:
-        """A picture that arrives."""
-        upload_id = self.connection.query_params.get("upload_id", "")
-        progress = self.guard.progresses.of(self.visitor, upload_id)
-        paths = await receive_upload(
-            self.scope, self._take, self.guard.blocks.files, visitor=self.cookie, progress=progress
-        )
-        await self._reply(JSONResponse(paths))
-
-    async def _upload_progress(self) -> None:
-        """How far an upload is."""
-        upload_id = self.connection.query_params.get("upload_id", "")
-        asker = OpenPage("", self.visitor, self.visitor, self.address)
-        try:
-            with self.guard.place(FOLLOWED, asker):
-                await self._stream(progress_events(self.guard.progresses.of(self.visitor, upload_id)))
-        finally:
-            self.guard.progresses.forget(self.visitor, upload_id)
-
-    async def _file(self) -> None:
-        """The preview of a picture that this visitor has just uploaded, whole: no ranges, no other form of its path."""
-        path = self.path.removeprefix(f"{API}file=")
-        content = await run_in_threadpool(self.guard.blocks.files.read, path, self.cookie)
-        if content is None:
-            await self._reply(refusal(404, NOT_YOURS, self.kind, self.path))
-            return
-        kind = readable_format(content)
-        await self._reply(
-            Response(
-                content,
-                headers={"Content-Disposition": "inline" if kind else "attachment"},
-                media_type=f"image/{kind.lower()}" if kind else "application/octet-stream",
-            )
-        )
-
-    async def _stream(self, events: AsyncIterator[bytes]) -> None:
-        await self._reply(StreamingResponse(events, media_type=EVENTS))
+        name = self.path.rpartition("/")[2]
+        if not _PAGE_NAME.fullmatch(name):
+            raise ParameterError(NOT_READABLE)
+        owner = owner_of(self.cookie, name)
+        with self.guard.pages.heartbeat(name, self.visitor, owner, self.address):
+            alive = _keep_alive(self.guard.gradio_app.stop_event)
+            await self._reply(StreamingResponse(alive, media_type=EVENTS))
 
     async def _reply(self, response: Response) -> None:
         await response(self.scope, self._receive, self._answer)
@@ -383,13 +281,7 @@ async def _keep_alive(stopped: asyncio.Event) -> AsyncIterator[bytes]:
 _ANSWERS: dict[Kind, Callable[[Passage], Awaitable[None]]] = {
     "page": Passage._document,
     "static": Passage._document,
-    "join": Passage._join,
-    "cancel": Passage._cancel,
-    "messages": Passage._messages,
     "heartbeat": Passage._heartbeat,
-    "upload": Passage._upload,
-    "upload progress": Passage._upload_progress,
-    "file": Passage._file,
     "health": Passage._health,
     "api": Passage._ask,
     "mcp": Passage._ask,

@@ -19,9 +19,9 @@ from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.figures.lettering import number
 from vit_viz.progress import duration
 from vit_viz.results import PatchMap
+from vit_viz.sentences import sentence
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.explain import agree, trust
 from vit_viz.ui.explain.questions import Questions
 from vit_viz.ui.opened import PageCall, page_route

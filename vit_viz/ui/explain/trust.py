@@ -16,8 +16,8 @@ from vit_viz.analyses.trust import RANDOMISATION, Trust
 from vit_viz.errors import ParameterError
 from vit_viz.figures.lettering import number
 from vit_viz.results import Curve
+from vit_viz.sentences import sentence
 from vit_viz.ui import pictures
-from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.explain.questions import Questions, percent
 from vit_viz.ui.opened import PageCall
 from vit_viz.ui.payload import figure_address, picture_address

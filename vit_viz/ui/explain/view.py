@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import gradio as gr
 
-from vit_viz.ui.kit import WebRoom
+from vit_viz.ui.kit import web_room
 from vit_viz.ui.page import Page, Tab
 
 
 def build(_page: Page) -> None:
     """Lay out the tab: the question above, the stage at the left, the cards and what is known of them at the right."""
-    WebRoom("explain")
+    web_room("explain")
     with gr.Row(elem_classes="vv-view", elem_id="vv-explain-columns"):
         with gr.Column(scale=2, min_width=320):
-            WebRoom("explain", part="stage")
+            web_room("explain", piece="stage")
         with gr.Column(scale=3, min_width=320):
-            WebRoom("explain", part="gallery")
+            web_room("explain", piece="gallery")
 
 
 TAB = Tab(

@@ -6,17 +6,20 @@
 /vit_viz/wanted   {"name": ...}: what a visitor is asked before this model is downloaded; {} where it is here
 /vit_viz/load     {"name": ...}: answers once this model is here; says how far that is
 /vit_viz/tray     the pictures of this visit
-/vit_viz/bring    {"uploads": [path, ...]}: files that were uploaded become pictures of this visit
+/vit_viz/bring    a file, as it is, with its name in a header: it becomes a picture of this visit
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
+import anyio
 from PIL import Image
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from vit_viz import samples
@@ -24,20 +27,18 @@ from vit_viz.checkpoints.catalog import entry_of
 from vit_viz.errors import Cancelled, ImageError, VitVizError
 from vit_viz.images.thumbnails import small_square
 from vit_viz.lazy import F
+from vit_viz.progress import StopCheck
+from vit_viz.rest import THREADS, Computed, Told, refusal
 from vit_viz.sentences import sentence
 from vit_viz.session.edits import NO_EDITS, ModelEdits
-from vit_viz.session.handles import VISITOR
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.edge.uploads import UploadFiles
+from vit_viz.surface import BRING, FILE_HEADER, OWNER
 from vit_viz.ui.header import offers, sizes
 from vit_viz.ui.opened import PageCall, page_route
 from vit_viz.ui.payload import facts_value, ranking_value
 from vit_viz.views import choices
 
-MOST_PICTURES = 24
-"""Files that are taken at once; the rest of them is left."""
-_GONE = "The uploaded file is no longer here; please choose the picture again."
 _HEADS = {"off": "off", "mean": "at its mean", "uniform": "looks at all tokens alike"}
 _TOKENS = {"class": "the class token", "everything": "all tokens"}
 Value = dict[str, Any]
@@ -52,9 +53,8 @@ def routes(session: Session) -> list[Route]:
         "wanted": _wanted,
         "load": lambda asked: _load(asked, _reference(asked)),
         "tray": lambda asked: tray(asked.session, asked.view.image, asked.owner),
-        "bring": _bring,
     }
-    return [page_route(session, name, answer) for name, answer in answers.items()]
+    return [*(page_route(session, name, answer) for name, answer in answers.items()), _bring(session)]
 
 
 def facts(asked: PageCall) -> Value:
@@ -139,36 +139,29 @@ def _thumbnail(session: Session, image: str, picture: Image.Image, digest: str) 
     return session.kept(("thumbnail", digest), lambda: small_square(picture), image, digest, size_of=len)
 
 
-def _bring(asked: PageCall) -> Value:
-    """The ids of the pictures that were taken, and a sentence for each file that was not."""
-    told, files = asked.body.get("uploads"), asked.files
-    assert files is not None
-    paths = dict.fromkeys(str(path) for path in told[:MOST_PICTURES]) if isinstance(told, list) else {}
-    images, problems = [], []
-    for path in paths:
-        try:
-            images.append(_added(asked, files, path))
-        except Exception as error:  # the others come all the same
-            name = f"{Path(path).name}: " if len(paths) > 1 else ""
-            problems.append(name + sentence(error))
-    kept = asked.session.uploads.of(asked.owner)  # many large ones push out the first
-    return {"images": [image for image in images if image in kept], "problems": problems}
+def _bring(session: Session) -> Route:
+    """Where a file becomes a picture of its visitor's, without being written down.
 
+    Answers with its id and all that are kept, or with the problem of a file that is none, as browsers log refusals as errors.
+    """
+    threads = anyio.CapacityLimiter(THREADS)
 
-def _added(asked: PageCall, files: UploadFiles, path: str) -> str:
-    """The id of an uploaded file, which is in the tray from now on; the file is not kept."""
-    if not files.belongs_to(path, VISITOR.get()):
-        raise ImageError(_GONE)
-    file = Path(path)
-    try:
-        picture = asked.session.decode(file)
-    except ImageError:
-        if file.exists():
-            raise
-        raise ImageError(_GONE) from None
-    finally:
-        files.delete_after(path, 0.0)
-    return asked.session.add_upload(picture, owner=asked.owner, file_name=path)
+    async def post(request: Request) -> Response:
+        content, owner = await request.body(), request.scope[OWNER]
+        name = unquote(request.headers.get(FILE_HEADER, ""))
+
+        def added(_told: Told | None, _cancelled: StopCheck) -> Response:
+            try:
+                image = session.add_upload(content, owner=owner, file_name=name)
+                return JSONResponse({"image": image, "kept": list(session.uploads.of(owner))})
+            except ImageError as error:
+                return JSONResponse({"problem": sentence(error)})
+            except Exception as error:
+                return refusal(error)
+
+        return Computed(added, threads, is_told=False)
+
+    return Route(BRING, post, methods=["POST"])
 
 
 # --- what is changed inside the model

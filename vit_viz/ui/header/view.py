@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import gradio as gr
 
 from vit_viz.ui.header.answers import tray
-from vit_viz.ui.kit import Opener, WebRoom
+from vit_viz.ui.kit import part, web_room
 from vit_viz.ui.page import Page
 from vit_viz.ui.palette.view import build_palette
 
@@ -20,36 +21,37 @@ SENTENCE_HTML = (
 
 def build(page: Page) -> None:
     """Lay out the header: one line of what the page is about, one of what the model says; on a phone model and facts fold."""
+    header = partial(web_room, "header")
     with gr.Row(elem_id="vv-header", equal_height=False):
         gr.HTML(MARK, elem_id="vv-brand", apply_default_css=False)
         with gr.Column(elem_id="vv-more", elem_classes="vv-panel", min_width=0):
-            model = _part("model")
+            model = header(piece="model")
             with gr.Column(elem_id="vv-size-place", elem_classes="vv-anchor", min_width=0):
                 _opener("vv-size-opener", "Size", "Size of the photo for the model", opens="vv-size")
                 with gr.Column(elem_id="vv-size", elem_classes=["vv-panel", "vv-popover"], min_width=0):
-                    _part("sizes")
-            _part("facts")
+                    header(piece="sizes")
+            header(piece="facts")
         with gr.Row(elem_id="vv-tray", equal_height=False):
-            samples = json.dumps(tray(page.session, "", ""))  # as text: see Address
-            pictures = WebRoom("header", part="tray", elem_id="vv-samples", samples=samples)
+            samples = json.dumps(
+                tray(page.session, "", "")
+            )  # as text: Gradio's page would watch objects, which takes longer
+            pictures = header(piece="tray", elem_id="vv-samples", samples=samples)
             with gr.Column(elem_id="vv-bring-place", elem_classes="vv-anchor", min_width=0):
                 label = "Bring a picture: a file, the clipboard, or the camera"
                 _opener("vv-bring-opener", "+", label, opens="vv-bring")
                 with gr.Column(elem_id="vv-bring", elem_classes=["vv-panel", "vv-popover"], min_width=0):
-                    _part("upload")
+                    header(piece="upload")
         build_palette(page)
         label = "Menu: model, size, link, help"
         _opener("vv-menu", "\N{MIDLINE HORIZONTAL ELLIPSIS}", label, opens="vv-more")
         gr.HTML(SENTENCE_HTML, elem_id="vv-sentence", apply_default_css=False)
         for name in ("top", "edited", "loading"):
-            _part(name)
+            header(piece=name)
     page.explain(model, "The model whose attention is seen; an id of the Hub brings another one.")
     page.explain(pictures, "Makes this picture the one that is looked at.")
 
 
-def _part(name: str) -> WebRoom:
-    return WebRoom("header", part=name)
-
-
 def _opener(elem_id: str, words: str, label: str, *, opens: str) -> None:
-    Opener({"words": words, "label": label, "panel": opens}, elem_id=elem_id)
+    """A button that opens the part of the page with the id `opens`."""
+    value = {"words": words, "label": label, "panel": opens}
+    part("kit/opener", script=("kit/parts", "mountOpener"), value=value, elem_id=elem_id)

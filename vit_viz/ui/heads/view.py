@@ -8,7 +8,7 @@ import gradio as gr
 
 from vit_viz.analyses.head_names import MARGIN, RULES
 from vit_viz.explorer import colour_tables
-from vit_viz.ui.kit import WebRoom, words
+from vit_viz.ui.kit import web_room, words
 from vit_viz.ui.page import Page, Tab
 from vit_viz.views.tab_options import HEAD_MEASURES
 
@@ -16,7 +16,7 @@ from vit_viz.views.tab_options import HEAD_MEASURES
 def build(_page: Page) -> None:
     """Lay out the tab: all faces, and the words of those that are seen."""
     with gr.Column(elem_id="vv-heads-faces"):
-        WebRoom(
+        web_room(
             "heads",
             tables=colour_tables(),
             measures=[{"name": name, **asdict(said)} for name, said in HEAD_MEASURES.items()],

@@ -8,7 +8,7 @@ from vit_viz.offline import page_of
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.kit import Explorer, words
+from vit_viz.ui.kit import explorer, words
 from vit_viz.ui.page import Page, Tab
 from vit_viz.ui.payload import explorer_view
 from vit_viz.views.state import ViewState
@@ -19,7 +19,7 @@ MOST_BYTES = 40_000_000
 
 def build(_page: Page) -> None:
     """Lay out the tab."""
-    Explorer(elem_id="vv-explorer")
+    explorer(elem_id="vv-explorer")
     words.explain(
         shows="how one token, the query, spreads its attention over the photo in each head of each layer; point at a patch, "
         "or tap it, to make it the query.",

@@ -26,11 +26,11 @@ from vit_viz.errors import ParameterError
 from vit_viz.explorer.value import Value, control
 from vit_viz.figures.answers import formats_of
 from vit_viz.geometry import parse_query
+from vit_viz.sentences import sentence
 from vit_viz.session.answers import facts_of
 from vit_viz.session.inputs import TARGET, query_sentence
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.edge.user_errors import sentence
 from vit_viz.ui.opened import PageCall, page_route
 from vit_viz.ui.palette.view import OF_HEADS
 from vit_viz.ui.payload import figure_address, picture_address

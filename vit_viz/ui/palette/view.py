@@ -7,7 +7,7 @@ import json
 from vit_viz.analyses.head_statistics import MeasureWords
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
-from vit_viz.ui.kit import WebRoom
+from vit_viz.ui.kit import web_room
 from vit_viz.ui.page import Page
 from vit_viz.ui.scripts import file_address
 from vit_viz.views.tab_options import HEAD_MEASURES
@@ -20,7 +20,7 @@ OF_HEADS = "heads."
 def build_palette(page: Page) -> None:
     """The button that opens the palette, and the palette: what is chosen there opens on its tab or in the panel."""
     tabs = {tab.name: tab.label for tab in page.tabs}
-    palette = WebRoom("palette", part="palette", tabs=tabs, questions=file_address(LISTING, listing()))
+    palette = web_room("palette", piece="palette", tabs=tabs, questions=file_address(LISTING, listing()))
     page.explain(palette, "Finds everything that can be asked of the model, by its words.")
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from vit_viz.ui.kit import WebRoom, words
+from vit_viz.ui.kit import web_room, words
 from vit_viz.ui.page import Page, Tab
 
 
 def build(_page: Page) -> None:
     """Lay out the tab."""
-    WebRoom("patches")
+    web_room("patches")
     words.explain(
         shows="where the model cuts the photo, what it leaves out (hatched), and the patches in the order in which it "
         "receives them.",

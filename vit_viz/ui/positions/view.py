@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from vit_viz.explorer import colour_tables
-from vit_viz.ui.kit import WebRoom, words
+from vit_viz.ui.kit import web_room, words
 from vit_viz.ui.page import Page, Tab
 
 
 def build(_page: Page) -> None:
     """Lay out the tab."""
-    WebRoom("positions", tables=colour_tables())
+    web_room("positions", tables=colour_tables())
     words.explain(
         shows="how alike the positions of any two patches are: one small map per place, laid out like the photo; point at one, or "
         "tap it, to enlarge it; choose it to make that patch the query. Then, where the model has them: what its table becomes on "

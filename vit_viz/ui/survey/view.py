@@ -38,7 +38,7 @@ from vit_viz.figures.plots import photo_scatter
 from vit_viz.session.handles import visitor_in
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.kit import WebRoom, words
+from vit_viz.ui.kit import web_room, words
 from vit_viz.ui.page import Page, Room, Tab
 from vit_viz.ui.routes import as_json, fetched, whole
 from vit_viz.ui.survey import answers
@@ -69,7 +69,7 @@ def build(opened: OpenedRoom, _page: Page) -> None:
     """Lay out the tab."""
     with gr.Column(elem_id="vv-survey-tab"):
         value = answers.opened_value(opened.survey, opened.others.names)
-        WebRoom("survey", survey=value, tables=colour_tables())
+        web_room("survey", survey=value, tables=colour_tables())
         gr.Plot(photo_scatter(), show_label=False, elem_id="vv-survey-dots")
     words.explain(
         shows="what each head does over all photos that pass the filter, with the spread between photos; photos where a head's "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vit_viz.explorer import colour_tables
 from vit_viz.explorer.value import described
-from vit_viz.ui.kit import WebRoom, words
+from vit_viz.ui.kit import web_room, words
 from vit_viz.ui.page import Page, Tab
 from vit_viz.views.tab_options import TokensTabOptions
 
@@ -12,7 +12,7 @@ from vit_viz.views.tab_options import TokensTabOptions
 def build(_page: Page) -> None:
     """Lay out the tab."""
     options = [described(field) for field in TokensTabOptions.schema()]
-    WebRoom("tokens", tables=colour_tables(), options=options)
+    web_room("tokens", tables=colour_tables(), options=options)
     words.explain(
         shows="what becomes of each patch, layer by layer: by what the patches differ most, which of them resemble the one that "
         "is pointed at or tapped, how long their vectors are, what the head would say of each, how far each layer turns them, "

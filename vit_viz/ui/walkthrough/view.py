@@ -6,14 +6,14 @@ What it shows is vit_viz/web/walkthrough.
 from __future__ import annotations
 
 from vit_viz.figures.request import DrawingOptions
-from vit_viz.ui.kit import WebRoom, words
+from vit_viz.ui.kit import web_room, words
 from vit_viz.ui.page import Page, Tab
 from vit_viz.ui.walkthrough.screen import STEPS
 
 
 def build(_page: Page) -> None:
     """Lay out the tab."""
-    WebRoom("walkthrough", steps=STEPS, drawing=[field.option.link for field in DrawingOptions.schema()])
+    web_room("walkthrough", steps=STEPS, drawing=[field.option.link for field in DrawingOptions.schema()])
     words.explain(
         shows="how this photo becomes the answer above, one step at a time: every number and picture is computed by the "
         "chosen model from this photo.",

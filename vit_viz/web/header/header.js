@@ -108,20 +108,11 @@ export function headerOf({ store, ask, turn }, samples) {
     () => (isThere() && facts.value.value.awaits ? '' : store.view.image.value) || usual('image'),
   );
 
-  /**
-   * Files that were uploaded become pictures of this visit, of which the first is looked at.
-   * @param {string[]} uploads their paths @param {() => boolean} isWanted whether nothing was brought since
-   * @returns {Promise<string[]>} a sentence for each that was not taken
-   */
-  async function take(uploads, isWanted) {
-    const stop = new AbortController();
-    const { images, problems } = await ask('bring', { view: store.subject(), uploads }, stop.signal);
-    brought.value += 1;
+  /** A picture was brought, and is looked at. */
+  function lookAt(/** @type {string} */ image) {
     // what a link says of a picture that is not here holds for the one that is brought in its place
     const isAwaited = isThere() && facts.value.value.awaits;
-    if (images.length && isWanted())
-      isAwaited ? store.set({ image: images[0] }, { push: true }) : store.look({ image: images[0] });
-    return problems;
+    isAwaited ? store.set({ image }, { push: true }) : store.look({ image });
   }
 
   // --- another model
@@ -174,7 +165,7 @@ export function headerOf({ store, ask, turn }, samples) {
     facts,
     isThere,
     choose,
-    take,
+    lookAt,
     problem,
     tray,
     image,

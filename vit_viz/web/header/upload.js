@@ -1,7 +1,6 @@
-// What brings pictures: files that are chosen, dropped or pasted anywhere on the page, and the camera. They are uploaded and become
-// pictures of this visit, of which the first is looked at.
+// What brings pictures: files that are chosen, dropped or pasted anywhere on the page, and the camera. They become pictures of this
+// visit, of which the first is looked at.
 
-import { routeUrl } from '../../explorer/source.js';
 import {
   listenToButton,
   listenToDrops,
@@ -10,6 +9,7 @@ import {
   picturesIn,
 } from '../../ui/kit/carried.js';
 import { finder, make, showText } from '../../ui/kit/elements.js';
+import { Refused, bring } from '../kit/server.js';
 import { listenToCamera } from './camera.js';
 import { theHeader } from './header.js';
 /** @import { Carried } from '../../ui/kit/carried.js' */
@@ -18,6 +18,7 @@ import { theHeader } from './header.js';
 
 const READING_TIME = 8_000; // milliseconds for which a sentence stays
 const QUICK = 300; // milliseconds in which nothing needs to be said of an upload
+const MOST = 24; // pictures at once
 const UNREACHED = 'The picture could not be sent; please try again.';
 
 /** @type {Mount<{}>} */
@@ -26,7 +27,7 @@ export function mount(element) {
 }
 
 /** @param {HTMLElement} element @param {Header} header */
-export function takePictures(element, { take }) {
+export function takePictures(element, header) {
   const find = finder(element);
   const place = document.querySelector('.gradio-container') ?? document.body;
   const note = make('p', 'vv-bring-note');
@@ -34,7 +35,7 @@ export function takePictures(element, { take }) {
   note.hidden = true;
   const drop = makeDropHere();
   place.append(note, drop);
-  const bringer = new Bringer(take, note);
+  const bringer = new Bringer(header, note);
   listenToPastes(bringer);
   listenToDrops(bringer, drop);
   listenToButton(bringer, find('paste'));
@@ -48,15 +49,14 @@ export function takePictures(element, { take }) {
   listenToCamera(find, bringer);
 }
 
-/** Sends the pictures of one gesture: a newer one ends the uploads before it. */
+/** Sends the pictures of one gesture: a newer one ends what is left of the one before. */
 export class Bringer {
-  /** @type {Promise<unknown>} that the pictures before were taken */ taken = Promise.resolve();
-  /** @type {AbortController | null} of the upload that is under way */ upload = null;
+  upload = new AbortController();
   timer = 0;
 
-  /** @param {Header['take']} tell answers with a sentence for each file that was not taken @param {HTMLElement} note */
-  constructor(tell, note) {
-    this.tell = tell;
+  /** @param {Pick<Header, 'lookAt' | 'renewTray'>} header @param {HTMLElement} note */
+  constructor(header, note) {
+    this.header = header;
     this.note = note;
   }
 
@@ -69,35 +69,30 @@ export class Bringer {
 
   /** @param {File[]} files @param {string[]} [problems] of those that came with them */
   async bring(files, problems = []) {
-    this.upload?.abort();
-    const upload = (this.upload = new AbortController());
-    const [paths, refused] = [/** @type {string[]} */ ([]), [...problems]];
-    for (const [place, file] of files.entries()) {
+    this.upload.abort();
+    const { signal } = (this.upload = new AbortController());
+    const [images, refused] = [/** @type {string[]} */ ([]), [...problems]];
+    let kept = images;
+    if (files.length > MOST) refused.push(`The first ${MOST} of ${files.length} pictures were brought.`);
+    for (const [place, file] of files.slice(0, MOST).entries()) {
       const one = file.name || 'your picture';
-      this.say(
-        files.length > 1 ? `Bringing ${one}, ${place + 1} of ${files.length} …` : `Bringing ${one} …`,
-        QUICK,
-      );
+      const words = files.length > 1 ? `${one}, ${place + 1} of ${files.length}` : one;
+      this.say(`Bringing ${words} …`, QUICK);
       try {
-        paths.push(await send(file, upload.signal));
+        const brought = await bring(file, signal);
+        images.push(brought.image);
+        kept = brought.kept;
       } catch (error) {
-        if (upload.signal.aborted) return;
-        const words = error instanceof Refused ? error.message : UNREACHED;
-        refused.unshift(files.length > 1 ? `${one}: ${words}` : words);
+        const said = error instanceof Refused ? error.message : UNREACHED;
+        refused.unshift(files.length > 1 ? `${one}: ${said}` : said);
       }
-      if (this.upload !== upload) return;
+      if (signal.aborted) break;
     }
-    if (paths.length) {
-      const isWanted = () => this.upload === upload;
-      const taken = this.taken.then(() => this.tell(paths, isWanted));
-      this.taken = taken.catch(() => {});
-      try {
-        refused.unshift(...(await taken));
-      } catch (error) {
-        refused.unshift(/** @type {Error} */ (error).message);
-      }
-    }
-    if (this.upload === upload) this.say(refused.join(' '));
+    if (images.length) this.header.renewTray();
+    if (signal.aborted) return;
+    const first = images.find((image) => kept.includes(image));
+    if (first) this.header.lookAt(first);
+    this.say(refused.join(' '));
   }
 
   /** Shows a sentence for a while, after a pause of milliseconds; "" takes it away. */
@@ -107,22 +102,4 @@ export class Bringer {
     const next = pause ? () => this.say(words) : () => showText(this.note, '');
     if (words) this.timer = window.setTimeout(next, pause || READING_TIME);
   }
-}
-
-/** What the server says of an upload that it does not take. */
-class Refused extends Error {}
-
-/** Uploads a file as Gradio does; returns the path under which the server keeps it. */
-async function send(/** @type {File} */ file, /** @type {AbortSignal} */ signal) {
-  const body = new FormData();
-  body.append('files', file, file.name || 'picture');
-  const id = Math.random().toString(36).slice(2, 14);
-  const answer = await fetch(routeUrl(`/gradio_api/upload?upload_id=${id}`), {
-    method: 'POST',
-    body,
-    signal,
-  });
-  if (!answer.ok) throw new Refused((await answer.text()).slice(0, 400) || UNREACHED);
-  const paths = /** @type {string[]} */ (await answer.json());
-  return paths[0];
 }

@@ -53,31 +53,70 @@ export function unpacked(buffer) {
 const OF_PAGE = new Set([
   ...['open', 'target', 'walkthrough', 'colours', 'causal', 'surgery', 'place', 'panel', 'answer'],
   ...['gallery', 'stage', 'without', 'lead', 'map', 'trust', 'sanity', 'checked'],
-  ...['facts', 'edited', 'models', 'wanted', 'load', 'tray', 'bring'],
+  ...['facts', 'edited', 'models', 'wanted', 'load', 'tray'],
 ]);
+
+/**
+ * On a Space that is lent GPUs: what the Hub's page around this one says of who asks, whose quota a lent GPU counts against.
+ * Gradio's own script finds out whether it does, and would ask so for its own questions.
+ * @returns {Promise<Record<string, string>>}
+ */
+function headersOfHub() {
+  return new Promise((tell) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = ({ data }) => {
+      port1.close();
+      tell(data ?? {});
+    };
+    window.parent.postMessage('zerogpu-headers', 'https://huggingface.co', [port2]);
+  });
+}
+
+/** Posts as this page. @param {string} path @param {Record<string, string>} headers @param {BodyInit} body @param {AbortSignal} signal */
+async function post(path, headers, body, signal) {
+  const ofHub = /** @type {any} */ (window).supports_zerogpu_headers ? await headersOfHub() : {};
+  const ask = () =>
+    fetch(routeUrl(path), {
+      method: 'POST',
+      credentials: 'same-origin',
+      headers: { ...ofHub, ...headers, 'X-Vit-Viz-Page': PAGE_NAME },
+      body,
+      signal,
+    });
+  const answer = await ask();
+  if (!FOR_PAGES.has(answer.status)) return answer;
+  await heardOf; // a browser that keeps no cookies is nobody until then
+  return ask();
+}
+
+/**
+ * Sends a file, which becomes a picture of this visit.
+ * @param {File} file @param {AbortSignal} signal
+ * @returns {Promise<{image: string, kept: string[]}>} its id; those of all that are kept: many large ones push out the first
+ */
+export async function bring(file, signal) {
+  const headers = {
+    'Content-Type': 'application/octet-stream',
+    'X-Vit-Viz-File': encodeURIComponent(file.name),
+  };
+  const answer = await post('/vit_viz/bring', headers, file, signal);
+  if (!answer.ok) throw new Refused(await refusal(answer));
+  const { problem, ...brought } = await answer.json();
+  if (problem) throw new Refused(problem);
+  return brought;
+}
+
+/** What the server says of what it does not take. */
+export class Refused extends Error {}
 
 /** @type {import('./ask.js').Source} */
 export const SERVER = Object.freeze({
   async answer(name, body, signal, tell) {
     const isOfPage = OF_PAGE.has(name);
     const types = [...(tell ? [EVENTS] : []), isOfPage ? JSON_TYPE : SAFETENSORS];
-    const ask = () =>
-      fetch(routeUrl(isOfPage ? `/vit_viz/${name}` : `/api/v1/${name}`), {
-        method: 'POST',
-        credentials: 'same-origin',
-        headers: {
-          'Content-Type': JSON_TYPE,
-          Accept: types.join(', '),
-          'X-Vit-Viz-Page': PAGE_NAME,
-        },
-        body: JSON.stringify(body),
-        signal,
-      });
-    let answer = await ask();
-    if (FOR_PAGES.has(answer.status)) {
-      await heardOf; // a browser that keeps no cookies is nobody until then
-      answer = await ask();
-    }
+    const path = isOfPage ? `/vit_viz/${name}` : `/api/v1/${name}`;
+    const headers = { 'Content-Type': JSON_TYPE, Accept: types.join(', ') };
+    const answer = await post(path, headers, JSON.stringify(body), signal);
     if (!answer.ok) throw new Error(await refusal(answer));
     const read = isOfPage ? JSON.parse : (/** @type {string} */ data) => unpacked(bytesOf(data).buffer);
     if (tell) return followed(/** @type {any} */ (answer.body), tell, read);

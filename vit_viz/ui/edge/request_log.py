@@ -1,0 +1,37 @@
+"""The app's own log: time, level, the number of the request that is being handled, and the message; nothing of a visitor's."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from contextvars import ContextVar
+
+REQUEST: ContextVar[int] = ContextVar("request", default=0)
+"""Number of the request that is being handled, counted from 1 since the app started; 0 outside of any."""
+_counter = itertools.count(1)
+
+
+def next_number() -> int:
+    """The number of a request that has just arrived."""
+    return next(_counter)
+
+
+class _Numbered(logging.Formatter):
+    """Time, level, request and message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line of the log."""
+        number = REQUEST.get()
+        record.request = f" [request {number}]" if number else ""
+        return super().format(record)
+
+
+def log_with_request_numbers() -> None:
+    """Let the app's own log lines go to stderr with the number of their request; for the start of the app."""
+    logger = logging.getLogger("vit_viz")
+    if any(isinstance(handler.formatter, _Numbered) for handler in logger.handlers):
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Numbered("%(asctime)s %(levelname)s%(request)s %(name)s: %(message)s"))
+    handler.setLevel(logging.WARNING)
+    logger.addHandler(handler)
