@@ -247,9 +247,9 @@ test('a browser that keeps no cookies is nobody until the server has heard of it
 
 test('on a Space that is lent GPUs each question says what the page of the Hub says of who asks', async (t) => {
   /** @type {any[]} */
-  const asked = [];
+  const posted = [];
   const fetch = async (/** @type {string} */ path, /** @type {any} */ { headers }) => {
-    asked.push([path, headers['x-ip-token'], headers.Accept]);
+    posted.push([path, headers['x-ip-token'], headers.Accept]);
     return new Response('{"trace": "x"}');
   };
   const browser = new Browser();
@@ -268,7 +268,7 @@ test('on a Space that is lent GPUs each question says what the page of the Hub s
   await opens();
   await opens(); // a token is good for a while only
   const JSON_ONLY = 'application/json';
-  assert.deepEqual(asked, [
+  assert.deepEqual(posted, [
     ['/vit_viz/open', undefined, JSON_ONLY],
     ['/vit_viz/open', 'token 1', JSON_ONLY],
     ['/vit_viz/open', 'token 2', JSON_ONLY],

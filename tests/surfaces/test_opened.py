@@ -206,9 +206,10 @@ def test_what_an_answer_is_made_of_says_what_stands_out(client: TestClient, ada:
 def test_a_browser_that_keeps_no_cookies_is_known_by_the_name_of_its_page(
     client: TestClient, session: Session
 ) -> None:
-    pages = client.app.get_blocks().open_pages  # type: ignore[attr-defined]
-    pages.admit("mypage01", "no cookie testclient", "page mypage01", "")
-    pages.admit("itspage1", "somebody else", "page itspage1", "")
+    pages = client.app.middleware_stack.pages  # type: ignore[attr-defined]
+    for name, visitor in (("mypage01", "no cookie testclient"), ("itspage1", "somebody else")):
+        with pages.heartbeat(name, visitor, f"page {name}"):
+            pass  # it is remembered for a while
     mine = session.add_upload(odd_picture(), owner="page mypage01")
     body = {"view": f"image={mine}"}
     answer = client.post("/vit_viz/open", json=body, headers={PAGE_HEADER: "mypage01"})
@@ -217,12 +218,12 @@ def test_a_browser_that_keeps_no_cookies_is_known_by_the_name_of_its_page(
     assert asked.status_code == 200
     for name in ("itspage1", "nopage01", "", "../x"):
         refused = client.post("/vit_viz/open", json=body, headers={PAGE_HEADER: name})
-        assert refused.status_code == 405
+        assert refused.status_code == 404
         assert client.post("/api/v1/patches", json={}, headers={PAGE_HEADER: name}).status_code == 404
 
 
 def test_who_has_not_opened_the_page_opens_nothing(client: TestClient, ada: str) -> None:
-    assert opened(client, "image=twins").status_code == 405
+    assert opened(client, "image=twins").status_code == 404
     assert client.get("/vit_viz/open", headers={"Cookie": f"{COOKIE}={ada}"}).status_code == 405
 
 
@@ -240,7 +241,7 @@ def test_a_step_of_the_walkthrough_is_told_to_whoever_has_opened_the_page(
     refused = step("&step=5&layer=1&edits=off+1.3", headers=headers)
     assert refused.status_code == 400
     assert "the layer is edited" in refused.json()["error"]
-    assert step("").status_code == 405
+    assert step("").status_code == 404
 
 
 def test_a_page_may_hear_how_far_an_answer_is(client: TestClient, session: Session, ada: str) -> None:

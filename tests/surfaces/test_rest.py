@@ -39,7 +39,7 @@ from vit_viz.surface import BODY_BYTES, EVENTS, PICTURE_BYTES
 from vit_viz.ui.app import TABS
 from vit_viz.ui.edge.addresses import REQUEST_BYTES, kind_of
 from vit_viz.ui.edge.admission import LANES, SLOW
-from vit_viz.ui.edge.uploads import TOO_MANY_OF_YOURS
+from vit_viz.ui.edge.arrivals import TOO_MANY_OF_YOURS
 from vit_viz.views.panel import Panel
 from vit_viz.views.places import showing
 from vit_viz.views.state import ViewState
@@ -85,9 +85,9 @@ def test_a_browser_that_has_opened_the_page_asks_as_its_page_does(
         lets_slow_ones_rest[request.question] = guard.has_quick_questions()
         return run(request, **options)
 
-    def placed(lane: str, page: Any) -> Any:
+    def placed(lane: str, visitor: str, address: str) -> Any:
         lanes.append(lane)
-        return place(lane, page)
+        return place(lane, visitor, address)
 
     monkeypatch.setattr(session, "run", noted)
     monkeypatch.setattr(guard, "place", placed)
@@ -456,6 +456,23 @@ def test_who_wants_it_hears_how_far_an_answer_is(
     assert answer == ("answer", expected)
 
 
+def test_who_wants_it_hears_why_an_answer_takes_longer_and_nobody_else_does(
+    api: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def lefts() -> list[str]:
+        *progress, _answer = events_of(ask(api, "look", headers=TOLD).text)
+        return [said["left"] for _, said in progress]
+
+    with monkeypatch.context() as patch:
+        following = Following(session, patch)
+        following.look = lambda: following.seen or rest.notice("No GPU is available.")
+        (first, second, third) = lefts()
+        assert "No GPU" not in first + second
+        assert third.endswith("No GPU is available.")
+    assert not any("No GPU" in left for left in lefts())
+    assert caplog.text.count("No GPU is available.") == 1
+
+
 @pytest.mark.parametrize(
     ("accept", "is_raw"), [(f"{EVENTS}, {rest.SAFETENSORS}", True), (f"{EVENTS}, */*", False)]
 )
@@ -616,10 +633,10 @@ def test_a_question_keeps_its_place_until_its_answer_is_computed(
     client = open_client(session, rest.FOR_OTHERS)
     guard: Any = client.app.middleware_stack  # type: ignore[attr-defined]  # of the stand-in
     following = Following(session, monkeypatch)
-    following.look = lambda: len(guard._joining)
+    following.look = lambda: len(guard._waiting)
     assert ask(client, "look", headers=TOLD).status_code == 200
     assert following.seen == [1, 1]
-    assert guard._joining == []
+    assert guard._waiting == []
 
 
 def test_slow_questions_leave_quick_ones_their_threads(
@@ -763,13 +780,13 @@ def test_bodies_of_a_caller_share_room_by_what_has_arrived_of_them(
 ) -> None:
     """Bodies of which nothing arrives take nothing from others, however many and however large they are to be."""
     client = open_client(session, rest.FOR_OTHERS)
-    files = client.app.blocks.files  # type: ignore[attr-defined]  # of the stand-in
+    arrivals = client.app.middleware_stack.arrivals  # type: ignore[attr-defined]
     large = b"x" * (REQUEST_BYTES + 1)
     with ExitStack() as stalled:
-        arrivals = [stalled.enter_context(files.arriving("no cookie testclient", most=9)) for _ in range(9)]
+        bodies = [stalled.enter_context(arrivals.arriving("no cookie testclient")) for _ in range(9)]
         assert ask(client, "look").status_code == 200
         assert client.post(f"{rest.PREFIX}/look", content=large).status_code == 400  # no JSON
-        arrivals[0].take(files.visitor_bytes - len(large) + 1)
+        bodies[0](arrivals.visitor_bytes - len(large) + 1)
         answer = client.post(f"{rest.PREFIX}/look", content=large)
         assert (answer.status_code, answer.json()) == (429, {"error": TOO_MANY_OF_YOURS})
         assert ask(client, "look").status_code == 200

@@ -74,8 +74,7 @@ def written(folder: Path, number: int, size: tuple[int, int]) -> Path:
     """A new file with a picture that is different for every number."""
     random = np.random.default_rng(number)
     blobs = Image.fromarray(random.integers(0, 256, (5, 7, 3), dtype=np.uint8))
-    file = folder / f"{number}" / "photo.jpg"  # a folder for each file, as Gradio makes them
-    file.parent.mkdir()
+    file = folder / f"{number}.jpg"
     blobs.resize(size, Image.Resampling.BILINEAR).save(file)
     return file
 

@@ -17,7 +17,6 @@ from vit_viz.results import PatchMap
 from vit_viz.sentences import sentence
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.app import QUEUE_SECONDS
 from vit_viz.ui.explain.answers import cost_words, slow_map
 
 LEFT = (WIDTH - HEIGHT * 48 / 32) / 2  # of the crop, in pixels of the photo
@@ -45,11 +44,6 @@ def first_class(session: Session, image: str) -> int:
 
 
 # --- the layout
-
-
-def test_an_app_that_does_nothing_seldom_looks_at_its_queue(demo: gr.Blocks) -> None:
-    assert demo._queue.sleep_when_free == QUEUE_SECONDS
-    assert demo._queue.progress_update_sleep_when_free == 5 * QUEUE_SECONDS
 
 
 def test_the_layout_is_the_one_that_was_reviewed(demo: gr.Blocks) -> None:

@@ -18,7 +18,7 @@ PICTURES = effort(100)
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Whatever is not a folder; empty ones are tidied later (vit_viz.ui.edge.uploads)."""
+    """Whatever is not a folder."""
     return [path for path in folder.rglob("*") if not path.is_dir()]
 
 

@@ -109,10 +109,10 @@ export function headerOf({ store, ask, turn }, samples) {
   );
 
   /** A picture was brought, and is looked at. */
-  function lookAt(/** @type {string} */ image) {
+  function lookAt(/** @type {string} */ id) {
     // what a link says of a picture that is not here holds for the one that is brought in its place
     const isAwaited = isThere() && facts.value.value.awaits;
-    isAwaited ? store.set({ image }, { push: true }) : store.look({ image });
+    isAwaited ? store.set({ image: id }, { push: true }) : store.look({ image: id });
   }
 
   // --- another model
