@@ -106,7 +106,10 @@ def test_the_keys_paste_with_nothing_focused(page: Any) -> None:
 @pytest.mark.slow
 def test_whoever_types_pastes_text_as_ever(page: Any) -> None:
     brought: list[str] = []
-    page.on("request", lambda request: brought.append(request.url) if "/upload?" in request.url else None)
+    page.on(
+        "request",
+        lambda request: brought.append(request.url) if request.url.endswith("/vit_viz/bring") else None,
+    )
     assert paste(page, picture(401), on="#vv-model input")
     expect(page.locator(NOTE)).to_be_hidden()
     assert not paste(page, picture(503))
@@ -155,7 +158,10 @@ def test_a_file_dropped_on_the_photo_is_looked_at(page: Any) -> None:
 @pytest.mark.slow
 def test_a_file_dropped_on_the_box_of_files_is_taken_once(page: Any) -> None:
     brought: list[str] = []
-    page.on("request", lambda request: brought.append(request.url) if "/upload?" in request.url else None)
+    page.on(
+        "request",
+        lambda request: brought.append(request.url) if request.url.endswith("/vit_viz/bring") else None,
+    )
     drag(page, "dragenter", "dragover", "drop", files=(picture(433),), on="#vv-upload button")
     shows(page, 433)
     assert len(brought) == 1

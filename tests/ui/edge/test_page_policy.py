@@ -1,4 +1,4 @@
-"""The page under its policy, in a browser: camera, plots and pictures, and inside the frame of a Space's host, by HTTPS."""
+"""The page under its policy, in a browser: plots and pictures, inside the frame of a Space's host, by HTTPS."""
 
 from __future__ import annotations
 
@@ -16,36 +16,20 @@ import trustme
 
 from tests.http.hostile import encoded, photo
 from tests.serving import Server
-from tests.ui.conftest import CHROMIUM_FLAGS, LEAVING, chromium_path, wait_until_ready
+from tests.ui.conftest import CHROMIUM_FLAGS, LEAVING, chromium_path
 from tests.ui.test_space import SPACE
 from tests.waiting import PATIENCE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 HOST = SPACE["SPACE_HOST"]
 RUNNING = '{"id": "someone/vit_viz", "runtime": {"stage": "RUNNING"}}'
-AROUND = f'<!doctype html><title>Space</title><iframe src="https://{HOST}/" allow="camera" width=1300 height=800></iframe>'
-
-
-def test_the_camera_takes_a_picture(
-    start_app: Callable[..., Server], app_url: str, browser_with: Callable[..., Any]
-) -> None:
-    chromium = browser_with("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
-    context = chromium.new_context(permissions=["camera"])
-    page, problems = context.new_page(), []
-    page.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
-    page.goto(app_url)
-    wait_until_ready(page)
-    page.locator("#vv-bring-opener button").click()
-    page.locator("#vv-upload .source-selection button").nth(1).click()
-    page.locator(
-        "#vv-upload button:has-text('Click to Access Webcam'), #vv-upload .access-webcam button"
-    ).first.click()
-    page.locator("#vv-upload video").wait_for()
-    page.wait_for_function("() => document.querySelector('#vv-upload video').videoWidth > 0")
-    page.locator("#vv-upload .button-wrap button").first.click()
-    page.wait_for_function("() => /image=u/.test(location.search)")
-    context.close()
-    assert [text for text in problems if not text.startswith(LEAVING)] == []
+AROUND = f"""<!doctype html><title>Space</title><script>
+addEventListener('message', ({{ data, source, ports }}) => {{
+  if (data === 'supports-zerogpu-headers') source.postMessage(data, 'https://{HOST}');
+  if (data === 'zerogpu-headers') ports[0].postMessage({{ 'x-ip-token': 'of Ada' }});
+}});
+</script><iframe src="https://{HOST}/" allow="camera" width=1300 height=800></iframe>"""
+"""The Hub's page around the app's, which says where GPUs are lent who asks."""
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -54,7 +38,7 @@ def test_every_tab_works_inside_the_frame_of_a_space(
 ) -> None:
     app = start_app(**SPACE, HF_HOME=str(tmp_path))
     with_tls = secure_front(app.url)
-    port = next(with_tls)
+    port, asked = next(with_tls)
     chromium = browser_with(
         f"--host-resolver-rules=MAP {HOST} 127.0.0.1:{port}, MAP huggingface.co 127.0.0.1:{port}, MAP evil.example 127.0.0.1:{port}"
     )
@@ -74,6 +58,7 @@ def test_every_tab_works_inside_the_frame_of_a_space(
     frame.locator("#vv-upload input[type=file]").set_input_files(picture)
     inner = next(one for one in page.frames if HOST in one.url)
     inner.wait_for_function("() => /image=u/.test(location.search)")
+    assert ("/vit_viz/bring", "of Ada") in asked  # whose quota a lent GPU counts against
     for name, ready in (
         ("Explain", "#vv-explain-picture .vv-image"),
         ("Positions", ".vv-tables[aria-busy=false]"),
@@ -107,9 +92,13 @@ def browser_with(browser: Any) -> Iterator[Callable[..., Any]]:
         chromium.close()
 
 
-def secure_front(target: str) -> Iterator[int]:
-    """What stands before a Space: HTTPS for its host name, with the headers of a proxy, and a page around it. Yields its port."""
+def secure_front(target: str) -> Iterator[tuple[int, list[tuple[str, str | None]]]]:
+    """What stands before a Space: HTTPS for its host name, with the headers of a proxy, and a page around it.
+
+    Yields its port, and the address and the token of whatever is posted.
+    """
     upstream_port = urlsplit(target).port
+    asked: list[tuple[str, str | None]] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -119,6 +108,7 @@ def secure_front(target: str) -> Iterator[int]:
                 self.forward()
 
         def do_POST(self) -> None:
+            asked.append((self.path, self.headers.get("x-ip-token")))
             self.forward()
 
         def answer_around(self) -> None:
@@ -168,7 +158,7 @@ def secure_front(target: str) -> Iterator[int]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield server.server_port
+        yield server.server_port, asked
     finally:
         server.shutdown()
         server.server_close()
