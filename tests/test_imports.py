@@ -45,7 +45,7 @@ DOORS = {
     "fpdf": ("figures/pdf.py",),
     "fontTools": ("figures/lettering.py",),
     "latex2mathml": ("ui/kit/words.py",),
-    "huggingface_hub": ("checkpoints/source.py", "checkpoints/hub_errors.py"),
+    "huggingface_hub": ("checkpoints/source.py",),
     "anywidget": ("notebook/widget.py",),
     "traitlets": ("notebook/widget.py",),
     "spaces": ("session/space.py",),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import html
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -63,13 +63,7 @@ class Provenance:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for JSON and file metadata."""
-        return {
-            "model": self.model,
-            "weights": self.weights,
-            "image": self.image,
-            "preprocess": self.preprocess,
-            "parameters": dict(self.parameters),
-        }
+        return asdict(self) | {"parameters": dict(self.parameters)}
 
 
 @dataclass(frozen=True)
@@ -95,9 +89,15 @@ class Answer:
     """The fields that its figure shows, where it has no drawing of its own; None: all."""
 
     def __post_init__(self) -> None:
-        """Answers are kept and handed to whoever asks again: nobody writes to their arrays and mappings."""
+        """Answers are kept and handed to whoever asks again: nobody writes to their arrays and mappings.
+
+        Raises:
+            ParameterError: there is a `value_range` whose low end is not below its high one.
+        """
         for name, part in parts_of(self).items():
-            if isinstance(part, Mapping):
+            if name == "value_range":
+                object.__setattr__(self, name, _checked_range(part))
+            elif isinstance(part, Mapping):
                 object.__setattr__(self, name, MappingProxyType(dict(part)))
         for array in arrays_of(self).values():
             array.setflags(write=False)
@@ -115,7 +115,14 @@ class Answer:
 
     def to_table(self) -> Table:
         """Its numbers, one a line after its places; of several arrays the first column names each."""
-        tables = dict(_tables(self))
+
+        def has_table(part: object) -> bool:
+            return isinstance(part, Answer) and type(part).to_table is not Answer.to_table
+
+        tables = {
+            name: part.to_table() if isinstance(part, Answer) else array_table(part, axes)
+            for name, part, axes in leaves_of(self, has_table)
+        }
         if len(tables) == 1:
             return next(iter(tables.values()))
         columns = tuple(dict.fromkeys(name for table in tables.values() for name in table.columns))
@@ -233,15 +240,6 @@ def leaves_of(
             yield from leaves_of(part, has_own, whole, only_drawn=only_drawn)
 
 
-def _tables(answer: object) -> Iterator[tuple[str, Table]]:
-    for name, part, axes in leaves_of(answer, _has_table):
-        yield name, part.to_table() if isinstance(part, Answer) else array_table(part, axes)
-
-
-def _has_table(part: object) -> bool:
-    return isinstance(part, Answer) and type(part).to_table is not Answer.to_table
-
-
 def array_table(values: Any, axes: tuple[str, ...] = ()) -> Table:
     """An array after its places, or a single number."""
     places = axes or tuple(f"axis {place}" for place in range(np.ndim(values)))
@@ -257,7 +255,6 @@ def _joined(tables: Mapping[str, Table], columns: tuple[str, ...]) -> Iterator[R
 
 
 def _told(part: object) -> str:
-    """One part in a few words."""
     if isinstance(part, np.ndarray):
         return f"{part.dtype}{list(part.shape)}"
     if isinstance(part, Answer):
@@ -289,13 +286,8 @@ def checked_array(values: ArrayLike, ndim: int, what: str) -> NDArray[np.float32
     return array
 
 
-def checked_range(value_range: ValueRange) -> ValueRange:
-    """The ends of a range as floats.
-
-    Raises:
-        ParameterError: the low one is not below the high one.
-    """
-    low, high = (float(v) for v in value_range)
+def _checked_range(ends: Any) -> ValueRange:
+    low, high = (float(v) for v in ends)
     if not low < high:
         raise ParameterError(f"A value range needs its low end below its high end, not {low} and {high}.")
     return low, high

@@ -60,9 +60,8 @@ class TokenLayout:
         if rows < 1 or cols < 1:
             raise ParameterError(f"A patch grid has at least 1 x 1 patches, not {rows} x {cols}.")
         object.__setattr__(self, "grid", (rows, cols))
-        object.__setattr__(self, "prefix", tuple(self.prefix))
-        object.__setattr__(self, "suffix", tuple(self.suffix))
-        object.__setattr__(self, "unread", tuple(self.unread))
+        for names in ("prefix", "suffix", "unread"):
+            object.__setattr__(self, names, tuple(getattr(self, names)))
         for name in ("pool", "patches"):
             if name in self.named:
                 raise ParameterError(f"No token can be named {name!r}: the word stands for something else.")
@@ -166,7 +165,9 @@ class TokenLayout:
                 return self.prefix.index(where)
             if where in self.suffix:
                 return self.suffix_slice.start + self.suffix.index(where)
-            raise ParameterError(f"This model has no token {where!r}; {self._names_in_words()}.")
+            names = f"its prefix tokens are: {_list_words(self.prefix)}"
+            names += f"; its suffix tokens are: {_list_words(self.suffix)}" if self.suffix else ""
+            raise ParameterError(f"This model has no token {where!r}; {names}.")
         row, col = where
         rows, cols = self.grid
         if not (0 <= row < rows and 0 <= col < cols):
@@ -237,10 +238,6 @@ class TokenLayout:
             )
         return list(range(self.patch_slice.start, self.patch_slice.stop))
 
-    def _names_in_words(self) -> str:
-        words = f"its prefix tokens are: {_list_words(self.prefix)}"
-        return words + (f"; its suffix tokens are: {_list_words(self.suffix)}" if self.suffix else "")
-
 
 def kind_of(name: str, prefix: Iterable[str]) -> str:
     """What a suffix token is counted as: "detection" for "detection 3"; its whole name where the kind is taken.
@@ -258,7 +255,6 @@ def _list_words(names: tuple[str, ...]) -> str:
 
 
 def _parts(query: Query) -> list[str | tuple[int, int]]:
-    """A query as a list of single tokens."""
     query = as_query(query)
     if isinstance(query, str):
         return [query]

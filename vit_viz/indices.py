@@ -69,11 +69,7 @@ def layer_index(value: object, count: int) -> int:
 
 
 def as_indices(
-    what: str,
-    values: Tokens,
-    count: int,
-    *,
-    words: Callable[[Any], Sequence[int]] | None = None,
+    what: str, values: Tokens, count: int, *, words: Callable[[Any], Sequence[int]] | None = None
 ) -> list[int] | None:
     """Indices below `count` as a list of ints, in the order given; None for all.
 

@@ -31,14 +31,7 @@ def importer(package: str, file: str) -> tuple[Callable[[str], Any], list[str]]:
         package: name of the package.
         file: its `__file__`.
     """
-    homes = {
-        alias.name: line.module
-        for block in ast.parse(Path(file).read_text("utf-8")).body
-        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
-        for line in block.body
-        if isinstance(line, ast.ImportFrom) and line.module and line.module.startswith("vit_viz.")
-        for alias in line.names
-    }
+    homes = _homes(file)
 
     def attribute(name: str) -> Any:
         if name not in homes:
@@ -50,6 +43,22 @@ def importer(package: str, file: str) -> tuple[Callable[[str], Any], list[str]]:
         return value
 
     return attribute, list(homes)
+
+
+def late_names(file: str) -> dict[str, Late]:
+    """The same names as what stands for them until they are used, for a package whose users import them at their own start."""
+    return {name: Late(module, name) for name, module in _homes(file).items()}
+
+
+def _homes(file: str) -> dict[str, str]:
+    return {
+        alias.name: line.module
+        for block in ast.parse(Path(file).read_text("utf-8")).body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for line in block.body
+        if isinstance(line, ast.ImportFrom) and line.module and line.module.startswith("vit_viz.")
+        for alias in line.names
+    }
 
 
 @contextmanager

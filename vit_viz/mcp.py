@@ -212,7 +212,6 @@ def _switch(arguments: Json, name: str) -> bool:
 
 
 def _rounded(said: Any) -> Any:
-    """The same with numbers to six digits."""
     if isinstance(said, dict):
         return {name: _rounded(one) for name, one in said.items()}
     if isinstance(said, list):

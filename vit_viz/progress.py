@@ -114,11 +114,8 @@ def bar(words: str, progress: ProgressLike = None) -> Iterator[Progress | None]:
     Args:
         progress: False shows nothing.
     """
-    if callable(progress):
-        yield progress
-        return
-    if progress is False or not is_watched():
-        yield None
+    if callable(progress) or progress is False or not is_watched():
+        yield progress if callable(progress) else None
         return
     from tqdm import tqdm  # comes with huggingface_hub
 
@@ -135,11 +132,8 @@ def bar(words: str, progress: ProgressLike = None) -> Iterator[Progress | None]:
 @contextmanager
 def counting(words: str, progress: CountProgress | bool | None = None) -> Iterator[CountProgress | None]:
     """The same for things that are counted, with their rate and the time that is left."""
-    if callable(progress):
-        yield progress
-        return
-    if progress is False or not is_watched():
-        yield None
+    if callable(progress) or progress is False or not is_watched():
+        yield progress if callable(progress) else None
         return
     from tqdm import tqdm
 

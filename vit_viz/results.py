@@ -13,16 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.answer import (
-    Answer,
-    Provenance,
-    Table,
-    ValueRange,
-    array_table,
-    axes,
-    checked_array,
-    checked_range,
-)
+from vit_viz.answer import Answer, Provenance, Table, ValueRange, array_table, axes, checked_array
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, Grid, kind_of
 from vit_viz.lazy import named
@@ -69,7 +60,6 @@ class PatchMap(Answer):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", checked_array(self.values, 2, "A patch map"))
-        object.__setattr__(self, "value_range", checked_range(self.value_range))
         if self.stability is not None and not -1 <= self.stability <= 1:
             raise ParameterError(f"A stability is a correlation from -1 to 1, not {self.stability}.")
         super().__post_init__()
@@ -150,7 +140,6 @@ class HeadTable(Answer):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", checked_array(self.values, 2, "A head table"))
-        object.__setattr__(self, "value_range", checked_range(self.value_range))
         super().__post_init__()
 
     def __repr__(self) -> str:
@@ -185,7 +174,6 @@ class TokenMatrix(Answer):
         if values.shape != (count, count):
             raise ParameterError(f"A grid of {count} positions needs a {count} x {count} matrix.")
         object.__setattr__(self, "values", values)
-        object.__setattr__(self, "value_range", checked_range(self.value_range))
         rows = {name: checked_array(row, 1, f"The row of {name}") for name, row in self.extra.items()}
         object.__setattr__(self, "extra", rows)
         super().__post_init__()
@@ -237,7 +225,6 @@ class TokenMaps(Answer):
             raise ParameterError(f"Maps of {len(values)} states need as many names, not {len(self.names)}.")
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "names", tuple(self.names))
-        object.__setattr__(self, "value_range", checked_range(self.value_range))
         rows = {name: checked_array(row, axes - 2, f"The row of {name}") for name, row in self.named.items()}
         object.__setattr__(self, "named", rows)
         super().__post_init__()
@@ -289,7 +276,6 @@ class StateMatrix(Answer):
                 f"{len(self.names)} x {len(self.others)} states do not fit a matrix of shape {values.shape}."
             )
         object.__setattr__(self, "values", values)
-        object.__setattr__(self, "value_range", checked_range(self.value_range))
         super().__post_init__()
 
 
@@ -415,5 +401,4 @@ class Ranking(Answer):
 
 
 def _between(values: NDArray[np.float32]) -> str:
-    """The smallest and the largest of some values."""
     return f"{values.min():.3g} to {values.max():.3g}" if values.size else "no"

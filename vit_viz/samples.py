@@ -21,6 +21,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.images import decode, image_hash
 
 _PHOTOS = {"lion": "lion.jpg", "cheetah": "cheetah1.jpg", "runner": "cheetah.jpg", "tower": "tower.jpg"}
+_FIELD = 192  # pixels of a side of a texture
 _SMOOTH = 4  # drawings are made this many times larger and reduced, which smooths their edges
 
 Colour = tuple[int, int, int]
@@ -115,7 +116,10 @@ def shapes() -> Image.Image:
     canvas.disc(centre=(112, 112), radius=72, colour=_RED)
     canvas.box(top=272, left=48, bottom=400, right=176, colour=_BLUE)
     canvas.polygon([(48, 336), (176, 264), (176, 408)], colour=_YELLOW)
-    canvas.polygon(_star(centre=(336, 336), outer=80, inner=33), colour=_GREEN)
+    angles, radii = np.arange(10) * np.pi / 5, np.where(np.arange(10) % 2 == 0, 80, 33)
+    rows, cols = 336 - radii * np.cos(angles), 336 + radii * np.sin(angles)
+    star = [(float(row), float(col)) for row, col in zip(rows, cols, strict=True)]
+    canvas.polygon(star, colour=_GREEN)
     return canvas.finish()
 
 
@@ -135,7 +139,20 @@ def twins() -> Image.Image:
 
 def textures() -> Image.Image:
     """Six plain textures in a row of fields: what do heads do where there is nothing to recognise?"""
-    fields = [[_gradient(), _checker(24), _stripes(12)], [_checker(6), _rings(), _plain()]]
+    rows, cols = np.indices((_FIELD, _FIELD), dtype=np.float64)
+    rings = np.cos(np.hypot(rows - (_FIELD - 1) / 2, cols - (_FIELD - 1) / 2) / 4)
+    fields = [
+        [
+            _between((rows + cols) / (2 * _FIELD - 2), _BLUE, _YELLOW),
+            _between((rows // 24 + cols // 24) % 2, _INK, _PAPER),
+            _between(((rows + cols) // 12) % 2, _GREEN, _PAPER),
+        ],
+        [
+            _between((rows // 6 + cols // 6) % 2, _INK, _PAPER),
+            _between(0.5 + 0.5 * rings, _RED, _PAPER),
+            np.full((_FIELD, _FIELD, 3), _YELLOW, dtype=np.uint8),
+        ],
+    ]
     pixels = np.concatenate([np.concatenate(row, axis=1) for row in fields], axis=0)
     return Image.fromarray(pixels)
 
@@ -158,7 +175,6 @@ class _Canvas:
         self._draw.polygon([(col * _SMOOTH, row * _SMOOTH) for row, col in points], fill=colour)
 
     def finish(self) -> Image.Image:
-        """The drawing at its final size."""
         return self._image.reduce(_SMOOTH)
 
     def _corners(self, top: float, left: float, bottom: float, right: float) -> list[int]:
@@ -170,50 +186,10 @@ class _Canvas:
         ]
 
 
-def _star(*, centre: tuple[float, float], outer: float, inner: float) -> list[tuple[float, float]]:
-    angles = np.arange(10) * np.pi / 5
-    radii = np.where(np.arange(10) % 2 == 0, outer, inner)
-    rows, cols = centre[0] - radii * np.cos(angles), centre[1] + radii * np.sin(angles)
-    return [(float(row), float(col)) for row, col in zip(rows, cols, strict=True)]
-
-
-_FIELD = 192
-
-
 def _between(share: NDArray[np.float64], low: Colour, high: Colour) -> NDArray[np.uint8]:
     """Colours from `low` (0) to `high` (1): [rows, cols] -> [rows, cols, 3]."""
     mixed: NDArray[np.float64] = np.array(low) + share[..., None] * (np.array(high) - np.array(low))
     return mixed.round().astype(np.uint8)
-
-
-def _axes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    rows, cols = np.indices((_FIELD, _FIELD), dtype=np.float64)
-    return rows, cols
-
-
-def _gradient() -> NDArray[np.uint8]:
-    rows, cols = _axes()
-    return _between((rows + cols) / (2 * _FIELD - 2), _BLUE, _YELLOW)
-
-
-def _checker(side: int) -> NDArray[np.uint8]:
-    rows, cols = _axes()
-    return _between((rows // side + cols // side) % 2, _INK, _PAPER)
-
-
-def _stripes(width: int) -> NDArray[np.uint8]:
-    rows, cols = _axes()
-    return _between(((rows + cols) // width) % 2, _GREEN, _PAPER)
-
-
-def _rings() -> NDArray[np.uint8]:
-    rows, cols = _axes()
-    radius = np.hypot(rows - (_FIELD - 1) / 2, cols - (_FIELD - 1) / 2)
-    return _between(0.5 + 0.5 * np.cos(radius / 4), _RED, _PAPER)
-
-
-def _plain() -> NDArray[np.uint8]:
-    return np.full((_FIELD, _FIELD, 3), _YELLOW, dtype=np.uint8)
 
 
 def _photo_folder() -> Path | None:
@@ -226,11 +202,9 @@ def _photo_folder() -> Path | None:
 
 def _find_samples() -> Mapping[str, Callable[[], Image.Image]]:
     folder = _photo_folder()
-    photos: dict[str, Callable[[], Image.Image]] = {}
-    for name, file in _PHOTOS.items():
-        if folder and (folder / file).is_file():
-            photos[name] = partial(decode, folder / file)
-    return MappingProxyType(photos | {"shapes": shapes, "twins": twins, "textures": textures})
+    photos = {name: folder / file for name, file in _PHOTOS.items()} if folder else {}
+    known = {name: partial(decode, file) for name, file in photos.items() if file.is_file()}
+    return MappingProxyType(known | {"shapes": shapes, "twins": twins, "textures": textures})
 
 
 SAMPLES = _find_samples()

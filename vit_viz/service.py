@@ -121,8 +121,15 @@ class QuestionCall:
 
 def _image(given: object) -> tuple[str, bytes | None]:
     """The name of a sample or the id of an upload, or the bytes of a picture."""
-    if isinstance(given, str):
-        given = {"base64": _of_address(given)} if given[:5].lower() == "data:" else {"sample": given}
+    if isinstance(given, str) and given[:5].lower() == "data:":
+        form, comma, text = given[5:].partition(",")
+        if not comma or not form.lower().endswith(";base64"):
+            raise ParameterError(
+                "A data: address of a picture is data:image/png;base64,BYTES, of any kind of picture."
+            )
+        given = {"base64": text}
+    elif isinstance(given, str):
+        given = {"sample": given}
     if (
         not isinstance(given, dict)
         or len(given) != 1
@@ -148,16 +155,6 @@ def _image(given: object) -> tuple[str, bytes | None]:
         return "", base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):
         raise ParameterError("The base64 of a picture holds something that is no base64.") from None
-
-
-def _of_address(address: str) -> str:
-    """The base64 text of a data: address."""
-    kind, comma, text = address[5:].partition(",")
-    if not comma or not kind.lower().endswith(";base64"):
-        raise ParameterError(
-            "A data: address of a picture is data:image/png;base64,BYTES, of any kind of picture."
-        )
-    return text
 
 
 @contextmanager

@@ -37,8 +37,6 @@ SLOW_WAIT_SECONDS = 600.0
 
 @dataclass(eq=False)
 class _Waiter:
-    """A computation that waits for a device."""
-
     thread: int
     is_quick: bool = False
     overtaken: int = 0

@@ -22,8 +22,7 @@ from vit_viz.analyses.targets import Target, similarity
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import CropBox
 from vit_viz.model import ViTConfig
-from vit_viz.model.places import relative_index
-from vit_viz.model.positions import rotate
+from vit_viz.model.positions import relative_index, rotate
 from vit_viz.model.vit import VisionTransformer
 
 pytestmark = pytest.mark.numbers

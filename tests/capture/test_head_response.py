@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from vit_viz.capture.head_response import CallOutput, HeadResponse, response
+from vit_viz.capture.head_mixing import CallOutput, HeadResponse, response
 
 HEADS, TOKENS, FEATURES = 5, 7, 4
 FINE, COARSE = torch.float32, torch.bfloat16

@@ -49,7 +49,7 @@ def test_a_view_of_its_own_data_is_read_and_one_that_repeats_it_is_refused(tmp_p
     file = tmp_path / "view.pth"
     whole = torch.arange(35.0).reshape(5, 7)
     torch.save({"w": whole.T}, file)
-    assert torch.equal(read_weights(file).state["w"], whole.T)
+    assert torch.equal(read_weights(file).model.state["w"], whole.T)
     torch.save({"w": whole[:1].expand(6, 7)}, file)
     with pytest.raises(UnsafeFile, match="claims to be larger than its data"):
         read_weights(file)

@@ -101,7 +101,7 @@ def test_a_folder_and_a_link_to_nowhere_are_no_files(tmp_path: Path, suffix: str
 def test_a_link_to_a_file_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "kept elsewhere").write_bytes(weights())
     (tmp_path / "model.safetensors").symlink_to(tmp_path / "kept elsewhere")
-    assert "head.weight" in read_weights(tmp_path / "model.safetensors").state
+    assert "head.weight" in read_weights(tmp_path / "model.safetensors").model.state
 
 
 # --- .pth
@@ -139,7 +139,7 @@ def state() -> dict[str, torch.Tensor]:
 def test_a_state_dict_is_read_in_both_formats(tmp_path: Path, written: str) -> None:
     tensors = state() | {"half": torch.ones(3, 5).half(), "brain": torch.ones(7).bfloat16()}
     path = save({"model": tensors, "epoch": 3, "shape": torch.Size([3])}, tmp_path / "a.pth", written)
-    torch.testing.assert_close(dict(read_weights(path).state), tensors, rtol=0, atol=0)
+    torch.testing.assert_close(dict(read_weights(path).model.state), tensors, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("written", WRITTEN)
@@ -197,7 +197,7 @@ def test_a_zip_is_mapped_into_memory(tmp_path: Path) -> None:
         pytest.skip("this system does not list what is mapped")
     held = read_weights(save({"t": torch.zeros(64, 16)}, tmp_path / "mapped.pth", "zip"))
     assert "mapped.pth" in maps.read_text()
-    assert held.state["t"].shape == (64, 16)
+    assert held.model.state["t"].shape == (64, 16)
 
 
 def test_text_that_python_warns_about_is_one_sentence(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_more_tensors_than_may_be_loaded_are_refused(tmp_path: Path, written: st
         with pytest.raises(UnsafeFile, match="asks for more than"):
             read_weights(path, max_numbers=3 * 35 + spare)
     else:
-        assert len(read_weights(path, max_numbers=3 * 35 + spare).state) == 3
+        assert len(read_weights(path, max_numbers=3 * 35 + spare).model.state) == 3
 
 
 @pytest.mark.parametrize("written", WRITTEN)
@@ -331,5 +331,5 @@ def test_a_damaged_byte_is_one_sentence_and_costs_no_memory(tmp_path: Path, writ
             content[drawn.randrange(len(content))] = drawn.randrange(256)
         path.write_bytes(content)
         with python_memory() as memory, contextlib.suppress(VitVizError):
-            assert set(read_weights(path, max_numbers=10**6).state) != set()
+            assert set(read_weights(path, max_numbers=10**6).model.state) != set()
         assert memory.bytes < 32 * 2**20, list(content)

@@ -228,7 +228,7 @@ NOTES: dict[str, Any] = {
 def test_objects_beside_the_parameters_are_passed_over_unbuilt(tmp_path: Path, note: str) -> None:
     torch.save({"model": MODEL, "hyper_parameters": NOTES[note]}, tmp_path / "run.pth")
     before = set(torch.serialization.get_safe_globals())
-    assert read_weights(tmp_path / "run.pth").state.keys() == MODEL.keys()
+    assert read_weights(tmp_path / "run.pth").model.state.keys() == MODEL.keys()
     assert set(torch.serialization.get_safe_globals()) == before  # nothing more is allowed to others
 
 
@@ -299,11 +299,11 @@ def test_dictionaries_that_stand_in_each_other_are_bounded(
         with pytest.raises(UnsafeFile, match="asks for more than"):
             read_weights(tmp_path / "run.pth")
     else:
-        assert read_weights(tmp_path / "run.pth").state.keys() == {"t"}
+        assert read_weights(tmp_path / "run.pth").model.state.keys() == {"t"}
 
 
 def test_a_dictionary_within_itself_is_read_once_a_level(tmp_path: Path) -> None:
     content: dict[str, Any] = {"model": MODEL}
     content["self"] = content
     torch.save(content, tmp_path / "run.pth")
-    assert read_weights(tmp_path / "run.pth").state.keys() == MODEL.keys()
+    assert read_weights(tmp_path / "run.pth").model.state.keys() == MODEL.keys()

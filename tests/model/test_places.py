@@ -12,8 +12,7 @@ from tests.comparing import assert_same
 from tests.model.inside import TINY, assert_same_inside, look_inside, randomise
 from vit_viz.errors import ParameterError
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.model.places import num_biases, relative_index, resample_bias
-from vit_viz.model.positions import Rotary, grid_angles, rotate
+from vit_viz.model.positions import Rotary, grid_angles, num_biases, relative_index, resample_bias, rotate
 
 pytestmark = pytest.mark.numbers
 

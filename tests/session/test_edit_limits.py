@@ -9,8 +9,7 @@ import torch
 
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
-from vit_viz.session.edit_words import numbers_of, places_of, ranges_of, region_of
-from vit_viz.session.edits import NO_EDITS, ModelEdits
+from vit_viz.session.edits import NO_EDITS, ModelEdits, numbers_of, places_of, ranges_of, region_of
 
 NAN, INF = float("nan"), float("inf")
 

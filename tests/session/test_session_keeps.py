@@ -299,8 +299,8 @@ def test_a_picture_given_as_a_picture_keeps_its_shape(counted: Counted) -> None:
 
 
 def test_models_have_a_bound_of_their_own_which_a_small_cache_does_not_lower() -> None:
-    assert Session(device="cpu", cache_bytes=10_000).engine.models.max_bytes == MODEL_BYTES
-    assert Session(device="cpu", cache_bytes=3 * 2**30).engine.models.max_bytes == 3 * 2**30
+    assert Session(device="cpu", cache_bytes=10_000).engine.models._loaded.max_bytes == MODEL_BYTES
+    assert Session(device="cpu", cache_bytes=3 * 2**30).engine.models._loaded.max_bytes == 3 * 2**30
 
 
 def test_a_model_that_is_given_again_leaves_no_copy_of_the_one_before(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from vit_viz.capture.edit_stack import innermost_edit, is_edited
 from vit_viz.capture.packed import PackedTrace
 from vit_viz.capture.trace import Trace
-from vit_viz.lazy import Late
+from vit_viz.lazy import late_names
 
 if TYPE_CHECKING:
     from vit_viz.capture.absence import check_removal
@@ -17,16 +17,7 @@ if TYPE_CHECKING:
     from vit_viz.capture.tracing import trace
     from vit_viz.capture.verified import verified_structure
 else:
-    check_removal = Late("vit_viz.capture.absence", "check_removal")
-    unedited = Late("vit_viz.capture.active_edits", "unedited")
-    visit_layers = Late("vit_viz.capture.batch", "visit_layers")
-    edit, standing, surrounding_edits = (
-        Late("vit_viz.capture.edits", name) for name in ("edit", "standing", "surrounding_edits")
-    )
-    are_ours = Late("vit_viz.capture.interception", "are_ours")
-    check_pixels_reached = Late("vit_viz.capture.reach", "check_pixels_reached")
-    trace = Late("vit_viz.capture.tracing", "trace")
-    verified_structure = Late("vit_viz.capture.verified", "verified_structure")
+    globals().update(late_names(__file__))
 
 __all__ = [
     "PackedTrace",

@@ -7,6 +7,7 @@ is a few numbers. `visit_layers` shows each layer of a batch once, its images' h
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from vit_viz.capture.buffers import Arena, shared_pool
@@ -54,7 +55,9 @@ def visit_layers(module: nn.Module, pixels: Tensor, visit: Visit, *, tokens: int
     """
     placed = as_batch(pixels, module)
     recorder = _Visitor(visit, len(placed), tokens)
-    stream = _norms_of(module)
+    stream = None
+    with suppress(CaptureError):  # a module without a list of blocks
+        stream = ResidualStream(module, keep=lambda state: torch.linalg.vector_norm(state.float(), dim=-1))
     logits = recorded_logits(module, placed, recorder, stream, lambda logits: logits.detach().float())
     check_count(module, recorder)
     states = [] if stream is None else stream.states
@@ -70,7 +73,6 @@ class _Visitor(Recorder):
         self._visit, self._images, self._expected = visit, images, tokens
 
     def attention(self, call: AttentionCall, output: Tensor, lse: Tensor | None) -> Tensor:
-        """Show one fused call."""
         self.note("scaled_dot_product_attention", call.query)
         if not call.is_square or call.query.shape[-2] != self._expected:
             raise NotBatched("Not all attention of this module runs over the tokens of one image.")
@@ -91,10 +93,3 @@ class _Visitor(Recorder):
         return LayerAttention(
             q.float(), k.float(), call.factor, lse=None if lse is None else lse.flatten(0, 1)
         )
-
-
-def _norms_of(module: nn.Module) -> ResidualStream | None:
-    try:
-        return ResidualStream(module, keep=lambda state: torch.linalg.vector_norm(state.float(), dim=-1))
-    except CaptureError:
-        return None

@@ -41,16 +41,7 @@ class AttentionCall(NamedTuple):
 
     def run(self) -> Tensor:
         """The kernel's output, [batch, heads, queries, head_dim]."""
-        return F.scaled_dot_product_attention(
-            self.query,
-            self.key,
-            self.value,
-            self.attn_mask,
-            self.dropout_p,
-            self.is_causal,
-            scale=self.scale,
-            enable_gqa=self.enable_gqa,
-        )
+        return F.scaled_dot_product_attention(*self[:6], scale=self.scale, enable_gqa=self.enable_gqa)
 
     def run_with_normaliser(self) -> tuple[Tensor, Tensor | None]:
         """The kernel's output, and the rows' log sum exp [batch, heads, queries] where the kernel that torch chooses returns it."""

@@ -69,7 +69,12 @@ def as_picture(given: object) -> Image.Image | Path | Tensor:
     if isinstance(given, Image.Image | Tensor):
         return given
     if isinstance(given, str | Path):
-        return _named_picture(given)
+        known, path = sample_names(), Path(given)
+        if isinstance(given, str) and given in known:
+            return sample(given)
+        if isinstance(given, str) and path.name == given and not path.suffix and not path.exists():
+            raise ImageError(f"There is no file and no sample {given[:60]!r}{did_you_mean(given, known)}")
+        return path
     if isinstance(given, np.ndarray):
         return _drawn(given)
     what = "none was given" if given is None else f"not {_kind(given)}"
@@ -163,17 +168,6 @@ def labels_of(model: Model | nn.Module) -> Labels | None:
     return declared_labels(model) if isinstance(model, nn.Module) else model.labels
 
 
-def _named_picture(name: str | Path) -> Image.Image | Path:
-    """A sample, or the path of a file that exists."""
-    known = sample_names()
-    if isinstance(name, str) and name in known:
-        return sample(name)
-    path = Path(name)
-    if isinstance(name, str) and path.name == name and not path.suffix and not path.exists():
-        raise ImageError(f"There is no file and no sample {name[:60]!r}{did_you_mean(name, known)}")
-    return path
-
-
 def _drawn(array: NDArray[Any]) -> Image.Image:
     """The picture of an array [height, width] or [height, width, 1, 3 or 4]: bytes, or floats in [0, 1]."""
     shape = array.shape[:2] if array.ndim == 3 and array.shape[2] == 1 else array.shape
@@ -196,7 +190,6 @@ def _drawn(array: NDArray[Any]) -> Image.Image:
 
 
 def _kind(given: object) -> str:
-    """What something is, in words."""
     if isinstance(given, str | Path):
         return f"the text {str(given)[:60]!r}"
     if isinstance(given, nn.Module) or isinstance(getattr(given, "model", None), nn.Module):

@@ -220,26 +220,17 @@ def multi_head(
         calls.append(AttentionCall(*args, **kwargs))
         return attention(*args, **kwargs)
 
-    output, _ = with_attention(func, noted)(*bound.args, **bound.kwargs)
+    # a second function over the same code: the first one asks every active mode again and would never reach its own body
+    own = {"has_torch_function": lambda _: False, "scaled_dot_product_attention": noted}
+    names = {**func.__globals__, **own}
+    twin = types.FunctionType(func.__code__, names, func.__name__, func.__defaults__, func.__closure__)
+    output, _ = twin(*bound.args, **bound.kwargs)
     projection = arguments["out_proj_weight"]
     if not wants_weights:
         return output, None, calls[0], projection
     weights = calls[0].weights()  # [batch, heads, queries, keys]
     weights = weights.mean(1) if arguments["average_attn_weights"] else weights
     return output, weights if arguments["query"].ndim == 3 else weights[0], calls[0], projection
-
-
-def with_attention(func: Function, attention: Callable[..., Tensor]) -> Function:
-    """torch's `multi_head_attention_forward` with another `scaled_dot_product_attention`, for this call only.
-
-    A second function over the same code: the first one asks every active mode again and would never reach its own body.
-    """
-    names = {
-        **func.__globals__,
-        "has_torch_function": lambda _: False,
-        "scaled_dot_product_attention": attention,
-    }
-    return types.FunctionType(func.__code__, names, func.__name__, func.__defaults__, func.__closure__)
 
 
 @lru_cache

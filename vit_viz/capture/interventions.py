@@ -86,11 +86,16 @@ class Edits:
             ParameterError: a token does not exist, or a query would see no key.
         """
         removed = self.mask_keys.get(layer) if isinstance(self.mask_keys, Mapping) else self.mask_keys
-        chosen = (removed, None if layer is None else self.knockout.get(layer))
+        edges = None if layer is None else self.knockout.get(layer)
         # layers with the same edges share one mask, of which a trace then holds one copy
-        key = (*map(id, chosen), batch, queries, keys, tokens, device, first)
+        key = (id(removed), id(edges), batch, queries, keys, tokens, device, first)
         if key not in self.tables:
-            allowed = _allowed(*chosen, batch, queries, keys, tokens, first)
+            allowed = None
+            if removed is not None:
+                allowed = ~token_mask(removed, tokens, batch)[:, None, None, first : first + keys]
+            if edges is not None:
+                kept = ~edge_mask(edges, queries, keys, batch)[:, None]
+                allowed = kept if allowed is None else allowed & kept
             if allowed is not None and not allowed.any(-1).all():
                 raise ParameterError(
                     "Masking every key leaves nothing to look at: keep at least one token for each query."
@@ -106,18 +111,6 @@ class Edits:
         values = torch.tensor(items_of(self.temperature[layer]), dtype=like.dtype, device=like.device)
         check_batch(len(values), batch)
         return values.view(-1, 1, 1, 1)
-
-
-def _allowed(
-    masked: Any, edges: Any, batch: int, queries: int, keys: int, tokens: int, first: int
-) -> Tensor | None:
-    allowed = None
-    if masked is not None:
-        allowed = ~token_mask(masked, tokens, batch)[:, None, None, first : first + keys]
-    if edges is not None:
-        kept = ~edge_mask(edges, queries, keys, batch)[:, None]
-        allowed = kept if allowed is None else allowed & kept
-    return allowed
 
 
 def items_of(values: Any) -> list[Any]:

@@ -245,14 +245,9 @@ Index = list[int] | slice | Tensor | None
 
 def exact() -> AbstractContextManager[object]:
     """Statistics in full precision, outside autograd, and unseen by the modes of surrounding edits."""
-    if torch.is_grad_enabled() or torch._C._is_torch_function_mode_enabled():
-        return _precise()
-    if any(map(torch.is_autocast_enabled, _AUTOCAST)):
-        return _precise()
-    return nullcontext()
-
-
-def _precise() -> ExitStack:
+    is_seen = torch.is_grad_enabled() or torch._C._is_torch_function_mode_enabled()
+    if not is_seen and not any(map(torch.is_autocast_enabled, _AUTOCAST)):
+        return nullcontext()
     stack = ExitStack()
     stack.enter_context(torch._C.DisableTorchFunction())
     stack.enter_context(torch.no_grad())

@@ -69,7 +69,7 @@ def _check_on(module: nn.Module, photo: Tensor, layout: TokenLayout) -> Check:
         if torch.equal(measured, expected):
             return HOLDS
         if len(measured) == len(expected):
-            if _is_order(measured, layout.num_patches):
+            if torch.equal(measured[measured != 0].sort().values, numbers):  # in another order
                 token = int(torch.ne(measured, expected).nonzero()[0])
                 _refuse(module, layout, token, int(measured[token]))
             reaches_others &= bool((measured & ~expected).any())
@@ -80,7 +80,12 @@ def find_layout(module: nn.Module, pixels: Tensor, tokens: int) -> tuple[Grid, i
     """Grid, number of tokens before the patches and after them, where the tokens respond to the patches row by row; else None."""
     pixels, _ = photos_of_noise(pixels)
     for pitch in _strides(module):
-        for grid in _grids(pixels, pitch):
+        # what does not fill a patch is padded, or cut off; the padded grid first: where the last row is padded, the cut one would
+        # take its tokens for others after the patches
+        (height, width), (down, across) = pixels.shape[-2:], pitch
+        for grid in dict.fromkeys(
+            [(-(-height // down), -(-width // across)), (height // down, width // across)]
+        ):
             count = grid[0] * grid[1]
             numbers = _numbers(module, pixels, grid, pitch, tokens) if 1 <= count <= tokens else None
             if numbers is None or len(numbers) != tokens:
@@ -91,13 +96,6 @@ def find_layout(module: nn.Module, pixels: Tensor, tokens: int) -> tuple[Grid, i
             if torch.equal(numbers, expected):
                 return grid, before, tokens - before - count
     return None
-
-
-def _grids(pixels: Tensor, pitch: tuple[int, int]) -> list[Grid]:
-    """Grids that patches of this size may form: what does not fill a patch is padded, or cut off."""
-    # the padded one first: where the last row is padded, the cut grid would take its tokens for others after the patches
-    (height, width), (down, across) = pixels.shape[-2:], pitch
-    return list(dict.fromkeys([(-(-height // down), -(-width // across)), (height // down, width // across)]))
 
 
 class _Reached(BaseException):
@@ -143,11 +141,9 @@ class _FirstCall(AttentionProbe):
         self.has_windows = False
 
     def fused(self, call: AttentionCall, *, is_projected: bool) -> Tensor:  # noqa: ARG002
-        """Note the call's operands and end the pass."""
         self._end((call.query, call.key, call.value))
 
     def explicit(self, scores: Tensor, softmax: Callable[[], Tensor]) -> Tensor:  # noqa: ARG002
-        """Note what the scores are made of and end the pass."""
         self._end(self.scored(scores))
 
     def _end(self, operands: tuple[Tensor, ...]) -> NoReturn:
@@ -222,11 +218,6 @@ def _probe(module: nn.Module, images: Tensor) -> _FirstCall:
         return probe
 
 
-def _is_order(numbers: Tensor, patches: int) -> bool:
-    """Whether every patch has one token of its own, in any order."""
-    return torch.equal(numbers[numbers != 0].sort().values, torch.arange(1, patches + 1))
-
-
 def _check_single_patches(
     module: nn.Module, photo: Tensor, layout: TokenLayout, *, reaches_others: bool
 ) -> Check:
@@ -268,7 +259,6 @@ def _check_single_patches(
 
 
 def _refuse(module: nn.Module, layout: TokenLayout, token: int | None = None, number: int = 0) -> NoReturn:
-    """Raise the error for a layout that would mislead."""
     what = "change of one patch's pixels moves tokens that are not its own"
     if token is not None and 0 <= token < layout.num_tokens:
         patch = "no pixel at all" if number == 0 else f"patch {divmod(number - 1, layout.grid[1])}"

@@ -97,9 +97,16 @@ class Pools:
         if self._sequence is None or not args or not isinstance(args[0], Tensor):
             return func(*args, **kwargs)
         if func in _SLICES:
-            return self._sliced(self._sequence, func(*args, **kwargs))
-        if func in _SHAPES:
-            return self._reshaped(func, args, kwargs)
+            result = func(*args, **kwargs)
+            for part in result if isinstance(result, tuple | list) else (result,):
+                self._sequence.note(part)
+            return result
+        if func in _SHAPES:  # a sum in another shape or precision is still a sum
+            result = func(*args, **kwargs)
+            if args[0] in self._sums and isinstance(result, Tensor):
+                count, kept = self._sums[args[0]]
+                self._sums[result] = (count, func(kept, *args[1:], **kwargs))
+            return result
         if func in _QUOTIENTS or func in _PRODUCTS:
             return self._divided(func, args, kwargs)
         return self._reduced(self._sequence, func, args, kwargs)
@@ -147,19 +154,6 @@ class Pools:
             return func(*args, **kwargs)
         if result in self._sums:
             del self._sums[result]  # divided in place
-        return result
-
-    def _reshaped(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A sum in another shape or precision is still a sum."""
-        result = func(*args, **kwargs)
-        if args[0] in self._sums and isinstance(result, Tensor):
-            count, kept = self._sums[args[0]]
-            self._sums[result] = (count, func(kept, *args[1:], **kwargs))
-        return result
-
-    def _sliced(self, sequence: TokenSequence, result: Any) -> Any:
-        for part in result if isinstance(result, tuple | list) else (result,):
-            sequence.note(part)
         return result
 
     def _mask(

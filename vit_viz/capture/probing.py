@@ -135,12 +135,7 @@ class AttentionProbe(TorchFunctionMode):
 @contextmanager
 def undisturbed_pass(module: nn.Module) -> Iterator[None]:
     """Context for running a module without gradients and edits; its buffers are restored afterwards."""
-    with (
-        undisturbed(module) as parts,
-        torch.inference_mode(False),
-        torch.no_grad(),
-        suspended(),
-    ):
+    with undisturbed(module) as parts, torch.inference_mode(False), torch.no_grad(), suspended():
         buffers = [(part, name, tensor, tensor.clone()) for part in parts for name, tensor in _buffers(part)]
         try:
             yield

@@ -55,10 +55,7 @@ def unreached(
 
 
 def check_pixels_reached(
-    module: nn.Module,
-    pixels: Tensor,
-    outputs: Callable[[Tensor], Tensor],
-    target: Callable[[Tensor], Tensor],
+    module: nn.Module, pixels: Tensor, outputs: Callable[[Tensor], Tensor], target: Callable[[Tensor], Tensor]
 ) -> None:
     """Check in one pass forwards and backwards that the gradient of a target reaches the pixels, where another's module runs.
 

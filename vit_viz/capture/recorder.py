@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from vit_viz.capture.buffers import Arena
 from vit_viz.capture.calls import AttentionCall, as_bias, by_head, causal_bias
-from vit_viz.capture.explicit_softmax import Function, Product, WrittenOut
+from vit_viz.capture.explicit_softmax import Function, WrittenOut
 from vit_viz.capture.layers import (
     LayerAttention,
     exact,
@@ -208,7 +208,18 @@ class Recorder:
             if product is None:
                 return
             self._softmax = None
-            self._consume(capture, product)
+            capture.is_transposed = not product.keys_last
+            weights = self.arena.view("weights", capture.slots["weights"])
+            heads, tokens, _ = weights.shape
+            value, output = product.value, product.output
+            if value.ndim == output.ndim and value.shape[:-2].numel() == 1:  # of all heads
+                value = value.expand(*output.shape[:-2], *value.shape[-2:])
+            if value[..., 0, 0].numel() != heads or output.shape[-2] != tokens or value.shape[-2] != tokens:
+                return  # the matrix is what it is, but the product is not understood
+            value, output = by_head(value), by_head(output)
+            capture.dtype = max(capture.dtype, output.dtype, key=lambda dtype: torch.finfo(dtype).eps)
+            self._keep_and_prove(capture, value, output)
+            self.output_is(output)
 
     def layers(self, gradients: Sequence[Tensor | None]) -> tuple[LayerAttention, ...]:
         """The layers of the trace, once the forward pass (and the backward pass, if any) is over.
@@ -217,7 +228,12 @@ class Recorder:
             gradients: of each capture's differentiable tensor; empty without a target.
         """
         for capture, gradient in zip(self.captures, gradients, strict=False):
-            self._keep_gradient(capture, gradient)
+            like, capture.differentiable = capture.differentiable, None
+            if gradient is None and like is not None:  # the target does not depend on this layer
+                gradient = torch.zeros_like(like)
+            if gradient is not None:
+                role = "weights_grad" if "weights" in capture.slots else "output_grad"
+                self._keep(capture, **{role: by_head(gradient)})
         return tuple(self._layer(capture) for capture in self.captures)
 
     def pooled(self, gradient: Tensor | None, *, layout: TokenLayout) -> PoolAttention | None:
@@ -300,16 +316,6 @@ class Recorder:
                 self._keep(capture, projected=unscaled if is_same else projected(weight, heads, scale))
                 self._projected = None if output is None else (capture, weight, output, _version(output))
 
-    def _keep_gradient(self, capture: Capture, gradient: Tensor | None) -> None:
-        role = "weights_grad" if "weights" in capture.slots else "output_grad"
-        if gradient is None:  # the target does not depend on this layer
-            like = capture.differentiable
-            if like is None:
-                return
-            gradient = torch.zeros_like(like)
-        capture.slots[role] = self.arena.store(role, by_head(gradient))
-        capture.differentiable = None
-
     def _keep_and_prove(self, capture: Capture, value: Tensor, output: Tensor) -> None:
         """Keep the values, or hold on to them until they are projected, and compare the output with them, where that is wanted."""
         if self._keeps_v:
@@ -341,20 +347,6 @@ class Recorder:
                 )
                 largest = largest_differences(layers, value, output, queries, count=len(captures))
             self._differences.append(largest)
-
-    def _consume(self, capture: Capture, product: Product) -> None:
-        capture.is_transposed = not product.keys_last
-        weights = self.arena.view("weights", capture.slots["weights"])
-        heads, tokens, _ = weights.shape
-        value, output = product.value, product.output
-        if value.ndim == output.ndim and value.shape[:-2].numel() == 1:  # of all heads
-            value = value.expand(*output.shape[:-2], *value.shape[-2:])
-        if value[..., 0, 0].numel() != heads or output.shape[-2] != tokens or value.shape[-2] != tokens:
-            return  # the matrix is what it is, but the product is not understood
-        value, output = by_head(value), by_head(output)
-        capture.dtype = max(capture.dtype, output.dtype, key=lambda dtype: torch.finfo(dtype).eps)
-        self._keep_and_prove(capture, value, output)
-        self.output_is(output)
 
     def _bias(self, call: AttentionCall) -> Tensor | None:
         """What is added to the scores, [1 | heads, 1 | queries, keys]; one copy for all layers that use the same mask."""

@@ -22,14 +22,12 @@ class Changed(Exception):  # noqa: N818 - a way out, not a fault
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """One noted function."""
-
     func: Function
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     made: tuple[Tensor, ...]  # what it returned
     written: tuple[Tensor, ...]  # what it wrote to
-    before: dict[int, Tensor]  # of that, what is not made of the source, as it was
+    before: dict[int, Tensor]  # of that, as it was
     versions: dict[int, int]  # of its other tensors, how often they had been written to
 
 
@@ -44,10 +42,6 @@ class Replay:
     def __contains__(self, tensor: Any) -> bool:
         return id(tensor) in self._made
 
-    def before(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Tensor]:
-        """Copies of tensors that are not made of the source, and that this function will write to; taken before it runs."""
-        return {id(t): t.clone() for t in written_by(func, args, kwargs) if t not in self}
-
     def note(
         self,
         func: Function,
@@ -56,7 +50,11 @@ class Replay:
         output: Any,
         before: dict[int, Tensor],
     ) -> list[Tensor]:
-        """Note that `func` has run; returns the tensors of numbers that it made or wrote to."""
+        """Note that `func` has run; returns the tensors of numbers that it made or wrote to.
+
+        Args:
+            before: by id, copies of the tensors that it wrote to, taken before it ran.
+        """
         made = tuple(tensors_of(output))
         written = written_by(func, args, kwargs)
         if not made and not written:
@@ -87,13 +85,7 @@ class Replay:
         last = max(
             i for i, step in enumerate(self._steps) if any(t is wanted for t in (*step.made, *step.written))
         )
-        for step in self._steps[: last + 1]:
-            self._again(step, known, constant if step is self._steps[last] else None)
-        return known[id(wanted)]
 
-    def _again(
-        self, step: _Step, known: dict[int, Tensor], constant: Callable[[Tensor], Tensor] | None
-    ) -> None:
         def given(tensor: Tensor) -> Tensor:
             if id(tensor) in known:
                 return known[id(tensor)]
@@ -102,11 +94,15 @@ class Replay:
                 return known[id(tensor)]
             if tensor._version != step.versions.get(id(tensor), tensor._version):
                 raise Changed
-            return tensor if constant is None or not tensor.is_floating_point() else constant(tensor)
+            if constant is None or step is not self._steps[last] or not tensor.is_floating_point():
+                return tensor
+            return constant(tensor)
 
-        output = step.func(*mapped(step.args, given), **mapped(step.kwargs, given))
-        for old, new in zip(step.made, tensors_of(output), strict=True):
-            known[id(old)] = new
+        for step in self._steps[: last + 1]:
+            output = step.func(*mapped(step.args, given), **mapped(step.kwargs, given))
+            for old, new in zip(step.made, tensors_of(output), strict=True):
+                known[id(old)] = new
+        return known[id(wanted)]
 
 
 def written_by(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:

@@ -55,7 +55,8 @@ class Responses:
         self, module: nn.Module, pixels: Tensor, layout: TokenLayout, *, is_alone: bool = False
     ) -> None:
         self._module, self._pixels, self._layout, self._is_alone = module, pixels, layout, is_alone
-        self._other = _another(pixels)
+        noise = noise_like(pixels, 1)
+        self._other = noise + (pixels.amax() - noise) / 4  # another photo of noise, and brighter
         self._is_batched = True
         self.depth = 0
         self.photo = self._run([None]) or Seen(is_whole=False)
@@ -123,12 +124,6 @@ class Responses:
 def _is_clamped(change: Change) -> bool:
     """Whether a change stands only where every output can be the photo's."""
     return change.attends_otherwise is None
-
-
-def _another(pixels: Tensor) -> Tensor:
-    """Another photo of noise, and brighter."""
-    noise = noise_like(pixels, 1)
-    return noise + (pixels.amax() - noise) / 4
 
 
 def _agree(seen: Seen, alone: Seen) -> bool:

@@ -129,7 +129,15 @@ def _unseen_blocks(module: nn.Module, paths: Sequence[str]) -> list[str]:
     unseen: dict[str, None] = {}
     for name in sorted(seen):
         stack = name.rpartition(".")[0]
-        if not _is_stack(modules.get(stack)) or _is_within_block(stack, modules, seen):
+        if not isinstance(modules.get(stack), nn.ModuleList | nn.Sequential):
+            continue
+        of_stack = [other for other in seen if other.rpartition(".")[0] == stack]
+        outer = [
+            other
+            for other in _prefixes(stack)[:-1]
+            if isinstance(modules[other], nn.ModuleList | nn.Sequential)
+        ]
+        if len(of_stack) == 1 and outer:  # the parts of one block, such as attention and MLP, and not blocks
             continue
         for child, block in modules[stack].named_children():
             path = f"{stack}.{child}" if stack else child
@@ -137,17 +145,6 @@ def _unseen_blocks(module: nn.Module, paths: Sequence[str]) -> list[str]:
             if path not in seen and (is_alike or isinstance(modules[stack], nn.ModuleList)):
                 unseen[path] = None
     return list(unseen)
-
-
-def _is_stack(part: nn.Module | None) -> bool:
-    return isinstance(part, nn.ModuleList | nn.Sequential)
-
-
-def _is_within_block(stack: str, modules: dict[str, nn.Module], seen: set[str]) -> bool:
-    """Whether a list holds the parts of one block, such as attention and MLP, and not blocks."""
-    of_stack = [name for name in seen if name.rpartition(".")[0] == stack]
-    outer = [name for name in _prefixes(stack)[:-1] if _is_stack(modules[name])]
-    return len(of_stack) == 1 and bool(outer)
 
 
 def _prefixes(path: str) -> list[str]:

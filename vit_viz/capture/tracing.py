@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -115,28 +115,21 @@ def trace(
     target = class_index(target, labels_of(source)) if isinstance(target, str) else target
     module, pixels, crop_box, provenance, notes = _inputs(source, picture, mode, size, max_patches)
     options = RecorderOptions(keep_values, keep_norms, target is not None, proof_rows, max_attention_bytes)
-    with _arena_for(module, pool or shared_pool()) as arena:
+    arena = Arena(pool or shared_pool(), slots=expected_layers(module))
+    try:
         watch = Watch(expected_layers(module), progress=progress, cancelled=cancelled)
         recorder, logits, stream = _recorded(module, pixels, arena, options, watch, keep_residual)
         recorded = _trace_of(module, pixels, recorder, logits, stream, arena, layout, target)
         recorded.known = structure or structure_of(module, pixels, recorded.layout, is_ours=recorder.is_ours)
+    except BaseException:
+        arena.release()
+        raise
     recorded.crop_box, recorded.provenance = crop_box, provenance
     if recorded.place is not None and (words := recorded.place.words):
         recorded.provenance = provenance.with_parameters(scores=words)
         notes = (*notes, f"The scores are {words}.")
     recorded.problems += notes
     return recorded
-
-
-@contextmanager
-def _arena_for(module: nn.Module, pool: BufferPool) -> Iterator[Arena]:
-    """The memory of a trace of a module, which goes back to the pool where no trace comes of it."""
-    arena = Arena(pool, slots=expected_layers(module))
-    try:
-        yield arena
-    except BaseException:
-        arena.release()
-        raise
 
 
 def _recorded(
@@ -372,17 +365,15 @@ def _without(
 
 def _problems(layers: Sequence[LayerAttention]) -> tuple[str, ...]:
     """What is wrong with written-out attention: rows that do not sum to 1 over the keys."""
-    return tuple(
-        f"Layer {i}: softmax over the wrong axis: the weights sum to 1 over {axis}, not over the keys."
-        for i, layer in enumerate(layers)
-        if layer.weights is not None and (axis := _wrong_axis(layer.weights)) is not None
-    )
-
-
-def _wrong_axis(weights: Tensor) -> str | None:
-    """The axis over which [heads, queries, keys] sum to 1, where that is not the keys."""
-    with exact():
-        off = [float((weights.sum(axis) - 1).abs().max()) for axis in (2, 1, 0)]
-    if not math.isfinite(off[0]) or off[0] <= 1e-2:
-        return None
-    return "the queries" if off[1] <= 1e-2 else "the heads" if off[2] <= 1e-2 else "no axis"
+    problems = []
+    for i, weights in enumerate(layer.weights for layer in layers):
+        if weights is None:
+            continue
+        with exact():
+            off = [float((weights.sum(axis) - 1).abs().max()) for axis in (2, 1, 0)]
+        if math.isfinite(off[0]) and off[0] > 1e-2:
+            axis = "the queries" if off[1] <= 1e-2 else "the heads" if off[2] <= 1e-2 else "no axis"
+            problems.append(
+                f"Layer {i}: softmax over the wrong axis: the weights sum to 1 over {axis}, not over the keys."
+            )
+    return tuple(problems)

@@ -139,7 +139,8 @@ def _find(module: nn.Module, *, pixels: Tensor, layout: TokenLayout, placed: Che
         finding = _unknown("the memory was too small.", placed)
     except Exception as error:  # a module may raise anything on a batch that it was not built for
         logger.exception("the structure of %s could not be checked", type(module).__name__)
-        finding = _unknown(f"the model raised {_named(error)}.", placed)
+        said = " ".join(str(error).split())[:200]
+        finding = _unknown(f"the model raised {type(error).__name__}{f' ({said})' if said else ''}.", placed)
     raise_interruption()
     if not isinstance(finding, Structure) or _IS_UNANSWERED.isdisjoint((finding.placed, finding.complete)):
         _FINDINGS.of(module).findings[key] = finding
@@ -173,9 +174,3 @@ def _unknown(why: str, placed: Check) -> Structure:
         "unknown", f"Whether the layers are all of the model's attention could not be checked: {why}"
     )
     return Structure(complete=missing, placed=placed, effective=missing)
-
-
-def _named(error: Exception) -> str:
-    """An exception in few words."""
-    text = " ".join(str(error).split())[:200]
-    return f"{type(error).__name__}{f' ({text})' if text else ''}"

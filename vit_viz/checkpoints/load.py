@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,14 +21,12 @@ from vit_viz.checkpoints.strangers import strangers_models
 from vit_viz.checkpoints.unwrapping import listed
 from vit_viz.checkpoints.weights import Weights, read_weights
 from vit_viz.errors import Cancelled, CheckpointError, KeyMismatch, ParameterError, UnsafeFile, VitVizError
-from vit_viz.images import Preprocess
 from vit_viz.lazy import Tensor, torch
 from vit_viz.model import VisionTransformer, ViTConfig, set_linear, use_fastest_linear
 from vit_viz.outputs import Output, checked_output, output_kind
 from vit_viz.progress import StopCheck
 
 _logger = logging.getLogger(__name__)
-_MAX_LISTED = 8
 _MAX_STRANGERS_PATCHES = 4096  # 64 x 64: bounds what one picture of a visitor's model costs everybody
 _ODD_SHAPES = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
 
@@ -176,8 +175,14 @@ def load_source(source: Source, *, device: str | torch.device | None = None) -> 
     if inferred.preprocess is not None:
         settings["preprocess"] = inferred.preprocess
     preprocess, preprocess_origin = preprocess_of(inferred.config, settings, family.RECIPE)
-    if source.is_strangers:
-        _check_strangers_input(source.name, inferred.config, preprocess)
+    if source.is_strangers:  # one picture of an input that is too large would occupy the machine
+        (height, width), (tall, wide) = preprocess.input_size, inferred.config.patch_size
+        largest = max(-(-height // tall) * -(-width // wide), math.prod(inferred.config.grid))
+        if largest > _MAX_STRANGERS_PATCHES:
+            raise CheckpointError(
+                f"{source.name!r} cuts a picture into {largest:,} patches; a model that is opened here may have "
+                f"{_MAX_STRANGERS_PATCHES:,}: choose one with larger patches, or start an app of your own with --model."
+            )
     model.to(target).requires_grad_(False)  # so that a gradient may run through the faster kernel too
     fast = use_fastest_linear(model)
     notes = {
@@ -220,7 +225,7 @@ def _model_of(
     own = settings.get("config")  # of our own files; else config.json describes the architecture
     try:
         config = own if isinstance(own, Mapping) else settings
-        checkpoint = Checkpoint(state=weights.state, config=config, name=source.name)
+        checkpoint = Checkpoint(state=weights.model.state, config=config, name=source.name)
         family = family_of(checkpoint)
         state = family.convert(checkpoint)
         inferred = family.infer_config(checkpoint, state)
@@ -234,18 +239,6 @@ def _model_of(
         ) from error
 
 
-def _check_strangers_input(name: str, config: ViTConfig, preprocess: Preprocess) -> None:
-    """Refuse a model whose input is so large that one picture would occupy the machine."""
-    height, width = preprocess.input_size
-    patches = -(-height // config.patch_size[0]) * -(-width // config.patch_size[1])
-    largest = max(patches, config.grid[0] * config.grid[1])
-    if largest > _MAX_STRANGERS_PATCHES:
-        raise CheckpointError(
-            f"{name!r} cuts a picture into {largest:,} patches; a model that is opened here may have {_MAX_STRANGERS_PATCHES:,}: "
-            "choose one with larger patches, or start an app of your own with --model."
-        )
-
-
 def build(config: ViTConfig, state: Mapping[str, Tensor]) -> VisionTransformer:
     """The model with exactly these parameters, in fp32 and in eval mode; nothing stays randomly initialised.
 
@@ -256,24 +249,19 @@ def build(config: ViTConfig, state: Mapping[str, Tensor]) -> VisionTransformer:
         model = VisionTransformer(config)
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     shapes = {name: tuple(tensor.shape) for name, tensor in state.items()}
-    problems = [
-        _listed("missing", sorted(set(expected) - set(shapes))),
-        _listed("extra", sorted(set(shapes) - set(expected))),
-        _listed(
-            "misshapen",
-            [
-                f"{name} {list(shapes[name])} instead of {list(expected[name])}"
-                for name in sorted(set(shapes) & set(expected))
-                if shapes[name] != expected[name]
-            ],
-        ),
-    ]
-    whole = sorted(name for name, tensor in state.items() if not tensor.is_floating_point())
-    problems.append(_listed("not floating-point", whole))
-    if any(problems):
-        raise KeyMismatch(
-            "The checkpoint does not fit its architecture: " + "; ".join(filter(None, problems)) + "."
-        )
+    problems = {
+        "missing": sorted(set(expected) - set(shapes)),
+        "extra": sorted(set(shapes) - set(expected)),
+        "misshapen": [
+            f"{name} {list(shapes[name])} instead of {list(expected[name])}"
+            for name in sorted(set(shapes) & set(expected))
+            if shapes[name] != expected[name]
+        ],
+        "not floating-point": sorted(name for name, one in state.items() if not one.is_floating_point()),
+    }
+    told = [f"{len(names)} {what}: {listed(names, 8)}" for what, names in problems.items() if names]
+    if told:
+        raise KeyMismatch(f"The checkpoint does not fit its architecture: {'; '.join(told)}.")
     for name, tensor in state.items():
         if not tensor.is_meta and not bool(torch.isfinite(tensor).all()):
             raise CheckpointError(
@@ -313,10 +301,3 @@ def _settings(source: Source, weights: Weights) -> dict[str, Any]:
         if name in weights.metadata:
             settings[name] = weights.metadata[name]
     return settings
-
-
-def _listed(what: str, names: list[str]) -> str:
-    if not names:
-        return ""
-    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
-    return f"{len(names)} {what}: {', '.join(names[:_MAX_LISTED])}{more}"

@@ -69,7 +69,6 @@ def read_settings(config: Path | None, preprocessor: Path | None) -> dict[str, A
 
 
 def _folder(path: Path) -> Source:
-    """A folder as save_pretrained writes it."""
     if (path / "model.safetensors.index.json").exists():
         raise CheckpointError(
             f"The folder {path.name!r} holds a model in several files; join them into one model.safetensors."

@@ -35,11 +35,7 @@ def preprocess_of(config: ViTConfig, settings: Mapping[str, Any], recipe: Recipe
                     "The preprocessing that came with the checkpoint cannot be read."
                 ) from error
     side = min(config.img_size)
-    values = {
-        "mean": recipe.mean,
-        "std": recipe.std,
-        "resize_to": math.floor(side / recipe.crop_fraction),
-    }
+    values = {"mean": recipe.mean, "std": recipe.std, "resize_to": math.floor(side / recipe.crop_fraction)}
     return Preprocess(**_common(config) | _grey(values, config)), "assumed: the file brings none"
 
 

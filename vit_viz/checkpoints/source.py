@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -13,7 +14,6 @@ from typing import BinaryIO
 from vit_viz.bundled import bundled_file
 from vit_viz.checkpoints.catalog import BUNDLED, CATALOG, Entry, entry_of
 from vit_viz.checkpoints.families import refuse_strangers
-from vit_viz.checkpoints.hub_errors import errors_in_words, is_transport
 from vit_viz.checkpoints.local import MAX_JSON_BYTES, Source, check_declared, local_checkpoint, read_settings
 from vit_viz.checkpoints.strangers import repository_folder, strangers_models
 from vit_viz.checkpoints.weights import MAX_NUMBERS, hash_file
@@ -30,6 +30,7 @@ _logger = logging.getLogger(__name__)
 _MAX_BYTES = 32_000_000_000
 _WEIGHTS = "model.safetensors"
 _ANSWER_SECONDS = 10.0
+_CLIENTS = ("httpx", "httpx2", "httpcore")  # whose errors differ between versions of huggingface_hub
 _ATTEMPTS = 3  # each goes on where the one before it was cut
 _PART = r"[A-Za-z0-9](?:[\w.-]{0,94}[\w])?"
 _HUB_ID = re.compile(
@@ -87,7 +88,7 @@ def find(
     if entry is None and local_files and (local := local_checkpoint(ref)) is not None:
         return local
     if is_hub_id(text) or (entry is not None and is_hub_id(f"a/{text}")):
-        hub = _Hub(
+        return _Hub(
             repo=entry.hub_id if entry else repo,
             revision=revision or "main",
             entry=entry,
@@ -96,8 +97,7 @@ def find(
             is_local_only=not fetch,
             progress=progress,
             cancelled=cancelled,
-        )
-        return hub.fetch()
+        ).fetch()
     expected = "a checkpoint file, a folder with config.json, or a Hub id" if local_files else "or a Hub id"
     names = ", ".join([*BUNDLED, *(known.name for known in CATALOG)])
     # visitors read this too, and the owner's folders are not theirs to know
@@ -127,14 +127,7 @@ def announced_bytes(ref: str) -> int | None:
         CheckpointError: there is no such model, it is too large, or the Hub cannot be reached; the message says what to do.
     """
     repo, _, revision = ref.partition("@")
-    hub = _Hub(
-        repo=repo,
-        revision=revision or "main",
-        entry=None,
-        token=False,
-        is_strangers=True,
-    )
-    return hub.announced()
+    return _Hub(repo, revision or "main", entry=None, token=False, is_strangers=True).announced()
 
 
 @dataclass(frozen=True)
@@ -157,7 +150,7 @@ class _Hub:
 
     def fetch(self) -> Source:
         """Configuration first, so that a model that is not a ViT is refused before its weights are fetched."""
-        with errors_in_words(self.repo, self.revision), strangers_models().in_use(self.repo):
+        with _errors_in_words(self.repo, self.revision), strangers_models().in_use(self.repo):
             offline = self.is_local_only or self._unreachable()
             config = self._optional("config.json", self.revision, offline)
             commit = config.parent.name if config is not None else self.revision
@@ -181,7 +174,7 @@ class _Hub:
         from huggingface_hub import errors
 
         url = huggingface_hub.hf_hub_url(self.repo, _WEIGHTS, revision=self.revision)
-        with errors_in_words(self.repo, self.revision):
+        with _errors_in_words(self.repo, self.revision):
             if self._unreachable():
                 raise errors.LocalEntryNotFoundError("the Hub does not answer")
             try:
@@ -321,7 +314,7 @@ class _Hub:
                 self._receive(url, file, filename, size)
                 break
             except Exception as error:
-                if not is_transport(error) or attempt == _ATTEMPTS or file.tell() <= start:
+                if not _is_transport(error) or attempt == _ATTEMPTS or file.tell() <= start:
                     raise
                 _logger.info("fetching %s goes on at byte %d: %s", self.repo, file.tell(), error)
         if size is not None and file.tell() != size:
@@ -373,3 +366,41 @@ class _Hub:
 
 def _is_commit(revision: str) -> bool:
     return re.fullmatch(r"[0-9a-f]{40}", revision) is not None
+
+
+@contextmanager
+def _errors_in_words(repo: str, revision: str) -> Iterator[None]:
+    """Turn what huggingface_hub and its transport raise into one sentence."""
+    from huggingface_hub import errors
+
+    words = {
+        errors.GatedRepoError: (
+            f"{repo!r} is gated: accept its licence on the Hub, set the environment variable HF_TOKEN to your token, and load it "
+            "again."
+        ),
+        errors.RevisionNotFoundError: f"{repo!r} has no revision {revision!r}; leave it out for the newest.",
+        errors.RepositoryNotFoundError: (
+            f"The Hub has no model {repo!r}, or it is private: check the spelling (owner/name); a private model can be "
+            "downloaded and loaded as a folder."
+        ),
+        errors.LocalEntryNotFoundError: (
+            f"{repo!r} is not on this machine and the Hub cannot be reached: check the network (or HF_HUB_OFFLINE), or use the "
+            "bundled model 'mini'."
+        ),
+    }
+    try:
+        yield
+    except Exception as error:
+        said = next((one for kind, one in words.items() if isinstance(error, kind)), None)
+        known = (errors.HfHubHTTPError, errors.FileMetadataError, errors.HFValidationError, OSError)
+        if said is None and not isinstance(error, known) and not _is_transport(error):
+            raise
+        if said is None:
+            _logger.info("fetching %s failed: %s", repo, error)
+            said = f"Fetching {repo!r} from the Hub failed midway; nothing was kept, try again."
+        raise CheckpointError(said) from error
+
+
+def _is_transport(error: Exception) -> bool:
+    """Whether the connection failed, and not what was asked for."""
+    return type(error).__module__.split(".")[0] in _CLIENTS

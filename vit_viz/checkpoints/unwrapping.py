@@ -22,7 +22,6 @@ MAX_ENTRIES = 1_000_000
 _DEEPEST = 6
 _USUAL = ("state_dict", "model", "teacher", "model_state_dict", "module")
 _AVERAGES = frozenset({"ema", "shadow", "swa", "averaged"})
-_MAX_LISTED = 6
 
 _WRAPPERS = re.compile(
     r"(?:^|(?<=\.))(?:_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module|_forward_module)\."
@@ -113,11 +112,10 @@ def unwrapped(content: Any) -> Unwrapped | None:
     )
 
 
-def listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str], most: int = 6) -> str:
     """Names in words, the first few of many."""
     names = list(names)
-    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
-    return ", ".join(names[:_MAX_LISTED]) + more
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _beginning(name: str, prefix: str) -> str:
@@ -151,7 +149,6 @@ def _dictionaries(content: Any) -> dict[tuple[str, ...], dict[str, Tensor]]:
 
 
 def _places(keys: tuple[str, ...], state: Mapping[str, Tensor]) -> Iterable[_ModelPlace]:
-    """Where the models of a dictionary are."""
     for name in state:
         if (match := _EMBEDDING.fullmatch(name)) is None:
             continue

@@ -51,11 +51,6 @@ class Weights:
     metadata: Mapping[str, Any]
     sha256: str
 
-    @property
-    def state(self) -> Mapping[str, Tensor]:
-        """The parameters of the model, by their own names."""
-        return self.model.state
-
 
 def read_weights(path: Path, *, max_numbers: int = MAX_NUMBERS) -> Weights:
     """Read a checkpoint file.
@@ -146,11 +141,13 @@ def _check_header(path: Path, max_numbers: int) -> None:
     metadata = contents.get("__metadata__", {})
     if not isinstance(metadata, Mapping) or not all(isinstance(text, str) for text in metadata.values()):
         raise _refused(path.name, "its metadata is not text by name")
-    sizes = [
-        _size(entry, path.name, key)
-        for key, entry in contents.items()
-        if key != "__metadata__" and not _is_empty_register(key, entry)
-    ]
+    sizes = []
+    for key, entry in contents.items():
+        shape = entry.get("shape") if isinstance(entry, dict) else None
+        if key.endswith(_REGISTERS) and isinstance(shape, list) and len(shape) == 3 and shape[1] == 0:
+            continue  # in which a DINOv3 without registers keeps none; other empty tensors are refused
+        if key != "__metadata__":
+            sizes.append(_size(entry, path.name, key))
     if len(sizes) > _MAX_TENSORS or sum(sizes) > max_numbers:
         raise UnsafeFile(_too_much(path.name, max_numbers))
     if any(size < 1 for size in sizes):
@@ -184,12 +181,6 @@ def _are_counts(values: object) -> TypeGuard[list[int]]:
 
 def _refused(name: str, why: str) -> UnsafeFile:
     return UnsafeFile(f"{name!r} has no valid safetensors table of contents, so it is not read: {why}.")
-
-
-def _is_empty_register(name: str, entry: Any) -> bool:
-    """Whether it is the empty tensor in which a DINOv3 without registers keeps none; others are refused."""
-    shape = entry.get("shape") if isinstance(entry, dict) else None
-    return name.endswith(_REGISTERS) and isinstance(shape, list) and len(shape) == 3 and shape[1] == 0
 
 
 def _too_much(name: str, max_numbers: int) -> str:

@@ -13,7 +13,7 @@ from vit_viz.capture import Trace
 from vit_viz.explorer.packing import has_norms, source_of
 from vit_viz.figures.request import DrawingOptions
 from vit_viz.images import Mode
-from vit_viz.images.recipe_values import MAX_INPUT_SIDE
+from vit_viz.images.preprocess import MAX_INPUT_SIDE
 from vit_viz.views.panel import OPTIONS
 from vit_viz.views.state import IN_LINKS, ViewState, link_options
 from vit_viz.views.tab_options import LookTabOptions

@@ -131,9 +131,10 @@ class DecoderProcess:
             answer = process.decode(data, limits, seconds=self.max_seconds)
         except _EndedError as ended:
             self._replace(process)
-            if ended.reason != _CLOSED:
-                _log.warning("the process that decodes pictures ended at a %s: %s", label, ended.reason)
-            raise ImageError(_refusal(ended.reason, label)) from None
+            reason = str(ended)
+            if reason != _CLOSED:
+                _log.warning("the process that decodes pictures ended at a %s: %s", label, reason)
+            raise ImageError(_refusal(reason, label)) from None
         if answer.lines:
             _log.info("the libraries wrote %d lines or more about a %s", answer.lines, label)
         if process.pictures >= self.pictures_per_process:
@@ -162,11 +163,7 @@ class DecoderProcess:
 
 
 class _EndedError(Exception):
-    """The process ended or sent an invalid answer, and cannot be used any more."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """The process ended or sent an invalid answer, and cannot be used any more; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +209,10 @@ class _Process:
         try:
             with self._in_use:
                 if not self.is_ready:
-                    self._wait_until_ready()
+                    with self._ended_after(_START_SECONDS):
+                        self.is_ready = receive(self._answers) == {"ready": True}
+                    if not self.is_ready:
+                        raise EOFError
                 with self._ended_after(seconds):
                     send(self._requests, request, data)
                     answer = _read_answer(self._answers, int(limits["max_pixels"]))
@@ -222,7 +222,6 @@ class _Process:
         return answer
 
     def _reason(self) -> str:
-        """Why there is no answer."""
         if not self.end.alive:
             return _CLOSED
         if not self.is_ready:
@@ -233,12 +232,6 @@ class _Process:
             self._process.wait(_END_SECONDS)
         status = self._process.returncode
         return _MEMORY if status in (EXHAUSTED, _KILLED) else f"status {status}"
-
-    def _wait_until_ready(self) -> None:
-        with self._ended_after(_START_SECONDS):
-            self.is_ready = receive(self._answers) == {"ready": True}
-        if not self.is_ready:
-            raise EOFError
 
     @contextmanager
     def _ended_after(self, seconds: float) -> Iterator[None]:

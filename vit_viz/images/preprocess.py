@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -12,23 +14,14 @@ from PIL import Image
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox
 from vit_viz.images.reading import decode, is_upright_rgb
-from vit_viz.images.recipe_values import (
-    MAX_INPUT_SIDE,
-    bounded,
-    centre,
-    largest_grid,
-    numbers,
-    pair,
-    per_channel,
-    statistics_on,
-    times,
-)
 from vit_viz.lazy import Tensor, torch
 
 Mode = Literal["fit", "crop", "stretch"]
 Size = tuple[int, int]
 Region = tuple[float, float, float, float]  # top, left, height, width in pixels of the original
 
+MAX_INPUT_SIDE = 2048
+"""Pixels."""
 MAX_PATCHES = 1024
 """Of the checkpoint's own size in mode "fit", which is made smaller beyond it."""
 MAX_CHOSEN_PATCHES = 4096
@@ -99,12 +92,12 @@ class Preprocess:
     one_size: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "input_size", pair("input_size", self.input_size))
-        object.__setattr__(self, "patch_size", pair("patch_size", self.patch_size))
+        object.__setattr__(self, "input_size", _pair("input_size", self.input_size))
+        object.__setattr__(self, "patch_size", _pair("patch_size", self.patch_size))
         if self.resize_to is None:
             object.__setattr__(self, "resize_to", min(self.input_size))
-        bounded("resize_to", self.resize_to)
-        bounded("channels", self.channels)
+        _bounded("resize_to", self.resize_to)
+        _bounded("channels", self.channels)
         if self.interpolation not in _FILTERS:
             raise ParameterError(
                 f"interpolation is one of {', '.join(_FILTERS)}, not {self.interpolation!r}."
@@ -116,10 +109,10 @@ class Preprocess:
                 raise ParameterError(f"{name} is true or false, not {getattr(self, name)!r}.")
         if self.drop_remainder and min(self.covered_size) < 1:
             raise ParameterError(
-                f"No patch of {times(self.patch_size)} fits into an input of {times(self.input_size)}."
+                f"No patch of {_times(self.patch_size)} fits into an input of {_times(self.input_size)}."
             )
-        object.__setattr__(self, "mean", per_channel("mean", self.mean, self.channels))
-        object.__setattr__(self, "std", per_channel("std", self.std, self.channels))
+        object.__setattr__(self, "mean", _per_channel("mean", self.mean, self.channels))
+        object.__setattr__(self, "std", _per_channel("std", self.std, self.channels))
         if min(self.std) <= 0:
             raise ParameterError(f"std is positive in every channel, not {self.std}.")
 
@@ -149,7 +142,7 @@ class Preprocess:
             return self
         if self.one_size:
             raise ParameterError(
-                f"This model takes inputs of {times(self.input_size)} pixels and no others, so no other size can be chosen."
+                f"This model takes inputs of {_times(self.input_size)} pixels and no others, so no other size can be chosen."
             )
         assert self.resize_to is not None
         axis = self._own_grid.index(self.short_side)
@@ -205,7 +198,7 @@ class Preprocess:
         """
         cut, box = self.cut(image, mode=mode, size=size, max_patches=max_patches)
         given = self.mode_for(*box.original_size, mode=mode, max_patches=max_patches)
-        why = f'as in mode "crop", since this model takes no other size than {times(self.input_size)} pixels'
+        why = f'as in mode "crop", since this model takes no other size than {_times(self.input_size)} pixels'
         note = "" if given == mode else why
         words = "; ".join(filter(None, (self.sized(size).describe(mode=given), note)))
         return Prepared(self.normalised(levels_of(cut, self.channels)[None]), box, words, note)
@@ -272,7 +265,7 @@ class Preprocess:
         Args:
             levels: [images, channels, height, width].
         """
-        mean, std = statistics_on(levels.device, tuple(self.mean), tuple(self.std))
+        mean, std = _statistics_on(levels.device, tuple(self.mean), tuple(self.std))
         return levels.to(torch.float32).div(255).sub_(mean).div_(std)
 
     def reverse(self, pixels: Tensor) -> Image.Image:
@@ -288,7 +281,7 @@ class Preprocess:
         values = values[0] if values.ndim == 4 and len(values) == 1 else values
         if values.ndim != 3 or len(values) != self.channels or self.channels not in _PICTURE_CHANNELS:
             raise ParameterError(f"pixels are [1, {self.channels}, height, width], not {list(pixels.shape)}.")
-        mean, std = statistics_on(values.device, tuple(self.mean), tuple(self.std))
+        mean, std = _statistics_on(values.device, tuple(self.mean), tuple(self.std))
         array = values.mul(std).add(mean).mul(255).round().clamp(0, 255).to(torch.uint8).numpy()
         return Image.fromarray(
             array[0] if self.channels == 1 else np.ascontiguousarray(array.transpose(1, 2, 0))
@@ -303,7 +296,7 @@ class Preprocess:
         tall, wide = height * scale / patch_h, width * scale / patch_w  # in patches, before rounding
         rows, cols = max(1, round(tall)), max(1, round(wide))
         if rows * cols > max_patches:
-            rows, cols = largest_grid(tall / wide, max_patches)
+            rows, cols = _largest_grid(tall / wide, max_patches)
         return rows * patch_h, cols * patch_w
 
     def describe(self, *, mode: Mode = "crop") -> str:
@@ -311,16 +304,16 @@ class Preprocess:
         height, width = self.input_size
         recipe = f"short side {self.resize_to}"
         if self.crop == "squash":
-            recipe = f"stretched to {times(self._recipe_size(1, 1))}"
+            recipe = f"stretched to {_times(self._recipe_size(1, 1))}"
         shape = {
-            "fit": f"whole image, short side near {min(self.input_size)} px, rounded to patches of {times(self.patch_size)}",
+            "fit": f"whole image, short side near {min(self.input_size)} px, rounded to patches of {_times(self.patch_size)}",
             "crop": f"{recipe}, centre crop {height} x {width}",
             "stretch": f"stretched to {height} x {width}",
         }[mode]
         colour = "" if self.channels == 3 else ", luminance"
         if mode != "fit" and self.covered_size != self.input_size:
-            shape += f", of which patches cover {times(self.covered_size)}"
-        return f"{shape}, {self.interpolation}{colour}, mean {numbers(self.mean)}, std {numbers(self.std)}"
+            shape += f", of which patches cover {_times(self.covered_size)}"
+        return f"{shape}, {self.interpolation}{colour}, mean {_numbers(self.mean)}, std {_numbers(self.std)}"
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
@@ -351,7 +344,7 @@ class Preprocess:
         """Resize and centre crop; where the picture is too small for the cut, the border is black, as torchvision pads."""
         height, width = self._recipe_size(image.height, image.width)
         crop_h, crop_w = self.input_size
-        top, left = centre(height, crop_h), centre(width, crop_w)
+        top, left = _centre(height, crop_h), _centre(width, crop_w)
         resized = self._resize(image, (height, width))
         scale_h, scale_w = image.height / height, image.width / width
         region = (top * scale_h, left * scale_w, crop_h * scale_h, crop_w * scale_w)
@@ -390,3 +383,65 @@ def levels_of(image: Image.Image, channels: int) -> Tensor:
     """A picture's grey or colour levels, uint8 [channels, height, width]."""
     array = np.array(image).reshape(image.height, image.width, channels)
     return torch.from_numpy(array).permute(2, 0, 1).contiguous()
+
+
+# --- values of a recipe; those that check raise a ParameterError where the value is out of bounds
+
+
+def _pair(name: str, value: Any) -> tuple[int, int]:
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise ParameterError(f"{name} is (height, width), not {value!r}.")
+    return _bounded(name, value[0]), _bounded(name, value[1])
+
+
+def _bounded(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_INPUT_SIDE:
+        raise ParameterError(f"{name} is a number of pixels from 1 to {MAX_INPUT_SIDE}, not {value!r}.")
+    return value
+
+
+def _per_channel(name: str, value: Any, channels: int) -> tuple[float, ...]:
+    """A number for each channel, checked; one number stands for all."""
+    values = tuple(float(v) for v in (value if isinstance(value, tuple | list) else (value,)))
+    if len(values) in (1, 3) and len(set(values)) == 1:  # one number for all, or the default, which has three
+        values = values[:1] * channels
+    if len(values) != channels or not all(map(math.isfinite, values)):
+        raise ParameterError(f"{name} has one finite number per channel ({channels}), not {value!r}.")
+    return values
+
+
+def _times(size: tuple[int, int]) -> str:
+    return f"{size[0]} x {size[1]}"
+
+
+def _numbers(values: tuple[float, ...]) -> str:
+    return f"{values[0]:g}" if len(set(values)) == 1 else "(" + ", ".join(f"{v:g}" for v in values) + ")"
+
+
+def _largest_grid(aspect: float, max_patches: int) -> tuple[int, int]:
+    """(rows, cols) of at most `max_patches` patches, rows / cols near `aspect`; of equally near ones the larger."""
+    ideal = math.sqrt(max_patches * aspect)
+    candidates = []
+    for rows in {max(1, math.floor(ideal)), max(1, math.ceil(ideal))}:
+        for cols in {
+            max(1, math.floor(rows / aspect)),
+            max(1, math.ceil(rows / aspect)),
+            max(1, max_patches // rows),
+        }:
+            if rows * cols <= max_patches:
+                candidates.append((abs(math.log(rows / cols / aspect)), -rows * cols, rows, cols))
+    return min(candidates)[2:] if candidates else (1, 1)
+
+
+def _centre(size: int, crop: int) -> int:
+    """Where a centre crop starts; negative where the picture is padded. Python's round to even is torchvision's."""
+    return -((crop - size) // 2) if crop > size else round((size - crop) / 2.0)
+
+
+@lru_cache(maxsize=8)
+def _statistics_on(
+    device: torch.device, mean: tuple[float, ...], std: tuple[float, ...]
+) -> tuple[Tensor, Tensor]:
+    """Mean and std, each [channels, 1, 1], on a device, which is waited for only once."""
+    values = (torch.tensor(one, dtype=torch.float32)[:, None, None].to(device) for one in (mean, std))
+    return next(values), next(values)

@@ -94,7 +94,12 @@ def decode(
     data = read_source(source, max_bytes)
     kind = readable_format(data)
     if kind is None:
-        raise ImageError(_refusal(data))
+        foreign = foreign_kind(data)
+        if foreign == "a HEIC photo":
+            raise ImageError(
+                "This is a HEIC photo, which this computer cannot read (pillow-heif is missing); please send it as JPEG."
+            )
+        raise ImageError(f"This file is {foreign}; {CHOOSE}.")
     with _one_sentence(READABLE[kind]), _open(data, kind) as image:
         return _finish(image, data, max_pixels=max_pixels, max_aspect=max_aspect)
 
@@ -161,14 +166,16 @@ def _one_sentence(label: str) -> Iterator[None]:
             raise ImageError(memory_refusal(label)) from error
         except Exception as error:  # the decoders raise nearly every built-in exception on hostile files
             _log.info("refused a %s: %s", label, type(error).__name__)
-            raise ImageError(_damage(label, error)) from error
+            if isinstance(error, EOFError) or "truncated" in str(error).lower():
+                why = f"This {label} ends too early, so a part of it is missing; please copy or download it again."
+                raise ImageError(why) from error
+            raise ImageError(damage_refusal(label)) from error
 
 
 def _open(data: bytes, kind: str) -> Image.Image:
     """Check the segments, then parse the header; no pixel is decoded yet."""
-    check = _CHECKS.get(kind)
-    if check is not None:
-        check(data)
+    if kind in _CHECKS:
+        _CHECKS[kind](data)
     if kind == "HEIF":
         import pillow_heif  # type: ignore[import-not-found,unused-ignore]  # optional package
 
@@ -316,17 +323,3 @@ def memory_refusal(label: str) -> str:
 def damage_refusal(label: str) -> str:
     """The sentence about a file of a known format that a decoder rejects."""
     return f"This {label} is damaged or of an unusual kind; please open it in an image program and save it as PNG or JPEG."
-
-
-def _refusal(data: bytes) -> str:
-    kind = foreign_kind(data)
-    if kind == "a HEIC photo":
-        return "This is a HEIC photo, which this computer cannot read (pillow-heif is missing); please send it as JPEG."
-    return f"This file is {kind}; {CHOOSE}."
-
-
-def _damage(label: str, error: Exception) -> str:
-    """The sentence about a file of a known format that does not decode."""
-    if isinstance(error, EOFError) or "truncated" in str(error).lower():
-        return f"This {label} ends too early, so a part of it is missing; please copy or download it again."
-    return damage_refusal(label)

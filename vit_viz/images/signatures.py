@@ -95,17 +95,14 @@ def _text_kind(start: bytes) -> str | None:
         return "an SVG drawing"
     if b"<html" in lowered or b"<!doctype html" in lowered:
         return "a web page"
-    printable = sum(byte >= 32 or byte in b"\t\r\n" for byte in start)
-    return "a text file" if printable == len(start) and _is_utf8(start) else None
-
-
-def _is_utf8(start: bytes) -> bool:
-    """Whether the bytes are UTF-8, but for a character that the end cuts in two."""
+    if any(byte < 32 and byte not in b"\t\r\n" for byte in start):
+        return None
     try:
         start.decode("utf-8")
     except UnicodeDecodeError as error:
-        return error.start >= len(start) - 3
-    return True
+        if error.start < len(start) - 3:  # else the end cuts a character in two
+            return None
+    return "a text file"
 
 
 MOST_PARTS = (

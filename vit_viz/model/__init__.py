@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from vit_viz.lazy import Late
+from vit_viz.lazy import late_names
 from vit_viz.model.config import ViTConfig
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         SwiGLU,
         VisionTransformer,
     )
+else:
+    globals().update(late_names(__file__))
 
 __all__ = [
     "Attention",
@@ -33,7 +35,3 @@ __all__ = [
     "set_linear",
     "use_fastest_linear",
 ]
-
-if not TYPE_CHECKING:
-    for _name in set(__all__) - {"ViTConfig"}:
-        globals()[_name] = Late("vit_viz.model.linear" if "linear" in _name else "vit_viz.model.vit", _name)

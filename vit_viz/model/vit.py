@@ -16,8 +16,7 @@ from vit_viz.lazy import F, Tensor, nn, torch
 from vit_viz.model.config import ViTConfig
 from vit_viz.model.kernel import scaled_dot_product_attention
 from vit_viz.model.linear import Linear, PatchConv2d
-from vit_viz.model.places import Places, bias_table
-from vit_viz.model.positions import resample, rotate, sinusoidal_1d, sinusoidal_2d
+from vit_viz.model.positions import Places, bias_table, resample, rotate, sinusoidal_1d, sinusoidal_2d
 from vit_viz.model.submodules import are_all_of, are_watched, submodules_of
 
 

@@ -145,7 +145,6 @@ class ByteCache(Generic[Value]):
 
 
 def _key_bytes(key: object) -> int:
-    """Memory of a key and its parts."""
     size = sys.getsizeof(key)
     if isinstance(key, tuple | frozenset):
         return size + sum(_key_bytes(part) for part in key)

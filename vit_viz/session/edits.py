@@ -17,10 +17,12 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
 
 from vit_viz.capture import Trace
 from vit_viz.capture.interventions import Edits
@@ -28,13 +30,16 @@ from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.indices import checked_index
 from vit_viz.lazy import Tensor, torch
-from vit_viz.session.edit_words import MOST, numbers_of, places_of, ranges_of, region_of, words_of
 
 Head: TypeAlias = tuple[int, int]
 """(layer, head)."""
 
 HeadState = Literal["off", "mean", "uniform"]
 
+GROUPS = ("patches", "registers", "everything")
+"""Words for many tokens at once."""
+MOST = 4096
+"""Of patches in a region, and of heads or layers that are named at once."""
 LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.01, 100.0
 _LONGEST = 16_000  # characters, as of a link
 _SPOKEN: dict[HeadState, tuple[str, str]] = {
@@ -108,7 +113,7 @@ class ModelEdits:
         if isinstance(given, ModelEdits):
             return given
         if isinstance(given, Mapping):
-            given = words_of(given)
+            given = _words_of(given)
         elif isinstance(given, AbstractContextManager):
             raise ParameterError(
                 "What vit_viz.edit returns goes around the call, `with vit_viz.edit(...):`; edits= takes its arguments as a dict."
@@ -247,7 +252,6 @@ def _mask(forbidden: Iterable[Forbidden], layout: TokenLayout, layer: int) -> Te
 
 
 def _tokens(region: str, layout: TokenLayout) -> list[int]:
-    """Indices of the tokens of a region."""
     if region == "everything":
         return list(range(layout.num_tokens))
     if region == "patches":
@@ -268,7 +272,6 @@ def _tokens(region: str, layout: TokenLayout) -> list[int]:
 
 
 def _statement(text: str) -> ModelEdits:
-    """One statement."""
     kind, _, rest = text.strip().partition(" ")
     rest = rest.strip()
     if kind not in _READERS or not rest:
@@ -323,6 +326,149 @@ def _refuse_twice(names: list[str]) -> None:
         if name in seen:
             raise ParameterError(f"{name} is edited twice; please say once what it shall be.")
         seen.add(name)
+
+
+# --- tokens and layers in words ("class", "2-4,3-5+7,1"; "3-5+8")
+
+
+def region_of(text: str) -> str:
+    """Tokens in words, in one way of writing them."""
+    text = text.strip()
+    if text in GROUPS or re.fullmatch(r"[a-z]+( \d{1,4})?", text):
+        return text
+    return _region_words(places_of(text))
+
+
+def places_of(text: str) -> list[tuple[int, int]]:
+    """The patches (row, col) of "2-4,3-5+7,1"."""
+    places: set[tuple[int, int]] = set()
+    for part in text.split("+"):
+        match = re.fullmatch(r"(\d{1,3})(?:-(\d{1,3}))?,(\d{1,3})(?:-(\d{1,3}))?", part.strip())
+        if match is None:
+            raise ParameterError(
+                f"Tokens are a name such as class, or patches such as 2,3 or 2-4,3-5, not {text.strip()[:40]!r}."
+            )
+        rows, cols = (range(int(a), int(b or a) + 1) for a, b in ((match[1], match[2]), (match[3], match[4])))
+        if not rows or not cols or len(rows) * len(cols) > MOST:
+            raise ParameterError(f"A region has 1 to {MOST} patches; {part.strip()[:40]!r} has not.")
+        places |= {(row, col) for row in rows for col in cols}
+    if len(places) > MOST:
+        raise ParameterError(f"A region has 1 to {MOST} patches, not {len(places)}.")
+    return sorted(places)
+
+
+def _region_words(places: list[tuple[int, int]]) -> str:
+    """Patches as `places_of` reads them: runs of columns, over as many rows as they go on."""
+    columns: dict[int, list[int]] = defaultdict(list)
+    for row, col in places:
+        columns[row].append(col)
+    parts: list[tuple[int, int, str]] = []  # first row, last row, columns
+    for row in sorted(columns):
+        cols = ranges_of(columns[row])
+        if parts and parts[-1][1:] == (row - 1, cols):
+            parts[-1] = (parts[-1][0], row, cols)
+        else:
+            parts.append((row, row, cols))
+    return "+".join(
+        f"{first}-{last},{run}" if last > first else f"{first},{run}"
+        for first, last, cols in parts
+        for run in cols.split("+")
+    )
+
+
+def numbers_of(text: str) -> list[int]:
+    """Layers of "3-5+8", sorted."""
+    layers: set[int] = set()
+    for part in text.split("+"):
+        match = re.fullmatch(r"(\d{1,4})(?:-(\d{1,4}))?", part)
+        if match is None or int(match[2] or match[1]) < int(match[1]):
+            raise ParameterError(f"Layers are numbers such as 3-5 or 3+8, not {text[:40]!r}.")
+        layers |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return sorted(layers)
+
+
+def ranges_of(numbers: Iterable[int]) -> str:
+    """Sorted numbers as `numbers_of` reads them."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return "+".join(f"{first}-{last}" if last > first else f"{first}" for first, last in runs)
+
+
+# --- arguments of edit
+
+_EXAMPLE = "{'heads': {(3, 1): 0, (5, 2): 'mean'}, 'temperature': {7: 0.5}}"
+
+
+def _words_of(arguments: Mapping[str, Any]) -> list[str]:
+    """The words for arguments of `edit`: heads, temperature, knockout, and mask_keys by layer.
+
+    Raises:
+        ParameterError: there is no such argument, or words cannot say it: another factor of a head, values that differ between
+            images, or tokens that are removed from the pooling, too.
+    """
+    told: list[str] = []
+    for name, value in arguments.items():
+        if name not in _ARGUMENTS:
+            raise ParameterError(
+                f"Edits as a dict have {', '.join(_ARGUMENTS)}, such as {_EXAMPLE}, not {name!r:.40}."
+            )
+        try:
+            told += _ARGUMENTS[name]({} if value is None else value)
+        except ParameterError:
+            raise
+        except (ArithmeticError, AttributeError, RuntimeError, TypeError, ValueError) as error:
+            raise ParameterError(
+                f"Edits as a dict are as vit_viz.edit takes them for one image, such as {_EXAMPLE}; {name!r} is not."
+            ) from error
+    return told
+
+
+def _heads_said(heads: Mapping[tuple[int, int], Any]) -> Iterator[str]:
+    for (layer, head), value in heads.items():
+        state = value if isinstance(value, str) else {0.0: "off", 1.0: ""}.get(float(value))
+        if state not in ("off", "mean", "uniform", ""):
+            raise ParameterError(
+                f"Edits turn a head off (0) or make it 'mean' or 'uniform', not {value!r:.40}; any factor can be set by "
+                "`with vit_viz.edit(...)` around the call."
+            )
+        if state:
+            yield f"{state} {layer}.{head}"
+
+
+def _temperature_said(temperature: Mapping[int, Any]) -> Iterator[str]:
+    return (f"temperature {layer}={float(value):g}" for layer, value in temperature.items())
+
+
+def _knockout_said(knockout: Mapping[int, Any]) -> Iterator[str]:
+    layers: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for layer, edges in knockout.items():
+        for i, j in edges.nonzero().tolist() if isinstance(edges, Tensor) else edges:
+            layers[int(i), int(j)].append(str(layer))
+    return (f"forbid token {i}>token {j}@{'+'.join(where)}" for (i, j), where in layers.items())
+
+
+def _mask_keys_said(masked: Any) -> Iterator[str]:
+    if not isinstance(masked, Mapping):
+        raise ParameterError(
+            "Edits mask keys by layer, such as {'mask_keys': {3: [5, 6]}}; tokens that are removed everywhere, and from the "
+            "pooling, are for `with vit_viz.edit(...)` around the call."
+        )
+    for layer, tokens in masked.items():
+        chosen = np.asarray(torch.as_tensor(tokens).cpu())
+        for token in np.flatnonzero(chosen) if chosen.dtype == bool else chosen.tolist():
+            yield f"forbid everything>token {int(token)}@{layer}"
+
+
+_ARGUMENTS: dict[str, Callable[[Any], Iterator[str]]] = {
+    "heads": _heads_said,
+    "temperature": _temperature_said,
+    "knockout": _knockout_said,
+    "mask_keys": _mask_keys_said,
+}
 
 
 NO_EDITS = ModelEdits()

@@ -93,13 +93,7 @@ class Engine:
     """
 
     def __init__(
-        self,
-        device: str | None,
-        *,
-        own_model: str,
-        pictures: PictureSource,
-        turns: Turns,
-        cache_bytes: int,
+        self, device: str | None, *, own_model: str, pictures: PictureSource, turns: Turns, cache_bytes: int
     ) -> None:
         idle = min(IDLE_BYTES, cache_bytes // 8)
         self.device = device
@@ -268,7 +262,6 @@ class Engine:
         return self._kept(request.about("edits"), work_out, lambda edits: edits.nbytes, cancelled)
 
     def _record(self, request: Request, cancelled: StopCheck | None, *, keep_residual: bool) -> Trace:
-        """The forward pass, recorded."""
         loaded, picture = self._model(request), self._picture(request)
         turn = partial(
             self.turn, loaded, edits=self._edits(request, cancelled), cancelled=cancelled, is_quick=True

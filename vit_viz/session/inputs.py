@@ -12,7 +12,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query, parse_query
 from vit_viz.images import Mode
 from vit_viz.images.part import Part, parse_part
-from vit_viz.images.recipe_values import MAX_INPUT_SIDE
+from vit_viz.images.preprocess import MAX_INPUT_SIDE
 from vit_viz.session.edits import ModelEdits
 from vit_viz.session.questions import TargetWord
 

@@ -44,11 +44,6 @@ class ModelPool:
         self._loading: set[str] = set()
         self._fetched: dict[str, tuple[int, int]] = {}  # of models that are being loaded
 
-    @property
-    def max_bytes(self) -> int:
-        """The bound on the memory of models that may leave."""
-        return self._loaded.max_bytes
-
     def add(self, loaded: Model) -> None:
         """Offer a model that is loaded already under its own name."""
         self._given[loaded.name] = loaded

@@ -84,7 +84,6 @@ def ask(
 
 
 def _start(session: Session, subject: Subject, question: AnyQuestion, query: Query | None) -> dict[str, Any]:
-    """The query that a question starts from."""
     if not question.takes_query:
         if query is not None:
             raise ParameterError(f"{question.name!r} starts from no query.")

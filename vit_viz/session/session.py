@@ -95,11 +95,7 @@ class Session:
         return loaded.name
 
     def model(
-        self,
-        name: str | None = None,
-        *,
-        progress: Fetched | None = None,
-        cancelled: StopCheck | None = None,
+        self, name: str | None = None, *, progress: Fetched | None = None, cancelled: StopCheck | None = None
     ) -> Model:
         """The model of a name, loaded once. Only the owner of the process names files; any other name is a catalog or Hub name.
 

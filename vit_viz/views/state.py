@@ -20,7 +20,7 @@ from vit_viz.figures.request import DrawingOptions
 from vit_viz.geometry import Query, TokenLayout, format_query, parse_query
 from vit_viz.images import Mode
 from vit_viz.images.part import format_part, parse_part
-from vit_viz.images.recipe_values import MAX_INPUT_SIDE
+from vit_viz.images.preprocess import MAX_INPUT_SIDE
 from vit_viz.session.edits import ModelEdits
 from vit_viz.views import tab_options
 from vit_viz.views.panel import Panel, is_of_panel, panel_after

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from vit_viz.errors import KeyMismatch, UnknownFamily
 from vit_viz.lazy import Tensor, torch
 from vit_viz.model import ViTConfig
-from vit_viz.model.places import num_biases
+from vit_viz.model.positions import num_biases
 
 State = dict[str, Tensor]
 BIASES = "blocks.0.attn.relative_position_bias_table", "rel_pos_bias.relative_position_bias_table"

@@ -10,8 +10,14 @@ from PIL import Image
 from vit_viz.figures.lettering import number
 from vit_viz.lazy import torch
 from vit_viz.model import VisionTransformer
-from vit_viz.model.places import relative_index
-from vit_viz.model.positions import resample, rotary_angles, rotate, sinusoidal_1d, sinusoidal_2d
+from vit_viz.model.positions import (
+    relative_index,
+    resample,
+    rotary_angles,
+    rotate,
+    sinusoidal_1d,
+    sinusoidal_2d,
+)
 from vit_viz.outputs import output_kind, shown
 from vit_viz.ui.walkthrough import drawings as draw
 from vit_viz.ui.walkthrough.scene import StepInput
