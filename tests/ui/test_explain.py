@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -284,9 +285,9 @@ def test_the_target_is_the_first_class_unless_one_that_exists_is_chosen() -> Non
     best = int(logits.argmax())
     assert with_target(counted.session, subject, view).view.target == str(best)
     other = (best + 1) % 7
-    chosen = with_target(counted.session, subject, view.after_action(target=f"{other}-{best}"))
+    chosen = with_target(counted.session, subject, replace(view, target=f"{other}-{best}"))
     assert chosen.words == f"class {other} and not class {best}"
-    refused = with_target(counted.session, subject, view.after_action(target="99"))
+    refused = with_target(counted.session, subject, replace(view, target="99"))
     assert refused.view.target == str(best)
     assert "0-6" in refused.problem
 
@@ -364,7 +365,7 @@ def test_a_model_without_classes_explains_its_own_embedding(
 @pytest.mark.parametrize("map_scale", ["own", "share"])
 def test_the_common_scale_ends_at_the_largest_share(map_scale: str) -> None:
     page, subject, view = headless()
-    targeted = with_target(page.session, subject, view.after_action().with_options({"map_scale": map_scale}))
+    targeted = with_target(page.session, subject, view.with_options({"map_scale": map_scale}))
     cards = [
         card
         for card in gallery_value(questions.Questions(page, subject, targeted))["cards"]

@@ -59,7 +59,7 @@ def session() -> Session:
 @pytest.fixture(scope="module")
 def view(session: Session) -> ViewState:
     image = session.add_upload(Image.fromarray(PHOTO), owner="ada")
-    return ViewState(model="odd", image=image, mode="crop", layer=1, head=3, query="2,5", revision=4)
+    return ViewState(model="odd", image=image, mode="crop", layer=1, head=3, query="2,5")
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -50,7 +51,8 @@ def after(link: str, change: dict[str, str | None]) -> ViewState:
     """The view of a link once a part of it has changed."""
     view, problems = ViewState.from_address(link)
     assert problems == ()
-    return view.with_link(change)
+    changed = {name: text for name, text in (view.to_link() | change).items() if text is not None}
+    return ViewState.from_address(urlencode(changed))[0]
 
 
 # --- the palette

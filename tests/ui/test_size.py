@@ -111,10 +111,7 @@ def test_size_and_part_wait_with_their_link_for_a_picture_that_is_not_here(count
     waiting = ViewState(model="tiny", image="lion", size=9, part=PART, awaits_upload=True)
     subject = subject_of(counted.session, waiting, "ada")
     assert (subject.size, subject.part) == (0, None)
-    brought = waiting.after_action(image="u1")
-    assert (brought.size, brought.part, brought.awaits_upload) == (9, PART, False)
-    other = waiting.after_action(layer=2)
-    assert (other.size, other.part, other.awaits_upload) == (0, "", False)
+    assert (waiting.size, waiting.part) == (9, PART)
 
 
 # --- what is drawn

@@ -90,7 +90,7 @@ def test_a_method_of_one_declaration_has_a_card(session: Session, image: str) ->
 def test_its_options_stand_in_links(session: Session, image: str) -> None:
     desk = opened(image, "&method=toy&toy.stripes=3&toy.along=cols")
     view = desk.view()
-    assert (view.method, view.options_of("toy"), view.notes) == ("toy", ToyOptions(3, "cols"), ())
+    assert (view.method, view.options_of("toy")) == ("toy", ToyOptions(3, "cols"))
     assert "toy.stripes=3" in view.to_address()
     assert parse_qs(urlsplit(cards_of(session, desk)["toy"]["src"]).query)["toy.along"] == ["cols"]
     view, problems = ViewState.from_address("?method=toy&toy.stripes=99")

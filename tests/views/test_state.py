@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
@@ -12,6 +11,7 @@ from tests.ui.views import view_with
 from vit_viz.analyses.opening import first_of_last_third
 from vit_viz.analyses.rollout import RolloutOptions
 from vit_viz.errors import ParameterError
+from vit_viz.explorer.value import link_fields
 from vit_viz.geometry import TokenLayout
 from vit_viz.session.edits import ModelEdits
 from vit_viz.views.state import ViewState
@@ -57,8 +57,8 @@ def test_what_is_at_its_default_is_left_out_of_the_address() -> None:
     assert ViewState(model="mini", layer=3).to_address() == "model=mini&layer=3"
 
 
-def test_turn_and_notes_are_not_in_the_address() -> None:
-    assert ViewState(revision=7, notes=("a sentence",), awaits_upload=True).to_address() == ""
+def test_a_picture_that_is_waited_for_is_not_in_the_address() -> None:
+    assert ViewState(awaits_upload=True).to_address() == ""
 
 
 @pytest.mark.parametrize(
@@ -134,11 +134,6 @@ def test_another_image_drops_a_patch_and_keeps_a_token() -> None:
     assert ViewState(query="register 0").on_subject(image="tower").query == "register 0"
 
 
-def test_every_action_is_a_new_turn_without_old_notes() -> None:
-    view = ViewState(revision=3, notes=("old",)).after_action(layer=1)
-    assert (view.revision, view.notes, view.layer) == (4, (), 1)
-
-
 def test_a_link_with_too_many_options_is_not_read_and_says_so() -> None:
     view, problems = ViewState.from_address("?" + "&".join(f"a{i}=1" for i in range(101)) + "&layer=3")
     assert view == ViewState()
@@ -170,64 +165,20 @@ def test_a_link_counts_the_layer_that_it_shows_from_the_first() -> None:
     assert problems == ("The layer is a whole number from 0 to 4095, not '-1'.",)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"tab": "heads"},
-        {"step": "3"},
-        {"tokens": "norms"},
-        {"measure": "effect"},
-        {"face": "surgery"},
-        {"explain": "parts"},
-        {"image": "tower"},
-        {"edits": "off 1.2"},
-    ],
-)
-def test_a_tab_a_step_a_face_and_a_picture_are_places(options: dict[str, str]) -> None:
-    assert ViewState().with_options(options).place != ViewState().place
+def test_a_tab_a_step_a_face_and_a_picture_are_places_and_what_slides_is_none() -> None:
+    fields = link_fields({})
+    places = {field["link"] for field in fields if field.get("place")}
+    assert {"tab", "step", "tokens", "measure", "face", "explain", "image", "edits", "ask"} <= places
+    assert not {"layer", "head", "play", "alpha", "state"} & places
+    assert {"layer", "head", "play", "alpha", "state"} <= {field["link"] for field in fields}
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"layer": "2"},
-        {"head": "3"},
-        {"play": "4"},
-        {"alpha": "0.3"},
-        {"state": "2"},
-        {"edits": "temperature 1=0.5"},
-    ],
-)
-def test_what_slides_is_no_place(options: dict[str, str]) -> None:
-    view = ViewState().with_options(options)
-    assert view != ViewState()
-    assert view.place == ViewState().place
-
-
-def test_a_part_of_a_link_changes_that_part_alone() -> None:
-    view = view_with(model="mini", image="lion", tab="patches", query="1,2", numbers=True, revision=3)
-    after = view.with_link({"q": "3,4", "numbers": None, "tab": "explain", "nothing": "1"})
-    assert (after.query, after.patches.numbers, after.tab, after.revision) == ("3,4", False, "explain", 4)
-    assert (after.model, after.image) == ("mini", "lion")
-    assert view.with_link({"q": "1,2", "style": None}) is view  # it says so already
-    asked = view.with_link({"ask": "rollout", "ask.discard": "0.5"})
-    assert asked.panel is not None
-    assert asked.panel.options.values()["discard"] == 0.5
-    assert asked.with_link({"ask": None, "ask.discard": None}).panel is None
-
-
-def test_a_patch_that_is_chosen_before_the_picture_of_a_link_is_there_ends_the_wait() -> None:
-    """Size and part were meant of that picture."""
-    view = view_with(image="lion", size=40, part="0,0,64,64", awaits_upload=True)
-    after = view.with_link({"q": "3,4"})
-    assert (after.query, after.size, after.part, after.awaits_upload) == ("3,4", 0, "", False)
-
-
-def test_what_is_long_stays_whole_where_something_else_is_changed() -> None:
+def test_what_is_long_stays_whole_in_the_address() -> None:
     region = ";".join(f"{row},{col}" for row in range(100, 132) for col in range(100, 132))[:7900].rpartition(
         ";"
     )[0]
     edits = "off " + " ".join(f"{layer}.{head}" for layer in range(40) for head in range(40))
     view = view_with(query=region, edits=str(ModelEdits.parse(edits)))
     assert len(view.to_address()) > 16_000
-    assert view.with_link({"tab": "heads"}) == replace(view, tab="heads", revision=1)
+    link = view.to_link()
+    assert (link["q"], link["edits"]) == (view.query, view.edits)

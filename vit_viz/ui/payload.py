@@ -197,7 +197,7 @@ def picture_value(
 def picture_address(session: Session, subject: Subject, view: ViewState, kind: str) -> str:
     """Where a picture is fetched: its handle, and the view in the address, so that it can be kept by the browser."""
     options = replace(
-        view, model="", image="", mode="fit", size=0, part="", edits="", tab="look", revision=0
+        view, model="", image="", mode="fit", size=0, part="", edits="", tab="look"
     ).to_address()
     return f"{PREFIX}/picture/{session.handles.issue(subject)}.png?kind={kind}" + (
         f"&{options}" if options else ""

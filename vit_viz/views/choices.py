@@ -73,10 +73,10 @@ def settled(session: Session, view: ViewState) -> tuple[ViewState, tuple[str, ..
         problems.append(
             f"There is no method {view.method[:40]!r}; “{METHODS.usual.words.label}” is shown instead."
         )
-        view = view.after_action(method=ViewState().method)
+        view = replace(view, method=ViewState().method)
     if not view.image:
-        view = view.after_action(image=first_image())
-    return view.after_action(model=view.model or default_name(session)), tuple(problems)
+        view = replace(view, image=first_image())
+    return replace(view, model=view.model or default_name(session)), tuple(problems)
 
 
 def arrived(
@@ -96,7 +96,7 @@ def arrived(
             "The link is to a picture that was uploaded elsewhere or is no longer kept; "
             "choose that picture again and the rest of the view comes back.",
         )
-        view = view.after_action(image=first_image(), awaits_upload=True)
+        view = replace(view, image=first_image(), awaits_upload=True)
     return view, problems + more
 
 

@@ -6,7 +6,7 @@ What depends on the model (does layer 9 exist?) is checked by `fitted`, when the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, TypeVar, get_args
 from urllib.parse import parse_qsl, urlencode
@@ -61,11 +61,7 @@ class ViewState:
         target: the class that is explained, "291", or "291-292" for why the one and not the other; "" means the model's first.
         options: pairs (name, options), sorted, of the groups and the methods whose options are not all at their defaults.
         panel: the question that is looked at by itself, in front of the tab; None for none.
-        notes: sentences about what a link asked for and did not get; never in a link.
-        told: number of the last choice by a room that keeps its state in the browser that is in this view.
-        arrival: number of the page's last arrival at an address, by opening, Back or Forward, that is in this view.
-        awaits_upload: the link is to a picture that is not here; once it is brought, the rest of the link still holds.
-        revision: counts the user's actions, so that an answer to an older one can be recognised; never in a link.
+        awaits_upload: the link is to a picture that is not here; once it is brought, the rest of it still holds. Never in a link.
     """
 
     model: str = ""
@@ -82,11 +78,7 @@ class ViewState:
     target: str = ""
     options: tuple[tuple[str, Options], ...] = ()
     panel: Panel | None = None
-    notes: tuple[str, ...] = ()
     awaits_upload: bool = False
-    revision: int = 0
-    told: int = 0
-    arrival: int = 0
 
     attention = _Group("look", AttentionOptions)
     drawing = _Group("drawing", DrawingOptions)
@@ -118,13 +110,7 @@ class ViewState:
             pairs = parse_qsl(search.lstrip("?")[:_LONGEST], max_num_fields=100)
         except ValueError:
             return cls(), ("The link holds more options than a view has; it was not read.",)
-        return cls._from_pairs(pairs, tabs)
-
-    @classmethod
-    def _from_pairs(
-        cls, pairs: Collection[tuple[str, str]], tabs: Sequence[str] | None = None
-    ) -> tuple[ViewState, tuple[str, ...]]:
-        view, problems = cls(), []
+        view, problems = cls(), list[str]()
         panel = {name: text for name, text in pairs if is_of_panel(name)}
         others = ({name: text} for name, text in pairs if not is_of_panel(name))
         for part in ({"ask": panel.pop("ask", "")}, panel, *others):
@@ -170,14 +156,6 @@ class ViewState:
                 view = view.with_option(owner, option.name, option.read(_in_words(owner, option), value))
         return view
 
-    def with_link(self, change: Mapping[str, str | None]) -> ViewState:
-        """A copy with a part of its link changed; None takes a name away, and what is not possible has its default."""
-        link = self.to_link() | dict(change)
-        read, _problems = self._from_pairs([(name, text) for name, text in link.items() if text is not None])
-        became = {name: getattr(read, name) for name in (*_READERS, "options", "panel")}
-        changed = {name: value for name, value in became.items() if value != getattr(self, name)}
-        return self.after_action(**changed) if changed else self
-
     def options_of(self, owner: str) -> Options:
         """The options of a group or a method."""
         chosen = dict(self.options).get(owner)
@@ -196,13 +174,6 @@ class ViewState:
             return written(getattr(self.options_of(owner), option.name))
         return written(getattr(self, name)) if name in _READERS else None
 
-    def after_action(self, **changes: Any) -> ViewState:
-        """A copy after one more action of the user."""
-        defaults: dict[str, Any] = {"notes": (), "awaits_upload": False, "revision": self.revision + 1}
-        if self.awaits_upload and "image" not in changes and not changes.get("awaits_upload"):
-            defaults |= {"size": 0, "part": ""}  # they were meant of the picture that did not come
-        return replace(self, **(defaults | changes))
-
     def on_subject(self, **changes: Any) -> ViewState:
         """A copy for another model, image, mode, size or part: a query by position means nothing there and falls back.
 
@@ -215,20 +186,12 @@ class ViewState:
         if {"model", "image", "part"} & set(changes):
             again |= {"size": 0}
         again["edits"] = "" if "model" in changes else str(ModelEdits.parse(self.edits).on_any_grid)
-        return self.after_action(query=kept, target=target, **(again | changes))
+        return replace(self, query=kept, target=target, **(again | changes))
 
     @property
     def about(self) -> str:
         """What all tabs show, as text: equal for equal model, image, mode, size, part and edits."""
         return f"{self.model}|{self.image}|{self.mode}|{self.size}|{self.part}|{self.edits}"
-
-    @property
-    def place(self) -> tuple[object, ...]:
-        """Where on the page its visitor is: Back leads from one place to the one before. No slider leads to another place."""
-        edits = replace(ModelEdits.parse(self.edits), temperatures=())
-        options = (self.held(name) for name, (_, field) in link_options().items() if field.option.is_place)
-        about = replace(self, edits=str(edits)).about
-        return (about, self.tab, self.query, self.panel and self.panel.name, *options)
 
     def query_of(self, layout: TokenLayout) -> Query:
         """The query that is pinned; the model's own where none is."""
