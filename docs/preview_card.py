@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a checkout that is not installed
 
-from vit_viz.analyses.mosaic import HeadMaps
+from vit_viz.analyses.attention import HeadMaps
 from vit_viz.figures.lettering import font
 from vit_viz.figures.styles import light
 from vit_viz.samples import sample

@@ -12,12 +12,12 @@ import torch
 
 from tests.traces import trace_from
 from vit_viz.analyses.attention import attention_map, mosaic_maps
-from vit_viz.analyses.explain import look_up
 from vit_viz.analyses.heads import head_table
 from vit_viz.analyses.key_segments import key_segments
 from vit_viz.analyses.links import links
+from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.relevance import relevance
-from vit_viz.analyses.rollout import RolloutOptions, rollout, value_rollout
+from vit_viz.analyses.rollout import ROLLOUT, RolloutOptions, rollout, value_rollout
 from vit_viz.capture import Trace, edit
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
@@ -145,7 +145,7 @@ def test_maps_and_tables_take_patches_as_text(trace: Trace, words: str, query: o
         partial(attention_map, trace, layer=1),
         partial(rollout, trace),
         partial(head_table, trace, measure="rollout_share"),
-        lambda query: look_up(trace, method="rollout", options=RolloutOptions(), query=query),
+        lambda query: ROLLOUT.run(MethodInput(recorded=trace, start=query), RolloutOptions()),
     ):
         got, expected = call(query=words), call(query=query)
         np.testing.assert_array_equal(got.values, expected.values)

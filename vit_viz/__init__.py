@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # the public names, of which each is imported when it is firs
         TokenComponents as TokenComponents,
         token_components as token_components,
     )
-    from vit_viz.analyses.decomposition import decomposition as decomposition
+    from vit_viz.analyses.decomposition import Decomposition as Decomposition, decomposition as decomposition
     from vit_viz.analyses.explain import explain as explain
     from vit_viz.analyses.faithfulness import faithfulness as faithfulness
     from vit_viz.analyses.heads import head_table as head_table, head_tables as head_tables
@@ -39,8 +39,6 @@ if TYPE_CHECKING:  # the public names, of which each is imported when it is firs
     from vit_viz.analyses.links import Links as Links, links as links
     from vit_viz.analyses.map_stability import map_stability as map_stability
     from vit_viz.analyses.norms import TokenNorms as TokenNorms, token_norms as token_norms
-    from vit_viz.analyses.output_parts import Decomposition as Decomposition
-    from vit_viz.analyses.position_distance import position_distance as position_distance
     from vit_viz.analyses.position_tables import (
         filter_components as filter_components,
         position_components as position_components,
@@ -48,6 +46,7 @@ if TYPE_CHECKING:  # the public names, of which each is imported when it is firs
         rotary_similarity as rotary_similarity,
     )
     from vit_viz.analyses.positions import (
+        position_distance as position_distance,
         position_fit as position_fit,
         position_similarity as position_similarity,
     )

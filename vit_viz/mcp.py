@@ -25,7 +25,7 @@ from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.answer import arrays_of
 from vit_viz.errors import ExportError, ParameterError
-from vit_viz.figures.answers import Answered, as_file
+from vit_viz.figures.files import Answered, as_file
 from vit_viz.lazy import extra
 from vit_viz.progress import StopCheck
 from vit_viz.sentences import sentence

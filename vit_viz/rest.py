@@ -42,9 +42,8 @@ from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.answer import arrays_of
 from vit_viz.errors import BusyError, Cancelled, ParameterError, VitVizError
-from vit_viz.figures.answers import Answered, as_file
 from vit_viz.figures.export import MOST_LINES
-from vit_viz.figures.files import MEDIA_TYPES
+from vit_viz.figures.files import MEDIA_TYPES, Answered, as_file
 from vit_viz.lazy import named
 from vit_viz.progress import StopCheck, time_left
 from vit_viz.sentences import sentence

@@ -16,7 +16,7 @@ from typing import Any
 from vit_viz import samples
 from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.errors import ImageError, ParameterError
-from vit_viz.figures.answers import Answered
+from vit_viz.figures.files import Answered
 from vit_viz.images.part import format_part
 from vit_viz.progress import Progress, StopCheck
 from vit_viz.session.inputs import Json, Wish, properties, sentence_of, wish_of
@@ -185,7 +185,7 @@ def answered(
         subject = Subject(model, asked.image or picture or "", owner=owner, **given)
         request = request_for(session, subject, asked.question.name, **asked.wish.asked)
         answer = session.run(request, progress=progress, cancelled=cancelled, preview=preview)
-        yield Answered(session, request, answer, dict(asked.wish.options))
+        yield Answered(session, request, answer)
     finally:
         if picture is not None:
             session.uploads.remove(picture, owner=owner)
@@ -213,4 +213,4 @@ def link(asked: QuestionCall, given: Answered, *, app: str) -> str | None:
         part="" if subject.part is None else format_part(subject.part),
         edits=str(subject.edits),
     )
-    return f"{app}?{showing(view, question, given.chosen).to_address()}"
+    return f"{app}?{showing(view, question, dict(given.request.parameters)).to_address()}"

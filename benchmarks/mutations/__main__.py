@@ -37,7 +37,7 @@ ROOMS = {
     "capture": ("vit_viz/capture/*.py",),
     "analyses": (
         "vit_viz/analyses/*.py",
-        "vit_viz/walkthrough/*.py",
+        "vit_viz/walkthrough.py",
         "vit_viz/geometry.py",
         "vit_viz/results.py",
     ),

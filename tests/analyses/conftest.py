@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from torch import Tensor
 from tests.traces import trace_from
 from vit_viz.capture import Trace
 from vit_viz.geometry import TokenLayout
+from vit_viz.results import PatchMap
 
 LAYERS, HEADS, HEAD_DIM, GRID, CLASSES = 3, 5, 8, (4, 6), 7
 PREFIXES = {
@@ -23,6 +25,17 @@ PREFIXES = {
 
 
 MakeTrace = Callable[..., Any]
+
+
+def patch_map(values: Any, *, method: str = "test", class_blind: bool = False) -> PatchMap:
+    return PatchMap(
+        np.asarray(values, np.float32),
+        unit="weight",
+        value_range=(0, 10),
+        signed=False,
+        method=method,
+        class_blind=class_blind,
+    )
 
 
 @pytest.fixture

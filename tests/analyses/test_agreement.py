@@ -10,7 +10,7 @@ import torch
 from scipy.stats import spearmanr
 
 import vit_viz as vv
-from tests.analyses.test_correlation import patch_map
+from tests.analyses.conftest import patch_map
 from vit_viz.analyses.methods import METHODS
 from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 import vit_viz as vv
 from tests.comparing import assert_same
 from vit_viz.analyses import direct_parts
-from vit_viz.analyses.decomposition import decomposition, decomposition_of
-from vit_viz.analyses.output_parts import NOTE, Decomposition
+from vit_viz.analyses.decomposition import NOTE, Decomposition, decomposition, decomposition_of
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.targets import Target, similarity
 from vit_viz.errors import CaptureError, ParameterError

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.capture.models import pixels, timm_vit
-from vit_viz.analyses.head_estimate import estimated_head_map
+from vit_viz.analyses.ablation import estimated_head_map
 from vit_viz.capture import trace
 
 STEP = 1e-4

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 import vit_viz as vv
-from tests.analyses.test_correlation import patch_map
+from tests.analyses.conftest import patch_map
 from tests.comparing import assert_same
 from vit_viz.analyses.faithfulness import (
     RandomBand,

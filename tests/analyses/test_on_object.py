@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import vit_viz as vv
-from tests.analyses.test_correlation import patch_map
+from tests.analyses.conftest import patch_map
 from vit_viz.analyses.on_object import OnObjectOptions, on_object
 from vit_viz.errors import ParameterError
 from vit_viz.samples import sample

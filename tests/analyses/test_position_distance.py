@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import vit_viz as vv
-from vit_viz.analyses.position_distance import LikenessByDistance, by_direction, finding, likeness_by_distance
+from vit_viz.analyses.positions import LikenessByDistance, by_direction, finding, likeness_by_distance
 from vit_viz.results import TokenMatrix
 
 

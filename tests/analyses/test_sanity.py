@@ -1,4 +1,4 @@
-"""Class sensitivity and parameter randomisation of the methods."""
+"""Parameter randomisation of the methods."""
 
 from __future__ import annotations
 
@@ -9,40 +9,13 @@ import torch
 from scipy.stats import spearmanr
 from torch import nn
 
-from vit_viz.analyses.correlation import map_correlation
 from vit_viz.analyses.explain import explain
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.analyses.sanity import _fresh, class_sensitivity, parameter_randomisation
-from vit_viz.errors import Cancelled, ParameterError
+from vit_viz.analyses.trust import _fresh, parameter_randomisation
+from vit_viz.errors import Cancelled
 from vit_viz.model import VisionTransformer
 
 pytestmark = pytest.mark.numbers
-
-
-@pytest.mark.parametrize("method", ["attention", "rollout"])
-def test_class_blind_methods_have_a_class_sensitivity_of_exactly_zero(make_model, pixels, method):
-    model = make_model()
-    assert class_sensitivity(PreparedImage.of(model, pixels), method=method) == 0.0
-    maps = [explain(model, pixels, methods=[method], target=index)[method] for index in (0, 1)]
-    assert 1 - map_correlation(*maps) == 0.0
-
-
-@pytest.mark.parametrize("method", ["relevance", "legrad", "gradcam", "gradient_rollout"])
-def test_class_sensitivity_is_one_minus_spearman_of_the_two_best_classes(make_model, pixels, method):
-    model = make_model()
-    first, second = model(pixels)[0].topk(2).indices.tolist()
-    maps = [
-        explain(model, pixels, methods=[method], target=index)[method].values for index in (first, second)
-    ]
-    expected = 1 - spearmanr(maps[0].ravel(), maps[1].ravel()).statistic
-    got = class_sensitivity(PreparedImage.of(model, pixels), method=method)
-    assert got == pytest.approx(expected, abs=1e-6)
-    assert got > 0
-
-
-def test_a_model_without_classes_has_no_class_sensitivity(make_model, pixels):
-    with pytest.raises(ParameterError, match="two classes"):
-        class_sensitivity(PreparedImage.of(make_model(num_classes=0), pixels), method="relevance")
 
 
 def test_randomisation_goes_from_the_head_down_and_leaves_the_model(make_model, pixels):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import vit_viz as vv
-from tests.analyses.test_correlation import patch_map
+from tests.analyses.conftest import patch_map
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.share_maps import class_difference, own_parts
 from vit_viz.errors import ParameterError

@@ -32,8 +32,7 @@ from vit_viz.cli import main
 from vit_viz.cli.declared import options_of_methods
 from vit_viz.cli.outline import flag_of
 from vit_viz.cli.parser import command_line
-from vit_viz.figures.answers import FORMATS
-from vit_viz.figures.files import file_of, named
+from vit_viz.figures.files import FORMATS, file_of, named
 from vit_viz.figures.recipes import as_command
 from vit_viz.figures.request import DrawingOptions, Output, figure_for
 from vit_viz.session.inputs import InputOptions, properties

@@ -15,7 +15,7 @@ from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.cli import asking, main
 from vit_viz.cli.output import written
 from vit_viz.errors import ExportError, ParameterError
-from vit_viz.figures.answers import FORMATS, Answered, as_file, formats_of
+from vit_viz.figures.files import FORMATS, Answered, as_file, formats_of
 from vit_viz.session.questions import request_for
 from vit_viz.session.run import subject_of
 

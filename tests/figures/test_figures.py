@@ -20,7 +20,7 @@ import pytest
 from PIL import Image, ImageSequence
 
 from tests.ui.desk import odd_picture, odd_session
-from vit_viz.analyses.mosaic import HeadMaps
+from vit_viz.analyses.attention import HeadMaps
 from vit_viz.answer import Provenance
 from vit_viz.errors import ExportError, ParameterError
 from vit_viz.figures import blocks, export

@@ -12,9 +12,9 @@ from PIL import Image
 import vit_viz as vv
 from tests.figures.test_export import PROVENANCE, a_map, photo
 from tests.ui.desk import odd_picture, odd_session
+from vit_viz.analyses.attention import HeadMaps
 from vit_viz.analyses.explain import Explanations
 from vit_viz.analyses.links import Links
-from vit_viz.analyses.mosaic import HeadMaps
 from vit_viz.analyses.position_tables import FilterComponents
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import ExportError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vit_viz.analyses.output_parts import Decomposition
+from vit_viz.analyses.decomposition import Decomposition
 from vit_viz.figures import files, sums
 from vit_viz.figures.request import DrawingOptions, Output
 from vit_viz.figures.scene import Drawn, Scene, drawn

@@ -23,10 +23,10 @@ from PIL import Image
 import vit_viz as vv
 from tests.comparing import assert_unchanged
 from vit_viz.analyses.ablation import CausalMap
+from vit_viz.analyses.attention import HeadRows
 from vit_viz.analyses.explain import Explanations
 from vit_viz.analyses.faithfulness import RandomBand
 from vit_viz.analyses.heads import HeadTables
-from vit_viz.analyses.mosaic import HeadRows
 from vit_viz.analyses.norms import TokenNorms
 from vit_viz.analyses.position_tables import (
     RotarySimilarity,

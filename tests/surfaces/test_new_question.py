@@ -15,15 +15,14 @@ from starlette.testclient import TestClient
 import vit_viz as vv
 from tests.surfaces.test_mcp import asked
 from vit_viz import mcp, rest
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.registry import QUESTIONS
-from vit_viz.analyses.spec import Question, Words
+from vit_viz.analyses.spec import Job, Question, Words
 from vit_viz.cli import main
 from vit_viz.cli.declared import text
 from vit_viz.cli.outline import outline
 from vit_viz.errors import ParameterError
-from vit_viz.figures.answers import formats_of
+from vit_viz.figures.files import formats_of
 from vit_viz.results import HeadTable
 from vit_viz.session.session import Session
 from vit_viz.ui.opened import PageCall

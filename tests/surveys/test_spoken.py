@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vit_viz.surveys.spoken import with_columns, words_of
+from vit_viz.surveys.filters import with_columns, words_of
 
 WORDS = words_of(["is_right", "mean_entropy", "head_entropy", "grad_cam_energy"], ["grad cam"])
 

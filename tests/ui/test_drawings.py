@@ -30,7 +30,7 @@ from vit_viz.ui.walkthrough.answers import screen_of
 from vit_viz.ui.walkthrough.patches import patch_picture
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.views.state import ViewState
-from vit_viz.walkthrough.layers import ClassStep
+from vit_viz.walkthrough import ClassStep
 
 
 def embedded(html: str) -> tuple[str, Image.Image]:

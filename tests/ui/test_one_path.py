@@ -25,9 +25,16 @@ from vit_viz.ui import pictures
 from vit_viz.ui.walkthrough.answers import screen_of
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.views.state import ViewState
-from vit_viz.walkthrough.embedding import EmbeddingStep, PatchStep
-from vit_viz.walkthrough.layers import AttentionStep, BlockStep, ClassStep, HeadsStep
-from vit_viz.walkthrough.tokens import PositionStep, PrefixStep
+from vit_viz.walkthrough import (
+    AttentionStep,
+    BlockStep,
+    ClassStep,
+    EmbeddingStep,
+    HeadsStep,
+    PatchStep,
+    PositionStep,
+    PrefixStep,
+)
 
 DEVICE = ("cpu", 0)
 KINDS = pictures.KINDS

@@ -29,7 +29,7 @@ from vit_viz.ui.walkthrough.answers import screen_of
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import PAPERS, STEPS, Choice, Code, Screen, Slider, code_html, html_of
 from vit_viz.views.state import ViewState
-from vit_viz.walkthrough.layers import AttentionStep, ClassStep
+from vit_viz.walkthrough import AttentionStep, ClassStep
 
 RISKY = "<img src=x onerror=alert(1)> ${window.x}"
 SIZES = {

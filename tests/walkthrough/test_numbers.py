@@ -23,15 +23,20 @@ from vit_viz.errors import ParameterError
 from vit_viz.images import Preprocess
 from vit_viz.model import VisionTransformer
 from vit_viz.samples import sample
-from vit_viz.walkthrough.embedding import Cut, Walk, embedding_step, patch_step
-from vit_viz.walkthrough.layers import (
+from vit_viz.walkthrough import (
+    Cut,
+    Walk,
     activated,
     attention_step,
     block_step,
     class_step,
+    embedding_step,
     heads_step,
+    patch_step,
+    position_colours,
+    position_step,
+    prefix_step,
 )
-from vit_viz.walkthrough.tokens import position_colours, position_step, prefix_step
 
 pytestmark = pytest.mark.numbers
 

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from vit_viz.analyses.correlation import ranks, spearman
 from vit_viz.analyses.explain import map_of, maps_of
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.spec import Question, Words
+from vit_viz.analyses.spec import Job, Question, Words
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.results import PatchMap, StateMatrix
 

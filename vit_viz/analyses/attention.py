@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.analyses.spec import Job, Part, Place, Question, Words
+from vit_viz.answer import Answer, axes
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
@@ -188,7 +188,7 @@ def _summed(part: Callable[[Tensor], Tensor], weights: Tensor) -> Tensor:
     return total
 
 
-def checked_head(head: Index | HeadFusion, count: int, what: str = "Head") -> int | HeadFusion:
+def checked_head(head: Index | HeadFusion, count: int) -> int | HeadFusion:
     """One head as an int, or the name of a fusion.
 
     Raises:
@@ -200,7 +200,7 @@ def checked_head(head: Index | HeadFusion, count: int, what: str = "Head") -> in
         return head
     number = as_index("A head", head)
     if not 0 <= number < count:
-        raise ParameterError(f"{what} {number} does not exist: this model has heads 0-{count - 1}.")
+        raise ParameterError(f"Head {number} does not exist: this model has heads 0-{count - 1}.")
     return number
 
 
@@ -261,8 +261,7 @@ class OneHeadOptions(Options):
     """Which head of which layer is asked about."""
 
     layer: Annotated[
-        int,
-        Option("layer", "The layer, counted from 0; -1 is the last.", low=-999, high=999, is_layer=True),
+        int, Option("layer", "The layer, counted from 0; -1 is the last.", low=-999, high=999, is_layer=True)
     ] = -1
     head: Annotated[
         str,
@@ -311,3 +310,63 @@ LOOK = Question(
     place=Place("look"),
     takes_query=True,
 )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadMaps(Answer):
+    """The same query in every head of every layer: raw attention weights, [layers, heads, rows, cols]."""
+
+    values: NDArray[np.float32]
+
+    AXES = axes(values=("layer", "head", "row", "col"))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadRows(Answer):
+    """One query in every head of one layer, over all tokens: raw attention weights, [heads, tokens]."""
+
+    values: NDArray[np.float32]
+
+    AXES = axes(values=("head", "token"))
+
+
+@dataclass(frozen=True)
+class MosaicOptions(Options):
+    """Which attention of a query is asked for, in all heads of all layers."""
+
+    direction: Annotated[
+        Direction,
+        Option("direction", "What the query looks at (a row of A), or who looks at it (a column of A)."),
+    ] = "row"
+
+
+def _head_rows(job: Job) -> HeadRows:
+    """What the first picture is drawn from: it does not wait for the check of the model's structure."""
+    trace = job.answer_of("trace")
+    gather = weighted_rows if job.parameters["direction"] == "row" else weighted_columns
+    rows = gather(
+        trace,
+        layer_index(job.parameters["layer"], trace.num_layers),
+        trace.query_weights(job.parameters["query"]),
+    )
+    return HeadRows(rows.float().cpu().numpy())
+
+
+MOSAIC = Question(
+    name="mosaic",
+    words=Words(
+        label="All heads",
+        shows="what a token looks at in every head of every layer.",
+        hides="whether the answer depends on it: what is looked at need not be used.",
+        formula=r"$A_{l h}[q, :]$ for all $l$, $h$",
+        source="Vaswani et al. 2017, arXiv:1706.03762",
+        class_blind=True,
+    ),
+    options=MosaicOptions,
+    run=lambda job, options: HeadMaps(mosaic_maps(job.trace, query=job.query, **options.values())),
+    reads="trace",
+    place=Place("look"),
+    takes_query=True,
+)
+
+HEAD_ROWS = Part(name="head rows", run=_head_rows, reads="trace")

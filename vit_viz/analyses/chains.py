@@ -46,11 +46,7 @@ class Chain:
 
 
 def run_chains(
-    trace: Trace,
-    chains: Sequence[Chain],
-    starts: Sequence[Tensor],
-    *,
-    layers: LayerRange | None = None,
+    trace: Trace, chains: Sequence[Chain], starts: Sequence[Tensor], *, layers: LayerRange | None = None
 ) -> list[Tensor]:
     """The start row [tokens] of each chain, carried through the layers from the last to the first."""
     first, end = layer_range(trace, layers)

@@ -134,7 +134,11 @@ def token_components(
         raise ParameterError(
             "Photos share colours within one model: these traces differ in their layers or in the width of their tokens."
         )
-    centred = _centred(torch.cat([grid.flatten(1, 2) for grid in grids], dim=1), balanced)
+    states = torch.cat([grid.flatten(1, 2) for grid in grids], dim=1)  # [states, patches, dim]
+    centred = states - states.mean(1, keepdim=True)
+    if balanced:  # of total variance 1; 0 where nothing varies
+        size = centred.square().sum((1, 2), keepdim=True).div(centred.shape[1]).sqrt()
+        centred = torch.where(size > 0, centred / size.clamp(min=1e-30), 0)
     kept = torch.ones(centred.shape[:2], dtype=torch.bool, device=centred.device)  # [states, patches]
     if foreground:
         first = centred @ principal_components(centred.flatten(0, 1), 1).components[0].to(centred)
@@ -143,7 +147,8 @@ def token_components(
         centred = centred - (centred * mask).sum(1, keepdim=True) / mask.sum(1, keepdim=True)
     basis = principal_components(centred[kept], count)
     coordinates = centred @ basis.components.T.to(centred) * kept[..., None]  # [states, patches, count]
-    explained = _explained(coordinates, centred * kept[..., None])
+    whole = (centred * kept[..., None]).square().sum((1, 2))[:, None]  # of each state's squares
+    explained = torch.where(whole > 0, coordinates.square().sum(1) / whole.clamp(min=1e-30), 0)
     if whitened:
         coordinates = coordinates / basis.variances.sqrt().clamp(min=1e-12).to(coordinates)
     words = {"role": role, "balanced": balanced, "foreground": foreground, "whitened": whitened}
@@ -185,15 +190,6 @@ def colours_of(components: TokenComponents) -> tuple[NDArray[np.float32], ...]:
 # --- parts
 
 
-def _centred(states: Tensor, balanced: bool) -> Tensor:
-    """[states, patches, dim], each state around its mean and, where balanced, of total variance 1; nothing varies: 0."""
-    centred = states - states.mean(1, keepdim=True)
-    if not balanced:
-        return centred
-    size = centred.square().sum((1, 2), keepdim=True).div(centred.shape[1]).sqrt()
-    return torch.where(size > 0, centred / size.clamp(min=1e-30), 0)
-
-
 def _foreground(first: Tensor, grids: Sequence[Tensor]) -> Tensor:
     """Which patches lie on the inner side of the first component, [states, patches]: the side that fewer border patches lie on."""
     borders = [torch.ones(grid.shape[1:3], dtype=torch.bool) for grid in grids]
@@ -205,12 +201,6 @@ def _foreground(first: Tensor, grids: Sequence[Tensor]) -> Tensor:
     kept = torch.where((inside >= outside)[:, None], above, ~above)
     none = ~kept.any(1, keepdim=True)
     return kept | none  # a state in which nothing differs is kept whole
-
-
-def _explained(coordinates: Tensor, centred: Tensor) -> Tensor:
-    """Share of each state's sum of squares that each coordinate holds, [states, count]."""
-    total = centred.square().sum((1, 2))[:, None]
-    return torch.where(total > 0, coordinates.square().sum(1) / total.clamp(min=1e-30), 0)
 
 
 def _split(values: Tensor, grids: Sequence[Tensor]) -> list[Tensor]:

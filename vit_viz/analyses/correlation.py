@@ -1,18 +1,9 @@
-"""How far two maps agree: rank correlation, and class sensitivity and stability, which are made of it."""
+"""How far two maps agree: rank correlation."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-
-from vit_viz.results import PatchMap
-
-
-def map_correlation(one: PatchMap, other: PatchMap) -> float:
-    """Spearman correlation of two maps of one method; exactly 1 for class-blind methods, whose maps are the same."""
-    if one.class_blind and other.class_blind and one.method == other.method:
-        return 1.0
-    return spearman(one.values, other.values)
 
 
 def spearman(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
@@ -31,19 +22,3 @@ def ranks(values: NDArray[np.float32]) -> NDArray[np.float64]:
     rank: NDArray[np.float64] = rankdata(values.ravel())
     rank -= rank.mean()
     return rank
-
-
-def class_sensitivity_of(first: PatchMap, second: PatchMap) -> float:
-    """How much a map depends on the class, in [0, 2]: 1 - Spearman correlation of the maps for two classes.
-
-    Exactly 0 for class-blind methods.
-    """
-    return 1 - map_correlation(first, second)
-
-
-def mirror_stability_of(original: PatchMap, mirrored: PatchMap) -> float:
-    """How far a map stays when the image is mirrored, in [-1, 1].
-
-    Spearman correlation with the map of the mirrored image, mirrored back.
-    """
-    return spearman(original.values, mirrored.values[:, ::-1])

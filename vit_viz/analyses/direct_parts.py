@@ -89,11 +89,7 @@ def direct_parts(
 
 
 def _readings(
-    model: VisionTransformer,
-    last: Tensor,
-    weights: Tensor,
-    edits: ActiveEdits | None,
-    rest: dict[str, float],
+    model: VisionTransformer, last: Tensor, weights: Tensor, edits: ActiveEdits | None, rest: dict[str, float]
 ) -> list[_Reading]:
     """How the output reads the stream after the last block, [tokens, dim]; what does not depend on it is added to `rest`."""
     config, count = model.config, len(last)

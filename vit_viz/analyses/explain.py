@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from vit_viz.analyses.chains import LayerRange, check_reached
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
-from vit_viz.analyses.spec import AnyMethod, AnyQuestion, Part, Place, Question, Words
+from vit_viz.analyses.spec import AnyMethod, AnyQuestion, Job, Part, Place, Question, Words
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.answer import Answer
 from vit_viz.capture import Trace
@@ -182,15 +181,6 @@ class Maps(dict[str, PatchMap]):
             self.missing |= {method.name: str(error) for method in methods}
 
 
-def look_up(trace: Trace, *, method: str, options: Options, query: Query | None = None) -> PatchMap:
-    """The map of a method that a trace alone can answer.
-
-    Args:
-        query: the token that is followed; None means what the output is read from.
-    """
-    return METHODS.named(method).run(MethodInput(recorded=trace, start=query), options)
-
-
 def _quick_maps(
     subject: PreparedImage,
     methods: Mapping[AnyMethod, Options],
@@ -275,7 +265,7 @@ def explained(job: Job, method: AnyMethod) -> PatchMap:
     if is_usual and not method.is_slow:
         return maps_of(job, job.target).map(method.name)
     if method.cost == "look-up":
-        return look_up(job.trace, method=method.name, options=options, query=query)
+        return method.run(MethodInput(recorded=job.trace, start=query), options)
     maps = explain_subject(
         job.image,
         methods=[method.name],

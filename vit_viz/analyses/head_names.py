@@ -21,14 +21,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.results import HeadTable
 
 Name = Literal[
-    "class-token reader",
-    "register or sink",
-    "neighbour",
-    "local",
-    "content",
-    "positional",
-    "global",
-    "mixed",
+    "class-token reader", "register or sink", "neighbour", "local", "content", "positional", "global", "mixed"
 ]
 
 _BESIDE: dict[Measure, str] = {
@@ -160,9 +153,7 @@ class HeadNames(Answer):
         return cls(heads, numbers, provenance.with_parameters(method="head_names", measure="all"))
 
 
-def name_heads(
-    photos: Sequence[Mapping[Measure, HeadTable]], *, rules: Sequence[Rule] = RULES
-) -> tuple[HeadName, ...]:
+def name_heads(photos: Sequence[Mapping[Measure, HeadTable]]) -> tuple[HeadName, ...]:
     """A name for every head from its measures, which are averaged over the photos; layer by layer.
 
     Args:
@@ -179,27 +170,23 @@ def name_heads(
     numbers, sides = _numbers(photos)
     shape = next(iter(numbers.values())).shape
     return tuple(
-        _named(
-            layer, head, {name: float(values[layer, head]) for name, values in numbers.items()}, sides, rules
-        )
+        _named(layer, head, {name: float(values[layer, head]) for name, values in numbers.items()}, sides)
         for layer, head in np.ndindex(shape)
     )
 
 
-def _named(
-    layer: int, head: int, numbers: Mapping[str, float], sides: NDArray[np.str_], rules: Sequence[Rule]
-) -> HeadName:
-    rule = _first(rules, numbers, 0.0)
+def _named(layer: int, head: int, numbers: Mapping[str, float], sides: NDArray[np.str_]) -> HeadName:
+    rule = _first(numbers, 0.0)
     name: Name = "mixed" if rule is None else rule.name
-    others = [_first(rules, numbers, slack) for slack in (-MARGIN, MARGIN)]
+    others = [_first(numbers, slack) for slack in (-MARGIN, MARGIN)]
     names: list[Name] = ["mixed" if one is None else one.name for one in others]
     could_be = tuple(dict.fromkeys(other for other in names if other != name))
     side = str(sides[layer, head]) if name == "neighbour" else ""
     return HeadName(layer, head, name, side, _sentence(rule, numbers), numbers, could_be)
 
 
-def _first(rules: Sequence[Rule], numbers: Mapping[str, float], slack: float) -> Rule | None:
-    return next((rule for rule in rules if rule.holds(numbers, slack=slack)), None)
+def _first(numbers: Mapping[str, float], slack: float) -> Rule | None:
+    return next((rule for rule in RULES if rule.holds(numbers, slack=slack)), None)
 
 
 def _sentence(rule: Rule | None, numbers: Mapping[str, float]) -> str:

@@ -17,9 +17,8 @@ from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.chains import start_row
 from vit_viz.analyses.head_statistics import STATISTICS, Measure
 from vit_viz.analyses.head_sums import LayerInput, Lengths, Offsets, layer_sums
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import NoOptions, Option, Options
-from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.analyses.spec import Job, Place, Question, Words
 from vit_viz.answer import Answer
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
@@ -39,11 +38,7 @@ UNSEEN = (
 
 
 def head_table(
-    trace: Trace,
-    *,
-    measure: Measure,
-    query: Query | None = None,
-    patch_size: tuple[int, int] | None = None,
+    trace: Trace, *, measure: Measure, query: Query | None = None, patch_size: tuple[int, int] | None = None
 ) -> HeadTable:
     """One statistic of every head, [layers, heads].
 

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.localisation import Box, object_share
 from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.analyses.spec import Job, Place, Question, Words
 from vit_viz.analyses.tokens import Role, token_states
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
@@ -194,8 +193,7 @@ class SegmentOptions(Options):
     """How patches are grouped."""
 
     layer: Annotated[
-        int,
-        Option("layer", "The layer, counted from 0; -1 is the last.", low=-999, high=999, is_layer=True),
+        int, Option("layer", "The layer, counted from 0; -1 is the last.", low=-999, high=999, is_layer=True)
     ] = -1
     role: Annotated[Role, Option("role", "Which vectors: keys, queries, or tokens after the layer.")] = "keys"
     method: Annotated[Grouping, Option("method", "k-means, or a cut into two.")] = "k-means"
@@ -222,16 +220,9 @@ class SegmentOptions(Options):
 
 
 def _segments(job: Job, options: SegmentOptions) -> Segments:
-    boxes = {"boxes": (corners_of(options.box),)} if options.box else {}
-    return key_segments(
-        job.tokens,
-        layer=options.layer,
-        role=options.role,
-        method=options.method,
-        count=options.count,
-        seed=options.seed,
-        **boxes,
-    )
+    chosen = options.values()
+    box = chosen.pop("box")
+    return key_segments(job.tokens, **chosen, boxes=[corners_of(box)] if box else ())
 
 
 SEGMENTS = Question(

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from vit_viz.analyses.attention import to_numpy, weighted_rows
+from vit_viz.analyses.head_statistics import OUTLIER_FACTOR
 from vit_viz.analyses.head_sums import are_outliers, token_norms
-from vit_viz.analyses.norms import FACTOR, OUTLIER_FACTOR
+from vit_viz.analyses.norms import FACTOR
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.spec import Question, Words
 from vit_viz.capture.given import as_trace

@@ -17,7 +17,6 @@ from vit_viz.analyses.attention import (
     head_words,
     to_numpy,
 )
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option
 from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.capture.given import as_trace
@@ -111,6 +110,8 @@ def links(
     if tokens == "patches":
         keys = keys[trace.layout.patch_slice]
     queries = keys if query is None else trace.query_weights(query).nonzero().flatten()
+    whose = " between patches" if tokens == "patches" else ""
+    whose = whose if query is None else f" of {trace.layout.describe(query)}"
     (pairs, scores), total = _strongest(trace, layer, head, (queries, keys), number, own=own)
     return Links(
         tuple(f"{_words(trace.layout, i)} looks at {_words(trace.layout, j)}" for i, j in pairs.tolist()),
@@ -129,18 +130,12 @@ def links(
             own=own,
         ),
         crop_box=trace.crop_box,
-        caption=f"layer {layer}, {head_words(head)}: the {len(scores)} strongest links{_of(trace.layout, query, tokens)}",
+        caption=f"layer {layer}, {head_words(head)}: the {len(scores)} strongest links{whose}",
     )
 
 
 def _strongest(
-    trace: Trace,
-    layer: int,
-    head: int | HeadFusion,
-    between: tuple[Tensor, Tensor],
-    count: int,
-    *,
-    own: bool,
+    trace: Trace, layer: int, head: int | HeadFusion, between: tuple[Tensor, Tensor], count: int, *, own: bool
 ) -> tuple[_Best, float]:
     """The strongest links from some queries to some keys, and the weight of all links between them; rows are formed in blocks."""
     queries, keys = between
@@ -169,13 +164,6 @@ def _merged(best: _Best, more: _Best, count: int) -> _Best:
     return np.concatenate([best[0], more[0]])[chosen], scores[chosen]
 
 
-def _of(layout: TokenLayout, query: Query | None, tokens: LinkTokens) -> str:
-    """Whose links they are, for the caption."""
-    if query is not None:
-        return f" of {layout.describe(query)}"
-    return " between patches" if tokens == "patches" else ""
-
-
 def _words(layout: TokenLayout, token: int) -> str:
     place = layout.place(token)
     return layout.describe(layout.name(token) if place is None else place)
@@ -194,18 +182,6 @@ class LinkOptions(OneHeadOptions):
     own: Annotated[bool, Option("own", "Count a token's link to itself, too.")] = False
 
 
-def _links(job: Job, options: LinkOptions) -> Links:
-    return links(
-        job.trace,
-        layer=options.layer,
-        head=options.head_given,
-        query=job.query,
-        count=options.count,
-        tokens=options.tokens,
-        own=options.own,
-    )
-
-
 LINKS = Question(
     name="links",
     words=Words(
@@ -217,7 +193,9 @@ LINKS = Question(
         class_blind=True,
     ),
     options=LinkOptions,
-    run=_links,
+    run=lambda job, options: links(
+        job.trace, query=job.query, **options.values() | {"head": options.head_given}
+    ),
     reads="trace",
     place=Place(
         "heads",

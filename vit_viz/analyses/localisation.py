@@ -15,9 +15,8 @@ from vit_viz.results import PatchMap
 Box = tuple[float, float, float, float]
 """(left, top, right, bottom) in pixels of the original image, as annotations have it."""
 
-_SAMPLES = (
-    16  # points per patch and axis at which the object is asked for: pixels of the input, for the usual patch
-)
+# points per patch and axis at which the object is asked for: pixels of the input, for the usual patch
+_SAMPLES = 16
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from vit_viz.analyses.correlation import spearman
 from vit_viz.analyses.options import Option
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.analyses.sanity import watched_map
 from vit_viz.analyses.spec import Question, Words
 from vit_viz.analyses.targets import TargetLike
-from vit_viz.analyses.trust import OfMethodOptions
+from vit_viz.analyses.trust import OfMethodOptions, watched_map
 from vit_viz.lazy import F, Tensor, torch
 from vit_viz.progress import ProgressLike, StopCheck, Watch, bar
 from vit_viz.results import StateMatrix

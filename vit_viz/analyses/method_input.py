@@ -119,7 +119,5 @@ class MethodInput:
         return dict(zip(self.chains, zip(rows, starts, strict=True), strict=True))
 
     def _start(self, chain: Chain) -> Tensor:
-        is_weighted = (
-            chain.source == "gradient" and chain.share is None
-        )  # no row is renormalised: sizes count
-        return start_row(self.trace, self.query, gradient=is_weighted)
+        # no row is renormalised: sizes count
+        return start_row(self.trace, self.query, gradient=chain.source == "gradient" and chain.share is None)

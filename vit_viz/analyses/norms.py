@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
+from vit_viz.analyses.head_statistics import OUTLIER_FACTOR
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.analyses.tokens import state_names, token_maps, token_states
@@ -17,9 +18,6 @@ from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.results import TokenMaps
-
-OUTLIER_FACTOR = 5.0
-"""A token is an outlier where its norm is more than this many times the median of its state."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import LOOK, OneHeadOptions
 from vit_viz.analyses.explain import map_of
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.key_segments import BOX, corners_of
 from vit_viz.analyses.localisation import object_at_centres, object_share
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option
-from vit_viz.analyses.spec import AnyQuestion, Question, Words
+from vit_viz.analyses.spec import AnyQuestion, Job, Question, Words
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, Grid, TokenLayout, parse_query
 from vit_viz.images import decode

@@ -79,7 +79,7 @@ class OptionField:
         return self.option.link or f"{method}.{self.name}"
 
     def read(self, name: str, value: object) -> Any:
-        """The value from text or from JSON.
+        """The value from text or from JSON; a number to four digits after the point.
 
         Args:
             name: what the error calls it.
@@ -90,13 +90,27 @@ class OptionField:
         option = self.option
         if self.choices:
             return read_choice(name, value, self.choices)
-        if self.kind is str:
-            return read_text(name, value, option)
-        if self.kind is bool:
-            return read_switch(name, value)
         if self.kind is int:
             return read_whole(name, value, int(option.low), int(option.high))
-        return read_number(name, value, option.low, option.high)
+        text, called = str(value), f"The {spelled(name)}"
+        if self.kind is str:
+            if not re.fullmatch(option.pattern, text):
+                raise ParameterError(f"{called} cannot be {text[:40]!r}. {option.sentence}")
+            return text
+        if self.kind is bool:
+            known = {"1": True, "true": True, "0": False, "false": False}
+            if text.lower() not in known:
+                raise ParameterError(f"{called} is 1 or 0, not {text[:40]!r}.")
+            return known[text.lower()]
+        try:
+            number = float(text)
+        except ValueError:
+            number = float("nan")
+        if not option.low <= number <= option.high:
+            raise ParameterError(
+                f"{called} is a number from {option.low:g} to {option.high:g}, not {text[:40]!r}."
+            )
+        return round(number, 4)
 
     def check(self, value: object) -> None:
         """Raise ParameterError unless this is a possible value of the right type."""
@@ -155,7 +169,10 @@ class Options:
     def caption(self) -> str:
         """What shaped the result, in words: what is not at its default."""
         labels = {field.name: field.option.label for field in self.schema()}
-        return ", ".join(f"{labels[name]} {_written(value)}" for name, value in self.changed())
+        return ", ".join(
+            f"{labels[name]} {f'{value:g}' if isinstance(value, float) else value}"
+            for name, value in self.changed()
+        )
 
 
 @dataclass(frozen=True)
@@ -177,10 +194,6 @@ def _described(name: str, hint: Any, default: Any) -> OptionField:
     return OptionField(name, str if choices else kind, default, choices, option)
 
 
-def _written(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
 # --- one value from text or JSON
 
 
@@ -194,13 +207,6 @@ def read_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     return known[text]
 
 
-def read_text(name: str, value: object, option: Option) -> str:
-    """A text of a pattern."""
-    if not re.fullmatch(option.pattern, str(value)):
-        raise ParameterError(f"The {spelled(name)} cannot be {str(value)[:40]!r}. {option.sentence}")
-    return str(value)
-
-
 def read_whole(name: str, value: object, low: int, high: int) -> int:
     """A whole number within a range."""
     try:
@@ -212,24 +218,3 @@ def read_whole(name: str, value: object, low: int, high: int) -> int:
             f"The {spelled(name)} is a whole number from {low} to {high}, not {str(value)[:40]!r}."
         )
     return number
-
-
-def read_number(name: str, value: object, low: float, high: float) -> float:
-    """A number within a range, to four digits after the point."""
-    try:
-        number = float(str(value))
-    except ValueError:
-        number = float("nan")
-    if not low <= number <= high:
-        raise ParameterError(
-            f"The {spelled(name)} is a number from {low:g} to {high:g}, not {str(value)[:40]!r}."
-        )
-    return round(number, 4)
-
-
-def read_switch(name: str, value: object) -> bool:
-    """On or off."""
-    known = {"1": True, "true": True, "0": False, "false": False}
-    if str(value).lower() not in known:
-        raise ParameterError(f"The {spelled(name)} is 1 or 0, not {str(value)[:40]!r}.")
-    return known[str(value).lower()]

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import NoOptions, Option, Options
-from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.analyses.spec import Job, Place, Question, Words
 from vit_viz.answer import Answer, Table, array_table
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox
@@ -67,11 +66,6 @@ class PatchesOptions(Options):
 
 
 def _patches(job: Job, _options: PatchesOptions) -> PatchPlaces:
-    """Of a recorded photo.
-
-    Raises:
-        ParameterError: the trace does not know its photo.
-    """
     box, grid = job.trace.crop_box, job.trace.layout.grid
     if box is None:
         raise ParameterError("This trace is of pixels, not of a photo: it does not know where they lie.")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.components import Basis, principal_components
 from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.positions import POSITIONS, checked_grid, own_model
+from vit_viz.analyses.positions import MOST_ROWS, POSITIONS, GridOptions, checked_grid, own_model
 from vit_viz.analyses.prepared_image import ModelLike
 from vit_viz.analyses.spec import AnyQuestion, Place, Question, Words
 from vit_viz.answer import Answer, Provenance, axes
@@ -242,37 +242,12 @@ def _learned(model: VisionTransformer) -> Tensor:
     return table[len(model.config.positioned_prefix) :]
 
 
-_SIDE = 512
-
-
-@dataclass(frozen=True)
-class GridOptions(Options):
-    """The grid that positions are of."""
-
-    rows: Annotated[
-        int, Option("rows", "Rows of patches; 0 is the grid the model was made for.", high=_SIDE)
-    ] = 0
-    cols: Annotated[
-        int, Option("columns", "Columns of patches; 0 is the grid the model was made for.", high=_SIDE)
-    ] = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if bool(self.rows) != bool(self.cols):
-            raise ParameterError("A grid has rows and columns: please give both, or neither.")
-
-    @property
-    def grid(self) -> Grid | None:
-        """(rows, cols); None is the grid the model was made for."""
-        return (self.rows, self.cols) if self.rows else None
-
-
 @dataclass(frozen=True)
 class NewGridOptions(Options):
     """The grid that positions are brought to."""
 
-    rows: Annotated[int, Option("rows", "Rows of patches of the new grid.", low=1, high=_SIDE)] = 24
-    cols: Annotated[int, Option("columns", "Columns of patches of the new grid.", low=1, high=_SIDE)] = 24
+    rows: Annotated[int, Option("rows", "Rows of patches of the new grid.", low=1, high=MOST_ROWS)] = 24
+    cols: Annotated[int, Option("columns", "Columns of patches of the new grid.", low=1, high=MOST_ROWS)] = 24
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,21 @@
-"""What each position knows of the others: similarity of position embeddings, learned, sinusoidal or rotary; and how near they come
-to fixed waves: their best sine-cosine fit, and what it leaves."""
+"""What each position knows of the others: similarity of position embeddings, learned, sinusoidal or rotary; how near they come to
+fixed waves: their best sine-cosine fit, and what it leaves; and how alike two positions are by how far apart they are."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.analyses.prepared_image import ModelLike
+from vit_viz.analyses.spec import Job, Place, Question, Words
 from vit_viz.answer import Provenance
 from vit_viz.capture.given import as_model
-from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid
 from vit_viz.lazy import F, Tensor, nn, torch
@@ -26,7 +26,7 @@ from vit_viz.results import Curve, PatchMap, TokenMatrix
 _MAX_POSITIONS = 4096  # the matrix of all pairs then has 64 MB
 
 
-def position_similarity(loaded: Model | nn.Module | str | Path, *, grid: Grid | None = None) -> TokenMatrix:
+def position_similarity(loaded: ModelLike, *, grid: Grid | None = None) -> TokenMatrix:
     """How alike the position embeddings of any two patches are: trained models learn rows, columns and nearness.
 
     Learned and sinusoidal positions: cosine similarity of their embeddings. Rotary positions have no embedding; there it is the
@@ -98,7 +98,7 @@ def place_similarity(matrix: TokenMatrix, place: str | Grid) -> PatchMap:
     )
 
 
-def own_model(loaded: Model | nn.Module | str | Path) -> tuple[VisionTransformer, Provenance]:
+def own_model(loaded: ModelLike) -> tuple[VisionTransformer, Provenance]:
     """The model whose positions are read, and where it came from.
 
     Raises:
@@ -129,9 +129,8 @@ def _similarities(model: VisionTransformer, grid: Grid) -> tuple[Tensor, dict[st
     if config.position == "rotary":
         angles = rotary_angles(grid, config.head_dim, base=config.rotary_base).double()  # [positions, pairs]
         cos, sin = angles.cos(), angles.sin()
-        phases = (cos @ cos.T + sin @ sin.T) / angles.shape[
-            1
-        ]  # the mean over pairs of cos(angle_i - angle_j)
+        # the mean over pairs of cos(angle_i - angle_j)
+        phases = (cos @ cos.T + sin @ sin.T) / angles.shape[1]
         note = "This model learns no position embedding: it turns queries and keys by angles that depend on the position."
         return phases, {}, "mean cosine of the relative phase", note
     table = model.position_table(grid).detach().cpu().double()
@@ -161,7 +160,7 @@ def _note(model: VisionTransformer, grid: Grid) -> str:
     return " ".join(notes)
 
 
-def positioned(loaded: Model | nn.Module | str | Path) -> tuple[str, ...]:
+def positioned(loaded: ModelLike) -> tuple[str, ...]:
     """The prefix tokens with a position of their own: those that `position_similarity` has in `extra`.
 
     Raises:
@@ -245,7 +244,7 @@ BASES = tuple(10 ** (step / 8) for step in range(4, 41))
 """Bases that are tried, from 3.2 to 100,000, eight to a factor of ten; MAE's is 10,000."""
 
 
-def position_fit(loaded: Model | nn.Module | str | Path) -> Curve:
+def position_fit(loaded: ModelLike) -> Curve:
     """What share of the learned positions' variance the best sine-cosine code leaves, by the base of its frequencies.
 
     With P the positions of the patches [patches, dim] and S_b MAE's code of the same dim for the base b, columns of both centred:
@@ -281,7 +280,7 @@ def position_fit(loaded: Model | nn.Module | str | Path) -> Curve:
     )
 
 
-def position_residual(loaded: Model | nn.Module | str | Path) -> PatchMap:
+def position_residual(loaded: ModelLike) -> PatchMap:
     """What the best sine-cosine fit leaves of each position, in units of the mean position's variance; the mean is the share left.
 
     ||p_i - s (S_b R)_i||^2 / mean_j ||p_j||^2, with the b, s and R of `position_fit`.
@@ -307,7 +306,7 @@ def position_residual(loaded: Model | nn.Module | str | Path) -> PatchMap:
     )
 
 
-def _centred_table(loaded: Model | nn.Module | str | Path) -> tuple[Tensor, Grid, Provenance]:
+def _centred_table(loaded: ModelLike) -> tuple[Tensor, Grid, Provenance]:
     """The positions of the patches with columns centred, fp64 [patches, dim], their grid, and where they came from."""
     model, provenance = own_model(loaded)
     config = model.config
@@ -367,4 +366,197 @@ POSITION_FIT = Question(
         position_fit(job.loaded) if options.shown == "bases" else position_residual(job.loaded)
     ),
     reads="model",
+)
+
+
+# --- by distance
+
+
+MOST_ROWS = 512
+"""Of a grid that is asked for, and as many columns."""
+
+
+@dataclass(frozen=True)
+class GridOptions(Options):
+    """The grid that positions are of."""
+
+    rows: Annotated[
+        int, Option("rows", "Rows of patches; 0 is the grid the model was made for.", high=MOST_ROWS)
+    ] = 0
+    cols: Annotated[
+        int, Option("columns", "Columns of patches; 0 is the grid the model was made for.", high=MOST_ROWS)
+    ] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if bool(self.rows) != bool(self.cols):
+            raise ParameterError("A grid has rows and columns: please give both, or neither.")
+
+    @property
+    def grid(self) -> Grid | None:
+        """(rows, cols); None is the grid the model was made for."""
+        return (self.rows, self.cols) if self.rows else None
+
+
+UNALIKE = 0.1
+"""A mean cosine down to which places count as alike."""
+TOLD_APART = 0.05
+"""The least difference of two mean cosines of which anything is said."""
+
+_Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LikenessByDistance:
+    """The similarity of two positions over the straight line between them, rounded to whole steps of a patch.
+
+    Args:
+        mean: over all pairs so many steps apart, [steps]; the first is of each position with itself.
+        low: what a tenth of them stay below, [steps].
+        high: what a tenth of them exceed, [steps].
+        pairs: how many there are, each counted once, [steps].
+        straight: the mean of those that lie in one row or in one column, [steps]; NaN where there are none.
+        askew: the mean of all others, [steps]; NaN where there are none.
+        along: the mean of two positions of one row, by the columns between them, [cols].
+        down: likewise of one column, [rows].
+    """
+
+    mean: _Floats
+    low: _Floats
+    high: _Floats
+    pairs: NDArray[np.int64]
+    straight: _Floats
+    askew: _Floats
+    along: _Floats
+    down: _Floats
+
+
+def position_distance(loaded: ModelLike, *, grid: Grid | None = None) -> Curve:
+    """How alike the positions of two patches are by how far apart they lie, and what that says in words.
+
+    The mean of `position_similarity` over all pairs of patches whose distance, in a straight line, rounds to a number of steps; the
+    band holds eight in ten of them.
+
+    Args:
+        loaded: a loaded model or its name, or the model itself.
+        grid: (rows, cols); None means the grid that the model was made for.
+
+    Returns:
+        The unit of `position_similarity` over steps of a patch, from 0; the note says what positions tell apart.
+
+    Raises:
+        ParameterError: as `position_similarity`.
+
+    Example:
+        >>> import vit_viz as vv
+        >>> vv.position_distance("mini").note.partition(":")[0]
+        'Positions know rows and columns'
+    """
+    matrix = position_similarity(loaded, grid=grid)
+    likeness = likeness_by_distance(matrix)
+    rows, cols = matrix.grid
+    return Curve(
+        np.arange(len(likeness.mean), dtype=np.float32),
+        likeness.mean,
+        "steps of a patch, in a straight line",
+        matrix.unit,
+        "likeness of positions by distance",
+        matrix.provenance.with_parameters(method="position_distance", grid=f"{rows} x {cols}"),
+        band=(likeness.low, likeness.high),
+        note=" ".join(filter(None, (f"{finding(likeness)}.", by_direction(likeness)))),
+    )
+
+
+def likeness_by_distance(matrix: TokenMatrix) -> LikenessByDistance:
+    """What the similarity of positions becomes with the distance between them.
+
+    Args:
+        matrix: what `position_similarity` gave, which is symmetric.
+    """
+    rows, cols = matrix.grid
+    tiles = matrix.values.reshape(rows, cols, rows, cols)
+    straight: list[list[_Floats]] = [[] for _ in range(round(math.hypot(rows - 1, cols - 1)) + 1)]
+    askew: list[list[_Floats]] = [[] for _ in straight]
+    along, down = np.empty(cols, np.float32), np.empty(rows, np.float32)
+    for lower in range(rows):
+        band = tiles.diagonal(lower, 0, 2)  # [cols, other cols, rows - lower]
+        for right in range(1 - cols if lower else 0, cols):
+            values = band.diagonal(right, 0, 1)  # [rows - lower, cols - |right|]
+            group = askew if lower and right else straight
+            group[round(math.hypot(lower, right))].append(values.ravel())
+            if not lower:
+                along[right] = values.mean()
+            if not right:
+                down[lower] = values.mean()
+    apart = [np.concatenate(one + other) for one, other in zip(straight, askew, strict=True)]
+    low, high = np.array([np.percentile(values, (10, 90)) for values in apart], np.float32).T
+    return LikenessByDistance(
+        _means([[values] for values in apart]),
+        low,
+        high,
+        np.array([values.size for values in apart]),
+        _means(straight),
+        _means(askew),
+        along,
+        down,
+    )
+
+
+def _means(groups: list[list[_Floats]]) -> _Floats:
+    """The mean of each group of numbers; NaN where it has none."""
+    means = [np.concatenate(group).mean(dtype=np.float64) if group else np.nan for group in groups]
+    return np.array(means, np.float32)
+
+
+def finding(likeness: LikenessByDistance) -> str:
+    """What positions tell apart, with the numbers that say so."""
+    mean = likeness.mean
+    if len(mean) < 2:
+        return "There is one position, and none to compare it with"
+    unalike = np.flatnonzero(mean <= UNALIKE)
+    far = max(1, int(unalike[0] if len(unalike) else mean.argmin()))
+    near = f"neighbours are {_told(mean[1])} alike"
+    if far == 1:
+        return f"Positions tell each place from all others: even {near}"
+    numbers = f"{near}, places {far} steps apart {_told(mean[far])}"
+    if mean[1] - mean[far] < TOLD_APART:
+        return f"Positions hardly tell near from far: {numbers}"
+    better = (likeness.straight - likeness.askew)[2 : min(len(likeness.along), len(likeness.down))]
+    knows_lines = len(better) > 0 and np.nanmean(better) > TOLD_APART
+    return f"Positions {'know rows and columns' if knows_lines else 'tell near from far'}: {numbers}"
+
+
+def by_direction(likeness: LikenessByDistance) -> str:
+    """Whether likeness falls otherwise along a row than down a column; nothing where there is but one of either."""
+    count = min(len(likeness.along), len(likeness.down))
+    if count < 2:
+        return ""
+    apart = likeness.along[1:count] - likeness.down[1:count]
+    if abs(apart.mean()) < TOLD_APART:
+        return "Along a row it falls as it does down a column."
+    step = 1 + int((apart * np.sign(apart.mean())).argmax())
+    along, down = _told(likeness.along[step]), _told(likeness.down[step])
+    how = "slowly" if apart.mean() > 0 else "quickly"
+    steps = "1 step" if step == 1 else f"{step} steps"
+    return f"Along a row it falls more {how} than down a column: at {steps} {along} against {down}."
+
+
+def _told(value: float) -> str:
+    return f"{value:.2f}".replace("-0.00", "0.00")
+
+
+POSITION_DISTANCE = Question(
+    name="position_distance",
+    words=Words(
+        label="Positions by distance",
+        shows="how alike two positions are by how far apart they lie, and whether positions know rows and columns.",
+        hides="which two positions: those of one distance are taken together.",
+        formula=r"$\mathrm{mean}_{d(i, j) = s} \cos(p_i, p_j)$",
+        source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7",
+        class_blind=True,
+    ),
+    options=GridOptions,
+    run=lambda job, options: position_distance(job.loaded, grid=options.grid),
+    reads="model",
+    place=Place("positions", {"position_part": "similarity", "position_grid": "trained"}),
 )

@@ -240,9 +240,9 @@ class PreparedImage:
             output = scores
         return output.float() if output.dtype in (torch.float16, torch.bfloat16) else output
 
-    def scores(self, pixels: Tensor, target: Target, *, watch: Watch | None = None) -> Tensor:
+    def scores(self, pixels: Tensor, target: Target) -> Tensor:
         """The target of each image of a batch, [batch], without gradients and in small batches."""
-        return in_batches(lambda part: self.batch_scores(pixels[part], target, watch=watch), len(pixels))
+        return in_batches(lambda part: self.batch_scores(pixels[part], target), len(pixels))
 
     def batch_scores(self, pixels: Tensor, target: Target, *, watch: Watch | None = None) -> Tensor:
         """As `scores`, for images that are one batch."""
@@ -351,11 +351,6 @@ def patch_mean(subject: PreparedImage, values: Tensor) -> Tensor:
     return _pooled(subject, values.detach()) / _pooled(subject, torch.ones_like(values))
 
 
-def patch_value(subject: PreparedImage, attributions: Tensor) -> Tensor:
-    """The one value that all pixels of a patch have, [rows, cols]."""
-    return patch_mean(subject, attributions.detach()[:, 0])
-
-
 def patch_colours(subject: PreparedImage) -> Tensor:
     """Mean of each channel over the pixels of each patch, [rows, cols, channels], on the CPU.
 
@@ -377,11 +372,7 @@ def _pooled(subject: PreparedImage, values: Tensor) -> Tensor:
 def _outputs(
     model: Model | nn.Module, has_classes: bool | None, output: Output | None
 ) -> tuple[Outputs, Output | None]:
-    """What a model's outputs are, and what one of them is: as it is told, else as the model says.
-
-    Raises:
-        ParameterError: both are told, and contradict each other.
-    """
+    """What a model's outputs are, and what one of them is: as it is told, else as the model says."""
     if output is not None and has_classes is False:
         raise ParameterError(
             "An embedding has no single outputs: pass output= or has_classes=False, not both."

@@ -10,11 +10,11 @@ from functools import partial
 from typing import Annotated
 
 from vit_viz.analyses.attention import attention_map
-from vit_viz.analyses.job import Job
-from vit_viz.analyses.norms import FACTOR, OUTLIER_FACTOR, TokenNorms, token_norms
+from vit_viz.analyses.head_statistics import OUTLIER_FACTOR
+from vit_viz.analyses.norms import FACTOR, TokenNorms, token_norms
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
-from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.analyses.spec import Job, Place, Question, Words
 from vit_viz.answer import Answer
 from vit_viz.capture import Trace
 from vit_viz.capture.forward import undisturbed
@@ -139,11 +139,7 @@ def register_neurons(
 
 
 def add_register_by(
-    subject: PreparedImage,
-    neurons: Sequence[RegisterNeuron],
-    *,
-    state: int,
-    factor: float = OUTLIER_FACTOR,
+    subject: PreparedImage, neurons: Sequence[RegisterNeuron], *, state: int, factor: float = OUTLIER_FACTOR
 ) -> AddedRegister:
     """As `add_register`, with neurons that were found already."""
     traces = traces_with_register(subject, neurons)

@@ -74,11 +74,7 @@ RELEVANCE = Method(
 
 
 def gradient_rollout(
-    trace: Trace,
-    *,
-    query: Query = "pool",
-    attention_share: float = 0.5,
-    layers: LayerRange | None = None,
+    trace: Trace, *, query: Query = "pool", attention_share: float = 0.5, layers: LayerRange | None = None
 ) -> PatchMap:
     """Rollout with each head's attention weighted by its gradient towards the traced target.
 

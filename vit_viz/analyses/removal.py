@@ -11,9 +11,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.prepared_image import PreparedImage, in_batches
-from vit_viz.analyses.spec import Part
+from vit_viz.analyses.spec import Job, Part
 from vit_viz.analyses.targets import Target
 from vit_viz.answer import Answer
 from vit_viz.capture import are_ours, check_removal, edit, unedited
@@ -151,11 +150,7 @@ def _tokens(subject: PreparedImage, gone: Tensor) -> Tensor:
 
 
 def _check_exact(subject: PreparedImage) -> None:
-    """All patches but one are removed from a module that is not our own, and the answer is compared with tokens truly absent.
-
-    Raises:
-        CaptureError: they differ.
-    """
+    """All patches but one are removed from a module that is not our own, and the answer is compared with tokens truly absent."""
     if are_ours(submodules_of(subject.model)) or subject.layout.num_patches < 2:
         return
     gone = (torch.arange(subject.layout.num_patches) != subject.layout.num_patches // 3)[None]

@@ -12,10 +12,9 @@ from vit_viz.analyses.faithfulness import patch_order
 from vit_viz.analyses.options import Option
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.removal import baseline_pixels, painted_scores
-from vit_viz.analyses.sanity import watched_map
 from vit_viz.analyses.spec import Question, Words
 from vit_viz.analyses.targets import TargetLike
-from vit_viz.analyses.trust import OfMethodOptions
+from vit_viz.analyses.trust import OfMethodOptions, watched_map
 from vit_viz.errors import ParameterError
 from vit_viz.progress import ProgressLike, StopCheck, Watch, bar
 from vit_viz.results import Curve

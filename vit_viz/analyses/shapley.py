@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vit_viz.analyses.attribution import check_samples, stability_words
 from vit_viz.analyses.correlation import spearman
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import NoOptions
-from vit_viz.analyses.pixelwise import check_samples, stability_words
 from vit_viz.analyses.prepared_image import PreparedImage, in_batches, patch_colours, patch_mask
 from vit_viz.analyses.spec import Method, Passes, Words
 from vit_viz.analyses.targets import Target
@@ -61,11 +61,7 @@ class _Game:
 
 
 def kernel_shap(
-    given: MethodInput,
-    *,
-    samples: int = SAMPLES,
-    segments: int = SEGMENTS,
-    seed: int = 0,
+    given: MethodInput, *, samples: int = SAMPLES, segments: int = SEGMENTS, seed: int = 0
 ) -> PatchMap:
     """Shapley values of segments of the image, estimated by a weighted regression on subsets of them.
 

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.explain import Explanations, map_of, maps_of, two_classes
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.options import Options
-from vit_viz.analyses.spec import AnyMethod, Part, Place, Question, Words
+from vit_viz.analyses.spec import AnyMethod, Job, Part, Place, Question, Words
 from vit_viz.analyses.trust import OfMethodOptions
 from vit_viz.answer import axes, checked_array
 from vit_viz.errors import ParameterError
@@ -91,11 +90,7 @@ def _class_difference(job: Job, options: OfMethodOptions) -> PatchMap:
 
 
 def _quick(job: Job, options: OfMethodOptions) -> tuple[AnyMethod, Options]:
-    """The method whose map is meant, with its options.
-
-    Raises:
-        ParameterError: it takes long.
-    """
+    """The method whose map is meant, with its options; refused where it takes long."""
     method = options.tested
     if method.is_slow:
         raise ParameterError(
@@ -177,10 +172,7 @@ def _own_part(job: Job, options: OfMethodOptions) -> PatchMap:
 
 
 OWN_PARTS = Part(
-    name="own parts",
-    run=lambda job: own_parts(maps_of(job, job.target).maps),
-    reads="image",
-    forwards=4,
+    name="own parts", run=lambda job: own_parts(maps_of(job, job.target).maps), reads="image", forwards=4
 )
 
 OWN_PART = Question(

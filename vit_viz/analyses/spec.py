@@ -10,13 +10,21 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
+from PIL import Image
+
 from vit_viz.analyses.options import OptionField, Options
+from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.analyses.targets import TargetLike
+from vit_viz.capture import Trace
+from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
-from vit_viz.lazy import named
+from vit_viz.geometry import Query
+from vit_viz.lazy import Tensor, named
+from vit_viz.progress import Progress, StopCheck, Watch
 from vit_viz.results import PatchMap
 from vit_viz.sentences import did_you_mean
 
@@ -77,19 +85,19 @@ class Part(Generic[AnswerT]):
 
     Args:
         name: in requests, with spaces between its words, so that no question has it.
-        run: from a job of `vit_viz.analyses.job`, which holds the parameters of the request.
+        run: from a `Job`, which holds the parameters of the request.
         reads: decides what is recorded first, and which device answers.
         forwards: about how many forward passes it takes, which decides whether a GPU is asked for; 0 for a look-up.
         is_slow: whether a visitor gets one such answer at a time.
     """
 
     name: str
-    run: Callable[[Any], AnswerT]
+    run: Callable[[Job], AnswerT]
     reads: Input
     forwards: int = 0
     is_slow: bool = False
 
-    def answer(self, job: Any) -> AnswerT:
+    def answer(self, job: Job) -> AnswerT:
         """What is computed for a job."""
         return self.run(job)
 
@@ -129,7 +137,7 @@ class Question(Generic[OptionsT, AnswerT]):
         name: in links, commands, routes and Python: lower-case letters, digits and underscores.
         words: what people read.
         options: their type.
-        run: from a job of `vit_viz.analyses.job` and the options to the answer.
+        run: from a `Job` and the options to the answer.
         reads: decides what is recorded first, and which device answers.
         place: the tab that draws the answer better than the panel does; None where no tab does.
         cost: decides how it is queued, whether it says how far it is, and whether a GPU is asked for.
@@ -177,7 +185,7 @@ class Question(Generic[OptionsT, AnswerT]):
         """Whether it starts from the token that is pinned on the page."""
         return self.takes_query
 
-    def answer(self, job: Any) -> AnswerT:
+    def answer(self, job: Job) -> AnswerT:
         """What is computed for a job whose parameters hold the options."""
         return self.run(job, self.chosen(job.parameters))
 
@@ -268,7 +276,7 @@ class Method(Question[OptionsT, PatchMap]):
         """Names of its options in links."""
         return frozenset(one.link_name(self.name) for one in self.options.schema())
 
-    def answer(self, job: Any) -> PatchMap:
+    def answer(self, job: Job) -> PatchMap:
         """As a `Question`, by the function of a higher floor that knows what methods share."""
         patch_map: PatchMap = named("vit_viz.analyses.explain", "explained")(job, self)
         return patch_map
@@ -375,11 +383,6 @@ class Methods(Registry[AnyMethod]):
         """Names of those that share one pass, or need none."""
         return tuple(name for name, method in self.items() if not method.is_slow)
 
-    @property
-    def slow(self) -> tuple[str, ...]:
-        """Names of those that run the model for themselves, and only if they are named."""
-        return tuple(name for name, method in self.items() if method.is_slow)
-
     def _add(self, question: AnyMethod) -> None:
         taken = {link for name, other in self.items() if name != question.name for link in other.links}
         if not taken.isdisjoint(question.links):
@@ -387,3 +390,82 @@ class Methods(Registry[AnyMethod]):
                 f"Links have options of these names already: {sorted(taken & question.links)}."
             )
         super()._add(question)
+
+
+# --- what a question is answered from
+
+
+@dataclass(frozen=True)
+class Job:
+    """One request as the function of its question sees it. What is not asked for is not computed.
+
+    Args:
+        loaded: the model.
+        parameters: of the request, by name.
+        answer_of: the answer to another request about the same image, by its name and parameters; kept as any other.
+        prepare: makes the image as the model receives it, for what runs the model.
+        see: the picture, or the part of it that is meant, and how `Preprocess.apply` makes the input of it.
+        record: the recorded pass, or the one that kept the residual stream; refused where its pictures would mislead.
+        single_copy: entered around what needs a copy of the model, of which there is one at a time.
+        progress: told the share that is done.
+        cancelled: asked between batches.
+        preview: given what is there so far, where an answer can tell.
+    """
+
+    loaded: Model
+    parameters: Mapping[str, Any]
+    answer_of: Callable[..., Any]
+    prepare: Callable[[], PreparedImage]
+    see: Callable[[], tuple[Image.Image, dict[str, Any]]]
+    record: Callable[[bool], Trace]
+    single_copy: Callable[[], AbstractContextManager[None]]
+    progress: Progress | None = None
+    cancelled: StopCheck | None = None
+    preview: Callable[[Any], None] | None = None
+
+    @property
+    def trace(self) -> Trace:
+        """The recorded pass."""
+        return self.record(False)
+
+    @property
+    def tokens(self) -> Trace:
+        """The recorded pass that kept the tokens of every layer.
+
+        Raises:
+            CaptureError: this model's residual stream cannot be recorded.
+        """
+        return self.record(True)
+
+    @property
+    def image(self) -> PreparedImage:
+        """The image as the model receives it."""
+        return self.prepare()
+
+    @property
+    def query(self) -> Query | None:
+        """The token that it starts from; None for what the question says."""
+        query: Query | None = self.parameters.get("query")
+        return query
+
+    @property
+    def target(self) -> TargetLike:
+        """What is explained: a class, a pair of classes, or None for the model's own first choice."""
+        target: TargetLike = self.parameters.get("target")
+        return target
+
+    @property
+    def outputs(self) -> Tensor:
+        """What the model says of the whole image, on the CPU; see `PreparedImage.logits`."""
+        recorded = self.trace
+        outputs = self.image.logits(recorded) if recorded.logits is None else recorded.logits
+        return outputs.float().cpu()
+
+    @property
+    def watched(self) -> dict[str, Any]:
+        """Progress and cancellation as functions take them."""
+        return {"progress": self.progress, "cancelled": self.cancelled}
+
+    def watch(self, total: int) -> Watch:
+        """Counts the steps of a slow answer, says how far it is, and ends it when that is wanted."""
+        return Watch(total, **self.watched)

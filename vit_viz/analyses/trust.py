@@ -1,19 +1,26 @@
-"""How far to believe one map: deletion and insertion, whether it tells classes apart, and whether a mirror changes it."""
+"""How far to believe one map: deletion and insertion, whether it tells classes apart, whether a mirror changes it, and whether it
+depends on the weights."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+import copy
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
-from vit_viz.analyses.correlation import class_sensitivity_of, mirror_stability_of
-from vit_viz.analyses.explain import map_of, maps_of, two_classes
+import numpy as np
+
+from vit_viz.analyses.correlation import spearman
+from vit_viz.analyses.explain import explain_subject, map_of, maps_of, two_classes
 from vit_viz.analyses.faithfulness import Faithfulness, RandomBand, faithfulness_of, random_band
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.sanity import parameter_randomisation
-from vit_viz.analyses.spec import AnyMethod, Part, Place, Question, Words
+from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.analyses.spec import AnyMethod, Job, Part, Place, Question, Words
+from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.answer import Answer
+from vit_viz.lazy import nn, torch
+from vit_viz.model import VisionTransformer
+from vit_viz.progress import Progress, StopCheck, Watch
 from vit_viz.results import Curve, PatchMap
 
 
@@ -88,7 +95,7 @@ def _class_sensitivity(job: Job, method: AnyMethod) -> float | None:
     first, second = (maps_of(job, index).maps for index in job.outputs.topk(2).indices.tolist())
     if method.name not in first:
         return None
-    return class_sensitivity_of(first[method.name], second[method.name])
+    return 1 - spearman(first[method.name].values, second[method.name].values)
 
 
 def _mirror_stability(job: Job, method: AnyMethod, patch_map: PatchMap) -> float | None:
@@ -101,12 +108,7 @@ def _mirror_stability(job: Job, method: AnyMethod, patch_map: PatchMap) -> float
             return None
         target = int(job.outputs.argmax())
     other = maps_of(job, target, mirror=True).maps.get(method.name)
-    return None if other is None else mirror_stability_of(patch_map, other)
-
-
-def _randomisation(job: Job, options: OfMethodOptions) -> Curve:
-    with job.single_copy():
-        return parameter_randomisation(job.image, method=options.method, target=job.target, **job.watched)
+    return None if other is None else spearman(patch_map.values, other.values[:, ::-1])
 
 
 TRUST = Question(
@@ -128,6 +130,101 @@ TRUST = Question(
     takes_target=True,
 )
 
+RANDOM_BAND = Part(
+    name="random band",
+    run=lambda job: random_band(job.image, target=job.target, **job.watched),
+    reads="image",
+    forwards=384,
+    is_slow=True,
+)
+
+
+# --- whether a map depends on the weights
+
+
+def parameter_randomisation(
+    subject: PreparedImage,
+    *,
+    method: str,
+    target: TargetLike = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
+) -> Curve:
+    """Whether a map depends on what the model has learned: its correlation with the original while parts are re-initialised.
+
+    First the head (with the final norms and the pooling), then the blocks from the last to the first; each stays re-initialised.
+    A map that stays the same shows the image, not the model. The class stays that of the trained model.
+
+    Returns:
+        Spearman correlation with the original map, from 1 with nothing re-initialised; [blocks + 2].
+
+    Raises:
+        ParameterError: the model is not ours.
+        Cancelled: `cancelled` said so.
+
+    Source: Adebayo et al. 2018, arXiv:1810.03292, cascading randomisation.
+    """
+    model = subject.transformer("Parameter randomisation")
+    fixed = subject.resolved(target)
+    tops = ("norm", "attn_pool", "fc_norm", "head", "head_dist")
+    stages = [[name for name in tops if getattr(model, name, None) is not None]]  # parts by their names
+    stages += [[f"blocks.{layer}"] for layer in reversed(range(len(model.blocks)))]
+    watch = Watch(len(stages) + 1, progress=progress, cancelled=cancelled)
+    original = watched_map(subject, method, fixed, watch)
+    with subject.turn():  # nobody else's pass may have hooks on what is copied
+        copied = copy.deepcopy(model)
+    randomised, fresh, correlations = replace(subject, model=copied), _fresh(model, seed), [1.0]
+    for names in stages:
+        for name in names:
+            copied.get_submodule(name).load_state_dict(fresh.get_submodule(name).state_dict())
+        changed = watched_map(randomised, method, fixed, watch)
+        correlations.append(spearman(original.values, changed.values))
+    return Curve(
+        np.arange(len(correlations), dtype=np.float32),
+        np.array(correlations, dtype=np.float32),
+        "parts re-initialised: head, then blocks from the last",
+        "Spearman correlation with the original map",
+        f"parameter randomisation of {original.method}",
+        original.provenance.with_parameters(randomisation_seed=seed),
+    )
+
+
+def watched_map(subject: PreparedImage, method: str, target: Target, watch: Watch) -> PatchMap:
+    """The map of a method, as one step of a watch."""
+    watch.check()
+    result = explain_subject(subject, methods=[method], target=target)[method]
+    watch.advance()
+    return result
+
+
+def _fresh(model: VisionTransformer, seed: int) -> VisionTransformer:
+    """A model of the same shape as it is before training, drawn apart from what other threads draw."""
+    from torch.overrides import TorchFunctionMode
+
+    random = torch.Generator().manual_seed(seed)
+    drawing = {
+        torch.randn,
+        torch.Tensor.uniform_,
+        torch.Tensor.normal_,
+        nn.init.uniform_,
+        nn.init.kaiming_uniform_,
+    }
+
+    class Drawn(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            own = {"generator": random} if func in drawing else {}
+            return func(*args, **(kwargs or {}) | own)
+
+    with Drawn():
+        return VisionTransformer(model.config)
+
+
+def _randomisation(job: Job, options: OfMethodOptions) -> Curve:
+    with job.single_copy():
+        return parameter_randomisation(job.image, method=options.method, target=job.target, **job.watched)
+
+
 RANDOMISATION = Question(
     name="randomisation",
     words=Words(
@@ -145,12 +242,4 @@ RANDOMISATION = Question(
     cost="many passes",
     forwards=40,
     takes_target=True,
-)
-
-RANDOM_BAND = Part(
-    name="random band",
-    run=lambda job: random_band(job.image, target=job.target, **job.watched),
-    reads="image",
-    forwards=384,
-    is_slow=True,
 )

@@ -20,7 +20,7 @@ from vit_viz.answer import arrays_of
 from vit_viz.cli.outline import flag_of, outline
 from vit_viz.cli.output import check_folder, fetching, one_line, table, written
 from vit_viz.errors import ImageError, ParameterError, VitVizError
-from vit_viz.figures.answers import Answered, as_file, check_format
+from vit_viz.figures.files import Answered, as_file, check_format
 from vit_viz.figures.request import DrawingOptions, Output, figure_for
 from vit_viz.progress import bar
 from vit_viz.session.answers import facts_of, summary_of
@@ -147,7 +147,16 @@ def _jobs(flags: argparse.Namespace, photos: list[Any], named: list[str]) -> Ite
     output = Path(flags.output)
     is_folder = output.is_dir() or flags.output.endswith("/") or (len(pairs) > 1 and not output.suffix)
     if is_folder:
-        yield from _jobs_in(output, pairs, form=flags.format or "png")
+        form, taken = flags.format or "png", set[Path]()
+        for photo, name in pairs:
+            check_format(name, form)
+            file = output / f"{'_'.join([*([Path(photo).stem] if photo else []), name])}.{form}"
+            if file in taken:
+                raise ParameterError(
+                    f"Two of these photos are called {Path(photo).stem!r}; ask for them one after the other."
+                )
+            taken.add(file)
+            yield AnswerTask(photo, name, file)
         return
     if len(pairs) > 1:
         raise ParameterError(
@@ -157,21 +166,6 @@ def _jobs(flags: argparse.Namespace, photos: list[Any], named: list[str]) -> Ite
         raise ParameterError("--format is of files in a folder; the ending of a file says what it is.")
     check_format(pairs[0][1], _form(output))
     yield AnswerTask(*pairs[0], output)
-
-
-def _jobs_in(folder: Path, pairs: list[tuple[Any, str]], *, form: str) -> Iterator[AnswerTask]:
-    """The same into a folder, each under its own name."""
-    taken: set[Path] = set()
-    for photo, name in pairs:
-        check_format(name, form)
-        stem = "_".join([*([Path(photo).stem] if photo else []), name])
-        file = folder / f"{stem}.{form}"
-        if file in taken:
-            raise ParameterError(
-                f"Two of these photos are called {Path(photo).stem!r}; ask for them one after the other."
-            )
-        taken.add(file)
-        yield AnswerTask(photo, name, file)
 
 
 def _form(file: Path) -> str:

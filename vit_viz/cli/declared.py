@@ -12,7 +12,7 @@ from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.checkpoints.catalog import DEFAULT_MODEL
 from vit_viz.cli.outline import KINDS, Outline, QuestionOutline
-from vit_viz.figures.answers import FORMATS
+from vit_viz.figures.files import FORMATS
 from vit_viz.figures.request import DrawingOptions, Output
 from vit_viz.images import Mode
 from vit_viz.session.inputs import QUERY, TARGET, InputOptions, query_sentence

@@ -55,19 +55,12 @@ def proof(flags: argparse.Namespace) -> int:
     report = trace.proof_report
     if flags.json:
         checks = {check: asdict(checked) for check, checked in report.checks.items()}
-        print(
-            json.dumps(
-                {"model": flags.model, "layers": trace.proof, "status": report.status, "checks": checks}
-            )
-        )
+        facts = {"model": flags.model, "layers": trace.proof, "status": report.status, "checks": checks}
+        print(json.dumps(facts))
     else:
         print(session.model().card)
-        print(
-            table(
-                [[str(i), f"{difference:.1e}"] for i, difference in enumerate(trace.proof)],
-                head=("layer", "largest relative difference"),
-            )
-        )
+        layers = [[str(i), f"{difference:.1e}"] for i, difference in enumerate(trace.proof)]
+        print(table(layers, head=("layer", "largest relative difference")))
         print(table([[check, checked.status, checked.sentence] for check, checked in report.checks.items()]))
         print(report.status)
     if report.status != "proven":

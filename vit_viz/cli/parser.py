@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NoReturn
 
 import vit_viz
@@ -24,16 +25,12 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that says what is wrong in one line."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(formatter_class=_Help, allow_abbrev=False, **options)
+        wide = partial(argparse.HelpFormatter, max_help_position=26, width=WIDTH)
+        super().__init__(formatter_class=wide, allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
         """End with one line and the exit code 2."""
         self.exit(2, f"{self.prog}: {message}\n")
-
-
-class _Help(argparse.HelpFormatter):
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=26, width=WIDTH)
 
 
 def command_line() -> Parser:

@@ -152,7 +152,21 @@ def _add_survey(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="Where the tables go; one that was begun is gone on with. Exit code 3: some photos could not be read.",
     )
-    _add_again(parser)
+    parser.add_argument(
+        "--extend",
+        action="store_true",
+        help="Add the photos that are new to the survey in the folder, all else equal.",
+    )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="Find photos that have changed by their hashes; default: by size and time.",
+    )
+    parser.add_argument(
+        "--check",
+        metavar="FOLDER",
+        help="Say whether the survey in a folder is whole, and do nothing else; exit code 4: it is not.",
+    )
     parser.add_argument(
         "--annotations",
         metavar="FILE",
@@ -191,31 +205,6 @@ def _add_survey(parser: argparse.ArgumentParser) -> None:
     )
     add_parents(parser)
     add_model(parser)
-    _add_pace(parser)
-    _add_engine(parser)
-
-
-def _add_again(parser: argparse.ArgumentParser) -> None:
-    """What becomes of a survey that was begun."""
-    parser.add_argument(
-        "--extend",
-        action="store_true",
-        help="Add the photos that are new to the survey in the folder, all else equal.",
-    )
-    parser.add_argument(
-        "--verify",
-        action="store_true",
-        help="Find photos that have changed by their hashes; default: by size and time.",
-    )
-    parser.add_argument(
-        "--check",
-        metavar="FOLDER",
-        help="Say whether the survey in a folder is whole, and do nothing else; exit code 4: it is not.",
-    )
-
-
-def _add_pace(parser: argparse.ArgumentParser) -> None:
-    """What is kept and done at a time."""
     parser.add_argument(
         "--thumbnails",
         action=argparse.BooleanOptionalAction,
@@ -238,10 +227,6 @@ def _add_pace(parser: argparse.ArgumentParser) -> None:
         metavar="PROCESSES",
         help="That decode photos; 0 is a thread; default: what suits the device.",
     )
-
-
-def _add_engine(parser: argparse.ArgumentParser) -> None:
-    """Where it runs."""
     parser.add_argument(
         "--engine",
         choices=outline().survey_engines,

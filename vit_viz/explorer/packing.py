@@ -14,16 +14,12 @@ from vit_viz.capture import Trace
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.lazy import Tensor, torch
 
-LAYER_BYTES = (
-    60 * 2**20
-)  # a layer that is larger than this stays on the server, which then answers row by row
+LAYER_BYTES = 60 * 2**20  # of a larger layer the server answers row by row
 
 Storage = Literal["fp16", "int8"]
 """The type of packed queries and keys; int8 has a scale for each row, 1 / 127 of its largest number."""
 
-_MEASURED = (
-    24  # queries of each layer on which the error is measured: the first, and others at even distances
-)
+_MEASURED = 24  # queries of each layer for the error: the first, and others at even distances
 
 
 def source_of(trace: Trace, layer: int) -> str:

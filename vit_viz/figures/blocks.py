@@ -106,10 +106,8 @@ def bar_block(bar: ColourBar, width: float) -> FigureBlock:
     if bar.is_constant:
         colours = [colours[_STEPS // 2]]
     marks: list[Mark] = []
-    for place, (red, green, blue) in enumerate(
-        colours
-    ):  # each reaches to the end, so that no gap shows between two
-        left = wide * place / len(colours)
+    for place, (red, green, blue) in enumerate(colours):
+        left = wide * place / len(colours)  # each reaches to the end, so that no gap shows between two
         marks.append(Box(left, 0, wide - left, tall, fill=(red, green, blue)))
     marks.append(Box(0, 0, wide, tall, outline=_INKS.line))
     under = tall + TEXT

@@ -69,18 +69,14 @@ def _lines(links: Links, scene: Scene) -> list[FigureBlock]:
         places = [layout.place(token) for token in (query, key)]
         if None in places or query == key:
             continue
-        start, end = (_middle(links, place, layout.grid, unit) for place in places if place is not None)
+        patches = [links.crop_box.patch_rect(*place, layout.grid) for place in places if place is not None]
+        start, end = (
+            (unit * (left + right) / 2, unit * (top + bottom) / 2) for top, left, bottom, right in patches
+        )
         wide = max(0.4, _WIDEST * score / float(links.scores.max()))
         marks += [Path((start, end), (20, 20, 24), wide + 0.8), Path((start, end), (245, 184, 61), wide)]
         marks += _dot(end, 1.2 + wide / 2, (245, 184, 61))
     return [blocks.picture_block(scene.photo, scene.inner, tuple(marks))]
-
-
-def _middle(links: Links, place: tuple[int, int], grid: tuple[int, int], unit: float) -> Point:
-    """The middle of a patch on the picture, in points."""
-    assert links.crop_box is not None
-    top, left, bottom, right = links.crop_box.patch_rect(*place, grid)
-    return unit * (left + right) / 2, unit * (top + bottom) / 2
 
 
 # --- as marks

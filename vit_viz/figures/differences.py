@@ -95,15 +95,11 @@ def _kind(values: NDArray[np.generic]) -> tuple[tuple[int, ...], str]:
 
 def _table(first: bytes, second: bytes) -> Iterator[tuple[Values, Values]]:
     """The cells of two CSV files that are numbers; the others must be equal."""
-    rows, expected = (_cells(file) for file in (first, second))
+    lines = (file.decode("utf-8-sig").splitlines() for file in (first, second))
+    rows, expected = (list(csv.reader(line for line in one if not line.startswith("#"))) for one in lines)
     if [len(row) for row in rows] != [len(row) for row in expected]:
         raise _OtherPlacesError
     yield _numbers_between([cell for row in rows for cell in row], [cell for row in expected for cell in row])
-
-
-def _cells(file: bytes) -> list[list[str]]:
-    lines = file.decode("utf-8-sig").splitlines()
-    return list(csv.reader(line for line in lines if not line.startswith("#")))
 
 
 def _numbers_between(first: Sequence[str], second: Sequence[str]) -> tuple[Values, Values]:
@@ -128,12 +124,9 @@ def _frames(picture: Image.Image) -> int:
     return int(getattr(picture, "n_frames", 1))
 
 
-def _drawing(first: bytes, second: bytes) -> Iterator[tuple[Values, Values]]:
-    """Coordinates, printed numbers and embedded pictures of two SVG files."""
-    yield from _drawn(_RECORD.sub(b"", first), _RECORD.sub(b"", second))
-
-
 def _drawn(first: bytes, second: bytes) -> Iterator[tuple[Values, Values]]:
+    """Coordinates, printed numbers and embedded pictures of two drawings, as SVG and the pages of a PDF have them."""
+    first, second = (_RECORD.sub(b"", file) for file in (first, second))
     pictures = [_PICTURE.findall(file) for file in (first, second)]
     if len(pictures[0]) != len(pictures[1]):
         raise _OtherPlacesError
@@ -182,7 +175,7 @@ _KINDS: tuple[tuple[bytes, Callable[[bytes, bytes], Iterator[tuple[Values, Value
     (b"\x89PNG", _pixels, "of 255, of a pixel"),
     (b"GIF8", _pixels, "of 255, of a pixel"),
     (b"RIFF", _pixels, "of 255, of a pixel"),
-    (b"<?xml", _drawing, "of what is drawn"),
+    (b"<?xml", _drawn, "of what is drawn"),
     (b"%PDF", _pages, "of what is drawn"),
 )
 """How a file begins, what of it is compared, and what its numbers count."""

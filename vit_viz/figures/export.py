@@ -165,14 +165,17 @@ def npz_contents(
     return arrays, parsed(None if text is None else str(text), "NPZ")
 
 
-def npz_facts(file: bytes) -> dict[str, Any]:
-    """The facts of a file that `npz` wrote; its arrays are not unpacked.
+def npz_record(file: bytes) -> dict[str, Any]:
+    """The record in a file that `npz` wrote; its arrays are not unpacked.
 
     Raises:
         ExportError: the file is no NPZ, or was not written by `npz`.
     """
     text = _npz_arrays(file, (KEY,), _NPZ_FACTS_BYTES).get(KEY)
-    return parsed(None if text is None else str(text), "NPZ")
+    record = parsed(None if text is None else str(text), "NPZ").get("provenance")
+    if not isinstance(record, dict):
+        raise ExportError("This NPZ carries no provenance of vit_viz.")
+    return record
 
 
 def _npz_arrays(file: bytes, wanted: Sequence[str] | None, max_bytes: int) -> dict[str, NDArray[Any]]:

@@ -9,17 +9,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vit_viz import samples
+from vit_viz.analyses.attention import LOOK
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.answer import Answer, Provenance
 from vit_viz.errors import ExportError
 from vit_viz.figures import blocks, cells, curves, export, maps, mosaics, patchwork, sums
 from vit_viz.figures.raster import raster
 from vit_viz.figures.record import record_text
-from vit_viz.figures.request import FigureRequest, Output
+from vit_viz.figures.request import DrawingOptions, FigureRequest, Output, figure_for
 from vit_viz.figures.scene import Scene, drawn
 from vit_viz.figures.sheet import Sheet, stacked
 from vit_viz.results import PatchMap
-from vit_viz.session.answers import provenance_in
+from vit_viz.session.answers import facts_of, numbers_of, provenance_in
+from vit_viz.session.inputs import Json
+from vit_viz.session.request import Request
 from vit_viz.session.session import Session
 
 MEDIA_TYPES: dict[str, str] = {
@@ -83,10 +86,9 @@ def made_of(session: Session, figure: FigureRequest, output: Output) -> dict[str
     by its name and the hash of its weights. The paths of both are told as they were given on the command line or in Python, and
     never where the app saves a file.
     """
-    subject, loaded = figure.subject, session.model(figure.subject.model)
-    image = subject.image if subject.image in samples.sample_names() else ""
-    model = loaded.provenance.model or loaded.name
-    facts: dict[str, Any] = {"model": model, "weights": loaded.provenance.weights}
+    subject, shown = figure.subject, elsewhere(session, figure)
+    weights = session.model(subject.model).provenance.weights
+    facts: dict[str, Any] = {"model": shown.subject.model, "weights": weights}
     if subject.image:
         facts["image"] = session.digest(subject.image, owner=subject.owner)
     paths = {
@@ -95,9 +97,15 @@ def made_of(session: Session, figure: FigureRequest, output: Output) -> dict[str
         if key in session.given_paths
     }
     facts |= {"paths": paths} if paths else {}
-    shown = figure.about(model=model, image=image)
     asked = json.loads(shown.request.to_json())
     return facts | {"request": asked, "figure": shown.to_dict(), "output": asdict(output)}
+
+
+def elsewhere(session: Session, figure: FigureRequest) -> FigureRequest:
+    """The figure with names that mean something elsewhere: never a path, and of pictures those of samples."""
+    loaded, image = session.model(figure.subject.model), figure.subject.image
+    model = loaded.provenance.model or loaded.name
+    return figure.about(model=model, image=image if image in samples.sample_names() else "")
 
 
 def file_name(session: Session, figure: FigureRequest, output: Output) -> str:
@@ -217,3 +225,87 @@ _WRITERS: dict[str, Callable[[Session, FigureRequest, Output], bytes]] = {
     **dict.fromkeys(export.NUMBERS, _numbers),
     **dict.fromkeys(("gif", "webp"), _moving),
 }
+
+
+# --- the answer to any question: as figures are saved, and as JSON
+
+
+FORMATS = (*MEDIA_TYPES, "json")
+_ANIMATIONS = ("gif", "webp")
+
+
+def formats_of(question: str) -> tuple[str, ...]:
+    """The formats in which the answers to a question are saved, by its name."""
+    return FORMATS if question == LOOK.name else tuple(form for form in FORMATS if form not in _ANIMATIONS)
+
+
+def check_format(question: str, form: str) -> None:
+    """Refuse a format in which the answer to a question is not saved, before it is computed.
+
+    Raises:
+        ExportError: the message says which there are.
+    """
+    if form not in FORMATS:
+        raise ExportError(f"A file ends in .{', .'.join(FORMATS)}, not in .{form}.")
+    if form not in formats_of(question):
+        raise ExportError(
+            f"An animation goes through the layers of an attention map, the answer to 'look'; {question!r} has none."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """An answer with what was asked."""
+
+    session: Session
+    request: Request
+    answer: Any
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the numbers came from."""
+        provenance, subject = provenance_in(self.answer), self.request.subject
+        if provenance is None and subject.image:
+            provenance = self.session.trace_of(subject).provenance
+        return provenance or self.session.model(subject.model).provenance
+
+    @property
+    def shown(self) -> Request:
+        """The request with names that mean something elsewhere."""
+        return elsewhere(self.session, FigureRequest(self.request)).request
+
+    def to_json(self) -> Json:
+        """All of it: the numbers exactly, the facts, where they came from, and what was asked."""
+        return {
+            "numbers": numbers_of(self.answer),
+            "facts": facts_of(self.answer),
+            "provenance": self.provenance.to_dict(),
+            "request": json.loads(self.shown.to_json()),
+        }
+
+
+def as_file(
+    answered: Answered,
+    form: str,
+    *,
+    figure: FigureRequest | None = None,
+    width_cm: float = 12.0,
+    dpi: int = 300,
+) -> bytes:
+    """An answer as the bytes of a file.
+
+    Args:
+        form: one of FORMATS.
+        figure: how it is drawn; None: as usual.
+        width_cm, dpi: of a figure, as `Output` has them.
+
+    Raises:
+        ExportError: there is no such format of this kind of answer.
+    """
+    if form not in FORMATS:
+        raise ExportError(f"A file ends in .{', .'.join(FORMATS)}, not in .{form}.")
+    if form == "json":
+        return json.dumps(answered.to_json(), allow_nan=False).encode()
+    figure = figure or figure_for(answered.request, DrawingOptions())
+    output = Output.of({"format": form, "width_cm": width_cm, "dpi": dpi}.items())
+    return file_of(answered.session, figure, output).data

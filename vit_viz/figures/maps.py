@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vit_viz.analyses.attention import mass_mask
+from vit_viz.analyses.attention import HeadMaps, mass_mask
 from vit_viz.analyses.explain import Explanations
 from vit_viz.analyses.methods import METHODS
-from vit_viz.analyses.mosaic import HeadMaps
 from vit_viz.analyses.share_maps import OwnParts, shares
 from vit_viz.answer import Provenance
 from vit_viz.figures import blocks

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vit_viz.analyses.mosaic import HeadMaps
+from vit_viz.analyses.attention import HeadMaps
 from vit_viz.analyses.position_tables import FilterComponents
 from vit_viz.answer import Provenance
 from vit_viz.errors import ParameterError

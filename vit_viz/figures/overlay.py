@@ -122,11 +122,7 @@ def between_centres(shares: Floats, factor: int) -> Floats:
 
 
 def _shares_of(values: Floats, ends: Limits) -> Floats:
-    """Values as their places between the ends of the scale: 0 at the low, 1 at the high end, not clipped.
-
-    Raises:
-        ParameterError: a value or an end is not finite, or the low end exceeds the high one.
-    """
+    """Values as their places between the ends of the scale: 0 at the low, 1 at the high end, not clipped."""
     low, high = ends
     entries = indices(values, vmin=low, vmax=high)
     if low == high:
@@ -157,6 +153,5 @@ def _patch_weights(size: int, start: float, extent: float, cells: int) -> tuple[
     inside = pixels_inside(size, start, extent)
     centres = np.arange(inside.start, inside.stop) + 0.5
     cell = np.floor((centres - start) * (cells / extent)).astype(np.intp)
-    return inside, np.eye(cells, dtype=np.float32)[
-        cell.clip(0, cells - 1)
-    ]  # rounding may push the last over the edge
+    # rounding may push the last over the edge
+    return inside, np.eye(cells, dtype=np.float32)[cell.clip(0, cells - 1)]

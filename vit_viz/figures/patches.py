@@ -45,12 +45,7 @@ def visible_area(photo_size: tuple[int, int], region: Area) -> Area:
 
 
 def patch_grid(
-    photo: Image.Image,
-    *,
-    grid: Grid,
-    crop_box: CropBox,
-    numbers: bool = False,
-    longest_side: int = 1600,
+    photo: Image.Image, *, grid: Grid, crop_box: CropBox, numbers: bool = False, longest_side: int = 1600
 ) -> Image.Image:
     """The photo with the lines between patches, each where the model cut; what it did not receive is dimmed and hatched.
 

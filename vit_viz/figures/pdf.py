@@ -14,9 +14,8 @@ from vit_viz.figures.lettering import font_file, spelled
 from vit_viz.figures.record import xmp
 from vit_viz.figures.sheet import Bitmap, Box, Mark, Path, Sheet, Text
 
-_NO_DATE = datetime.fromtimestamp(
-    0, UTC
-)  # a file says nothing of when it was made, and this library asks for a date
+# a file says nothing of when it was made, and this library asks for a date
+_NO_DATE = datetime.fromtimestamp(0, UTC)
 
 
 class _Document(FPDF):
@@ -28,9 +27,8 @@ class _Document(FPDF):
 def pdf(sheet: Sheet, *, title: str, record: str) -> bytes:
     """The file, with its record as XMP metadata."""
     with tempfile.TemporaryDirectory() as folder:
-        face = (
-            FilePath(folder) / "Aileron.ttf"
-        )  # the library reads fonts from files, until the document is written
+        # the library reads fonts from files, until the document is written
+        face = FilePath(folder) / "Aileron.ttf"
         face.write_bytes(font_file())
         page = _Document(unit="pt", format=(sheet.width, sheet.height))
         page.set_auto_page_break(False)

@@ -13,7 +13,6 @@ from vit_viz.checkpoints.catalog import entry_of
 from vit_viz.checkpoints.source import is_hub_id
 from vit_viz.errors import CheckpointError, ExportError, ImageError, ParameterError
 from vit_viz.figures import export
-from vit_viz.figures.export import csv_record
 from vit_viz.figures.files import Encoded, file_of
 from vit_viz.figures.record import found_in_xml
 from vit_viz.figures.request import FigureRequest, Output
@@ -178,12 +177,7 @@ class _Source:
 
 
 def _named_model(name: str, device: str | None, may_fetch: MayFetch) -> Model | None:
-    """The model of a name that anybody can use; None where there is none.
-
-    Raises:
-        ExportError: it is not on this machine and not to be fetched.
-        CheckpointError: it cannot be loaded.
-    """
+    """The model of a name that anybody can use; None where there is none."""
     try:
         return load(name, device=device, local_files=False, fetch=False)
     except CheckpointError as error:
@@ -224,21 +218,14 @@ def bytes_of(path: Path) -> bytes:
         raise ExportError(f"{path.name} cannot be read.") from error
 
 
-def _npz_record(data: bytes) -> dict[str, Any]:
-    record = export.npz_facts(data).get("provenance")
-    if not isinstance(record, dict):
-        raise ExportError("This NPZ carries no provenance of vit_viz.")
-    return record
-
-
 _READERS: tuple[tuple[bytes, Callable[[bytes], dict[str, Any]]], ...] = (
     (b"\x89PNG", export.png_provenance),
     (b"GIF8", export.gif_provenance),
-    (b"PK", _npz_record),
+    (b"PK", export.npz_record),
     (b"%PDF", lambda data: found_in_xml(data, "PDF")),
     (b"<?xml", lambda data: found_in_xml(data, "SVG")),
     (b"RIFF", lambda data: found_in_xml(data, "WebP")),
-    (b"#", csv_record),
+    (b"#", export.csv_record),
 )
 """How a file begins, and how its record is read."""
 

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal
 
-from vit_viz.analyses.attention import LOOK
+from vit_viz.analyses.attention import LOOK, MOSAIC
 from vit_viz.analyses.explain import EXPLAIN_ALL
-from vit_viz.analyses.mosaic import MOSAIC
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.positions import POSITIONS, as_pair
 from vit_viz.analyses.registry import QUESTIONS
@@ -38,8 +37,7 @@ class DrawingOptions(Options):
         ),
     ] = "light"
     scale: Annotated[
-        Scale,
-        Option("scale", "Which cells share the numbers at the ends of the scale.", link="scale"),
+        Scale, Option("scale", "Which cells share the numbers at the ends of the scale.", link="scale")
     ] = "layer"
     clip: Annotated[
         bool,

@@ -98,11 +98,7 @@ def _name(answer: Answer) -> str:
 
 
 def _opened(image: Photo) -> Image.Image:
-    """The photo, upright, mode RGB.
-
-    Raises:
-        ImageError: it cannot be read.
-    """
+    """The photo, upright, mode RGB."""
     return decode(image if isinstance(image, Image.Image) else Path(image))
 
 

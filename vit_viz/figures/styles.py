@@ -63,9 +63,7 @@ LIT = (255, 224, 178)
 
 _BRIGHT = 64  # luma above which a pixel gets visibly darker when it is dimmed to the floor
 _BRIGHT_SHARE = 0.25
-_COLOURED = (
-    8  # mean difference between a pixel's largest and smallest channel, below which a photo counts as gray
-)
+_COLOURED = 8  # mean difference between a pixel's largest and smallest channel below which a photo is gray
 _LOOK = 256  # pixels of the longer side on which a photo is judged, about
 
 

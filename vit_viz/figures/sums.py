@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vit_viz.analyses.output_parts import Decomposition
+from vit_viz.analyses.decomposition import Decomposition
 from vit_viz.figures import blocks
 from vit_viz.figures.blocks import TEXT, ColourBar
 from vit_viz.figures.colormaps import Limits, clipped, limits, table as colour_table
@@ -87,7 +86,8 @@ def summands(decomposed: Decomposition) -> dict[str, float]:
 def _sum(parts: dict[str, float], total: float, width: float) -> FigureBlock:
     """The parts as bars from 0 to both sides, and their sum under a line."""
     names, values = (*parts, "together"), (*parts.values(), total)
-    decimals = decimals_of(values)
+    # four digits of the largest, so that they are seen to add up
+    decimals = max(0, 3 - math.floor(math.log10(max(map(abs, values)) or 1.0)))
     words = [f"{value:+.{decimals}f}" if decimals < 8 else f"{value:+.3e}" for value in values]
     left = max(text_width(name, TEXT) for name in names) + TEXT
     room = max(text_width(word, TEXT) for word in words) + 0.6 * TEXT
@@ -107,11 +107,6 @@ def _sum(parts: dict[str, float], total: float, width: float) -> FigureBlock:
     line = (len(parts) * _STEP + 0.1) * TEXT
     marks.append(Box(0, line, width, 0.4, fill=_INKS.line))
     return FigureBlock((len(names) * _STEP + 0.6) * TEXT, tuple(marks))
-
-
-def decimals_of(values: Sequence[float]) -> int:
-    """How many decimals numbers are written with that are seen to add up: four digits of the largest."""
-    return max(0, 3 - math.floor(math.log10(max(map(abs, values)) or 1.0)))
 
 
 def _maps(decomposed: Decomposition, scene: Scene) -> list[FigureBlock]:

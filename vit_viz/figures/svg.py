@@ -61,12 +61,7 @@ def _path(mark: Path) -> str:
     return f'<polyline points="{points}" fill="none" {line}/>'
 
 
-_WRITERS: dict[type[Mark], Callable[[Any], str]] = {
-    Bitmap: _picture,
-    Box: _box,
-    Text: _text,
-    Path: _path,
-}
+_WRITERS: dict[type[Mark], Callable[[Any], str]] = {Bitmap: _picture, Box: _box, Text: _text, Path: _path}
 
 
 def _place(mark: Bitmap | Box) -> str:

@@ -64,11 +64,7 @@ class ExplorerWidget(anywidget.AnyWidget):
 
     @traitlets.validate("layer", "head", "query")
     def _possible(self, proposal: Any) -> Any:
-        """The value as a selection has it.
-
-        Raises:
-            TraitError: the trace has no such layer, head or token.
-        """
+        """The value as a selection has it; refused where the trace has no such layer, head or token."""
         name = proposal["trait"].name
         try:
             return getattr(self.explored.selection(**{name: proposal["value"]}), name)

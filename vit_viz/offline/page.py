@@ -70,8 +70,16 @@ def page_of(
     check_fits(trace, most_bytes)
     storage = storage_of(trace)
     script, css = _script(), _style()
+    packed = (packed_layer(trace, layer, storage=storage) for layer in range(trace.num_layers))
+    layers = (
+        f'<script type="application/octet-stream" id="vv-layer-{layer}">{base64.b64encode(data).decode("ascii")}</script>'
+        for layer, data in enumerate(packed)
+    )
     parts = {
-        "policy": _policy(script, css),
+        # its one script, its one style sheet, the photo that it holds
+        "policy": policy(
+            {"script-src": digest_source(script), "style-src": digest_source(css), "img-src": "data:"}
+        ),
         "title": html.escape(f"{name}, seen by {trace.provenance.model or 'a model'}"),
         "shape": _shape(trace),
         "style": css,
@@ -79,7 +87,7 @@ def page_of(
         "storage": _storage_words(trace, storage),
         "provenance": html.escape(record_text(trace.provenance)),
         "facts": script_json(explorer_facts(trace, photo, name=name, mode=mode, view=view)),
-        "layers": "\n".join(_layer(trace, layer, storage) for layer in range(trace.num_layers)),
+        "layers": "\n".join(layers),
         "script": script,
     }
     # in one pass, so that text which looks like a placeholder stays text
@@ -148,11 +156,6 @@ def check_fits(trace: Trace, most_bytes: int = PAGE_BYTES) -> None:
         )
 
 
-def _layer(trace: Trace, layer: int, storage: Storage) -> str:
-    text = base64.b64encode(packed_layer(trace, layer, storage=storage)).decode("ascii")
-    return f'<script type="application/octet-stream" id="vv-layer-{layer}">{text}</script>'
-
-
 def _photo(photo: Image.Image) -> str:
     """The photo as a data address, in the best quality that is small enough."""
     for quality in _QUALITIES:
@@ -199,18 +202,10 @@ def _style() -> str:
     return explorer_style() + "\n" + (_FOLDER / "page.css").read_text("utf-8")
 
 
-def _policy(script: str, css: str) -> str:
-    """What the page may do: run its one script, use its one style sheet, show the photo that it holds; nothing else."""
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src {digest_source(script)}",
-            f"style-src {digest_source(css)}",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
-    )
+def policy(directives: Mapping[str, str]) -> str:
+    """What a page may load and run (Content-Security-Policy): what is named, and nothing else."""
+    named = {"default-src": "'none'", **directives, "base-uri": "'none'", "form-action": "'none'"}
+    return "; ".join(f"{name} {sources}" for name, sources in named.items())
 
 
 def digest_source(text: str) -> str:

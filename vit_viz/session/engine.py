@@ -17,10 +17,9 @@ from typing import Any, Protocol, TypeVar
 from PIL import Image
 
 from vit_viz.analyses.classes import answers_classes
-from vit_viz.analyses.job import Job
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.registry import PARTS, QUESTIONS
-from vit_viz.analyses.spec import AnyQuestion, Part
+from vit_viz.analyses.spec import AnyQuestion, Job, Part
 from vit_viz.analyses.targets import function_of
 from vit_viz.capture import Trace, innermost_edit, standing, trace
 from vit_viz.capture.buffers import IDLE_BYTES, BufferPool
@@ -37,7 +36,7 @@ from vit_viz.session.models import MODEL_BYTES, ModelPool, Pace
 from vit_viz.session.request import Request, check_input, is_about
 from vit_viz.session.walkthrough import LEARNED_INPUT, Step, step_of
 from vit_viz.turns import Turns
-from vit_viz.walkthrough.embedding import Walk, own_transformer
+from vit_viz.walkthrough import Walk, own_transformer
 
 T = TypeVar("T")
 _COPY = "a copy of a model"  # of which there is one at a time, as of a device's turns

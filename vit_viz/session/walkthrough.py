@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vit_viz import walkthrough
 from vit_viz.analyses.position_tables import FilterComponents, filter_components
 from vit_viz.analyses.spec import Part
 from vit_viz.capture import Trace
@@ -13,28 +14,27 @@ from vit_viz.errors import ParameterError
 from vit_viz.lazy import nn
 from vit_viz.outputs import Output
 from vit_viz.session.edits import NO_EDITS, ModelEdits
-from vit_viz.walkthrough import embedding, layers, tokens
-from vit_viz.walkthrough.embedding import Walk, own_transformer
+from vit_viz.walkthrough import Walk, own_transformer
 
 Step = (
-    embedding.PatchStep
-    | embedding.EmbeddingStep
-    | tokens.PrefixStep
-    | tokens.PositionStep
-    | layers.AttentionStep
-    | layers.HeadsStep
-    | layers.BlockStep
-    | layers.ClassStep
+    walkthrough.PatchStep
+    | walkthrough.EmbeddingStep
+    | walkthrough.PrefixStep
+    | walkthrough.PositionStep
+    | walkthrough.AttentionStep
+    | walkthrough.HeadsStep
+    | walkthrough.BlockStep
+    | walkthrough.ClassStep
 )
 
 _OF_THE_WALK: dict[str, Callable[..., Step]] = {
-    "PatchStep": embedding.patch_step,
-    "EmbeddingStep": embedding.embedding_step,
-    "PositionStep": tokens.position_step,
-    "AttentionStep": layers.attention_step,
-    "HeadsStep": layers.heads_step,
-    "BlockStep": layers.block_step,
-    "ClassStep": layers.class_step,
+    "PatchStep": walkthrough.patch_step,
+    "EmbeddingStep": walkthrough.embedding_step,
+    "PositionStep": walkthrough.position_step,
+    "AttentionStep": walkthrough.attention_step,
+    "HeadsStep": walkthrough.heads_step,
+    "BlockStep": walkthrough.block_step,
+    "ClassStep": walkthrough.class_step,
 }
 STEPS = ("PrefixStep", *_OF_THE_WALK)
 
@@ -49,7 +49,7 @@ class LearnedInput:
     """
 
     components: FilterComponents
-    colours: tokens.PositionColours | None
+    colours: walkthrough.PositionColours | None
 
     @classmethod
     def of(cls, model: nn.Module) -> LearnedInput:
@@ -59,7 +59,7 @@ class LearnedInput:
             ParameterError: the model is another one.
         """
         transformer = own_transformer(model)
-        return cls(filter_components(transformer), tokens.position_colours(transformer))
+        return cls(filter_components(transformer), walkthrough.position_colours(transformer))
 
 
 LEARNED_INPUT = Part(name="learned input", run=lambda job: LearnedInput.of(job.loaded.model), reads="model")
@@ -99,7 +99,7 @@ def step_of(
             "Look tab, or undo them above. The other steps and tabs show the edited model."
         )
     return (
-        tokens.prefix_step(walk, trace, **options)
+        walkthrough.prefix_step(walk, trace, **options)
         if name == "PrefixStep"
         else _OF_THE_WALK[name](walk, **options)
     )

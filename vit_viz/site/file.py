@@ -11,7 +11,7 @@ from vit_viz.browser import Storage
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.images import Mode
 from vit_viz.images.thumbnails import small_square
-from vit_viz.offline.page import digest_source
+from vit_viz.offline.page import digest_source, policy
 from vit_viz.site.page import composed_page, kernels, look, program, worker_program
 from vit_viz.site.stored import model_facts, weights_of
 
@@ -48,28 +48,19 @@ def engine_page(
         f'<script type="application/octet-stream" id="{key}">{_base64(data)}</script>'
         for key, data in blocks.items()
     ]
+    may = {
+        "script-src": f"{digest_source(script)} 'wasm-unsafe-eval'",
+        "worker-src": "blob:",
+        "style-src": digest_source(css),
+        "img-src": "data: blob:",
+        "connect-src": "data:",
+    }
     return composed_page(
         {"models": [model], "pictures": [first], "first": "first", "mode": mode},
-        policy=_policy(script, css),
+        policy=policy(may),
         style=f"<style>{css}</style>",
         script="\n".join([*held, f"<script>{script}</script>"]),
         keeping=_KEEPING,
-    )
-
-
-def _policy(script: str, css: str) -> str:
-    """What the page may do: run its one script and the worker that it holds, use its one style sheet, show photos; nothing else."""
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src {digest_source(script)} 'wasm-unsafe-eval'",
-            "worker-src blob:",
-            f"style-src {digest_source(css)}",
-            "img-src data: blob:",
-            "connect-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
     )
 
 

@@ -19,6 +19,7 @@ from vit_viz.browser import Storage
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ExportError, ParameterError
 from vit_viz.images.thumbnails import small_square
+from vit_viz.offline.page import policy
 from vit_viz.site.page import composed_page, helper_program, kernels, look, program, worker_program
 from vit_viz.site.stored import model_facts, weights_of
 
@@ -27,18 +28,13 @@ LISTING = "vit_viz_site.json"
 
 _FOLDER = Path(__file__).parent
 _KEEPING = "The page itself, with the model, is kept by your browser, so that it opens without a network."
-_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self' 'wasm-unsafe-eval'",
-        "worker-src 'self'",
-        "connect-src 'self'",
-        "img-src 'self' data: blob:",
-        "style-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-    )
-)
+_MAY = {
+    "script-src": "'self' 'wasm-unsafe-eval'",
+    "worker-src": "'self'",
+    "connect-src": "'self'",
+    "img-src": "'self' data: blob:",
+    "style-src": "'self'",
+}
 
 
 @dataclass(eq=False)
@@ -128,7 +124,7 @@ def _files_of(models: Sequence[LoadedModel], storage: Storage) -> dict[str, byte
             "pictures": pictures,
             "first": samples.first_sample(),
         },
-        policy=_POLICY,
+        policy=policy(_MAY),
         style=f'<link rel="stylesheet" href="{css}">\n{preload}',
         script=f'<script src="{script}"></script>',
         keeping=_KEEPING,
@@ -151,10 +147,7 @@ def _files_of(models: Sequence[LoadedModel], storage: Storage) -> dict[str, byte
 def _model_facts(loaded: LoadedModel, files: _Files, storage: Storage) -> dict[str, Any]:
     data = weights_of(loaded, storage)
     stem = re.sub(r"[^A-Za-z0-9]+", "_", loaded.name).strip("_") or "model"
-    return model_facts(loaded, storage) | {
-        "file": files.add(f"{stem}.safetensors", data),
-        "bytes": len(data),
-    }
+    return model_facts(loaded, storage) | {"file": files.add(f"{stem}.safetensors", data), "bytes": len(data)}
 
 
 def _picture_facts(name: str, files: _Files) -> dict[str, Any]:

@@ -16,7 +16,7 @@ run.py        from a request to a finished folder
 comparison.py two folders -> which heads moved, which answers changed
 
 opened.py     a finished folder, opened to be asked: photos chosen by an expression of SQL
-filters.py    which expressions those are
+filters.py    which expressions those are, with columns as the screen calls them
 atlas.py      every head over the chosen photos: mean, spread, name with evidence, exemplars
 photo_lists.py    photos in lists, and by class
 photo_files.py    the files of the photos, and thumbnails

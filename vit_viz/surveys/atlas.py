@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,36 +142,27 @@ class _Rule:
         return value >= self.bound * (1 - slack) if self.is_least else value <= self.bound * (1 + slack)
 
 
-@cache
-def _rules() -> tuple[_Rule, ...]:
-    """In the order in which they are tried, with the thresholds of the Heads tab."""
-    known = {rule.name: rule for rule in RULES}
-    reader = known["class-token reader"].at_least["class token"]
-    return (
-        _Rule(
-            "prefix reader",
-            "prefix",
-            reader,
-            True,
-            "of the attention of patches falls on tokens that are no patches",
-        ),
-        _Rule(
-            "local",
-            "distance",
-            known["local"].at_most["distance"],
-            False,
-            "of the largest distance between patches",
-        ),
-        _Rule("global", "unevenness", known["global"].at_most["unevenness"], False, "from even attention"),
-        _Rule("positional", "positional", known["positional"].at_least["positional"], True, _OF_ALL),
-    )
-
-
 _OF_ALL = "of the variance of its output's maps over all photos is explained by the place"
+_KNOWN = {rule.name: rule for rule in RULES}
+_READER = _KNOWN["class-token reader"].at_least["class token"]
+_WORDS = "of the attention of patches falls on tokens that are no patches"
+_RULES = (
+    _Rule("prefix reader", "prefix", _READER, True, _WORDS),
+    _Rule(
+        "local",
+        "distance",
+        _KNOWN["local"].at_most["distance"],
+        False,
+        "of the largest distance between patches",
+    ),
+    _Rule("global", "unevenness", _KNOWN["global"].at_most["unevenness"], False, "from even attention"),
+    _Rule("positional", "positional", _KNOWN["positional"].at_least["positional"], True, _OF_ALL),
+)
+"""In the order in which they are tried, with the thresholds of the Heads tab."""
 
 
 def _first(numbers: Mapping[str, float], slack: float = 0.0) -> _Rule | None:
-    return next((rule for rule in _rules() if rule.holds(numbers[rule.number], slack)), None)
+    return next((rule for rule in _RULES if rule.holds(numbers[rule.number], slack)), None)
 
 
 def _named(

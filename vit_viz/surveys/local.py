@@ -7,7 +7,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +31,7 @@ Recorded = tuple[int, tuple[int, Files] | None]
 """How many photos are newly recorded, and the number and the files of the batch that is whole with them."""
 
 Key = TypeVar("Key")
+Begun = TypeVar("Begun")
 
 AT_ONCE = {"cpu": 8}
 """Photos per forward pass: more is no faster on a CPU."""
@@ -92,17 +93,14 @@ def recorded_ahead(
     cancelled: StopCheck | None = None,
 ) -> Iterator[tuple[Key, int, Tables]]:
     """Pieces in their order, with how many photos they are and their rows; on a GPU the pass of the next one runs meanwhile."""
-    ahead = 0 if recording.model.device.type == "cpu" else 1
-    waiting: deque[tuple[Key, int, Callable[[], Tables]]] = deque()
-    for key, shots in pieces:
-        stop_if(cancelled)
-        waiting.append((key, len(shots), recording.begun(shots)))
-        if len(waiting) > ahead:
-            first, count, rows = waiting.popleft()
-            yield first, count, rows()
-    while waiting:
-        first, count, rows = waiting.popleft()
-        yield first, count, rows()
+
+    def begun() -> Iterator[tuple[Key, int, Callable[[], Tables]]]:
+        for key, shots in pieces:
+            stop_if(cancelled)
+            yield key, len(shots), recording.begun(shots)
+
+    for key, count, rows in _ahead(begun(), 0 if recording.model.device.type == "cpu" else 1):
+        yield key, count, rows()
 
 
 def photos_per_pass(device: torch.device, asked: int | None) -> int:
@@ -133,17 +131,22 @@ def prepared_ahead(
     pieces: Iterator[tuple[tuple[int, bool], Sequence[Photo]]], decoding: Decoding, workers: int
 ) -> Iterator[tuple[tuple[int, bool], list[Shot | Failure]]]:
     """Pieces in their order, decoded while the one before is used; never more than a few wait."""
-    waiting: deque[tuple[tuple[int, bool], Future[list[Shot | Failure]]]] = deque()
     with _decoders(workers) as decoders:
         decode = partial(prepared, decoding=decoding)
-        for key, photos in pieces:
-            waiting.append((key, decoders.submit(decode, photos)))
-            if len(waiting) > max(2, 2 * workers):
-                first, future = waiting.popleft()
-                yield first, future.result()
-        while waiting:
-            first, future = waiting.popleft()
-            yield first, future.result()
+        begun = ((key, decoders.submit(decode, photos)) for key, photos in pieces)
+        for key, future in _ahead(begun, max(2, 2 * workers)):
+            yield key, future.result()
+
+
+def _ahead(begun: Iterable[Begun], count: int) -> Iterator[Begun]:
+    """Things in their order, each handed on when so many after it have begun."""
+    waiting: deque[Begun] = deque()
+    for one in begun:
+        waiting.append(one)
+        if len(waiting) > count:
+            yield waiting.popleft()
+    while waiting:
+        yield waiting.popleft()
 
 
 @contextmanager

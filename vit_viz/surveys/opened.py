@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from vit_viz.errors import BusyError, Cancelled, ParameterError
 from vit_viz.lazy import extra
-from vit_viz.surveys import filters, manifest, spoken
+from vit_viz.surveys import filters, manifest
 from vit_viz.surveys.checking import check
 from vit_viz.surveys.columns import HEAD_COLUMNS, MEASURES, TABLES, Column, Level, photo_columns, photos_sql
 from vit_viz.surveys.parquet import batch_folder, file_of
@@ -142,7 +142,7 @@ class OpenedSurvey:
         if not where.strip():
             return np.arange(self.num_photos)
         if len(where) <= filters.LONGEST:
-            where = spoken.with_columns(where, self.words)
+            where = filters.with_columns(where, self.words)
         checked = filters.checked(where, self._serialized, self.words)
         key = (checked, layer, head) if filters.HEAD_PREFIX in checked else (checked, 0, 0)
         with self._lock:
@@ -313,7 +313,7 @@ def _read(
         digests=digests,
         batch_of=batch_of,
         has_thumbnail=has_thumbnail,
-        words=spoken.words_of([one.name for one in columns], methods),
+        words=filters.words_of([one.name for one in columns], methods),
         _database=database,
     )
 

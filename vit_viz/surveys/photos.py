@@ -72,7 +72,8 @@ def search_photos(source: str | Path | Sequence[str | Path]) -> tuple[tuple[Phot
     for one in sources:
         _search(search, one)
     are_folders = all(Path(one).is_dir() for one in sources)
-    root = Path(sources[0]) if are_folders and len(sources) == 1 else _common_folder(search.files)
+    around = [path.parent for path in search.files] or [Path()]
+    root = Path(sources[0] if are_folders and len(sources) == 1 else os.path.commonpath(around))
     photos = _named(dict.fromkeys(search.files), root)
     said = ", ".join(map(str, sources))
     return _checked(_of_classes(photos) if are_folders else photos, said), search.skipped
@@ -197,15 +198,6 @@ def _of_classes(photos: list[Photo]) -> list[Photo]:
     if any(len(folder) != 1 for folder in folders) or len({folder[0] for folder in folders}) < 2:
         return photos
     return [replace(photo, label=folder[0]) for photo, folder in zip(photos, folders, strict=True)]
-
-
-def _common_folder(files: Sequence[Path]) -> Path:
-    """The deepest folder that holds all files."""
-    shared = list(files[0].parent.parts) if files else []
-    for path in files:
-        while list(path.parts[: len(shared)]) != shared:
-            shared.pop()
-    return Path(*shared)
 
 
 def _checked(photos: Sequence[Photo], source: str | Path) -> tuple[Photo, ...]:

@@ -300,7 +300,10 @@ def method_rows(
         preprocess=model.preprocess,
         provenance=model.provenance,
     )
-    first = _first_class(subject)
+    first = None  # the model's first class, where its outputs are classes
+    if subject.has_classes:
+        with torch.no_grad():
+            first = int(subject.outputs(subject.pixels)[0].argmax())
     true = first if shot.photo.class_index is None else shot.photo.class_index
     located = explain_subject(subject, methods=methods, target=true)
     tested = (
@@ -314,14 +317,6 @@ def method_rows(
         for name in methods
     ]
     return {name: [row[name] for row in rows] for name in rows[0]}
-
-
-def _first_class(subject: PreparedImage) -> int | None:
-    """The model's first class; None where its outputs are no classes."""
-    if not subject.has_classes:
-        return None
-    with torch.no_grad():
-        return int(subject.outputs(subject.pixels)[0].argmax())
 
 
 def _place(patch_map: PatchMap, boxes: Sequence[Box]) -> dict[str, object]:

@@ -6,10 +6,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from vit_viz.analyses.attention import LOOK
+from vit_viz.analyses.attention import LOOK, MOSAIC
 from vit_viz.analyses.explain import EXPLAIN_ALL, parameters_of
 from vit_viz.analyses.methods import METHODS
-from vit_viz.analyses.mosaic import MOSAIC
 from vit_viz.analyses.patches import PATCHES as PATCHES_OF, SEQUENCE
 from vit_viz.analyses.positions import POSITIONS
 from vit_viz.analyses.share_maps import CLASS_DIFFERENCE, OWN_PART
@@ -17,9 +16,17 @@ from vit_viz.analyses.spec import AnyMethod, AnyQuestion
 from vit_viz.answer import arrays_of
 from vit_viz.errors import ExportError, ParameterError
 from vit_viz.figures import maps, screen
-from vit_viz.figures.answers import Answered, as_file, check_format
 from vit_viz.figures.colormaps import Limits
-from vit_viz.figures.files import MEDIA_TYPES, Encoded, file_name, file_of, named
+from vit_viz.figures.files import (
+    MEDIA_TYPES,
+    Answered,
+    Encoded,
+    as_file,
+    check_format,
+    file_name,
+    file_of,
+    named,
+)
 from vit_viz.figures.lettering import Theme
 from vit_viz.figures.request import FigureRequest, Output, figure_for
 from vit_viz.geometry import Grid, Query, format_query, parse_query

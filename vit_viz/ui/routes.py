@@ -33,7 +33,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from vit_viz.analyses.mosaic import HEAD_ROWS, HeadRows
+from vit_viz.analyses.attention import HEAD_ROWS, HeadRows
 from vit_viz.errors import BusyError, Cancelled, CaptureError, ExportError, ImageError, ParameterError
 from vit_viz.explorer.packing import has_norms, layer_bytes, plain_bytes
 from vit_viz.figures.files import Encoded, file_of, named

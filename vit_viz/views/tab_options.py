@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from vit_viz.analyses.head_estimate import Ablation
-from vit_viz.analyses.head_statistics import DOES, MEASURES, Measure, MeasureWords
+from vit_viz.analyses.ablation import Ablation
+from vit_viz.analyses.head_statistics import DOES, MEASURES, OUTLIER_FACTOR, Measure, MeasureWords
 from vit_viz.analyses.key_segments import BOX, Grouping
-from vit_viz.analyses.norms import OUTLIER_FACTOR
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.tokens import Role
 

@@ -9,7 +9,7 @@ import pytest
 
 from vit_viz.ui.walkthrough import attention, drawings as draw
 from vit_viz.ui.walkthrough.scene import StepInput
-from vit_viz.walkthrough.layers import AttentionStep
+from vit_viz.walkthrough import AttentionStep
 
 
 def test_query_and_key_share_a_scale_that_holds_both(

@@ -6,7 +6,7 @@ import pytest
 
 from tests.ui.walkthrough.kinds import scene_of_kind
 from vit_viz.ui.walkthrough import patches
-from vit_viz.walkthrough.embedding import PatchStep
+from vit_viz.walkthrough import PatchStep
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.ui.walkthrough.kinds import scene_of_kind
 from vit_viz.figures.colormaps import table as colour_table
 from vit_viz.ui.walkthrough import positions
 from vit_viz.ui.walkthrough.scene import StepInput
-from vit_viz.walkthrough.tokens import PositionStep
+from vit_viz.walkthrough import PositionStep
 
 TALL, WIDE, ROWS, COLS = 8, 6, 4, 9
 

@@ -10,7 +10,7 @@ import pytest
 from tests.ui.walkthrough.kinds import scene_of_kind
 from vit_viz.figures.lettering import number
 from vit_viz.ui.walkthrough.block import residual_picture
-from vit_viz.walkthrough.layers import BlockStep
+from vit_viz.walkthrough import BlockStep
 
 KIND = "gated MLP in two parts"  # four blocks, five lengths
 

@@ -12,8 +12,7 @@ from typing import Any, get_args
 
 from starlette.routing import Route
 
-from vit_viz.analyses.ablation import ABLATION
-from vit_viz.analyses.head_estimate import Ablation
+from vit_viz.analyses.ablation import ABLATION, Ablation
 from vit_viz.geometry import TokenLayout
 from vit_viz.progress import duration
 from vit_viz.session.edits import NO_EDITS, ModelEdits

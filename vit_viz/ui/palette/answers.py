@@ -24,7 +24,7 @@ from vit_viz.answer import arrays_of
 from vit_viz.capture.given import class_index
 from vit_viz.errors import ParameterError
 from vit_viz.explorer.value import Value, control
-from vit_viz.figures.answers import formats_of
+from vit_viz.figures.files import formats_of
 from vit_viz.geometry import parse_query
 from vit_viz.sentences import sentence
 from vit_viz.session.answers import facts_of

@@ -25,9 +25,9 @@ from vit_viz.session.session import Session
 from vit_viz.surveys import atlas, manifest, photo_lists, trust
 from vit_viz.surveys.columns import TABLES
 from vit_viz.surveys.comparison import AnswerChange
+from vit_viz.surveys.filters import HEAD_MEASURES, SCORE_WORDS
 from vit_viz.surveys.opened import OpenedSurvey, Rows, open_survey
 from vit_viz.surveys.photo_files import PhotoFiles
-from vit_viz.surveys.spoken import HEAD_MEASURES, SCORE_WORDS
 from vit_viz.ui.payload import rounded
 from vit_viz.ui.survey.compared import EXAMPLE, KINDS, OtherSurveys, changed, named
 from vit_viz.views import choices

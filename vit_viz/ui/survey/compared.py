@@ -22,10 +22,10 @@ from vit_viz.surveys.comparison import (
     head_shape,
     unit_of,
 )
+from vit_viz.surveys.filters import HEAD_MEASURES
 from vit_viz.surveys.names import several, shown
 from vit_viz.surveys.opened import OpenedSurvey
 from vit_viz.surveys.run import Survey
-from vit_viz.surveys.spoken import HEAD_MEASURES
 from vit_viz.ui.payload import rounded
 
 Value = dict[str, Any]

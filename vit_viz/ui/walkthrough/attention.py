@@ -14,8 +14,7 @@ from vit_viz.ui.walkthrough import drawings as draw
 from vit_viz.ui.walkthrough.prefix_tokens import LENGTH
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import Choice, Code, Screen, Slider
-from vit_viz.walkthrough.embedding import Array
-from vit_viz.walkthrough.layers import AttentionStep, HeadsStep
+from vit_viz.walkthrough import Array, AttentionStep, HeadsStep
 
 _VARIANTS = ("as the model does", "without the scale", "softmax over the wrong axis")
 _KEYS = 40  # rows of the table of keys

@@ -14,8 +14,7 @@ from vit_viz.ui.walkthrough import drawings as draw
 from vit_viz.ui.walkthrough.prefix_tokens import COSINE
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import Code, Screen
-from vit_viz.walkthrough.embedding import Array
-from vit_viz.walkthrough.layers import BlockStep, block_of
+from vit_viz.walkthrough import Array, BlockStep, block_of
 
 _NAMES = {
     "gelu": "GELU",

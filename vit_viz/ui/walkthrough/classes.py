@@ -9,8 +9,7 @@ from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.ui.walkthrough import drawings as draw
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import Code, Screen, Slider
-from vit_viz.walkthrough.embedding import Array
-from vit_viz.walkthrough.layers import ClassStep
+from vit_viz.walkthrough import Array, ClassStep
 
 _TITLES = {
     "class": "From the class token to the answer",

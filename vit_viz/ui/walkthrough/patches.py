@@ -10,7 +10,7 @@ from vit_viz.model import PatchEmbed, VisionTransformer, ViTConfig
 from vit_viz.ui.walkthrough import drawings as draw
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import Code, Screen, Slider
-from vit_viz.walkthrough.embedding import Cut, EmbeddingStep, PatchStep
+from vit_viz.walkthrough import Cut, EmbeddingStep, PatchStep
 
 _LARGEST = 64
 

@@ -22,8 +22,7 @@ from vit_viz.outputs import output_kind, shown
 from vit_viz.ui.walkthrough import drawings as draw
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import Code, Screen, Slider
-from vit_viz.walkthrough.embedding import Array
-from vit_viz.walkthrough.tokens import PositionStep
+from vit_viz.walkthrough import Array, PositionStep
 
 _SEEDS = 9
 _WITH_FACTORS = ("scale = ((", "scale_factor=scale")

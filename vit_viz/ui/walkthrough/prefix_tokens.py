@@ -10,7 +10,7 @@ from vit_viz.model import VisionTransformer
 from vit_viz.ui.walkthrough import drawings as draw
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import Code, Screen
-from vit_viz.walkthrough.tokens import PrefixStep
+from vit_viz.walkthrough import PrefixStep
 
 _STRIPS = 5
 _PATCHES = 48

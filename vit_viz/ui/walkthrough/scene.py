@@ -17,8 +17,7 @@ from vit_viz.session.session import Session
 from vit_viz.session.walkthrough import LEARNED_INPUT, LearnedInput, Step
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
-from vit_viz.walkthrough.embedding import own_transformer
-from vit_viz.walkthrough.tokens import PositionColours
+from vit_viz.walkthrough import PositionColours, own_transformer
 
 AnyStep = TypeVar("AnyStep", bound=Step)
 
