@@ -69,17 +69,18 @@ test('of one map there is no lead to measure; of two a button says what it costs
 
 test('what is measured says how far it is, and can be ended', async () => {
   const { find, leads } = shown();
+  const far = () => ['job-words', 'job-amount'].map((name) => find(name).textContent);
   find('measure').click();
   assert.deepEqual(leads[0].data, { view: 'image=x' });
   assert.deepEqual([find('lead').dataset.state, find('job-words').textContent], ['running', 'Starting …']);
   assert.ok(find('measure').hidden && !find('stop').hidden);
-  leads[0].tell({ share: 0, left: '', preview: { words: 'Random orders' } });
+  leads[0].tell({ share: 0, left: '', preview: { words: 'Random orders …' } });
   assert.equal(find('job-words').textContent, 'Random orders …');
   leads[0].tell({ share: 0.5, left: 'about 4 s left' });
   assert.equal(/** @type {any} */ (find('progress')).value, 0.5);
-  assert.equal(find('job-words').textContent, 'Random orders: 50%, about 4 s left');
-  leads[0].tell({ share: 0.75, left: '', preview: { words: 'This map' } });
-  assert.equal(find('job-words').textContent, 'This map: 75%');
+  assert.deepEqual(far(), ['Random orders …', '50%, about 4 s left']);
+  leads[0].tell({ share: 0.75, left: '', preview: { words: 'This map …' } });
+  assert.deepEqual(far(), ['This map …', '75%']);
   find('stop').click();
   assert.ok(leads[0].stop.aborted);
   const stopped = 'This was stopped; nothing of it was kept.';

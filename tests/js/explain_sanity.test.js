@@ -31,7 +31,10 @@ async function open(t, search) {
   return {
     ...{ page, root, find, text, store: page.store },
     shown: () => ({
-      words: text('job-words'),
+      words: ['words', 'amount']
+        .map((name) => text(`job-${name}`))
+        .join(' ')
+        .trim(),
       runs: find('go').hidden && !find('stop').hidden && !find('progress').hidden,
       curve: find('weights-curve').hidden ? '' : text('weights-title'),
     }),

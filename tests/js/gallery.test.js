@@ -67,6 +67,11 @@ const known = {
 const card = (/** @type {any} */ part, /** @type {string} */ name) =>
   part.find('cards').children.find((/** @type {any} */ c) => c.dataset.method === name);
 const inside = (/** @type {any} */ node, /** @type {string} */ name) => node.querySelector(`.vv-${name}`);
+/** How far a job is. */
+const howFar = (/** @type {any} */ node) =>
+  texts(['words', 'amount'].map((name) => inside(node, `job-${name}`)))
+    .join(' ')
+    .trim();
 
 test('a gallery has a card per method: a map, or how to get one', () => {
   const part = mountGallery(cards);
@@ -103,7 +108,7 @@ test('a gallery has a card per method: a map, or how to get one', () => {
     ['open', 'blank', 'progress', 'stop'].map((n) => inside(shap, n).hidden),
     [true, false, true, true],
   );
-  assert.deepEqual(texts(['blank-words', 'go'].map((n) => inside(shap, n))), ['about 800 runs', 'compute']);
+  assert.deepEqual(texts(['job-words', 'go'].map((n) => inside(shap, n))), ['about 800 runs', 'compute']);
   assert.equal(inside(shap, 'blank').style.aspectRatio, '1.5 / 1');
   assert.equal(inside(shap, 'go').getAttribute('aria-label'), 'Compute Shap');
 });
@@ -116,18 +121,19 @@ test('a slow method says how far it is, and shows its map in the end', async () 
   assert.deepEqual([asked.name, asked.body], ['map', { view: 'image=lion', method: 'shap' }]);
   const shown = () => [
     ...['progress', 'stop'].map((name) => inside(shap, name).hidden),
-    ...texts(['blank-words', 'go'].map((name) => inside(shap, name))),
+    howFar(shap),
+    inside(shap, 'go').hidden,
   ];
-  assert.deepEqual(shown(), [false, false, 'Starting …', '']);
+  assert.deepEqual(shown(), [false, false, 'Starting …', true]);
   asked.tell({ share: 0.5, left: 'about 3 s left' });
-  assert.deepEqual(shown(), [false, false, '50% (about 3 s left) of about 800 runs', '']);
+  assert.deepEqual(shown(), [false, false, '50% (about 3 s left) of about 800 runs', true]);
   assert.equal(inside(shap, 'progress').value, 0.5);
   inside(shap, 'go').click(); // it is under way
   assert.equal(part.asked.length, 1);
   await asked.answer(new Error('No.'));
-  assert.deepEqual(shown(), [true, true, 'No.', 'compute']);
+  assert.deepEqual(shown(), [true, true, 'No.', false]);
   inside(shap, 'go').click();
-  assert.deepEqual(shown(), [false, false, 'Starting …', '']);
+  assert.deepEqual(shown(), [false, false, 'Starting …', true]);
   await part.asked[1].answer(map('a shap'));
   assert.deepEqual(
     [inside(shap, 'open').hidden, inside(shap, 'blank').hidden, inside(shap, 'card-image').src],
@@ -140,7 +146,7 @@ test('several slow methods run at once, each with its bar; more of them wait, as
   const names = ['one', 'two', 'three', 'four'];
   const slow = names.map((name) => ({ ...cards.cards[2], name, label: name }));
   const part = mountGallery({ ...cards, cards: slow });
-  const words = () => texts(names.map((name) => inside(card(part, name), 'blank-words')));
+  const words = () => names.map((name) => howFar(card(part, name)));
   for (const name of names) inside(card(part, name), 'go').click();
   const methods = () => part.asked.map(({ body }) => body.method);
   assert.deepEqual(methods(), ['one', 'two']);
@@ -179,7 +185,7 @@ test('what runs about another class, or with other options, is ended and never s
     const [asked] = part.asked;
     asked.tell({ share: 0.5, left: '' });
     assert.deepEqual(
-      [asked.stop.aborted, inside(shap, 'progress').hidden, inside(shap, 'blank-words').textContent],
+      [asked.stop.aborted, inside(shap, 'progress').hidden, inside(shap, 'job-words').textContent],
       [true, true, 'about 800 runs'],
     );
     await asked.answer(map('a shap'));
@@ -206,7 +212,7 @@ test('the test of all maps sorts them and says how far each can be trusted', asy
     [test_.hidden, inside(job, 'progress').hidden, inside(job, 'progress').value, inside(job, 'stop').hidden],
     [true, false, 0.5, false],
   );
-  assert.equal(inside(job, 'job-words').textContent, 'testing');
+  assert.equal(howFar(job), 'testing 50%');
   const tested = card(part, 'relevance');
   assert.equal(inside(tested, 'falls').textContent, 'falls 4.0 x faster than at random'); // while the others are tested
   assert.equal(part.find('gallery-title').textContent, 'Three ways to ask');

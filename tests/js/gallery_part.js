@@ -17,7 +17,7 @@ function questions() {
   /** @type {Question[]} */
   const all = [];
   /** @type {import('../../vit_viz/web/kit/ask.js').Ask} */
-  const ask = (name, body, stop, tell = () => {}) =>
+  const ask = (name, body, stop = new AbortController().signal, tell = () => {}) =>
     new Promise((done, failed) => {
       const answer = async (/** @type {any} */ value) => {
         if (value instanceof Error) failed(value);

@@ -191,7 +191,10 @@ export async function open({
   const template = component((element, _trigger, props) => void headsIn(element, { store, ask, turn }, props), 'web/heads/room.html'); // prettier-ignore
   const part = mount(template, null, { browser, props: { tables, measures, rules, margin: 0.25 } });
   await settle();
-  const find = (/** @type {string} */ of_) => any(part.find(BAR.includes(of_) ? of_ : `heads-${of_}`));
+  const find = (/** @type {string} */ of_) =>
+    ['stop', 'progress'].includes(of_)
+      ? any(part.find('heads-switching').querySelector(`.vv-${of_}`))
+      : any(part.find(BAR.includes(of_) ? of_ : `heads-${of_}`));
   find('stage').box = { left: 100, top: 50, width: 80, height: 40 };
   const cells = () => find('table').querySelectorAll('td');
   return {

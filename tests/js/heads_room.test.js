@@ -200,8 +200,8 @@ test('where there is much attention to read it is said how far that is, and it c
   const job = part.find('work');
   assert.deepEqual([job.hidden, part.find('wait').hidden], [false, true]);
   tell({ share: 0.5, left: 'about 3 s left' });
-  const words = () => job.querySelector('.vv-job-words').textContent;
-  assert.equal(words(), 'Measuring the heads over 2,000 tokens … 50%, about 3 s left');
+  const far = ['words', 'amount'].map((name) => job.querySelector(`.vv-job-${name}`).textContent);
+  assert.deepEqual(far, ['Measuring the heads over 2,000 tokens …', '50%, about 3 s left']);
   job.querySelector('button').click();
   await settle();
   assert.equal(job.hidden, true);

@@ -179,7 +179,7 @@ test('arrows go through the rows and around, and say which is chosen', async () 
       .map((row) => row.getAttribute('aria-selected') === 'true')
       .indexOf(true);
   input.fire('keydown', { key: 'ArrowUp' });
-  assert.deepEqual([chosen(), input.getAttribute('aria-activedescendant')], [3, 'vv-palette-3']);
+  assert.deepEqual([chosen(), input.getAttribute('aria-activedescendant')], [3, 'vv-palette-list-3']);
   assert.ok(rows()[3].scrolled);
   input.fire('keydown', { key: 'ArrowDown' });
   assert.equal(chosen(), 0);

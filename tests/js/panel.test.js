@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { asker } from '../../vit_viz/web/kit/ask.js';
+import { STOPPED } from '../../vit_viz/web/kit/job.js';
 import { signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { QuestionPanel } from '../../vit_viz/web/palette/panel.js';
@@ -94,6 +95,7 @@ async function panel({
     of: (/** @type {string} */ name) => asked.filter((one) => one.name === name && !one.body.options),
     state: () => any(find('question')).dataset.state,
     text: (/** @type {string} */ name) => find(`question-${name}`).textContent,
+    far: () => ['job-words', 'job-amount'].map((name) => find(name).textContent),
     refusal: () => any(find('question-controls').querySelector('.vv-refusal')),
     async type(/** @type {string} */ text) {
       input().value = text;
@@ -122,7 +124,7 @@ test('nothing is asked where the link asks nothing', async () => {
 });
 
 test('a quick question is told how far it is, shows its answer, its facts and its figure, and is saved by the dialog', async () => {
-  const { dialog, asked, of, state, text, find, fetched, press, element } = await panel();
+  const { dialog, asked, of, state, text, find, fetched, far, press, element } = await panel();
   assert.ok(dialog.open && find('question-title').focused);
   assert.deepEqual(
     asked.map(({ name, body }) => [name, body.view]),
@@ -132,11 +134,13 @@ test('a quick question is told how far it is, shows its answer, its facts and it
   const [{ tell, done, body }] = of('answer');
   tell({ share: 0.25, left: 'about 3 s left' });
   assert.equal(any(find('progress')).value, 0.25);
-  assert.equal(text('words'), 'Computing … 25%, about 3 s left');
+  assert.deepEqual(far(), ['Computing …', '25%, about 3 s left']);
   done(answerTo(body));
   await settle();
   const { address } = answerTo(body);
   assert.deepEqual([state(), fetched], ['done', [`${address}&format=png&width_cm=17&dpi=150`]]);
+  await press('go'); // a press that comes late
+  assert.deepEqual([state(), of('answer').length], ['done', 1]);
   assert.deepEqual([text('facts'), find('question-picture').hidden], ['unitlayers', false]);
   assert.equal(dialog.dataset.drawn, 'lion depth 2');
   /** @type {any} */ let wanted = null;
@@ -147,9 +151,10 @@ test('a quick question is told how far it is, shows its answer, its facts and it
 
 test('Cancel ends the computation, and it can be tried again', async () => {
   const { of, state, text, press, find } = await panel();
-  await press('stop');
+  find('stop').click();
+  await settle();
   assert.ok(of('answer')[0].stop.aborted);
-  assert.deepEqual([state(), text('error').trim(), text('go')], ['failed', 'Stopped.', 'Try again']);
+  assert.deepEqual([state(), text('error').trim(), text('go')], ['failed', STOPPED, 'Try again']);
   of('answer')[0].done(answerTo({ view: '' })); // it was on its way
   await settle();
   assert.equal(state(), 'failed');
@@ -164,9 +169,9 @@ const slowly = (/** @type {any} */ told, /** @type {any} */ body) =>
   body.options ? told : valueOf(body.view, SLOW);
 
 test('a slow question waits until it is asked for, once, and the link says so from then on', async () => {
-  const { of, state, text, press, place, type, find } = await panel({ said: slowly });
-  assert.deepEqual([state(), text('words'), of('answer')], ['waiting', 'Takes 9 passes.', []]);
-  assert.equal(find('question-stop').hidden, true);
+  const { of, state, far, press, place, type, find } = await panel({ said: slowly });
+  assert.deepEqual([state(), far()[0], of('answer')], ['waiting', 'Takes 9 passes.', []]);
+  assert.equal(find('stop').hidden, true);
   await press('go');
   assert.deepEqual(place.written, [[{ run: '1' }, false]]);
   assert.deepEqual([state(), of('answer').length, find('question-go').hidden], ['running', 1, true]);

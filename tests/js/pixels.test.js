@@ -12,7 +12,7 @@ import {
   prefixMass,
   unpackHalf,
 } from '../../vit_viz/explorer/attention.js';
-import { CLIPPED, Frame, massMask } from '../../vit_viz/explorer/frame.js';
+import { CLIPPED, massMask } from '../../vit_viz/explorer/frame.js';
 import {
   Picture,
   decodeTable,
@@ -22,25 +22,12 @@ import {
   paintMosaic,
   tableIndex,
 } from '../../vit_viz/explorer/paint.js';
-import { initialView } from '../../vit_viz/explorer/state.js';
 import { Element } from './browser.js';
-import { close, makeLayer, makeTrace } from './oracle.js';
+import { frameOf, made, trace } from './framed.js';
+import { close } from './oracle.js';
 
-const trace = makeTrace();
-const made = [1, 2, 3].map((seed) => makeLayer({ heads: 5, tokens: 26, headDim: 8, seed }));
 const gray = Uint32Array.from({ length: 256 }, (_, i) => 0xff000000 | i);
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
-
-function frameOf(
-  /** @type {any} */ change,
-  of = trace,
-  /** @type {(l: number) => any} */ layerOf = (l) => made[l].layer,
-) {
-  const view = any({ ...initialView(of), clip: false, ...change });
-  const frame = new Frame(of);
-  frame.compute(view, layerOf, () => null);
-  return { frame, view };
-}
 
 // --- numbers
 

@@ -4,29 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { temperatureOf, wordsOf } from '../../vit_viz/web/heads/surgery.js';
-import { mountSurgery } from './surgery_part.js';
+import { PANEL, mountSurgery } from './surgery_part.js';
 import { settle } from './visit.js';
-
-const PANEL = {
-  of: 'edited',
-  layers: 3,
-  heads: 5,
-  grid: [4, 6],
-  crop: { original: [40, 90], input: [32, 48], region: [0, 15, 40, 60] },
-  photo: '/vit_viz/photo/x',
-  photo_size: [40, 90],
-  name: 'a photo',
-  tokens: [
-    { value: 'class', label: 'class token' },
-    { value: 'patches', label: 'all patches' },
-  ],
-  off: [[1, 2, 'off']],
-  temperatures: [[2, 0.5]],
-  forbidden: ['class>1,2@0'],
-  trace: 'unedited',
-  before: [],
-  now: [],
-};
 
 test('edits are put into the words that Python reads', () => {
   const heads = new Map(

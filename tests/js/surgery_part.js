@@ -4,6 +4,27 @@ import { finder } from '../../vit_viz/ui/kit/elements.js';
 import { Surgery } from '../../vit_viz/web/heads/surgery.js';
 import { component, mount } from './browser.js';
 
+export const PANEL = {
+  of: 'edited',
+  layers: 3,
+  heads: 5,
+  grid: [4, 6],
+  crop: { original: [40, 90], input: [32, 48], region: [0, 15, 40, 60] },
+  photo: '/vit_viz/photo/x',
+  photo_size: [40, 90],
+  name: 'a photo',
+  tokens: [
+    { value: 'class', label: 'class token' },
+    { value: 'patches', label: 'all patches' },
+  ],
+  off: [[1, 2, 'off']],
+  temperatures: [[2, 0.5]],
+  forbidden: ['class>1,2@0'],
+  trace: 'unedited',
+  before: [],
+  now: [],
+};
+
 /**
  * The part with what is edited. `told` are the edits that were chosen, in words; `answer` says whether they are possible: a text is a
  * refusal, a promise is waited for.

@@ -3,22 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { mountSurgery } from './surgery_part.js';
+import { PANEL as EDITED, mountSurgery } from './surgery_part.js';
 
 /** A patch is 8 pixels high and 10 wide, and the model saw the photo from (4, 15) on. */
 const PANEL = {
-  of: 'edited',
-  layers: 3,
-  heads: 5,
-  grid: [4, 6],
+  ...EDITED,
   crop: { original: [40, 90], input: [32, 48], region: [4, 15, 32, 60] },
-  photo: '/vit_viz/photo/x',
-  photo_size: [40, 90],
-  name: 'a photo',
-  tokens: [
-    { value: 'class', label: 'class token' },
-    { value: 'patches', label: 'all patches' },
-  ],
   off: [
     [1, 2, 'off'],
     [2, 0, 'mean'],
@@ -28,10 +18,6 @@ const PANEL = {
     [2, 0.5],
     [0, 2],
   ],
-  forbidden: ['class>1,2@0'],
-  trace: 'unedited',
-  before: [],
-  now: [],
 };
 const KEPT = ';temperature 2=0.5 0=2;forbid class>1,2@0';
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);

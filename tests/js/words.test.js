@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Frame } from '../../vit_viz/explorer/frame.js';
 import {
   MassBars,
   about,
@@ -20,22 +19,10 @@ import { cellSize, fitPanels, placePhoto, revealCell } from '../../vit_viz/explo
 import { fileName } from '../../vit_viz/explorer/save.js';
 import { initialView } from '../../vit_viz/explorer/state.js';
 import { Browser, Element } from './browser.js';
-import { makeLayer, makeTrace } from './oracle.js';
+import { frameOf, made, trace } from './framed.js';
+import { makeTrace } from './oracle.js';
 
-const trace = makeTrace();
-const made = [1, 2, 3].map((seed) => makeLayer({ heads: 5, tokens: 26, headDim: 8, seed }));
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
-
-function frameOf(
-  /** @type {any} */ change,
-  of = trace,
-  /** @type {(l: number) => any} */ layerOf = (l) => made[l].layer,
-) {
-  const view = any({ ...initialView(of), clip: false, ...change });
-  const frame = new Frame(of);
-  frame.compute(view, layerOf, () => null);
-  return { frame, view };
-}
 
 // --- words
 

@@ -68,6 +68,12 @@ function split(values, share) {
 /** Share of the values that a clipped scale shows in its last colour. */
 export const CLIPPED = 0.01;
 
+/** From where on the values of a map are all drawn alike; its largest where nearly all are 0. @param {Float32Array} sorted */
+export function topOf(sorted) {
+  const last = sorted.length - 1;
+  return sorted[Math.round((1 - CLIPPED) * last)] || sorted[last];
+}
+
 /** Values of every cell of the mosaic for the present query, recomputed in place. */
 export class Frame {
   /** @param {Trace} trace */

@@ -165,7 +165,7 @@ def test_the_difference_on_the_stage_has_a_test_of_its_own(pair: str, method: st
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1)
     doing = [json.loads(value)["words"] for name, value in heard.said if name == "preview" and value]
-    assert doing == ["Random orders of patches", "The order of this map"]
+    assert doing == ["Random orders of patches …", "The order of this map …"]
     after = staged(questions)["lead"]
     assert before["key"] == after["key"]
     assert after["curves"] == last["curves"]

@@ -88,9 +88,9 @@ def measured(shown: Shown, asked: PageCall) -> Value:
             "The lead is measured of two classes whose maps are subtracted; here there are none."
         )
     run = partial(shown.questions.page.session.run, cancelled=asked.cancelled)
-    asked.preview({"words": "Random orders of patches"})
+    asked.preview({"words": "Random orders of patches …"})
     run(shown.questions.band_request(), progress=lambda share: asked.progress(BAND_SHARE * share))
-    asked.preview({"words": "The order of this map"})
+    asked.preview({"words": "The order of this map …"})
     trust = run(request(shown), progress=lambda share: asked.progress(BAND_SHARE + (1 - BAND_SHARE) * share))
     return curves_value(shown, trust)
 

@@ -10,9 +10,6 @@ export { byPointer, make, optionOf };
  * @typedef {(event: string, data: Record<string, unknown>) => void} Trigger
  * @typedef {(props: string | string[], callback: () => void) => void} Watch
  *
- * A job that takes a while: what it does, and its share from 0 to 1 while it runs.
- * @typedef {{words?: string, error?: string, share?: number | null}} Job
- *
  * A colour bar: the numbers at its ends, and its colours.
  * @typedef {{low: string, high: string, stops: string[]}} ColourBar
  */
@@ -102,35 +99,21 @@ export function press(element, name, value) {
     button.setAttribute('aria-pressed', String(button.getAttribute(`data-${name}`) === value));
 }
 
+/** The step of an arrow key; Ctrl, Alt and Meta leave it to the browser. @param {KeyboardEvent} event */
+export function stepOf({ key, ctrlKey, metaKey, altKey }) {
+  return ctrlKey || metaKey || altKey ? undefined : ARROWS[key];
+}
+
 /**
- * Lets the arrow keys do something, unless it returns false: Ctrl, Alt and Meta leave them to the browser.
+ * Lets the arrow keys do something, unless it returns false.
  * @param {HTMLElement} element
  * @param {(step: [number, number], event: KeyboardEvent) => unknown} move told the step down and to the right
  */
 export function onArrows(element, move) {
   element.addEventListener('keydown', (event) => {
-    const step = ARROWS[event.key];
-    if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (move(step, event) !== false) event.preventDefault();
+    const step = stepOf(event);
+    if (step && move(step, event) !== false) event.preventDefault();
   });
-}
-
-/** How far something is, from 0 to 1; nothing where it does not run. @param {HTMLElement} progress @param {number | null | undefined} share */
-export function showShare(progress, share) {
-  progress.hidden = share === null || share === undefined;
-  /** @type {HTMLProgressElement} */ (progress).value = share || 0;
-}
-
-/**
- * How far a job is: its words, or what went wrong, and while it runs its share and what stops it. Returns whether it runs.
- * @param {ReturnType<typeof finder>} find @param {Job} job
- */
-export function showJob(find, { words, error, share }) {
-  const isRunning = share !== null && share !== undefined;
-  find('job-words').textContent = error || words || '';
-  find('stop').hidden = !isRunning;
-  showShare(find('progress'), share);
-  return isRunning;
 }
 
 /** The line of a class in a list: a bar, the name, and a number. */
@@ -148,6 +131,14 @@ export function classLine(
 /** The colours of a bar as a background. */
 export function gradient(/** @type {string[]} */ stops) {
   return `linear-gradient(to right, ${stops.join(', ')})`;
+}
+
+/** Lets a button close a dialog, and a click beside it. @param {HTMLElement} button @param {HTMLDialogElement} dialog */
+export function closes(button, dialog) {
+  button.addEventListener('click', () => dialog.close());
+  dialog.addEventListener('click', ({ target }) => {
+    if (target === dialog) dialog.close();
+  });
 }
 
 /** @type {WeakMap<Element, HTMLElement>} the button that opened a panel last */

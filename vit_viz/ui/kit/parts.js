@@ -37,31 +37,19 @@ export function askForShown(element, handle, more = {}) {
   return askForFigure(element, `/vit_viz/figure/${handle}?${link}`);
 }
 
-/**
- * Finds every figure that is in an element or comes into it later, once each.
- * @param {() => ParentNode | null} holder
- * @param {(graph: any) => boolean} take returns false where the figure is not ready yet
- */
-function onPlots(holder, take) {
+/** Fits every figure that is there or comes later, once each. */
+export function mountPlots() {
   /** @type {WeakSet<Element>} */
   const taken = new WeakSet();
   const look = () => {
-    for (const graph of holder()?.querySelectorAll('.js-plotly-plot') ?? [])
-      if (!taken.has(graph) && take(graph)) taken.add(graph);
+    for (const graph of document.querySelectorAll('.js-plotly-plot')) {
+      if (taken.has(graph)) continue;
+      taken.add(graph);
+      new ResizeObserver(() => fit(/** @type {HTMLElement} */ (graph))).observe(graph);
+    }
   };
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
   look();
-}
-
-/** Fits every figure that is there or comes later. */
-export function mountPlots() {
-  onPlots(
-    () => document,
-    (graph) => {
-      new ResizeObserver(() => fit(graph)).observe(graph);
-      return true;
-    },
-  );
 }
 
 /** Gives what lies below a figure the room that it takes where it is shown larger. */

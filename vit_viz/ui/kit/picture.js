@@ -1,10 +1,10 @@
 // A picture with its caption, colour bar and rings around the pinned patches. The picture comes from the server by its address.
 
-import { cellAt, movedPatch, placeIn, pointerIn, shareOf } from '../../explorer/geometry.js';
+import { cellAt, movedPatch, placeIn, pointerIn } from '../../explorer/geometry.js';
 import { askForFigure, routeUrl } from '../../explorer/source.js';
 import { finder, having, onArrows, showText } from './elements.js';
 import { showBar } from './numbers.js';
-import { ringAt } from './stage.js';
+import { cellUnder, ringAt } from './stage.js';
 /** @import { ColourBar } from './elements.js' */
 
 /**
@@ -26,19 +26,10 @@ import { ringAt } from './stage.js';
 
 const NOT_FETCHED = 'This picture could not be fetched; please reload the page.';
 
-/**
- * Where a pointer is on a picture, in pixels of the original photo.
- * @param {MouseEvent} event @param {Element} image @param {Rect} area
- */
-function pointIn(event, image, [top, left, bottom, right]) {
-  const [down, across] = pointerIn(event, image);
-  return /** @type {[number, number]} */ ([top + down * (bottom - top), left + across * (right - left)]);
-}
-
 /** Says the number under the pointer. @param {ReturnType<typeof finder>} find @param {PointerEvent} event @param {Drawn} value */
 export function showTip(find, event, { cells, area }) {
   const tip = find('tip');
-  const cell = cells && cellAt(shareOf(pointIn(event, find('image'), area), cells.region), cells.grid);
+  const cell = cells && cellUnder(event, find('image'), area, cells.region, cells.grid);
   if (!cells || !cell) return;
   const [row, col] = cell;
   const box = find('frame').getBoundingClientRect();

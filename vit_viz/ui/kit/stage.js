@@ -88,8 +88,8 @@ export class Stage {
 
   /** The row and column of the patch under a pointer; null outside. */
   cellAt(/** @type {MouseEvent} */ event) {
-    if (!this.photo) return null;
-    return cellAt(shareOf(this.pointAt(event), this.photo.crop.region), this.photo.grid);
+    const { crop, grid } = this.photo ?? {};
+    return crop && grid ? cellUnder(event, this.element, [0, 0, ...crop.original], crop.region, grid) : null;
   }
 
   /** The patch under a pointer; null outside. */
@@ -104,6 +104,16 @@ export class Stage {
     const [down, across] = pointerIn(event, this.element);
     return [down * height, across * width];
   }
+}
+
+/**
+ * The row and column of the patch under a pointer; null outside.
+ * @param {MouseEvent} event @param {Element} picture @param {number[]} area of the photo that it shows: top, left, bottom, right
+ * @param {import('../../explorer/geometry.js').Trace['crop']['region']} region @param {[number, number]} grid
+ */
+export function cellUnder(event, picture, [top, left, bottom, right], region, grid) {
+  const [down, across] = pointerIn(event, picture);
+  return cellAt(shareOf([top + down * (bottom - top), left + across * (right - left)], region), grid);
 }
 
 /** A ring at a place. @param {ReturnType<typeof placeIn>} place */

@@ -2,7 +2,8 @@
 
 import { clamp } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
-import { having, make, showShare, showText } from '../../ui/kit/elements.js';
+import { having, make, showText } from '../../ui/kit/elements.js';
+import { Job, JobBar } from '../kit/job.js';
 
 /**
  * @typedef {{caption: string}} Map
@@ -38,7 +39,7 @@ import { having, make, showShare, showText } from '../../ui/kit/elements.js';
  * @property {[string, string]} [names] of two classes whose maps were subtracted
  * @property {boolean} [grows] whether the lead grows at first as the patches of the other class go
  *
- * @typedef {import('../../ui/kit/elements.js').Job & {map?: Map}} Slow what is known of a slow method
+ * @typedef {{job?: Job, map?: Map}} Slow what is known of a slow method
  *
  * @typedef {{open: (method: string) => void, compute: (method: string) => void, stop: (method: string) =>
  *   void}} Actions
@@ -81,7 +82,7 @@ export class Card {
     this.open.setAttribute('aria-label', `Show ${method.label} on the photo`);
     this.open.setAttribute('aria-pressed', String(chosen));
     if (map) this.drawMap(method, map);
-    else this.blank.draw(method, slow);
+    else this.blank.draw(method, slow.job);
     this.strip.draw(end ? trust : undefined, end);
     this.strip.element.hidden = !end;
     const falls = trust && (trust.error || trust.falls);
@@ -107,26 +108,23 @@ export class Card {
 class Blank {
   /** @param {() => void} compute @param {() => void} stop */
   constructor(compute, stop) {
-    this.words = make('p', 'vv-blank-words');
-    this.go = make('button', 'vv-go vv-bare');
-    this.go.title = 'Computes this map, which takes a while.';
-    this.progress = having(make('progress', 'vv-progress'), { max: 1 });
-    this.stop = make('button', 'vv-stop vv-button', 'Cancel');
-    this.element = make('div', 'vv-blank', this.words, this.go, this.progress, this.stop);
-    this.go.addEventListener('click', compute);
-    this.stop.addEventListener('click', stop);
+    this.go = having(make('button', 'vv-go vv-bare'), { title: 'Computes this map, which takes a while.' });
+    this.element = make('div', 'vv-blank vv-job', this.go);
+    this.bar = new JobBar(this.element, { begin: compute, end: stop });
   }
 
-  /** @param {Method} method @param {Slow} job */
-  draw(method, { share, error, words }) {
-    const isRunning = share !== null && share !== undefined && !error;
-    this.element.style.aspectRatio = String(method.ratio || 1);
-    showText(this.words, error || (isRunning ? words : method.words));
-    showText(this.go, method.slow && !isRunning ? 'compute' : '');
-    this.go.setAttribute('aria-label', `Compute ${method.label}`);
-    this.stop.hidden = !isRunning;
-    this.stop.setAttribute('aria-label', `Cancel ${method.label}`);
-    showShare(this.progress, isRunning ? share : null);
+  /** @param {Method} method @param {Job} [job] */
+  draw({ ratio, words, slow, label, runs }, job = new Job()) {
+    const { share, left, error } = job;
+    const amount = share > 0 ? `${Math.round(100 * share)}%${left && ` (${left})`} of ${runs}` : '';
+    this.element.style.aspectRatio = String(ratio || 1);
+    this.go.setAttribute('aria-label', `Compute ${label}`);
+    this.bar.stop.setAttribute('aria-label', `Cancel ${label}`);
+    this.bar.show(job, {
+      words: amount ? '' : job.words || error || words,
+      amount,
+      go: slow ? 'compute' : '',
+    });
   }
 }
 

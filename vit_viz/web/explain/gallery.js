@@ -2,20 +2,20 @@
 // as long as the cards are about the same; what was tested for another class of the same photo is shown as that class's until this one is
 // tested.
 
-import { finder, onPress, press, showJob, showText } from '../../ui/kit/elements.js';
+import { finder, onPress, press, showText } from '../../ui/kit/elements.js';
 import { showError } from '../../ui/kit/notes.js';
 import { asked } from '../kit/ask.js';
+import { Job, JobBar, Places, STOPPED } from '../kit/job.js';
 import { thePage } from '../kit/page.js';
 import { computed, effect, signal } from '../kit/preact.js';
 import { drawAgreement, firstChoice } from './agree.js';
 import { Belief } from './belief.js';
 import { Card, endOfStrips } from './card.js';
-import { Places, Run } from './run.js';
 import { sanityIn } from './sanity.js';
 /** @import { Mount } from '../../ui/kit/elements.js' */
 /** @import { Ask } from '../kit/ask.js' */
 /** @import { Page } from '../kit/page.js' */
-/** @import { Map as MethodMap, Method, Slow, Trust } from './card.js' */
+/** @import { Method, Slow, Trust } from './card.js' */
 /** @import { Weights } from './sanity.js' */
 
 /**
@@ -35,8 +35,8 @@ import { sanityIn } from './sanity.js';
  * What a test found of the maps for one class: how far each can be trusted, and which comes first.
  * @typedef {{target: string, trust: Record<string, Trust>, order: string[]}} Tested
  *
- * A slow method that was asked for, with the options of its map, and what is said of that once it is there.
- * @typedef {{run: Run, options: string, map?: MethodMap}} Started
+ * A slow method that was asked for, with the options of its map.
+ * @typedef {Slow & {job: Job, options: string}} Started
  */
 
 const QUESTION = 'Which are the most faithful?';
@@ -107,7 +107,6 @@ export class Gallery {
   /** @type {Map<string, Tested>} other classes of the same photo, by their keys, the last tested last */ others =
     new Map();
   /** @type {Weights | null} */ weights = null;
-  words = ''; // what the test of all maps does
   places = new Places(MOST_AT_A_TIME);
   /** @type {Record<string, Card>} */ cards = {};
 
@@ -120,17 +119,17 @@ export class Gallery {
     this.ask = ask;
     this.actions = actions;
     this.find = finder(element);
-    this.job = /** @type {HTMLElement} */ (element.querySelector('[data-job=trust]'));
     this.belief = new Belief(element);
-    this.test = this.newRun();
+    this.test = this.newJob();
+    this.bar = new JobBar(/** @type {HTMLElement} */ (element.querySelector('[data-job=trust]')), {
+      begin: () => this.testAll(),
+      end: () => this.test.end(STOPPED),
+    });
     onPress(element, 'map-scale', (ruler) => actions.choose({ ruler }));
-    const find = finder(this.job);
-    find('test').addEventListener('click', () => this.testAll());
-    find('stop').addEventListener('click', () => this.test.cancel());
   }
 
-  newRun() {
-    return new Run(this.ask, this.places, () => this.draw());
+  newJob() {
+    return new Job(() => this.draw(), this.places);
   }
 
   /** Another method is looked at closely. @param {string} name */
@@ -188,7 +187,7 @@ export class Gallery {
 
   /** Ends what runs. */
   end() {
-    for (const { run } of [...Object.values(this.slow), { run: this.test }]) run.end();
+    for (const { job } of [...Object.values(this.slow), { job: this.test }]) job.end();
     this.slow = {};
   }
 
@@ -202,41 +201,36 @@ export class Gallery {
       this.methods[name]?.options !== options;
     for (const [name, { options }] of Object.entries(this.trust))
       if (this.methods[name] && isOther(name, options)) delete this.trust[name];
-    for (const [name, { run, options }] of Object.entries(this.slow)) {
+    for (const [name, { job, options }] of Object.entries(this.slow)) {
       if (!isOther(name, options)) continue;
-      run.end();
+      job.end();
       delete this.slow[name];
     }
   }
 
   /** Computes the map of a slow method. */
   compute(/** @type {string} */ name) {
-    if (this.slow[name]?.run.isRunning) return;
     /** @type {Started} */
-    const started = (this.slow[name] = { run: this.newRun(), options: this.methods[name].options });
-    void started.run.follow(
-      'map',
-      { view: this.link, method: name },
-      {
-        whole: (map) => {
-          started.map = map;
-          this.actions.made();
-        },
+    const started = (this.slow[name] = { job: this.newJob(), options: this.methods[name].options });
+    const body = { view: this.link, method: name };
+    void started.job.follow((stop, tell) => this.ask('map', body, stop, tell), {
+      whole: (map) => {
+        started.map = map;
+        this.actions.made();
       },
-    );
+    });
   }
 
   /** Tests all maps that are there; those that were tested are known, and take their places in the order. */
   testAll() {
     const methods = [...Object.keys(this.trust), ...this.untested()];
-    this.words = '';
+    const body = { view: this.link, methods };
     const learn = (/** @type {TestNews} */ news) => this.learn(news);
-    void this.test.follow('trust', { view: this.link, methods }, { part: learn, whole: learn });
+    void this.test.follow((stop, tell) => this.ask('trust', body, stop, tell), { part: learn, whole: learn });
   }
 
   /** News of the test of all maps. */
-  learn(/** @type {TestNews} */ { cards, words = '', order }) {
-    this.words = words;
+  learn(/** @type {TestNews} */ { cards, order }) {
     for (const [name, trust] of Object.entries(cards))
       if (this.methods[name]?.options === trust.options) this.trust[name] = trust;
     this.order = order ?? this.order;
@@ -289,32 +283,18 @@ export class Gallery {
 
   /** The button that tests all maps, how far that is, and a button that ends it. */
   drawTest() {
-    const find = finder(this.job);
-    const { isRunning, share, error } = this.test;
-    const isNeeded = this.untested().length > 0;
+    const { words, error } = this.test;
     const hasSome = Object.keys(this.trust).length > 0;
-    find('test').hidden = isRunning || !isNeeded;
-    find('test').textContent = hasSome ? 'Test the new maps too' : QUESTION;
-    this.job.hidden = !isRunning && !isNeeded && !error;
-    if (isRunning) showJob(find, { words: this.words, share });
-    else showJob(find, { words: hasSome ? '' : UNSORTED, error });
+    const [go, cost] = hasSome ? ['Test the new maps too', ''] : [QUESTION, UNSORTED];
+    const isNeeded = this.untested().length > 0;
+    this.bar.show(this.test, { words: words || error || (isNeeded ? cost : ''), go: isNeeded ? go : '' });
   }
 
   /** @param {string} name @param {Trust | undefined} trust @param {number} end of all strips @param {string} of which class else */
   drawCard(name, trust, end, of) {
     const card = (this.cards[name] ??= this.newCard(name));
-    card.draw(this.methods[name], this.slowOf(name), { trust, end, of, chosen: name === this.chosen });
+    card.draw(this.methods[name], this.slow[name] ?? {}, { trust, end, of, chosen: name === this.chosen });
     return card.element;
-  }
-
-  /** How far a slow method is. @returns {Slow} */
-  slowOf(/** @type {string} */ name) {
-    const { run, map } = this.slow[name] ?? {};
-    if (!run) return {};
-    const left = run.left && ` (${run.left})`;
-    const far = `${Math.round(100 * run.share)}%${left} of ${this.methods[name].runs}`;
-    const { error, share } = run;
-    return { map, error, share: run.isRunning ? share : null, words: share > 0 ? far : 'Starting …' };
   }
 
   newCard(/** @type {string} */ name) {
@@ -324,7 +304,7 @@ export class Gallery {
         scrollToStage();
       },
       compute: (method) => this.compute(method),
-      stop: (method) => this.slow[method]?.run.cancel(),
+      stop: (method) => this.slow[method]?.job.end(STOPPED),
     });
   }
 }

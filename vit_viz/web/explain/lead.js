@@ -1,26 +1,20 @@
 // Whether the lead of one class over another goes with the patches that the difference of their maps gives to the one: a button that
 // measures it, how far that is, and the curve.
 
-import { finder, make, showJob } from '../../ui/kit/elements.js';
-import { STOPPED, farWords } from '../kit/job.js';
+import { finder, make } from '../../ui/kit/elements.js';
+import { Job, JobBar, STOPPED } from '../kit/job.js';
 import { Fall } from './fall.js';
-/** @import { Job } from '../../ui/kit/elements.js' */
 /** @import { Tell } from '../kit/ask.js' */
 /** @import { Trust } from './card.js' */
 
-/**
- * What is known of the map on the stage; cost: of measuring it, in words.
- * @typedef {Trust & {key: string, label: string, question: string, cost: string}} Known
- *
- * How far a measurement is, and what it found in the end.
- * @typedef {Job & Partial<Trust> & {key: string}} News
- */
+/** What is known of the map on the stage; cost: of measuring it, in words. @typedef {Trust & {key: string, label: string, question: string, cost: string}} Known */
 
 /** The part of the stage below the maps of two classes. */
 export class Lead {
   /** @type {Known | null | undefined} */ known;
-  /** @type {News | null} of the newest measurement */ news = null;
-  /** @type {AbortController | null} while it runs */ stop = null;
+  key = ''; // of the map that was measured last
+  /** @type {Trust | undefined} what that found */ found;
+  job = new Job(() => this.draw());
 
   /** @param {HTMLElement} element @param {(stop: AbortSignal, tell: Tell) => Promise<Trust>} ask */
   constructor(element, ask) {
@@ -28,9 +22,7 @@ export class Lead {
     this.find = finder(element);
     this.fall = new Fall(this.find('fall'));
     this.ask = ask;
-    this.button = /** @type {HTMLButtonElement} */ (this.find('measure'));
-    this.button.addEventListener('click', () => void this.measure());
-    this.find('stop').addEventListener('click', () => this.end());
+    this.bar = new JobBar(this.find('job'), { begin: () => this.measure(), end: () => this.end() });
   }
 
   /** Another map on the stage: what is known of it, or nothing where it is no difference. */
@@ -40,52 +32,27 @@ export class Lead {
   }
 
   /** Measures that of the map on the stage, in place of what runs. */
-  async measure() {
-    if (!this.known) return;
-    this.end();
-    const { key } = this.known;
-    const { signal } = (this.stop = new AbortController());
-    const tell = (/** @type {Job | Trust} */ news) => {
-      if (signal.aborted) return;
-      this.news = { key, ...news };
-      this.draw();
-    };
-    let what = '';
-    tell({ words: 'Starting …', share: 0 });
-    try {
-      const found = await this.ask(signal, ({ share, left, preview }) => {
-        what = preview?.words ?? what;
-        if (what) tell({ share, words: what + (share > 0 ? `:${farWords(share, left)}` : ' …') });
-      });
-      tell(found);
-    } catch (error) {
-      tell({ error: /** @type {Error} */ (error).message });
-    }
-    if (!signal.aborted) this.stop = null;
+  measure() {
+    Object.assign(this, { key: this.known?.key, found: undefined });
+    void this.job.follow(this.ask, { whole: (found) => void (this.found = found) });
   }
 
-  /** Ends what runs. */
   end() {
-    if (!this.stop || !this.news) return;
-    this.stop.abort();
-    this.stop = null;
-    this.news = { key: this.news.key, error: STOPPED };
-    this.draw();
+    if (this.job.isRunning) this.job.end(STOPPED);
   }
 
   draw() {
     const { known } = this;
     this.element.hidden = !known;
     if (!known) return;
-    const news = this.news?.key === known.key ? this.news : null;
-    const found = known.curves ? known : news?.curves ? /** @type {Trust} */ (news) : undefined;
-    const isRunning = showJob(this.find, found ? {} : (news ?? { words: known.cost }));
-    this.find('job').hidden = Boolean(found);
-    this.button.textContent = known.question;
-    this.button.hidden = isRunning;
+    const isMeasured = this.key === known.key;
+    const found = known.curves ? known : isMeasured ? this.found : undefined;
+    const job = isMeasured && !found ? this.job : new Job();
+    const words = job.words || job.error || known.cost;
+    this.bar.show(job, found ? {} : { words, go: known.question });
     this.fall.draw(found, known.label);
     const lines = (found?.sentences ?? []).map((line) => make('p', '', line));
     this.find('lead-said').replaceChildren(...lines);
-    this.element.dataset.state = found ? 'measured' : isRunning ? 'running' : 'open';
+    this.element.dataset.state = found ? 'measured' : job.isRunning ? 'running' : 'open';
   }
 }

@@ -2,13 +2,13 @@
 
 import { clamp, pointerIn } from '../../explorer/geometry.js';
 import { askForFigure, routeUrl } from '../../explorer/source.js';
-import { finder, having, make, showJob, showText } from '../../ui/kit/elements.js';
+import { finder, having, make, showText } from '../../ui/kit/elements.js';
 import { asked } from '../kit/ask.js';
+import { Job, JobBar, STOPPED } from '../kit/job.js';
 import { computed, effect, signal } from '../kit/preact.js';
 import { TARGETED } from '../kit/store.js';
-import { Run } from './run.js';
 /** @import { Page } from '../kit/page.js' */
-/** @import { Places } from './run.js' */
+/** @import { Places } from '../kit/job.js' */
 
 /**
  * What became of a map when the weights were re-initialised.
@@ -30,35 +30,36 @@ export function sanityIn(element, { store, ask, turn }, { places, isShown, hear 
   const link = computed(() => store.linkOf([...TARGETED, 'method']));
   const checked = signal(/** @type {Checked | null} */ (null));
   const changed = signal(0);
-  const run = new Run(ask, places, () => void (changed.value += 1));
+  const job = new Job(() => void (changed.value = changed.peek() + 1), places);
   const kept = asked(
     async (name, body, stop) => ({ link: body.view, ...(await ask(name, body, stop)) }),
     () => (isShown() ? ['checked', { view: link.value }] : null),
     turn,
   );
   const curve = new WeightsCurve(element);
-  find('go').addEventListener('click', () => {
-    const view = link.peek();
-    void run.follow(
-      'sanity',
-      { view },
-      { whole: (value) => void (checked.value = { link: view, ...value }) },
-    );
+  const bar = new JobBar(find('job'), {
+    begin() {
+      const view = link.peek();
+      void job.follow((stop, tell) => ask('sanity', { view }, stop, tell), {
+        whole: (value) => void (checked.value = { link: view, ...value }),
+      });
+    },
+    end: () => job.end(STOPPED),
   });
-  find('stop').addEventListener('click', () => run.cancel());
   effect(() => {
     void link.value;
-    run.end(); // it is about another map
-    changed.value = changed.peek() + 1;
+    job.end(); // it is about another map
   });
   effect(() => {
     void changed.value;
     const known = [checked.value, kept.value.value].find((one) => one?.link === link.value);
     const { label } = known ?? {};
-    const far = run.share > 0 ? `${Math.round(100 * run.share)}%` : 'the trained model …';
-    const words = !label ? '' : run.isRunning ? `${label}: ${far}` : `For ${label}.`;
-    const error = run.error || kept.value.error;
-    find('go').hidden = showJob(find, { words, error, share: run.isRunning ? run.share : null });
+    const first = job.share > 0 ? '' : ' the trained model …';
+    const words = !label ? '' : job.isRunning ? `${label}:${first}` : `For ${label}.`;
+    bar.show(job, {
+      words: job.error || kept.value.error || words,
+      go: 'Re-initialise the weights, step by step',
+    });
     curve.draw(known);
     if (known?.correlations) hear(known);
   });

@@ -1,6 +1,6 @@
 // Signed maps on the gray photo: orange speaks for, blue against, and the photo is seen where a patch says nothing.
 
-import { CLIPPED } from '../../explorer/frame.js';
+import { topOf } from '../../explorer/frame.js';
 /** @import { Picture } from '../../explorer/paint.js' */
 
 /** The colours at the two ends. */
@@ -41,8 +41,7 @@ export function largestOf(values) {
 
 /** Where the scale of a map ends: its strongest patches, one in a hundred, are all drawn alike. @param {Float32Array} values */
 export function endOf(values) {
-  const sizes = values.map(Math.abs).sort();
-  return sizes[Math.round((1 - CLIPPED) * (sizes.length - 1))] || sizes[sizes.length - 1];
+  return topOf(values.map(Math.abs).sort());
 }
 
 /**

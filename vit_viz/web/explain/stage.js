@@ -2,20 +2,12 @@
 // says what the model makes of the rest. What is taken by the slider is told to whoever draws the curve, by the event 'vv-taken' of the
 // window; its event 'vv-map-made' says that there is a map now which took long.
 
-import {
-  cellAt,
-  centreOf,
-  clamp,
-  movedPatch,
-  patchQuery,
-  patchRect,
-  pointerIn,
-  shareOf,
-} from '../../explorer/geometry.js';
+import { centreOf, clamp, movedPatch, patchQuery, patchRect } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
 import { finder, having, make, makeSvg, showText } from '../../ui/kit/elements.js';
 import { showError } from '../../ui/kit/notes.js';
 import { Picture, showTip } from '../../ui/kit/picture.js';
+import { cellUnder } from '../../ui/kit/stage.js';
 import { asked } from '../kit/ask.js';
 import { thePage } from '../kit/page.js';
 import { computed, effect, signal } from '../kit/preact.js';
@@ -353,8 +345,7 @@ export class Stage {
   patchAt(/** @type {PointerEvent} */ event) {
     if (!this.photo) return null;
     const { photo_size: size, region, grid } = this.photo;
-    const [down, across] = pointerIn(event, this.find('image'));
-    return cellAt(shareOf([down * size[0], across * size[1]], region), grid);
+    return cellUnder(event, this.find('image'), [0, 0, ...size], region, grid);
   }
 }
 

@@ -5,16 +5,11 @@ import { onReturn } from '../../ui/visit/link.js';
 import { asked } from '../kit/ask.js';
 import { stated, thePage } from '../kit/page.js';
 import { computed, effect, signal } from '../kit/preact.js';
-import { STOPPED, farWords } from '../kit/job.js';
+import { Job, STOPPED } from '../kit/job.js';
 /** @import { Pictures } from './pictures.js' */
 /** @import { Page } from '../kit/page.js' */
 
-/**
- * What takes a while: what is done, how far, in words and as a share where that is known; loads: whether a model is fetched.
- * @typedef {{words: string, amount?: string, share?: number | null, loads?: boolean, stop: () => void}} Far
- *
- * @typedef {ReturnType<typeof headerOf>} Header
- */
+/** @typedef {ReturnType<typeof headerOf>} Header */
 
 const QUIET = 700; // milliseconds: a pass that is done sooner shows no bar
 
@@ -28,39 +23,24 @@ export function theHeader() {
 
 /** @param {Page} one @param {Pictures} samples */
 export function headerOf({ store, ask, turn }, samples) {
-  const pass = signal(/** @type {Far | null} */ (null));
-  const load = signal(/** @type {Far | null} */ (null)); // of a model that was chosen and is not there yet
+  const told = signal(0); // how often there was news of these two
+  const draw = () => void (told.value = told.peek() + 1);
+  const [pass, load] = [new Job(draw), new Job(draw)]; // load: of a model that was chosen and is not there yet
   const problem = signal(''); // what became of that, in a sentence
+  const isLate = signal(false); // whether the pass takes so long that it is shown
   const note = signal({ subject: '', words: '' }); // why the view gave way to another one
   /** The last view whose pass was there, value by value. @type {Record<string, any> | null} */
   let shown = null;
 
-  /** @type {import('../kit/ask.js').Ask} */
-  const follow = async (name, body, stop) => {
-    let [isOver, isLate] = [false, false];
-    let far = /** @type {{share: number, left: string, preview?: any}} */ ({ share: 0, left: '' });
-    let doing = far.preview;
-    const show = () => {
-      if (stop.aborted || isOver || !doing || !(isLate || doing.loads)) return;
-      pass.value = { ...farOf(doing, far), loads: Boolean(doing.loads), stop: cancel };
-    };
-    const timer = window.setTimeout(() => {
-      isLate = true;
-      show();
-    }, QUIET);
-    try {
-      const link = store.place.search(); // with what is shown of the subject: not all of it may be possible there
-      const value = await ask(name, { view: link }, stop, (next) => {
-        far = next;
-        doing = next.preview ?? doing;
-        show();
-      });
-      return { ...value, subject: body.subject };
-    } finally {
-      isOver = true;
-      clearTimeout(timer);
-      if (!stop.aborted) pass.value = null;
-    }
+  let timer = 0;
+  /** @param {string} name @param {any} body */
+  const follow = async (name, { subject }) => {
+    clearTimeout(timer);
+    isLate.value = false;
+    timer = window.setTimeout(() => void (isLate.value = true), QUIET);
+    const view = store.place.search(); // with what is shown of the subject: not all of it may be possible there
+    const value = await pass.follow((stop, tell) => ask(name, { view }, stop, tell));
+    return { ...value, subject };
   };
   const facts = asked(follow, () => ['facts', { subject: store.subject() }], turn);
   const isThere = () => facts.value.state === 'done' && facts.value.value.subject === store.subject();
@@ -76,7 +56,7 @@ export function headerOf({ store, ask, turn }, samples) {
 
   /** Shows the view that was there before this one, or what the page begins with, and says why. @param {string} words */
   function giveWay(words) {
-    pass.value = null;
+    pass.end(words);
     if (shown) store.set(shown, { push: false });
     else store.look({ model: usual('model') }, { push: false });
     note.value = { subject: store.subject(), words };
@@ -85,7 +65,7 @@ export function headerOf({ store, ask, turn }, samples) {
   /** Ends what the page waits for: it goes back to the view before; where there was none, what waits for the pass is told. */
   function cancel() {
     const model = store.view.model.peek();
-    const loads = pass.value?.loads;
+    const { loads } = pass.preview;
     if (shown || loads) giveWay(loads ? cancelledWords(model) : '');
     else ask.endAll(STOPPED);
   }
@@ -117,46 +97,42 @@ export function headerOf({ store, ask, turn }, samples) {
 
   // --- another model
 
-  let choosing = new AbortController();
-  onReturn(() => {
-    choosing.abort();
-    load.value = null;
-  });
+  let fetched = ''; // its name, once it is agreed that it is loaded
+  onReturn(() => load.isRunning && load.end());
 
   /**
    * Shows a model once it is there; until then the page stays as it is.
    * @param {string} name @param {(question: any) => Promise<boolean>} agreed asks before a download
    */
-  async function choose(name, agreed) {
-    choosing.abort();
-    const mine = (choosing = new AbortController());
-    const view = store.subject();
-    const stop = () => {
-      mine.abort();
-      load.value = null;
-      if (isAgreed) problem.value = cancelledWords(name);
-    };
-    let isAgreed = false;
-    problem.value = '';
-    load.value = { words: `Looking for ${name} …`, share: null, stop };
-    try {
-      const question = await ask('wanted', { view, name }, mine.signal);
-      if (question.hub) {
-        load.value = null;
-        if (!(await agreed(question)) || mine.signal.aborted) return;
-        load.value = { words: `Looking for ${name} …`, share: null, stop };
-      }
-      isAgreed = true;
-      await ask('load', { view, name }, mine.signal, (far) => {
-        if (!mine.signal.aborted && far.preview) load.value = { ...farOf(far.preview, far), stop };
-      });
-      if (!mine.signal.aborted) store.look({ model: name });
-    } catch (error) {
-      if (!mine.signal.aborted) problem.value = /** @type {Error} */ (error).message;
-    } finally {
-      if (mine === choosing && !mine.signal.aborted) load.value = null;
-    }
+  function choose(name, agreed) {
+    const [body, words] = [{ view: store.subject(), name }, `Looking for ${name} …`];
+    fetched = problem.value = '';
+    const loaded = load.follow(
+      async (stop, tell) => {
+        const say = (/** @type {string} */ said) => tell({ share: 0, left: '', preview: { words: said } });
+        const question = await ask('wanted', body, stop);
+        if (question.hub) {
+          say('');
+          if (!(await agreed(question))) return false;
+          say(words);
+        }
+        stop.throwIfAborted();
+        fetched = name;
+        await ask('load', body, stop, tell);
+        return true;
+      },
+      { words, whole: (isHere) => isHere && store.look({ model: name }) },
+    );
+    return loaded.catch(() => void (load.error && (problem.value = load.error)));
   }
+
+  /** What takes a while now, and what ends it; null where nothing is said of it. */
+  const far = computed(() => {
+    void told.value;
+    if (load.isRunning && load.words) return farOf(load, () => load.end(fetched && cancelledWords(fetched)));
+    const isSeen = pass.isRunning && pass.preview && (isLate.value || pass.preview.loads);
+    return isSeen ? farOf(pass, cancel) : null;
+  });
 
   return {
     store,
@@ -166,7 +142,6 @@ export function headerOf({ store, ask, turn }, samples) {
     isThere,
     choose,
     lookAt,
-    problem,
     tray,
     image,
     imageWords: computed(() => {
@@ -175,15 +150,16 @@ export function headerOf({ store, ask, turn }, samples) {
     }),
     /** Asks for the tray again. */
     renewTray: () => void (brought.value += 1),
-    /** What takes a while now. */ far: computed(() => load.value ?? pass.value),
+    far,
+    problem,
     /** Why this is another view than was asked for. */
     note: computed(() => (note.value.subject === store.subject() ? note.value.words : '')),
   };
 }
 
-/** @param {{words: string, amount?: string, of?: number}} doing @param {{share: number, left: string}} far */
-function farOf({ words, amount, of }, { share, left }) {
-  return { words, amount: amount ?? farWords(share, left).trim(), share: of ?? (share || null) };
+/** How far a job is, as the server says it. @param {Job} job @param {() => void} stop */
+function farOf({ isRunning, words, left, share, preview }, stop) {
+  return { isRunning, words, left, share: preview?.of ?? share, amount: preview?.amount, stop };
 }
 
 /** @param {string} model */

@@ -1,7 +1,8 @@
 // A model on its way, or a pass through it: what is done, how far that is, and a button that ends it.
 
-import { finder, showShare } from '../../ui/kit/elements.js';
+import { finder } from '../../ui/kit/elements.js';
 import { showError } from '../../ui/kit/notes.js';
+import { Job, JobBar } from '../kit/job.js';
 import { effect } from '../kit/preact.js';
 import { theHeader } from './header.js';
 /** @import { Mount } from '../../ui/kit/elements.js' */
@@ -15,14 +16,7 @@ export function mount(element) {
 /** @param {HTMLElement} element @param {Header} header */
 export function showLoading(element, { far, problem }) {
   const find = finder(element);
-  find('stop').addEventListener('click', () => far.peek()?.stop());
-  effect(() => {
-    const { words = '', amount = '', share } = far.value ?? {};
-    find('job').hidden = !words;
-    const said = find('job-words');
-    if (said.textContent !== words) said.textContent = words; // what is the same is not said again
-    find('job-amount').textContent = amount;
-    showShare(find('progress'), share);
-  });
+  const bar = new JobBar(find('job'), { end: () => far.peek()?.stop() });
+  effect(() => bar.show(far.value ?? new Job(), { amount: far.value?.amount }));
   effect(() => showError(find('error'), problem.value));
 }

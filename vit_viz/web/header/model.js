@@ -1,9 +1,10 @@
 // The model: a button that says which one is shown and opens the list of those that are offered, found by a few letters. Also a Hub id
 // can be typed; where it would have to be downloaded the visitor is asked first.
 
-import { dataAt, finder, having, make, onPress, opens } from '../../ui/kit/elements.js';
+import { closes, finder, having, make, opens } from '../../ui/kit/elements.js';
 import { openDialog } from '../../ui/visit/link.js';
 import { asked } from '../kit/ask.js';
+import { Listbox } from '../kit/listbox.js';
 import { effect, signal } from '../kit/preact.js';
 import { search } from '../palette/palette.js';
 import { theHeader } from './header.js';
@@ -82,7 +83,6 @@ class Picker {
   /** @type {Models | null} */ value = null;
   opened = signal(0); // how often: which models are on this disk may have changed
   /** @type {Offer[]} */ shown = [];
-  active = 0;
   /** @type {(isAgreed: boolean) => void} to the question that was asked last */ answered = () => {};
 
   /** @param {HTMLElement} element @param {(name: string) => void} choose */
@@ -92,6 +92,7 @@ class Picker {
     this.button = this.find('model-open');
     this.input = /** @type {HTMLInputElement} */ (this.find('model-text'));
     this.list = this.find('model-list');
+    this.box = new Listbox(this.input, this.list, (place) => this.choose(place));
     this.dialog = /** @type {HTMLDialogElement} */ (this.find('model-question'));
     this.close = opens(
       this.button,
@@ -107,18 +108,13 @@ class Picker {
     this.input.addEventListener('input', () => this.draw());
     this.find('model-panel').addEventListener('keydown', (event) => this.key(event));
     this.find('model-close').addEventListener('click', () => this.leave());
-    onPress(this.list, 'place', (place) => this.choose(Number(place)));
-    this.list.addEventListener('pointermove', (event) => this.activate(Number(dataAt(event, 'place') ?? -1)));
-    this.find('model-cancel').addEventListener('click', () => this.dialog.close());
+    closes(this.find('model-cancel'), this.dialog);
     this.find('model-download').addEventListener('click', () => {
       this.answered(true);
       this.dialog.close();
     });
     this.dialog.addEventListener('close', () => this.answered(false));
     this.dialog.addEventListener('keydown', (event) => event.stopPropagation()); // Escape is its own
-    this.dialog.addEventListener('click', ({ target }) => {
-      if (target === this.dialog) this.dialog.close();
-    });
   }
 
   /** Shows which model the page is on. @param {Models} value */
@@ -150,16 +146,20 @@ class Picker {
     if (!this.value) return;
     const { groups, place } = groupsOf(this.input.value, this.value);
     this.shown = groups.flatMap(({ offers }) => offers);
-    let next = 0;
-    this.list.replaceChildren(
-      ...groups.map(({ label, offers }) => {
-        const heading = having(make('p', 'vv-model-group', label), { 'aria-hidden': 'true' });
-        const options = offers.map((offer) => this.option(offer, next++));
-        return having(make('div', '', heading, ...options), { role: 'group', 'aria-label': label });
-      }),
-    );
+    const sorted = groups.map(({ label, offers }) => {
+      const heading = having(make('p', 'vv-model-group', label), { 'aria-hidden': 'true' });
+      const options = offers.map((offer) => this.option(offer));
+      return {
+        options,
+        group: having(make('div', '', heading, ...options), { role: 'group', 'aria-label': label }),
+      };
+    });
+    this.list.replaceChildren(...sorted.map(({ group }) => group));
     this.find('model-words').textContent = this.words();
-    this.activate(place);
+    this.box.take(
+      sorted.flatMap(({ options }) => options),
+      place,
+    );
   }
 
   /** What is said above the list. */
@@ -172,8 +172,8 @@ class Picker {
     return `${this.shown.length} ${this.shown.length === 1 ? 'model' : 'models'}`;
   }
 
-  /** @param {Offer} offer @param {number} place */
-  option({ name, title, hub, about, facts, here }, place) {
+  /** @param {Offer} offer */
+  option({ name, title, hub, about, facts, here }) {
     const isShown = name === this.value?.chosen;
     const where = here ? ['on this disk'] : hub ? ['to download'] : [];
     const facts_ = make(
@@ -184,50 +184,16 @@ class Picker {
     const line = make('span', 'vv-model-line', make('b', '', title), facts_);
     const more = [line, ...(about ? [make('span', 'vv-small', about)] : [])];
     const id = hub ? [make('span', 'vv-small vv-model-hub', hub)] : [];
-    return having(make('div', 'vv-model-option', ...more, ...id), {
-      id: `vv-model-${place}`,
-      'data-place': place,
-      'data-name': name,
-      role: 'option',
-    });
-  }
-
-  /** Makes an option the one that Enter chooses; of a place where there is none, nothing changes. @param {number} place */
-  activate(place) {
-    if (!this.shown.length) this.input.removeAttribute('aria-activedescendant');
-    if (!this.shown[place]) return;
-    this.active = place;
-    this.input.setAttribute('aria-activedescendant', `vv-model-${place}`);
-    for (const option of this.list.querySelectorAll('[role=option]'))
-      option.setAttribute('aria-selected', String(option.id === `vv-model-${place}`));
+    return having(make('div', 'vv-model-option', ...more, ...id), { 'data-name': name });
   }
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    if (event.key === 'Escape') this.leave();
-    else if (event.target !== this.input) return;
-    else if (event.key === 'Enter') this.choose(this.active);
-    else if (!this.move(event.key)) return;
-    event.preventDefault();
-    event.stopPropagation(); // Escape would also close the menu around it
-    this.list.querySelector('[aria-selected=true]')?.scrollIntoView?.({ block: 'nearest' });
-  }
-
-  /** Goes to another option; returns whether the key does that. @param {string} key */
-  move(key) {
-    const { length } = this.shown;
-    const steps = /** @type {Record<string, number>} */ ({
-      ArrowDown: 1,
-      ArrowUp: -1,
-      PageDown: 5,
-      PageUp: -5,
-    });
-    const step = steps[key];
-    if (!step) return false;
-    const next = this.active + step;
-    const isOne = Math.abs(step) === 1; // only then from the last to the first
-    this.activate(isOne ? (next + length) % (length || 1) : Math.min(Math.max(next, 0), length - 1));
-    return true;
+    if (event.key === 'Escape') {
+      this.leave();
+      event.preventDefault();
+    } else if (event.target === this.input) this.box.key(event);
+    if (event.defaultPrevented) event.stopPropagation(); // Escape would also close the menu around it
   }
 
   /** @param {number} place */

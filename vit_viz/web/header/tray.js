@@ -18,8 +18,7 @@ export function mount(element) {
 export function showTray(element, { store, ask, tray, image, problem, renewTray }) {
   const box = new Tray(element, async ({ id, own }) => {
     problem.value = '';
-    const stop = new AbortController();
-    const known = own ? (await ask('tray', { view: '' }, stop.signal)).pictures : [{ id }];
+    const known = own ? (await ask('tray', { view: '' })).pictures : [{ id }];
     if (known.some((/** @type {Picture} */ one) => one.id === id)) return store.look({ image: id });
     problem.value = GONE;
     renewTray();

@@ -1,12 +1,13 @@
 // Before and after an edit, beside the switches: the answer, where the query looks in the last layer, and the difference.
 
-import { CLIPPED } from '../../explorer/frame.js';
+import { topOf } from '../../explorer/frame.js';
 import { queryWords } from '../../explorer/geometry.js';
 import { Picture } from '../../explorer/paint.js';
 import { PhotoScreen } from '../../explorer/screen.js';
 import { having, make, showText } from '../../ui/kit/elements.js';
 import { short } from '../../ui/kit/numbers.js';
 import { newStage } from '../../ui/kit/stage.js';
+import { Job } from '../kit/job.js';
 import { SERVER } from '../look/server_source.js';
 import { saidWords } from './findings.js';
 import { lightPhoto } from './lit.js';
@@ -37,12 +38,6 @@ export function meanMap(rows, { heads, tokens, prefix, grid }, left) {
   return left.size < heads ? map : null;
 }
 
-/** From where on a patch is fully lit: the brightest hundredth. @param {Float32Array[]} maps */
-function topOf(maps) {
-  const all = Float32Array.from(maps.flatMap((map) => [...map])).sort();
-  return all[Math.round((1 - CLIPPED) * (all.length - 1))] || all[all.length - 1] || 1;
-}
-
 export class BeforeNow {
   shown = ''; // what the maps are of
   /** @type {{subject: Subject, before: Float32Array | null, now: Float32Array | null} | null} */ maps = null;
@@ -51,7 +46,11 @@ export class BeforeNow {
   constructor(find, colours) {
     this.find = find;
     this.colours = colours;
-    this.abort = new AbortController();
+    this.job = new Job(() => {
+      const { isRunning, error } = this.job;
+      find('surgery-maps-part').setAttribute('aria-busy', String(isRunning));
+      if (error) showText(find('surgery-maps-words'), error);
+    });
     this.views = ['before', 'now', 'difference'].map((words) => {
       const { figure, stage } = newStage(words);
       return { figure, stage, map: new Picture(), screen: new PhotoScreen(stage.picture.canvas) };
@@ -69,7 +68,7 @@ export class BeforeNow {
     if (panel.of !== subject.trace) return; // the maps are of one state of the model
     const last = `${subject.layers - 1}.`;
     const left = [...surgery.heads.keys()].filter((place) => place.startsWith(last));
-    void this.drawMaps(panel, subject, new Set(left.map((place) => Number(place.slice(last.length)))));
+    this.drawMaps(panel, subject, new Set(left.map((place) => Number(place.slice(last.length)))));
   }
 
   /** @param {Panel} panel */
@@ -83,21 +82,17 @@ export class BeforeNow {
    * The maps of the last layer, over the heads that are on there.
    * @param {Panel} panel @param {Subject} subject @param {Set<number>} left heads of the last layer that are switched off or replaced
    */
-  async drawMaps(panel, subject, left) {
+  drawMaps(panel, subject, left) {
     const key = [panel.trace, subject.trace, subject.query, ...left].join('|');
     if (key === this.shown) return this.paint();
     this.shown = key;
-    this.abort.abort();
-    this.abort = new AbortController();
-    const { signal } = this.abort;
     const layer = subject.layers - 1;
     const view = /** @type {any} */ ({ query: subject.query, direction: 'row' });
-    const part = this.find('surgery-maps-part');
-    part.setAttribute('aria-busy', 'true');
-    try {
-      const before = await SERVER.rows({ ...subject, trace: panel.trace }, layer, view, signal);
-      const now = await SERVER.rows(subject, layer, view, signal);
-      if (signal.aborted) return;
+    const ask = async (/** @type {AbortSignal} */ stop) => {
+      const before = await SERVER.rows({ ...subject, trace: panel.trace }, layer, view, stop);
+      return { before, now: await SERVER.rows(subject, layer, view, stop) };
+    };
+    const whole = (/** @type {Record<'before' | 'now', Float32Array>} */ { before, now }) => {
       this.maps = { subject, before: meanMap(before, subject, new Set()), now: meanMap(now, subject, left) };
       const on = left.size
         ? `the ${subject.heads - left.size} heads that are on`
@@ -105,12 +100,8 @@ export class BeforeNow {
       this.find('surgery-maps-title').textContent =
         `Where the ${queryWords(subject.query, subject)} looks in layer ${layer}, mean of ${on}`;
       this.paint();
-      part.setAttribute('aria-busy', 'false');
-    } catch (error) {
-      if (signal.aborted) return;
-      part.setAttribute('aria-busy', 'false');
-      showText(this.find('surgery-maps-words'), /** @type {Error} */ (error).message);
-    }
+    };
+    void this.job.follow(ask, { whole });
   }
 
   /** Draws what was fetched, at the size that there is. */
@@ -120,7 +111,8 @@ export class BeforeNow {
     const [first, second, third] = this.views;
     for (const { stage } of this.views) stage.place(subject);
     for (const { stage } of this.views) stage.image.onload = () => this.paint();
-    const top = topOf([before, now].flatMap((map) => map ?? []));
+    const all = Float32Array.from([...(before ?? []), ...(now ?? [])]).sort();
+    const top = topOf(all) || 1;
     const empty = new Float32Array(subject.grid[0] * subject.grid[1]);
     lightPhoto(first, before ?? empty, top, subject, this.colours.plain);
     lightPhoto(second, now ?? empty, top, subject, this.colours.plain);

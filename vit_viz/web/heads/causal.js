@@ -1,16 +1,17 @@
 // The causal map: the button with its cost, what replaces a head, for which class, how far it is.
 
-import { press, showShare, showText } from '../../ui/kit/elements.js';
+import { press, showText } from '../../ui/kit/elements.js';
+import { Job } from '../kit/job.js';
 import { correlation } from './detail.js';
 import { tableOf } from './numbers.js';
 import { agreementWords, capital } from './words.js';
 /** @import { Ask } from '../kit/ask.js' */
+/** @import { JobBar } from '../kit/job.js' */
 /** @import { Table } from './words.js' */
 
 /**
  * A causal map as far as it is computed.
- * @typedef {{table?: Table, estimate?: (number | null)[][], correlation?: number, done?: number, running?: boolean,
- *   share?: number, left?: string, error?: string}} Effect
+ * @typedef {{table?: Table, estimate?: (number | null)[][], correlation?: number, done?: number, error?: string}} Effect
  *
  * @typedef {{classes: {index: number, name: string, probability?: number, value?: number}[], chosen?: number,
  *   name: string, link: string, words?: string}} Target
@@ -24,7 +25,9 @@ export class Effects {
   key = '';
   /** @type {any} what a question about it is asked with */ body = null;
   /** @type {Record<string, Effect>} */ of = {};
-  stop = new AbortController();
+  job = new Job(() => this.running === this.of && this.changed());
+  /** @type {Record<string, Effect> | null} those that it is about */ running = null;
+  how = ''; // the way that it is about
   /** @type {Set<string>} ways whose map is at hand, and was asked for */ kept = new Set();
   left = new AbortController(); // of what is at hand
 
@@ -37,9 +40,9 @@ export class Effects {
   /** Another subject or class: what runs about the former ends, and nothing of it holds. @param {string} key @param {any} body */
   begin(key, body) {
     if (key === this.key) return;
-    const { stop, left } = this;
+    this.left.abort();
     Object.assign(this, { key, body, of: {}, kept: new Set(), left: new AbortController() });
-    for (const one of [stop, left]) one.abort();
+    this.job.end();
   }
 
   /** Shows those that the server has at hand. @param {string[]} hows */
@@ -55,28 +58,29 @@ export class Effects {
   }
 
   /** Switches off each head in a way, and follows that to its end. @param {string} how */
-  async start(how) {
-    this.stop.abort();
+  start(how) {
+    this.end();
     const { of, body } = this;
-    const { signal } = (this.stop = new AbortController());
-    const tell = (/** @type {Effect} */ said) => of === this.of && this.tell(how, said);
-    let found = 0;
-    signal.addEventListener('abort', () => tell({ running: false, error: found ? STOPPED : NOTHING }));
-    tell({ running: true, share: 0, left: '', error: '' });
-    try {
-      const answer = await this.ask('ablation', { ...body, how }, signal, ({ share, left, preview }) => {
-        const part = preview ? partly(preview) : {};
-        found = part.done ?? found;
-        tell({ share, left, ...part });
-      });
-      if (!signal.aborted) tell({ running: false, ...whole(answer) });
-    } catch (error) {
-      if (!signal.aborted) tell({ running: false, error: /** @type {Error} */ (error).message });
-    }
+    Object.assign(this, { running: of, how });
+    const tell = (/** @type {Effect} */ said) => void (of === this.of && this.tell(how, said));
+    tell({ error: '' });
+    const hear = {
+      part: (/** @type {any} */ preview) => tell(partly(preview)),
+      whole: (/** @type {any} */ answer) => tell(whole(answer)),
+    };
+    this.job
+      .follow((stop, told) => this.ask('ablation', { ...body, how }, stop, told), hear)
+      .catch(({ message }) => tell({ error: message }));
   }
 
+  /** Ends what runs; the heads that are done stay. */
   end() {
-    this.stop.abort();
+    if (this.job.isRunning) this.job.end(this.of[this.how]?.done ? STOPPED : NOTHING);
+  }
+
+  /** How far the causal map of a way is. @param {string} how */
+  jobOf(how) {
+    return this.running === this.of && this.how === how ? this.job : new Job();
   }
 
   /** @param {string} how @param {Effect} said */
@@ -123,27 +127,26 @@ export function agreement(estimate, { values }) {
   return correlation(ranks(pairs.map(([guess]) => guess)), ranks(pairs.map(([, value]) => value)));
 }
 
-/** @param {(name: string) => HTMLElement} find */
-export function drawCausal(
-  find,
-  /** @type {{effect: Effect | undefined, how: string, target: Target | null, cost: string, note: string, heads: number}} */
-  { effect, how, target, cost, note, heads },
-) {
-  const isRunning = Boolean(effect?.running);
-  const isDone = !isRunning && effect?.done === heads;
-  const start = /** @type {HTMLButtonElement} */ (find('heads-start'));
-  start.hidden = isRunning || isDone;
-  start.disabled = !target;
-  start.textContent = effect?.done ? 'Start again' : 'Switch off each head';
-  find('heads-stop').hidden = !isRunning;
-  showShare(find('heads-progress'), isRunning ? (effect?.share ?? 0) : null);
-  showText(find('heads-cost'), note || (isDone || isRunning || !cost ? '' : `${capital(cost)}.`));
-  showText(find('heads-job'), jobWords(effect, heads));
+/**
+ * @param {(name: string) => HTMLElement} find @param {JobBar} bar
+ * @param {{effect: Effect | undefined, job: Job, how: string, target: Target | null, cost: string, note: string, heads: number}} known
+ */
+export function drawCausal(find, bar, { effect, job, how, target, cost, note, heads }) {
+  const { isRunning: running, left } = job;
+  const isDone = !running && effect?.done === heads;
+  const go = isDone ? '' : effect?.done ? 'Start again' : 'Switch off each head';
+  bar.show(job, { words: '', amount: '', go });
+  /** @type {HTMLButtonElement} */ (find('heads-start')).disabled = !target;
+  showText(find('heads-cost'), note || (isDone || running || !cost ? '' : `${capital(cost)}.`));
+  showText(find('heads-job'), jobWords(effect && { ...effect, running, left }, heads));
   press(find('heads-hows'), 'how', how);
 }
 
 /** How far it is, what went wrong, and how well the estimate foretold it. */
-export function jobWords(/** @type {Effect | undefined} */ effect, /** @type {number} */ heads) {
+export function jobWords(
+  /** @type {(Effect & {running: boolean, left?: string}) | undefined} */ effect,
+  /** @type {number} */ heads,
+) {
   if (!effect) return '';
   const { done = 0, correlation: rank = 0, running, left, error = '' } = effect;
   const far = running

@@ -1,5 +1,6 @@
 // The head that is looked at: the numbers that named it against their thresholds, what it is for the answer, its matrix, its kin.
 
+import { clamp } from '../../explorer/geometry.js';
 import { LayerStore } from '../../explorer/layers.js';
 import { Axis, Filling, endsOf, shareOnScale } from '../../explorer/matrix.js';
 import { Picture } from '../../explorer/paint.js';
@@ -176,8 +177,7 @@ export class Detail {
     this.picture.resize(cells, cells);
     const { plain } = this.room.colours;
     for (let i = 0; i < filling.values.length; i++)
-      this.picture.pixels[i] =
-        plain[Math.round(255 * Math.min(1, Math.max(0, shareOnScale(filling.values[i], ends, true))))];
+      this.picture.pixels[i] = plain[Math.round(255 * shareOnScale(filling.values[i], ends, true))];
     this.picture.show();
     this.find('heads-mini-part').dataset.ready = wanted;
   }
@@ -185,7 +185,7 @@ export class Detail {
 
 /** A number of a rule as a bar with a line at its threshold. @param {ReturnType<typeof evidenceOf>[number]} evidence */
 function evidenceRow({ number, value, bound, limit, passes, name }) {
-  const share = (/** @type {number} */ x) => `${(100 * Math.min(1, Math.max(0, x))).toFixed(1)}%`;
+  const share = (/** @type {number} */ x) => `${(100 * clamp(x)).toFixed(1)}%`;
   const bar = make('span', 'vv-heads-evidence-bar');
   bar.style.setProperty('--long', share(value));
   bar.style.setProperty('--at', share(limit));

@@ -73,12 +73,10 @@ function listenToControls(/** @type {HeadRoom} */ room) {
   const { find } = room;
   const select = /** @type {HTMLSelectElement} */ (find('heads-measure'));
   select.addEventListener('change', () => room.go({ measure: select.value }));
-  find('heads-start').addEventListener('click', () => void room.effects.start(room.options.how));
   find('heads-save').addEventListener('click', () => {
     const { measure, how } = room.options;
     askForShown(room.element, room.subject?.trace ?? '', { tab: 'heads', face: 'atlas', measure, how });
   });
-  find('heads-stop').addEventListener('click', () => room.effects.end());
   onPress(find('heads-faces'), 'face', (face) => room.go({ face }));
   find('heads-enlarge').addEventListener('click', () => room.go({ face: 'matrix' }));
   find('heads-open').addEventListener('click', () => document.getElementById('vv-tab-look-button')?.click());

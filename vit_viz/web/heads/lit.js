@@ -1,6 +1,6 @@
 // The photo as one head sees it: lit where the query looks. Rows come layer by layer from the server; what is here is painted at once.
 
-import { CLIPPED } from '../../explorer/frame.js';
+import { topOf } from '../../explorer/frame.js';
 import { Picture } from '../../explorer/paint.js';
 import { Gone } from '../../explorer/source.js';
 import { PhotoScreen } from '../../explorer/screen.js';
@@ -88,9 +88,12 @@ export class Lit {
     const first = head * tokens + prefix.length;
     const values = rows.subarray(first, first + grid[0] * grid[1]);
     const sorted = values.slice().sort();
-    const most = sorted[sorted.length - 1];
-    const lit = sorted[Math.round((1 - CLIPPED) * (sorted.length - 1))]; // from here on all is fully lit, as on the Look tab
-    return { values, most, lit: lit || most, sum: values.reduce((sum, value) => sum + value, 0) };
+    return {
+      values,
+      most: sorted[sorted.length - 1],
+      lit: topOf(sorted),
+      sum: values.reduce((sum, value) => sum + value, 0),
+    };
   }
 
   /** Lights the photo; returns what was drawn. */

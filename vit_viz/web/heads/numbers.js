@@ -3,7 +3,7 @@
 
 import { showText } from '../../ui/kit/elements.js';
 import { showError } from '../../ui/kit/notes.js';
-import { Job } from '../kit/job.js';
+import { Job, JobBar, STOPPED } from '../kit/job.js';
 /** @import { HeadRoom, Subject } from './room.js' */
 /** @import { Named } from './names.js' */
 /** @import { Table } from './words.js' */
@@ -51,7 +51,8 @@ export class Numbers {
   /** @param {HeadRoom} room */
   constructor(room) {
     this.room = room;
-    this.job = new Job(room.find('heads-work'));
+    this.job = new Job(() => bar.show(this.job));
+    const bar = new JobBar(room.find('heads-work'), { end: () => this.job.end(STOPPED) });
   }
 
   /** Another photo, model or size: its measures; those before stay, dimmed, where they are of as many heads. */
@@ -137,7 +138,7 @@ export class Numbers {
     try {
       if (this.isLong) {
         showText(room.find('heads-wait'), '');
-        return await this.job.follow(words, (stop, tell) => room.ask(name, body, stop, tell));
+        return await this.job.follow((stop, tell) => room.ask(name, body, stop, tell), { words });
       }
       showText(room.find('heads-wait'), words);
       return await room.ask(name, body, signal);

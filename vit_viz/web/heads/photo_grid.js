@@ -1,5 +1,6 @@
 // The grid of heads as small photos, each with a dot for its name, a bar for its number and a word where it is edited.
 
+import { clamp } from '../../explorer/geometry.js';
 import { having, make } from '../../ui/kit/elements.js';
 import { Grid } from './grid.js';
 /** @import { Place, Table } from './words.js' */
@@ -22,8 +23,7 @@ export const STATES = {
 
 /** Where a bar begins and how long it is, in shares of its track. @param {number} value @param {[number, number]} ends */
 export function barOf(value, [low, high]) {
-  const at = (/** @type {number} */ x) =>
-    high > low ? Math.min(1, Math.max(0, (x - low) / (high - low))) : 0;
+  const at = (/** @type {number} */ x) => (high > low ? clamp((x - low) / (high - low)) : 0);
   const [from, to] = [at(0), at(value)];
   return { start: Math.min(from, to), length: Math.abs(to - from) };
 }

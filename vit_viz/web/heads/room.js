@@ -15,6 +15,7 @@ import { TargetChooser } from '../kit/target.js';
 import { chosenIn } from '../look/keeper.js';
 import { BeforeNow } from './before_now.js';
 import { agreement, drawCausal, Effects } from './causal.js';
+import { Job, JobBar } from '../kit/job.js';
 import { fillChooser, markChooser } from './chooser.js';
 import { Detail } from './detail.js';
 import { findingOf } from './findings.js';
@@ -192,6 +193,10 @@ export class HeadRoom {
     this.words = measures;
     this.colours = { plain: decodeTable(tables.viridis), signed: decodeTable(tables.diverging) };
     this.effects = new Effects(ask, () => this.draw());
+    this.bar = new JobBar(this.find('heads-switching'), {
+      begin: () => this.effects.start(this.options.how),
+      end: () => this.effects.end(),
+    });
     this.grid = new PhotoGrid(this.find('heads-table'));
     this.plot = new Plot(this.find);
     this.tiles = new Tiles(
@@ -280,7 +285,12 @@ export class HeadRoom {
     const found = this.effect;
     if (this.isOpening) return false;
     if (measure === 'estimate') return !this.table;
-    return measure === 'effect' && Boolean(found?.table) && !found?.running && !found?.estimate;
+    return (
+      measure === 'effect' &&
+      Boolean(found?.table) &&
+      !this.effects.jobOf(this.options.how).isRunning &&
+      !found?.estimate
+    );
   }
 
   /** What is known of the chosen way of switching off, with its estimate. @returns {Effect | undefined} */
@@ -367,10 +377,12 @@ export class HeadRoom {
     this.find('heads-causal').hidden = !this.isOfClass;
     if (!this.isOfClass) return;
     const { cost, note, target } = this;
-    const effect = options.measure === 'effect' ? this.effect : undefined;
-    drawCausal(this.find, { effect, how: options.how, target, cost, note, heads: this.heads });
-    if (options.measure === 'estimate') this.find('heads-start').hidden = true;
-    if (options.measure === 'estimate') showText(this.find('heads-cost'), note);
+    const { measure, how } = options;
+    const [effect, job] =
+      measure === 'effect' ? [this.effect, this.effects.jobOf(how)] : [undefined, new Job()];
+    drawCausal(this.find, this.bar, { effect, job, how, target, cost, note, heads: this.heads });
+    if (measure === 'estimate') this.find('heads-start').hidden = true;
+    if (measure === 'estimate') showText(this.find('heads-cost'), note);
   }
 
   /** The grid with the scale of its bars, and the plot. */

@@ -1,6 +1,6 @@
 // Surgery: a switch for each head, a temperature for each layer, views that are forbidden. What is clicked is the page's at once, in words.
 
-import { make, onPress, press, showText } from '../../ui/kit/elements.js';
+import { onPress, optionOf, press, showText } from '../../ui/kit/elements.js';
 import { showError } from '../../ui/kit/notes.js';
 import { Views } from './surgery_views.js';
 /** @import { State } from './photo_grid.js' */
@@ -241,7 +241,7 @@ export class Surgery {
   offerLayers(/** @type {number} */ layers) {
     const select = this.find('surgery-layer');
     if (select.children.length !== layers) {
-      const names = Array.from({ length: layers }, (_, layer) => make('option', '', String(layer)));
+      const names = Array.from({ length: layers }, (_, layer) => optionOf(String(layer)));
       select.replaceChildren(...names);
       this.see(this.layer);
     }

@@ -11,7 +11,7 @@ import { computed, effect, signal } from './preact.js';
  *
  * Hears how far an answer is; left: the time that is left, in words; preview: what there is of it so far, where that is new.
  * @typedef {(far: {share: number, left: string, preview?: any}) => void} Tell
- * @typedef {(name: string, body: any, signal: AbortSignal, tell?: Tell) => Promise<any>} Ask
+ * @typedef {(name: string, body: any, stop?: AbortSignal, tell?: Tell) => Promise<any>} Ask
  *
  * What came of a question: the value stays while the next one is on its way.
  * @typedef {{state: 'none' | 'pending' | 'done' | 'failed', value?: any, error?: string}} Answer
@@ -59,8 +59,8 @@ export function asker(source, mostBytes = MOST_BYTES) {
       one.waiting -= 1;
       if (!one.waiting) one.end.abort();
     };
-    stop.addEventListener('abort', leave);
-    return one.answer.finally(() => stop.removeEventListener('abort', leave));
+    stop?.addEventListener('abort', leave);
+    return one.answer.finally(() => stop?.removeEventListener('abort', leave));
   };
   /** @param {string} why */
   const endAll = (why) => [...known.values()].forEach(({ end }) => end.abort(new Error(why)));
@@ -75,7 +75,7 @@ function bytesOf(value) {
 
 /**
  * The answer to a question that changes with the values that it reads.
- * @param {Ask} ask
+ * @param {(name: string, body: any, stop: AbortSignal) => Promise<any>} ask
  * @param {() => [name: string, body: any] | null} question null: none now, and the last answer stays
  * @param {import('./preact.js').Signal<unknown>} [again] with each new value the same question is asked again
  * @returns {import('./preact.js').Signal<Answer>}

@@ -1,58 +1,131 @@
-// A question that takes a while: what is computed, how far it is, how long it will still take, and a button that ends it.
+// A question that takes a while: whether it runs, how far it is and what became of it; and the bar that shows it.
 
-import { showText } from '../../ui/kit/elements.js';
+import { having, make } from '../../ui/kit/elements.js';
 /** @import { Tell } from './ask.js' */
 
 export const STOPPED = 'This was stopped; nothing of it was kept.';
+const OVER = { isRunning: false, words: '', share: 0, left: '' };
 
-/** A share and the time that is left, as they stand behind what is computed: " 50%, about 3 s left"; "" at the beginning. */
-export function farWords(/** @type {number} */ share, left = '') {
-  return share > 0 ? ` ${Math.round(100 * share)}%${left && `, ${left}`}` : '';
+/** So many places for what runs at the same time; what comes later waits for one. */
+export class Places {
+  /** @type {(() => void)[]} */ waiting = [];
+
+  constructor(/** @type {number} */ free) {
+    this.free = free;
+  }
+
+  /** @template Value @param {AbortSignal} stop @param {() => Promise<Value>} work not begun once it was stopped @returns {Promise<Value>} */
+  async hold(stop, work) {
+    if (this.free) this.free -= 1;
+    else await new Promise((next) => this.waiting.push(() => next(null)));
+    try {
+      stop.throwIfAborted();
+      return await work();
+    } finally {
+      const next = this.waiting.shift();
+      if (next) next();
+      else this.free += 1;
+    }
+  }
 }
 
-/** At most one at a time: a newer one takes its place. */
+/** At most one question at a time: a newer one takes its place, and nothing is heard of one that was ended. */
 export class Job {
+  isRunning = false;
+  words = ''; // what is done while it runs
+  share = 0;
+  left = ''; // the time that is left
+  /** @type {any} what there is of the answer so far */ preview = null;
+  error = ''; // why it failed or was ended
   stop = new AbortController();
 
-  /** @param {HTMLElement} element with a bar, words and a button */
-  constructor(element) {
-    this.element = element;
-    this.bar = /** @type {HTMLProgressElement} */ (element.querySelector('progress'));
-    this.words = /** @type {HTMLElement} */ (element.querySelector('.vv-job-words'));
-    element.querySelector('button')?.addEventListener('click', () => this.end(STOPPED));
+  /** @param {() => void} [changed] @param {Places} [places] */
+  constructor(changed = () => {}, places) {
+    this.changed = changed;
+    this.places = places;
   }
 
   /**
-   * Follows a question to its answer.
+   * Asks, and follows that to the answer.
    * @template Value
-   * @param {string} words what is computed @param {(stop: AbortSignal, tell: Tell) => Promise<Value>} ask @returns {Promise<Value>}
+   * @param {(stop: AbortSignal, tell: Tell) => Promise<Value>} ask whose previews may have other `words`
+   * @param {{words?: string, part?: (preview: any) => void, whole?: (answer: Value) => void}} [hear] the answer, and what there is of it so far
+   * @returns {Promise<Value>} fails with a sentence, also where it was ended; who shows `error` needs not hear of that
    */
-  async follow(words, ask) {
-    this.end('Something else was asked for.');
+  follow(ask, { words = 'Starting …', part, whole } = {}) {
+    this.stop.abort(new Error('Something else was asked for.'));
     const stop = (this.stop = new AbortController());
-    const show = (/** @type {number} */ share, left = '') => {
-      if (stop !== this.stop) return;
-      this.element.hidden = false;
-      if (share > 0) this.bar.value = share;
-      else this.bar.removeAttribute('value');
-      showText(this.words, `${words}${farWords(share, left)}`);
-    };
-    show(0);
-    const ended = new Promise((_, failed) =>
-      stop.signal.addEventListener('abort', () => failed(stop.signal.reason)),
+    const { signal } = stop;
+    this.tell({ ...OVER, isRunning: true, words, preview: null, error: '' });
+    const work = () =>
+      ask(signal, ({ share, left, preview }) => {
+        if (signal.aborted) return;
+        if (preview) part?.(preview);
+        this.tell({ share, left, ...(preview && { preview, words: preview.words ?? this.words }) });
+      });
+    /** @type {Promise<never>} */
+    const ended = new Promise((_, failed) => signal.addEventListener('abort', () => failed(signal.reason)));
+    const answer = Promise.race([this.places ? this.places.hold(signal, work) : work(), ended]).then(
+      (value) => {
+        signal.throwIfAborted();
+        whole?.(value);
+        this.tell(OVER);
+        return value;
+      },
+      (error) => {
+        if (!signal.aborted) this.tell({ ...OVER, error: error.message });
+        throw error;
+      },
     );
-    try {
-      return await Promise.race([
-        ask(stop.signal, ({ share, left }) => show(share, left)),
-        /** @type {Promise<never>} */ (ended),
-      ]);
-    } finally {
-      if (stop === this.stop) this.element.hidden = true;
-    }
+    answer.catch(() => {});
+    return answer;
   }
 
-  /** Ends it for a reason, in a sentence. */
-  end(/** @type {string} */ why) {
+  /** Ends it, if it runs, for a reason in a sentence, and forgets what became of it. */
+  end(why = '') {
     this.stop.abort(new Error(why));
+    if (this.isRunning || this.error !== why) this.tell({ ...OVER, error: why });
+  }
+
+  /** @param {Partial<Job>} news */
+  tell(news) {
+    Object.assign(this, news);
+    this.changed();
+  }
+}
+
+/** What shows a job: the button of its element that begins it, if there is one; words, how far it is, and a button that ends it. */
+export class JobBar {
+  words = having(make('span', 'vv-job-words vv-quiet'), { role: 'status' });
+  amount = make('span', 'vv-job-amount vv-number'); // which is not said aloud
+  progress = having(make('progress', 'vv-progress'), { max: 1, 'aria-label': 'How far it is' });
+  stop = make('button', 'vv-button vv-stop', 'Cancel');
+
+  /** @param {HTMLElement} element @param {{end: () => void, begin?: () => void}} actions */
+  constructor(element, { end, begin }) {
+    this.element = element;
+    this.go = element.querySelector('button');
+    this.go?.addEventListener('click', () => this.go?.hidden || begin?.()); // a press may come late
+    this.stop.addEventListener('click', end);
+    element.append(this.words, this.amount, this.progress, this.stop);
+    this.show(new Job());
+  }
+
+  /**
+   * Shows a job, or what can be begun; nothing at all where there is nothing to say.
+   * @param {Pick<Job, 'isRunning' | 'words' | 'share' | 'left'>} job
+   * @param {{words?: string, amount?: string, go?: string}} [told] go: what the button says that begins it
+   */
+  show({ isRunning, words: doing, share, left }, { words = doing, amount, go = '' } = {}) {
+    this.element.hidden = !isRunning && !words && !go;
+    if (this.words.textContent !== words) this.words.textContent = words; // what is the same is not said again
+    const far = amount ?? (share > 0 ? `${Math.round(100 * share)}%${left && `, ${left}`}` : '');
+    this.amount.textContent = isRunning ? far : '';
+    this.progress.hidden = this.stop.hidden = !isRunning;
+    if (share > 0) /** @type {HTMLProgressElement} */ (this.progress).value = share;
+    else this.progress.removeAttribute('value'); // nobody knows how far
+    if (!this.go) return;
+    this.go.textContent = go;
+    this.go.hidden = isRunning || !go;
   }
 }

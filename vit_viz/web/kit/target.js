@@ -3,6 +3,7 @@
 
 import { finder, having, make, showText } from '../../ui/kit/elements.js';
 import { amountWords, short } from '../../ui/kit/numbers.js';
+import { Job } from './job.js';
 
 /**
  * @typedef {{name: string, index?: number, probability?: number | null, value?: number}} Entry
@@ -80,7 +81,7 @@ function percent(/** @type {number} */ share) {
 /** The search for a class by its name: asks once the hand rests, and shows the answer to the newest question only. */
 class Search {
   isSingle = false;
-  stop = new AbortController(); // of the newest question
+  job = new Job(() => this.job.error && this.list([make('li', '', this.job.error)]));
   timer = 0;
 
   /** @param {HTMLElement} element @param {Choices} choices */
@@ -106,7 +107,7 @@ class Search {
   /** Forgets the question too, so that an answer which is under way opens nothing. */
   close() {
     clearTimeout(this.timer);
-    this.stop.abort();
+    this.job.end();
     this.hits.hidden = true;
   }
 
@@ -114,20 +115,16 @@ class Search {
     clearTimeout(this.timer);
     const text = this.input.value.trim().slice(0, 100);
     if (!text) return this.close();
-    this.timer = window.setTimeout(() => void this.ask(text), 150);
+    this.timer = window.setTimeout(() => this.ask(text), 150);
   }
 
-  async ask(/** @type {string} */ text) {
-    this.stop.abort();
-    const { signal } = (this.stop = new AbortController());
-    /** @type {HTMLElement[]} */
-    let lines;
-    try {
-      lines = (await this.choices.find(text, signal)).map((entry) => this.hit(entry));
-    } catch (error) {
-      lines = [make('li', '', /** @type {Error} */ (error).message)];
-    }
-    if (signal.aborted) return;
+  ask(/** @type {string} */ text) {
+    void this.job.follow((stop) => this.choices.find(text, stop), {
+      whole: (found) => this.list(found.map((entry) => this.hit(entry))),
+    });
+  }
+
+  list(/** @type {HTMLElement[]} */ lines) {
     this.hits.replaceChildren(...(lines.length ? lines : [make('li', '', 'No class has this name.')]));
     this.hits.hidden = false;
   }

@@ -2,7 +2,9 @@
 // server says where what is chosen is shown: on the tab that draws it, or in the panel (panel.js).
 
 import { openDialog } from '../../ui/visit/link.js';
-import { dataAt, fetched, finder, having, make, onPress } from '../../ui/kit/elements.js';
+import { closes, fetched, finder, make } from '../../ui/kit/elements.js';
+import { Job } from '../kit/job.js';
+import { Listbox } from '../kit/listbox.js';
 import { thePage } from '../kit/page.js';
 /** @import { Page } from '../kit/page.js' */
 
@@ -45,7 +47,7 @@ export function paletteIn(element, page, props) {
 }
 
 class Palette {
-  opening = new AbortController(); // of what was chosen last
+  opening = new Job(() => this.opening.error && this.say(this.opening.error)); // of what was chosen last
 
   /** @param {HTMLElement} element @param {Page} page @param {Props} props */
   constructor(element, page, props) {
@@ -55,18 +57,13 @@ class Palette {
     this.dialog = /** @type {HTMLDialogElement} */ (this.find('palette'));
     this.input = /** @type {HTMLInputElement} */ (this.find('palette-text'));
     this.list = this.find('palette-list');
+    this.box = new Listbox(this.input, this.list, (place) => this.choose(place));
     /** @type {Listed[] | null} */ this.questions = null;
     /** @type {Listed[]} */ this.shown = [];
-    this.active = 0;
     this.input.addEventListener('input', () => this.draw());
-    this.input.addEventListener('keydown', (event) => this.key(event));
-    this.find('palette-close').addEventListener('click', () => this.dialog.close());
-    this.dialog.addEventListener('click', (event) => {
-      if (event.target === this.dialog) this.dialog.close();
-    });
-    this.dialog.addEventListener('close', () => this.opening.abort());
-    onPress(this.list, 'place', (place) => void this.choose(Number(place)));
-    this.list.addEventListener('pointermove', (event) => this.activate(Number(dataAt(event, 'place') ?? -1)));
+    this.input.addEventListener('keydown', (event) => this.box.key(event));
+    closes(this.find('palette-close'), this.dialog);
+    this.dialog.addEventListener('close', () => this.opening.end());
   }
 
   open() {
@@ -98,40 +95,18 @@ class Palette {
   draw() {
     if (!this.questions) return;
     this.shown = search(this.input.value, this.questions);
-    this.list.replaceChildren(...this.shown.map((question, place) => this.row(question, place)));
-    const { length } = this.shown;
-    this.say(length ? `${length} ${length === 1 ? 'question' : 'questions'}` : NONE);
-    this.activate(0);
+    const rows = this.shown.map((question) => this.row(question));
+    this.list.replaceChildren(...rows);
+    this.say(rows.length ? `${rows.length} ${rows.length === 1 ? 'question' : 'questions'}` : NONE);
+    this.box.take(rows);
     this.list.scrollTop = 0;
   }
 
-  /** @param {Listed} question @param {number} place */
-  row({ label, shows, tab, slow }, place) {
+  /** @param {Listed} question */
+  row({ label, shows, tab, slow }) {
     const where = [this.props.tabs[tab] ?? 'panel', ...(slow ? ['takes a while'] : [])].join(' · ');
     const words = make('span', 'vv-palette-said', make('b', '', label), make('span', 'vv-small', shows));
-    const row = make('li', 'vv-palette-row', words, make('span', 'vv-palette-where vv-small', where));
-    return having(row, { id: `vv-palette-${place}`, 'data-place': place, role: 'option' });
-  }
-
-  /** Makes a row the one that Enter chooses; of a place where there is none, nothing changes. @param {number} place */
-  activate(place) {
-    if (!this.shown.length) this.input.removeAttribute('aria-activedescendant');
-    if (!this.shown[place]) return;
-    this.active = place;
-    this.input.setAttribute('aria-activedescendant', `vv-palette-${place}`);
-    for (const [index, row] of [...this.list.children].entries())
-      row.setAttribute('aria-selected', String(index === place));
-  }
-
-  /** @param {KeyboardEvent} event */
-  key(event) {
-    const { length } = this.shown;
-    if (event.key === 'Enter') void this.choose(this.active);
-    else if (event.key === 'ArrowDown') this.activate((this.active + 1) % length);
-    else if (event.key === 'ArrowUp') this.activate((this.active + length - 1) % length);
-    else return;
-    event.preventDefault();
-    this.list.children[this.active]?.scrollIntoView({ block: 'nearest' });
+    return make('li', 'vv-palette-row', words, make('span', 'vv-palette-where vv-small', where));
   }
 
   /** Closes the dialog. @returns {Promise<unknown>} once the page has heard of it */
@@ -142,21 +117,17 @@ class Palette {
   }
 
   /** Opens a question where it is shown; until then the palette stays, for what may go wrong. @param {number} place */
-  async choose(place) {
+  choose(place) {
     const question = this.shown[place];
     if (!question) return;
     const { store, ask } = this.page;
-    this.opening.abort();
-    const { signal } = (this.opening = new AbortController());
-    try {
-      const view = store.linkOf([...store.fields.keys()]);
-      const link = await ask('place', { view, name: question.name }, signal);
-      if (signal.aborted) return;
-      await this.closed(); // its entry of the history is left before another view is written
-      store.take({ ...link, run: null, 'ask.*': null }, { push: true });
-    } catch (error) {
-      if (!signal.aborted) this.say(/** @type {Error} */ (error).message);
-    }
+    const view = store.linkOf([...store.fields.keys()]);
+    void this.opening.follow((stop) => ask('place', { view, name: question.name }, stop), {
+      whole: async (link) => {
+        await this.closed(); // its entry of the history is left before another view is written
+        store.take({ ...link, run: null, 'ask.*': null }, { push: true });
+      },
+    });
   }
 }
 

@@ -5,10 +5,10 @@
 import { askForFigure } from '../../explorer/source.js';
 import { copyLink } from '../header/facts.js';
 import { limit, listenToOptions, makeControl, showOptions, showRefusals } from '../../ui/kit/controls.js';
-import { fetched, finder, make, showText } from '../../ui/kit/elements.js';
+import { closes, fetched, finder, make, showText } from '../../ui/kit/elements.js';
 import { showError } from '../../ui/kit/notes.js';
 import { asked } from '../kit/ask.js';
-import { farWords } from '../kit/job.js';
+import { Job, JobBar, STOPPED } from '../kit/job.js';
 import { thePage } from '../kit/page.js';
 import { computed, effect, signal } from '../kit/preact.js';
 import { TARGETED } from '../kit/store.js';
@@ -33,11 +33,10 @@ import { TARGETED } from '../kit/store.js';
  * @property {[string, string][]} facts names and words
  * @property {string} address of its files, without a format
  *
- * @typedef {{share?: number, left?: string, error?: string, answer?: Answer}} Progress
+ * @typedef {Partial<Job> & {answer?: Answer}} Progress
  */
 
 const ON_SCREEN = '&format=png&width_cm=17&dpi=150';
-const STOPPED = 'Stopped.';
 
 /** Names in links that a question is about, and how its figure is drawn. */
 const ABOUT = Object.freeze([
@@ -68,7 +67,7 @@ export class QuestionPanel {
   /** @type {Record<string, any>} what was chosen and is not in the value yet */ pending = {};
   /** @type {Record<string, string>} what was not possible of it, as sentences */ refusals = {};
   choosing = new AbortController();
-  answering = new AbortController();
+  job = new Job(() => (this.job.isRunning || this.job.error) && this.tell(this.job));
   again = signal(0); // with each new value everything is asked again
 
   /** @param {HTMLElement} element @param {Page} page */
@@ -80,6 +79,10 @@ export class QuestionPanel {
     this.dialog = /** @type {HTMLDialogElement} */ (this.find('question'));
     this.controls = this.find('question-controls');
     this.picture = /** @type {HTMLImageElement} */ (this.find('question-picture'));
+    this.bar = new JobBar(this.find('question-job'), {
+      begin: () => this.go(),
+      end: () => this.job.end(STOPPED),
+    });
     this.listen();
 
     const told = asked(
@@ -109,18 +112,17 @@ export class QuestionPanel {
       if (!value) return;
       if (!value.question) return this.leave(); // there is none of this name: the header says so
       this.show(value);
-      this.tell(value.error ? { error: value.error } : wanted.value === undefined ? null : { share: 0 });
+      this.tell(
+        value.error ? { error: value.error } : wanted.value === undefined ? null : { isRunning: true },
+      );
     });
     effect(() => {
       const view = wanted.value;
       if (view === undefined) return;
-      const { signal: stop } = (this.answering = new AbortController());
-      const tell = (/** @type {Progress} */ progress) => void (stop.aborted || this.tell(progress));
-      ask('answer', { view }, stop, tell).then(
-        (answer) => tell({ answer }),
-        (error) => tell({ error: error.message }),
-      );
-      return () => this.answering.abort();
+      void this.job.follow((stop, tell) => ask('answer', { view }, stop, tell), {
+        whole: (answer) => this.tell({ answer }),
+      });
+      return () => this.job.end();
     });
   }
 
@@ -131,31 +133,25 @@ export class QuestionPanel {
   listen() {
     const { find, store, dialog } = this;
     listenToOptions(this.controls, (chosen) => void this.choose(chosen));
-    find('question-go').addEventListener('click', () => {
-      const { state } = dialog.dataset;
-      if (state === 'running' || state === 'done') return; // a press that comes late
-      if (this.isToRun()) store.set({ run: true });
-      if (state === 'failed') this.again.value += 1;
-      this.tell({ share: 0 });
-    });
-    find('question-stop').addEventListener('click', () => {
-      this.answering.abort();
-      this.tell({ error: STOPPED });
-    });
     find('question-save').addEventListener('click', () =>
       askForFigure(this.element, this.drawn, this.value?.question.formats),
     );
     find('question-link').addEventListener('click', () =>
       copyLink(find('question-link'), this.value?.own ?? false),
     );
-    find('question-close').addEventListener('click', () => dialog.close());
-    dialog.addEventListener('click', (event) => {
-      if (event.target === dialog) dialog.close();
-    });
+    closes(find('question-close'), dialog);
     dialog.addEventListener('close', () => {
       if (!this.isUp || dialog.open) return; // the page went elsewhere, and perhaps came back
       store.set({ ask: '', run: false, 'ask.*': '' });
     });
+  }
+
+  /** Computes what waits to be asked for, or tries once more what failed. */
+  go() {
+    const { state } = this.dialog.dataset;
+    if (this.isToRun()) this.store.set({ run: true });
+    if (state === 'failed') this.again.value += 1;
+    this.tell({ isRunning: true });
   }
 
   /** @param {Value} value */
@@ -264,31 +260,20 @@ export class QuestionPanel {
   /** Shows how far the answer is; null: it waits to be asked for. @param {Progress | null} progress */
   tell(progress) {
     const { find } = this;
-    const { share = 0, left, error = '', answer = null } = progress ?? {};
-    const state = answer ? 'done' : error ? 'failed' : progress ? 'running' : 'waiting';
-    const isRunning = state === 'running';
+    const far = { isRunning: false, share: 0, left: '', error: '', ...progress };
+    const { isRunning, error, answer } = far;
+    const state = answer ? 'done' : error ? 'failed' : isRunning ? 'running' : 'waiting';
     this.dialog.dataset.state = state;
     this.dialog.setAttribute('aria-busy', String(isRunning));
-    find('question-job').hidden = state === 'done';
     find('question-save').hidden = state !== 'done';
-    find('question-go').hidden = isRunning;
-    find('question-go').textContent = error ? 'Try again' : 'Compute';
-    find('question-words').textContent = this.wordsOf(state) + (isRunning ? farWords(share, left) : '');
-    find('question-stop').hidden = find('progress').hidden = !isRunning;
-    const bar = /** @type {HTMLProgressElement} */ (find('progress'));
-    if (share) bar.value = share;
-    else bar.removeAttribute('value');
+    const cost = state === 'waiting' ? (this.value?.question.runs ?? '') : '';
+    const words = isRunning ? 'Computing …' : cost;
+    this.bar.show({ ...far, words }, { go: answer ? '' : error ? 'Try again' : 'Compute' });
     showError(find('question-error'), error);
     if (error) find('question-answer').hidden = true;
     if (!answer) return;
     if (this.isToRun()) this.store.set({ run: true }); // so that the link opens the same answer
     this.draw(answer);
-  }
-
-  /** @param {string} state */
-  wordsOf(state) {
-    if (state === 'running') return 'Computing …';
-    return state === 'waiting' ? (this.value?.question.runs ?? '') : '';
   }
 
   /** @param {Answer} answer */

@@ -10,10 +10,10 @@ import {
   patchRect,
   pointerIn,
   queryPatches,
-  shareOf,
 } from '../../explorer/geometry.js';
-import { ARROWS } from '../../explorer/elements.js';
 import { routeUrl } from '../../explorer/source.js';
+import { stepOf } from '../../ui/kit/elements.js';
+import { cellUnder } from '../../ui/kit/stage.js';
 import { asked } from '../kit/ask.js';
 import { Figure } from '../kit/figure.js';
 import { opened, thePage } from '../kit/page.js';
@@ -87,6 +87,18 @@ export function Patches({ page: one }) {
   </div>`;
 }
 
+/** Lets a pointer mark a patch and choose it. @param {Looked} looked @param {(event: MouseEvent) => number | null} patchAt */
+function pointing({ pointed, pin }, patchAt) {
+  return {
+    onClick(/** @type {MouseEvent} */ event) {
+      const patch = patchAt(event);
+      if (patch !== null) pin(patch);
+    },
+    onPointerMove: (/** @type {MouseEvent} */ event) => (pointed.value = patchAt(event)),
+    onPointerLeave: () => (pointed.value = null),
+  };
+}
+
 // --- the grid
 
 /** @param {{photo: Opened, looked: Looked, numbers: boolean, facts: {note: string}}} props */
@@ -97,13 +109,12 @@ function Grid({ photo, looked, numbers, facts }) {
   const area = areaOf(photo);
   const [tall, wide] = [area[2] - area[0], area[3] - area[1]];
   const patchAt = (/** @type {MouseEvent} */ event) => {
-    const [down, across] = pointerIn(event, /** @type {Element} */ (event.currentTarget));
-    const cell = cellAt(shareOf([area[0] + down * tall, area[1] + across * wide], crop.region), grid);
+    const cell = cellUnder(event, /** @type {Element} */ (event.currentTarget), area, crop.region, grid);
     return cell && cell[0] * cols + cell[1];
   };
   const typed = (/** @type {KeyboardEvent} */ event) => {
-    const step = ARROWS[event.key];
-    if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = stepOf(event);
+    if (!step) return;
     event.preventDefault();
     const pinned = looked.pinned();
     looked.pin(pinned.length === 1 ? movedPatch(pinned[0], step, grid) : centreOf(grid));
@@ -123,13 +134,8 @@ function Grid({ photo, looked, numbers, facts }) {
       tabindex="0"
       role="application"
       aria-label=${`${words}. Arrow keys move the query.`}
-      onClick=${(/** @type {MouseEvent} */ event) => {
-        const patch = patchAt(event);
-        if (patch !== null) looked.pin(patch);
-      }}
-      onPointerMove=${(/** @type {MouseEvent} */ event) => (looked.pointed.value = patchAt(event))}
-      onPointerLeave=${() => (looked.pointed.value = null)}
       onKeyDown=${typed}
+      ...${pointing(looked, patchAt)}
     >
       <svg viewBox="${area[1]} ${area[0]} ${wide} ${tall}" aria-hidden="true">
         <defs>
@@ -318,12 +324,7 @@ function Sequence({ photo, looked, query, image, choose }) {
           role="img"
           aria-label=${words}
           style=${{ width: `${width}px`, height: `${height}px` }}
-          onClick=${(/** @type {MouseEvent} */ event) => {
-            const patch = patchAt(event);
-            if (patch !== null) looked.pin(patch);
-          }}
-          onPointerMove=${(/** @type {MouseEvent} */ event) => (looked.pointed.value = patchAt(event))}
-          onPointerLeave=${() => (looked.pointed.value = null)}
+          ...${pointing(looked, patchAt)}
         >
           <canvas ref=${canvas}></canvas>
           <svg viewBox="0 0 ${width} ${height}" aria-hidden="true">

@@ -5,6 +5,7 @@ import { routeUrl } from '../../explorer/source.js';
 import { fetched, fillTable, having, make, optionOf, showText } from '../../ui/kit/elements.js';
 import { showError } from '../../ui/kit/notes.js';
 import { short } from '../../ui/kit/numbers.js';
+import { Job } from '../kit/job.js';
 import { moreWords, PAGE } from './lists.js';
 
 /**
@@ -57,7 +58,8 @@ export function movedLine({
 export class Comparison {
   shown = PAGE;
   /** @type {Compared | null} */ compared = null;
-  abort = new AbortController();
+  asked = ''; // the survey that was to be compared last
+  job = new Job(() => this.draw());
 
   /** @param {(name: string) => HTMLElement} find @param {string[]} others names of the surveys that are open */
   constructor(find, others) {
@@ -72,30 +74,25 @@ export class Comparison {
     return this.compared?.name ?? '';
   }
 
-  /** Compares with a survey; tells whether that went. Where it does not, what was shown stays. */
-  async ask(/** @type {string} */ second) {
-    this.abort.abort();
-    this.abort = new AbortController();
-    const { signal } = this.abort;
-    this.draw({ asking: second });
-    try {
-      const answer = await fetched(`/vit_viz/survey/compared?${new URLSearchParams({ second })}`, signal);
+  /** Compares with a survey; tells whether that went. */
+  ask(/** @type {string} */ second) {
+    this.asked = second;
+    const ask = async (/** @type {AbortSignal} */ stop) => {
+      const answer = await fetched(`/vit_viz/survey/compared?${new URLSearchParams({ second })}`, stop);
       const compared = /** @type {Compared} */ (await answer.json());
-      if (signal.aborted) return false;
       if (compared.refused) throw new Error(compared.refused);
-      Object.assign(this, { compared, shown: PAGE });
-      this.draw();
-      return true;
-    } catch (error) {
-      if (!signal.aborted)
-        this.draw({ refusal: `Not compared with ${second}. ${/** @type {Error} */ (error).message}` });
-      return false;
-    }
+      return compared;
+    };
+    const whole = (/** @type {Compared} */ compared) => void Object.assign(this, { compared, shown: PAGE });
+    return this.job.follow(ask, { whole }).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** What the view says is beside the opened survey; tells whether it had to be compared, and was. */
   async show(/** @type {string} */ second) {
-    this.abort.abort();
+    this.job.end();
     const isOther = second !== this.second;
     if (isOther) this.compared = null;
     if (isOther && second) return this.ask(second);
@@ -103,8 +100,10 @@ export class Comparison {
     return false;
   }
 
-  draw({ asking = '', refusal = '' } = {}) {
-    const { find, second, compared } = this;
+  draw() {
+    const { find, second, compared, asked, job } = this;
+    const asking = job.isRunning ? asked : '';
+    const refusal = job.error && `Not compared with ${asked}. ${job.error}`;
     /** @type {HTMLSelectElement} */ (find('survey-second')).value = asking || second;
     find('survey-list-changed').hidden = !second;
     find('survey-compared').hidden = !(second || asking || refusal);

@@ -26,6 +26,7 @@ import {
   readBits,
 } from './lists.js';
 import { Dots } from './scatter.js';
+import { Job } from '../kit/job.js';
 import { thePage } from '../kit/page.js';
 import { effect } from '../kit/preact.js';
 /** @import { GroupName, ListName } from './groups.js' */
@@ -96,7 +97,11 @@ export class SurveyRoom {
   /** @type {Chosen | null} */ chosen = null;
   /** @type {Card | null} the photo whose dot was clicked */ picked = null;
   timer = 0;
-  abort = new AbortController();
+  job = new Job(() => {
+    if (this.job.isRunning) return void (this.element.dataset.waits = 'true');
+    delete this.element.dataset.waits;
+    this.say(this.job.error);
+  });
 
   /** @param {HTMLElement} element @param {Store} store @param {Props} props */
   constructor(element, store, { survey: opened, tables }) {
@@ -199,7 +204,7 @@ export class SurveyRoom {
     if (isNew(['across', 'up']) || (ofHead && axes.some((name) => name.startsWith('head_'))))
       void this.place();
     if (isNew(['second'])) void this.compare();
-    if (ofHead || isNew(['where', 'measure', 'second'])) void this.ask();
+    if (ofHead || isNew(['where', 'measure', 'second'])) this.ask();
     else if (isNew(['list'])) this.drawLists();
   }
 
@@ -227,30 +232,26 @@ export class SurveyRoom {
 
   /** The second survey, which takes a while: all else is there before. */
   async compare() {
-    if (await this.comparison.show(this.choice.second)) void this.ask();
+    if (await this.comparison.show(this.choice.second)) this.ask();
   }
 
   /** Everything that depends on the filter. */
-  async ask() {
-    this.abort.abort();
-    this.abort = new AbortController();
-    const { signal } = this.abort;
+  ask() {
     clearTimeout(this.timer);
     this.lighter.stop(); // photos of the answer before would keep the server from this one
-    this.element.dataset.waits = 'true';
-    try {
-      const answer = await fetched(`/vit_viz/survey/chosen?${this.search}`, signal, 400);
+    const ask = async (/** @type {AbortSignal} */ stop) => {
+      const answer = await fetched(`/vit_viz/survey/chosen?${this.search}`, stop, 400);
       const chosen = /** @type {Chosen & {refused?: string}} */ (await answer.json());
       if (chosen.refused) throw new Error(chosen.refused);
+      return chosen;
+    };
+    const whole = (/** @type {Chosen} */ chosen) => {
       this.chosen = chosen;
-      this.say('');
       this.draw();
+      const { signal } = this.job.stop;
       this.timer = window.setTimeout(() => void this.askMethods(signal), METHODS_WAIT);
-    } catch (error) {
-      if (!signal.aborted) this.say(/** @type {Error} */ (error).message);
-    } finally {
-      if (!signal.aborted) delete this.element.dataset.waits;
-    }
+    };
+    void this.job.follow(ask, { whole });
   }
 
   /** Says why the filter was refused: what is shown of the one before is dimmed. */
@@ -394,7 +395,7 @@ export class SurveyRoom {
     const from = cards.length;
     try {
       const path = `/vit_viz/survey/cards?${this.search}&list=${name}&from=${from}`;
-      const more = /** @type {Card[]} */ (await (await fetched(path, this.abort.signal)).json());
+      const more = /** @type {Card[]} */ (await (await fetched(path, this.job.stop.signal)).json());
       if (chosen !== this.chosen || cards.length !== from) return;
       cards.push(...more);
       const groups = /** @type {HTMLElement[]} */ ([...this.element.querySelectorAll('[data-group]')]);

@@ -1,7 +1,7 @@
 // What was found in this photo, as one sentence for each question; and what stands under a small photo.
 
 import { percent, short } from '../../ui/kit/numbers.js';
-import { commonest, patchName } from './measures.js';
+import { commonest, namedToken, patchName } from './measures.js';
 /** @import { Subject } from './room.js' */
 /** @import { Lens, Norms, Role } from './fetched.js' */
 
@@ -12,8 +12,7 @@ const CLEAR = 0.1; // probability from which on the head is said to say somethin
 export function tokenName({ prefix, suffix, grid: [rows, cols] }, token) {
   const patch = token - prefix.length;
   if (patch >= 0 && patch < rows * cols) return patchName({ patch, cols });
-  const name = [...prefix, ...suffix][patch < 0 ? token : token - rows * cols];
-  return /\d$/.test(name) ? name : `${name} token`;
+  return namedToken([...prefix, ...suffix][patch < 0 ? token : token - rows * cols]);
 }
 
 /** A vector in words: "Patch (7, 7) after layer 4". @param {string} token @param {Role} role @param {string} state */

@@ -10,6 +10,11 @@ export function patchName(/** @type {Pick<Spot, 'patch' | 'cols'>} */ { patch, c
   return `patch (${Math.floor(patch / cols)}, ${patch % cols})`;
 }
 
+/** A token that is no patch, in words. */
+export function namedToken(/** @type {string} */ name) {
+  return /\d$/.test(name) ? name : `${name} token`;
+}
+
 /** What they add up to. */
 function sum(/** @type {number[]} */ values) {
   return values.reduce((total, value) => total + value, 0);
@@ -76,10 +81,7 @@ export function changeWords(
   /** @type {number} */ state,
   /** @type {Spot | null} */ spot,
 ) {
-  const others = Object.entries(told.others).map(([name, row]) => {
-    const whose = /\d$/.test(name) ? name : `${name} token`;
-    return `${whose} ${short(row[state])}`;
-  });
+  const others = Object.entries(told.others).map(([name, row]) => `${namedToken(name)} ${short(row[state])}`);
   const patch = spot ? [`${patchName(spot)} ${short(told.values[state][spot.patch])}`] : [];
   return `Cosine with itself before the layer (1: only the length changed): ${[...patch, ...others.slice(0, 5)].join('; ')}`;
 }

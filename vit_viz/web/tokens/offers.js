@@ -2,6 +2,7 @@
 
 import { offer, showOptions } from '../../ui/kit/controls.js';
 import { having, make, showText } from '../../ui/kit/elements.js';
+import { namedToken } from './measures.js';
 /** @import { Room, Subject } from './room.js' */
 
 /** Shows which controls there are, and what they say. @param {Room} room @param {Subject} subject */
@@ -36,9 +37,8 @@ function offerPictures(element, { pictures }) {
 function offerTokens(place, names) {
   if (place.dataset.laid === names.join()) return; // so that the focus stays where it is
   place.dataset.laid = names.join();
-  const chips = names.map((name) => {
-    const words = /\d$/.test(name) ? name : `${name} token`;
-    return having(make('button', 'vv-chip', words), { 'data-token': name });
-  });
+  const chips = names.map((name) =>
+    having(make('button', 'vv-chip', namedToken(name)), { 'data-token': name }),
+  );
   place.replaceChildren(...chips);
 }

@@ -8,7 +8,7 @@ import { limit } from '../../ui/kit/controls.js';
 import { finder, press, showText } from '../../ui/kit/elements.js';
 import { showError } from '../../ui/kit/notes.js';
 import { asked } from '../kit/ask.js';
-import { Job } from '../kit/job.js';
+import { Job, JobBar, STOPPED } from '../kit/job.js';
 import { openAgain, opened, thePage } from '../kit/page.js';
 import { computed, effect } from '../kit/preact.js';
 import { TargetChooser } from '../kit/target.js';
@@ -138,7 +138,8 @@ export class Room {
     this.large = new Large(this);
     this.big = this.large.sheet;
     this.table = new Table(element, () => this.scrolled());
-    this.job = new Job(this.find('room-job'));
+    this.job = new Job(() => bar.show(this.job));
+    const bar = new JobBar(this.find('room-job'), { end: () => this.job.end(STOPPED) });
     this.options = this.chosen();
     limit(element, schema);
   }
@@ -370,7 +371,7 @@ export class Room {
     const { store } = this;
     if (!store || store.known(kind, options)) return;
     await store.once(`job ${keyOf(kind, options)}`, () =>
-      this.job.follow(words, (stop, tell) => store.fetchNumbers(kind, options, stop, tell)),
+      this.job.follow((stop, tell) => store.fetchNumbers(kind, options, stop, tell), { words }),
     );
   }
 

@@ -1,7 +1,6 @@
 // The table of small photos: a row for each question, a column for each layer. One photo is chosen, and is the large one.
 
-import { ARROWS } from '../../explorer/elements.js';
-import { finder, having, make } from '../../ui/kit/elements.js';
+import { finder, having, make, onArrows } from '../../ui/kit/elements.js';
 import { showError } from '../../ui/kit/notes.js';
 import { Plate } from './plate.js';
 /** @import { Room } from './room.js' */
@@ -30,7 +29,7 @@ export class Table {
     for (const line of element.querySelectorAll('tr[data-row]'))
       this.lines.set(/** @type {any} */ (line).dataset.row, /** @type {HTMLElement} */ (line));
     this.box.addEventListener('scroll', scrolled);
-    this.box.addEventListener('keydown', (event) => this.walk(event));
+    onArrows(this.box, (step, { target }) => this.walk(step, /** @type {Element | null} */ (target)));
   }
 
   /** One cell for each question and layer. @param {Room} room @param {number} layers @param {number} aspect width of a photo over its height */
@@ -164,11 +163,9 @@ export class Table {
   }
 
   /** Lets the arrow keys go from photo to photo, over what is folded or empty. */
-  walk(/** @type {KeyboardEvent} */ event) {
-    const step = ARROWS[event.key];
-    const from = /** @type {Element | null} */ (event.target)?.closest('[data-cell]');
-    if (!step || !from || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
+  walk(/** @type {[number, number]} */ step, /** @type {Element | null} */ target) {
+    const from = target?.closest('[data-cell]');
+    if (!from) return false;
     const rows = [...this.rows].filter(([measure]) => !this.isFolded(measure)).map(([, cells]) => cells);
     let row = rows.findIndex((cells) => cells.some((cell) => cell?.node === from));
     let column = rows[row].findIndex((cell) => cell?.node === from);
@@ -176,7 +173,7 @@ export class Table {
       row += step[0];
       column += step[1];
     } while (rows[row]?.[column] === null);
-    rows[row]?.[column]?.node.focus();
+    return void rows[row]?.[column]?.node.focus();
   }
 }
 

@@ -1,20 +1,10 @@
 // The Walkthrough tab: the steps from pixels to a class. Of a step the server says all at once (vit_viz/ui/walkthrough/answers.py): its
 // page of words and small pictures, as HTML in which every text is escaped, the photo beside it, and what can be chosen there.
 
-import { ARROWS } from '../../explorer/elements.js';
-import {
-  cellAt,
-  centreOf,
-  clamp,
-  movedPatch,
-  patchQuery,
-  placeIn,
-  pointerIn,
-  queryPatches,
-  shareOf,
-} from '../../explorer/geometry.js';
+import { centreOf, clamp, movedPatch, patchQuery, placeIn, queryPatches } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
-import { gradient } from '../../ui/kit/elements.js';
+import { gradient, stepOf } from '../../ui/kit/elements.js';
+import { cellUnder } from '../../ui/kit/stage.js';
 import { asked } from '../kit/ask.js';
 import { Figure } from '../kit/figure.js';
 import { thePage } from '../kit/page.js';
@@ -206,13 +196,12 @@ function Beside({ photo, isBusy, query, follow, again }) {
   const rings = there && lost !== src ? ringed.current : null;
   const [tall, wide] = [area[2] - area[0], area[3] - area[1]];
   const clicked = (/** @type {MouseEvent} */ event) => {
-    const [down, across] = pointerIn(event, /** @type {Element} */ (event.currentTarget));
-    const cell = cellAt(shareOf([area[0] + down * tall, area[1] + across * wide], region), grid);
+    const cell = cellUnder(event, /** @type {Element} */ (event.currentTarget), area, region, grid);
     if (cell) follow(cell[0] * grid[1] + cell[1], photo);
   };
   const typed = (/** @type {KeyboardEvent} */ event) => {
-    const step = ARROWS[event.key];
-    if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = stepOf(event);
+    if (!step) return;
     event.preventDefault();
     const patches = queryPatches(query(), /** @type {any} */ ({ grid, prefix: [], suffix: [] })); // of other tokens there are none
     follow(patches.length === 1 ? movedPatch(patches[0], step, grid) : centreOf(grid), photo);
