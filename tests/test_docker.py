@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import threading
@@ -52,6 +53,16 @@ def copied() -> list[str]:
         for source in shlex.split(rest)[:-1]
         if not source.startswith("--")
     ]
+
+
+def copy_to(root: Path) -> None:
+    """Copy what the image holds, as it lies in the repository."""
+    for name in copied():
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, root / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyi"))
+        else:
+            shutil.copy(source, root / name)
 
 
 def health_command() -> list[str]:

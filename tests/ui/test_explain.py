@@ -75,7 +75,9 @@ def test_the_quick_maps_stand_side_by_side_and_slow_ones_say_what_they_cost(expl
             expect(image).to_have_attribute("alt", for_lion)
     for method in ("integrated_gradients", "smoothgrad", "occlusion", "kernel_shap"):
         expect(card(explain, method).get_by_role("button", name="Compute")).to_be_visible()
-        expect(card(explain, method).locator(".vv-blank .vv-job-words")).to_contain_text(" run", use_inner_text=True)
+        expect(card(explain, method).locator(".vv-blank .vv-job-words")).to_contain_text(
+            " run", use_inner_text=True
+        )
     expect(explain.locator("#vv-gallery .vv-chosen")).to_have_count(1)
     expect(stage(explain).locator(".vv-save")).to_have_attribute("href", re.compile("/vit_viz/picture/"))
     for end in (".vv-low", ".vv-high"):

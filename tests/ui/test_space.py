@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -17,8 +16,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.serving import ROOT, Server, free_port
-from tests.test_docker import copied, health_command, variables
+from tests.serving import Server, free_port
+from tests.test_docker import copy_to, health_command, variables
 from tests.ui.conftest import open_tab
 from tests.ui.waits import expect, point_of
 from vit_viz.session.session import Session
@@ -83,12 +82,7 @@ def test_a_visitor_walks_through_the_app_behind_a_path_prefix(
 def test_the_files_of_the_image_are_enough(
     start_app: Callable[..., Server], visit: Callable[..., Any], tmp_path: Path
 ) -> None:
-    for name in copied():
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyi"))
-        else:
-            shutil.copy(source, tmp_path / name)
+    copy_to(tmp_path)
     app = start_app(root=tmp_path, **variables() | {"GRADIO_SERVER_NAME": "127.0.0.1"})
     walk(visit(app.url))
 
