@@ -23,6 +23,7 @@ from starlette.testclient import TestClient
 from vit_viz.ui.edge.documents import LARGE, MOST_KEPT, PERMISSIONS, Documents, _encoding, page_policy, parted
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import guarded
+from vit_viz.ui.edge.passage import ALIVE
 from vit_viz.ui.scripts import modules
 
 FRAME = "https://frame.example"
@@ -139,6 +140,15 @@ def test_the_page_gets_its_policy_and_no_base() -> None:
     assert page.headers["permissions-policy"] == PERMISSIONS
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert "<base" not in page.text
+
+
+def test_the_page_is_made_before_the_app_says_that_it_has_started() -> None:
+    """Gradio's launch gives the first answer three seconds, which a busy machine may need for the page."""
+    with opened() as client:
+        assert client.get("/gradio_api/startup-events").text == ALIVE
+        assert len(requests_of(client)) == 1
+        assert client.head("/").status_code == 200
+        assert len(requests_of(client)) == 1
 
 
 def test_a_page_that_fails_is_not_kept() -> None:

@@ -27,9 +27,9 @@ logger = logging.getLogger(__name__)
 
 API = "/gradio_api/"
 
-Kind = Literal["page", "static", "fact", "heartbeat", "health", "ours", "api", "mcp"]
-"""What an address is for: the page, its scripts and styles, a fact about the app, ...; "health" is asked by whoever starts the app
-or keeps it running; "ours" are those of vit_viz.ui.routes.
+Kind = Literal["page", "static", "fact", "heartbeat", "start", "health", "ours", "api", "mcp"]
+"""What an address is for: the page, its scripts and styles, a fact about the app, ...; "start" is asked by Gradio's launch,
+"health" by whoever keeps the app running; "ours" are those of vit_viz.ui.routes.
 
 "api" (vit_viz.rest) and "mcp" (vit_viz.mcp) are there only where they were asked for.
 """
@@ -74,7 +74,8 @@ ADDRESSES = (
     Endpoint("static", ("GET",), rf"/vit_viz/page(?:/{_NAME})+"),
     Endpoint("fact", ("GET",), rf"{API}app_id"),  # asked by a page that has lost its server
     Endpoint("heartbeat", ("GET",), rf"{API}heartbeat/[^/]*"),
-    Endpoint("health", _READ, rf"/health|{API}startup-events"),
+    Endpoint("start", ("GET",), rf"{API}startup-events"),
+    Endpoint("health", _READ, r"/health"),
     Endpoint("api", ("POST",), r"/vit_viz/[a-z]+"),
     Endpoint("api", _ANY, r"/api/v1(?:/[a-z0-9_]{1,60}(?:\.json)?)?"),
     Endpoint("mcp", ("GET", "POST", "DELETE"), r"/mcp"),

@@ -141,7 +141,7 @@ class Documents:
         is_page = path == "/"
         if not is_page and not (path.startswith(f"{FILES}/") and path.endswith(f"/{NAME}")):
             return None
-        rendering = await self._rendered(app, scope)
+        rendering = await self.rendered(app, scope)
         if isinstance(rendering, Response):
             return rendering if is_page else None
         if not is_page and path != file_address(NAME, rendering.script):
@@ -152,7 +152,7 @@ class Documents:
             self._kept[key] = await run_in_threadpool(self._document, rendering, *key)
         return self._kept[key].answer(scope["method"])
 
-    async def _rendered(self, app: ASGIApp, scope: Scope) -> Rendering | Response:
+    async def rendered(self, app: ASGIApp, scope: Scope) -> Rendering | Response:
         """The page, as it was rendered once; or what else Gradio answers."""
         if self._rendering is None:
             stand_in = _without_visitor(scope)

@@ -151,8 +151,16 @@ class Passage:
                     self._places.enter_context(self.guard.place(lane, who, self.address))
                     await self._pass_on(body)
 
+    async def _start(self) -> None:
+        """The app is there once its page is made: Gradio's launch then asks for that, and gives up after three seconds.
+
+        Gradio would start its queue here, which has nothing to do.
+        """
+        await self.guard.documents.rendered(self.guard.app, self.scope)
+        await self._health()
+
     async def _health(self) -> None:
-        """That the app answers; nothing else is said, because anybody may ask. Gradio's queue never starts."""
+        """That the app answers; nothing else is said, because anybody may ask."""
         await self._reply(PlainTextResponse(ALIVE))
 
     async def _heartbeat(self) -> None:
@@ -282,6 +290,7 @@ _ANSWERS: dict[Kind, Callable[[Passage], Awaitable[None]]] = {
     "page": Passage._document,
     "static": Passage._document,
     "heartbeat": Passage._heartbeat,
+    "start": Passage._start,
     "health": Passage._health,
     "api": Passage._ask,
     "mcp": Passage._ask,
