@@ -81,39 +81,12 @@ def test_the_visible_area_of_a_crop_is_the_photo() -> None:
     assert visible_area((100, 200), (5, 50, 90, 90)) == (0, 0, 100, 200)
 
 
-def test_large_photos_are_reduced_and_small_ones_enlarged_for_numbers() -> None:
-    large, small = (3000, 1000), (40, 60)
+def test_large_photos_are_reduced_and_small_ones_enlarged_for_lines() -> None:
+    large, small = (3000, 1000), (16, 24)
     reduced = patch_grid(gray(large), grid=GRID, crop_box=CropBox(large, (32, 48), (0, 0, *large)))
     assert reduced.size == (533, 1600)
-    numbered = patch_grid(
-        gray(small), grid=GRID, crop_box=CropBox(small, (32, 48), (0, 0, *small)), numbers=True
-    )
-    assert numbered.height / 4 >= 30
-    assert numbered.width / 6 >= 30
-
-
-@pytest.mark.parametrize("shade", [0, 128, 255])
-def test_numbers_can_be_read_on_any_background(shade: int) -> None:
-    size = (200, 300)
-    photo = Image.new("RGB", size[::-1], (shade,) * 3)
-    box = CropBox(size, (32, 48), (0, 0, *size))
-    plain = np.array(patch_grid(photo, grid=GRID, crop_box=box))
-    numbered = np.array(patch_grid(photo, grid=GRID, crop_box=box, numbers=True))
-    for row, col in np.ndindex(GRID):
-        part = (slice(row * 50 + 5, row * 50 + 45), slice(col * 50 + 5, col * 50 + 45))
-        assert (plain[part] == shade).all()
-        assert numbered[part].min() == 0
-        assert numbered[part].max() == 255
-
-
-def test_numbers_that_would_touch_are_thinned_out() -> None:
-    size, grid = (20, 1020), (2, 102)
-    box = CropBox(size, (32, 1632), (0, 0, *size))
-    numbered = np.array(patch_grid(gray(size), grid=grid, crop_box=box, numbers=True, longest_side=1020))
-    plain = np.array(patch_grid(gray(size), grid=grid, crop_box=box, longest_side=1020))
-    touched = (numbered != plain).any(axis=(0, 2))
-    assert touched.any()
-    assert not touched.all()
+    enlarged = patch_grid(gray(small), grid=GRID, crop_box=CropBox(small, (32, 48), (0, 0, *small)))
+    assert enlarged.size == (6 * 8, 4 * 8)
 
 
 def test_an_empty_grid_is_refused() -> None:
@@ -157,17 +130,6 @@ def test_prefix_tokens_come_before_the_patches() -> None:
     assert added > 10
     np.testing.assert_array_equal(np.array(with_prefix)[added:], np.array(without))
     assert (np.array(with_prefix)[:added] == inks("light").line).all(axis=-1).any()
-
-
-@pytest.mark.parametrize("count", [1, 8, 9, 100])
-def test_suffix_tokens_come_after_the_patches_and_many_take_one_line(count: int) -> None:
-    names = tuple(f"detection {i}" for i in range(count))
-    without = patch_sequence(one_colour_per_patch(), grid=GRID, prefix=("class",))
-    strip = patch_sequence(one_colour_per_patch(), grid=GRID, prefix=("class",), suffix=names)
-    one = patch_sequence(one_colour_per_patch(), grid=GRID, prefix=("class",), suffix=names[:1])
-    np.testing.assert_array_equal(np.array(strip)[: without.height], np.array(without))
-    assert (np.array(strip)[without.height :] == inks("light").line).all(axis=-1).any()
-    assert strip.height == one.height
 
 
 def test_an_input_that_the_grid_does_not_divide_is_refused() -> None:

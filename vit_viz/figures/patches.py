@@ -16,11 +16,8 @@ from vit_viz.geometry import CropBox, Grid
 Area = tuple[float, float, float, float]
 
 _PAD = (127, 127, 127)
-_NUMBERED_PATCH = 30  # pixels that a patch needs so that a number of four digits can be read
-_PATCH = 8  # pixels below which grid lines would hide the patches
 _NAMES = 8  # suffix tokens that are drawn one by one; of more, the first two and the last
-_NUMBER: Colour = (255, 255, 255)
-_NUMBER_EDGE: Colour = (0, 0, 0)
+_PATCH = 8  # pixels below which grid lines would hide the patches
 
 
 def visible_area(photo_size: tuple[int, int], region: Area) -> Area:
@@ -44,16 +41,13 @@ def visible_area(photo_size: tuple[int, int], region: Area) -> Area:
     )
 
 
-def patch_grid(
-    photo: Image.Image, *, grid: Grid, crop_box: CropBox, numbers: bool = False, longest_side: int = 1600
-) -> Image.Image:
+def patch_grid(photo: Image.Image, *, grid: Grid, crop_box: CropBox, longest_side: int = 1600) -> Image.Image:
     """The photo with the lines between patches, each where the model cut; what it did not receive is dimmed and hatched.
 
     Args:
         photo: mode RGB, the upright original.
         grid: patches as (rows, cols).
-        numbers: write the index of each patch, 0 first, row by row.
-        longest_side: pixels that the longer side of the picture has at most; numbers may enlarge a small photo up to it.
+        longest_side: pixels that the longer side of the picture has at most; a small photo is enlarged so that lines leave room.
 
     Returns:
         The photo, and the padding where there was any (see `visible_area`), mode RGB.
@@ -61,14 +55,11 @@ def patch_grid(
     Raises:
         ParameterError: the photo is not the crop box's original, or the grid is empty.
     """
-    pixels, drawn = _hatched(photo, grid, crop_box, numbers=numbers, longest_side=longest_side)
+    pixels, drawn = _hatched(photo, grid, crop_box, longest_side=longest_side)
     shape = (pixels.shape[0], pixels.shape[1])
     edges = [_edges(drawn[axis], drawn[axis + 2], grid[axis], shape[axis]) for axis in (0, 1)]
     _draw_lines(pixels, edges[0], edges[1], drawn, shape)
-    picture = Image.fromarray(pixels)
-    if numbers:
-        _draw_numbers(picture, grid, drawn)
-    return picture
+    return Image.fromarray(pixels)
 
 
 def received_photo(
@@ -85,7 +76,7 @@ def received_photo(
 
 
 def _hatched(
-    photo: Image.Image, grid: Grid, crop_box: CropBox, *, longest_side: int, numbers: bool = False
+    photo: Image.Image, grid: Grid, crop_box: CropBox, *, longest_side: int
 ) -> tuple[NDArray[np.uint8], Area]:
     """Pixels of the photo and its padding, what the model did not receive hatched; where in them lies what it did."""
     if min(grid) < 1:
@@ -94,7 +85,7 @@ def _hatched(
     area = visible_area((photo.height, photo.width), region)
     tall, wide = area[2] - area[0], area[3] - area[1]
     # the photo's size, unless it is too long, or its patches are too small to be told apart
-    wanted = (_NUMBERED_PATCH if numbers else _PATCH) / min(region[2] / grid[0], region[3] / grid[1])
+    wanted = _PATCH / min(region[2] / grid[0], region[3] / grid[1])
     factor = min(max(1.0, wanted), longest_side / max(tall, wide))
     shape = max(1, round(tall * factor)), max(1, round(wide * factor))
     down, across = shape[0] / tall, shape[1] / wide
@@ -135,18 +126,16 @@ def patch_sequence(
     *,
     grid: Grid,
     prefix: Sequence[str] = (),
-    suffix: Sequence[str] = (),
     width: int = 960,
     tile: int = 28,
     theme: Theme = "light",
 ) -> Image.Image:
-    """The tokens in the order in which the model receives them: prefix tokens, patches, suffix tokens, wrapped like text.
+    """The tokens in the order in which the model receives them: prefix tokens, then patches, wrapped like text.
 
     Args:
         model_input: the picture that the model received, undone from its normalisation; its sides are multiples of the grid.
         grid: patches as (rows, cols).
         prefix: names of the tokens before the patches.
-        suffix: names of the tokens after them; of many, the first and the last are drawn.
         width: pixels across.
         tile: pixels of the longer side of a patch; a patch is enlarged or reduced to it.
 
@@ -164,13 +153,9 @@ def patch_sequence(
     across = max(1, (width - left + gap) // wide)
     lines = -(-len(tiles) // across)
     sheet = Image.new("RGB", (max(width, left + wide), 1), colours.paper)
-    head = _draw_names(sheet, "prefix", prefix, left=left, size=size, colours=colours, dry=True)
-    last = first_and_last(suffix)
-    foot = _draw_names(sheet, "suffix", last, left=left, size=size, colours=colours, dry=True)
-    below = head + lines * tall + (size if last else 0)
-    sheet = sheet.resize((sheet.width, below + foot))
-    _draw_names(sheet, "prefix", prefix, left=left, size=size, colours=colours)
-    _draw_names(sheet, "suffix", last, left=left, top=below, size=size, colours=colours)
+    head = _draw_prefix(sheet, prefix, left=left, size=size, colours=colours, dry=True)
+    sheet = sheet.resize((sheet.width, head + lines * tall))
+    _draw_prefix(sheet, prefix, left=left, size=size, colours=colours)
     draw = ImageDraw.Draw(sheet)
     for line in range(lines):
         held = range(len(tiles))[line * across : (line + 1) * across]
@@ -223,22 +208,6 @@ def _draw_lines(
     pixels[lines < 0] = pixels[lines < 0] * (1 - share)
 
 
-def _draw_numbers(picture: Image.Image, grid: Grid, drawn: Area) -> None:
-    """The index of each patch in its middle; of every k-th column where they would not fit side by side."""
-    draw = ImageDraw.Draw(picture)
-    tall, wide = drawn[2] / grid[0], drawn[3] / grid[1]
-    widest = str(grid[0] * grid[1] - 1)
-    size = 22
-    while size > 8 and (_text_width(widest, size=size) > 0.8 * wide or size > 0.6 * tall):
-        size -= 1
-    every = max(1, int(np.ceil(_text_width(widest, size=size) * 1.15 / wide)))
-    for row in range(grid[0]):
-        for col in range(0, grid[1], every):
-            at = (drawn[1] + (col + 0.5) * wide, drawn[0] + (row + 0.5) * tall)
-            index = str(row * grid[1] + col)
-            _write(draw, at, index, size=size, colour=_NUMBER, anchor="mm", outline=_NUMBER_EDGE)
-
-
 def patch_tiles(model_input: Image.Image, *, grid: Grid, tile: int) -> list[Image.Image]:
     """The patches row by row, each resized so that its longer side has `tile` pixels.
 
@@ -264,23 +233,15 @@ def first_and_last(names: Sequence[str]) -> list[str]:
     return list(names) if len(names) <= _NAMES else [*names[:2], f"... {len(names) - 3} more ...", names[-1]]
 
 
-def _draw_names(
-    sheet: Image.Image,
-    what: str,
-    names: Sequence[str],
-    *,
-    left: int,
-    top: int = 0,
-    size: int,
-    colours: Inks,
-    dry: bool = False,
+def _draw_prefix(
+    sheet: Image.Image, names: Sequence[str], *, left: int, size: int, colours: Inks, dry: bool = False
 ) -> int:
-    """A box with the name of each prefix or suffix token, wrapped; returns the height that they take."""
+    """A box with the name of each prefix token, wrapped; returns the height that they take."""
     if not names:
         return 0
     draw = ImageDraw.Draw(sheet)
     tall = _line_height(size) + size // 2
-    x, y = left, top
+    x, y = left, 0
     for name in names:
         wide = round(_text_width(name, size=size)) + size
         if x > left and x + wide > sheet.width:
@@ -290,9 +251,9 @@ def _draw_names(
             _write(draw, (x + wide / 2, y + tall / 2), name, size=size, colour=colours.text, anchor="mm")
         x += wide + size // 2
     if not dry:
-        at = (left - size * 0.6, top + tall / 2)
-        _write(draw, at, what, size=size, colour=colours.quiet, anchor="rm")
-    return y - top + tall + size
+        at = (left - size * 0.6, tall / 2)
+        _write(draw, at, "prefix", size=size, colour=colours.quiet, anchor="rm")
+    return y + tall + size
 
 
 # --- text in pixels
@@ -315,20 +276,7 @@ def _write(
     *,
     size: int,
     colour: Colour,
-    anchor: str = "la",
-    outline: Colour | None = None,
+    anchor: str,
 ) -> None:
-    """One line of text at (x, y); with an outline it can be read on any background.
-
-    `anchor` is Pillow's: l, m, r for the horizontal and a, m, s for ascender, middle, baseline.
-    """
-    stroke = 0 if outline is None else max(1, round(size / 8))
-    draw.text(
-        at,
-        spelled(text),
-        fill=colour,
-        font=font(size),
-        anchor=anchor,
-        stroke_width=stroke,
-        stroke_fill=outline,
-    )
+    """One line of text at (x, y); `anchor` is Pillow's: m or r for the horizontal, m for the middle of the vertical."""
+    draw.text(at, spelled(text), fill=colour, font=font(size), anchor=anchor)

@@ -1,4 +1,4 @@
-"""Pictures of the screen: photos, maps over them and patches, without words, as captions stand beside them on the page."""
+"""Pictures of the screen: photos, maps over them and the grid of patches, without words: captions stand beside them on the page."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import io
 
 from PIL import Image
 
-from vit_viz.analyses.patches import PatchPlaces, ReceivedImage
+from vit_viz.analyses.patches import PatchPlaces
 from vit_viz.errors import ExportError
 from vit_viz.figures.files import Encoded
-from vit_viz.figures.lettering import Theme
 from vit_viz.figures.maps import laid_over, masked, scaled
-from vit_viz.figures.patches import patch_grid, patch_sequence
+from vit_viz.figures.patches import patch_grid
 from vit_viz.figures.request import FigureRequest
 from vit_viz.figures.styles import Look, Style, chosen
 from vit_viz.results import PatchMap
@@ -22,17 +21,13 @@ from vit_viz.session.uploads import picture_bytes
 CARD_SIDE = 720  # of a picture that stands beside others
 SCREEN_SIDE = 1280  # of a picture that the server draws for the screen
 PHOTO_SIDE = 2048  # of the photo that the page draws on: the largest view on a screen of two pixels for one
-_SHARP_PATCHES = 1024  # a sequence of at most so many is drawn with two pixels for one of a screen
 
 
-def screen_picture(
-    session: Session, figure: FigureRequest, *, side: int = SCREEN_SIDE, theme: Theme = "light"
-) -> Encoded:
+def screen_picture(session: Session, figure: FigureRequest, *, side: int = SCREEN_SIDE) -> Encoded:
     """What a figure shows, without its words.
 
     Args:
         side: pixels of the longer side, about.
-        theme: of the page around it; only what has paper of its own follows it.
 
     Raises:
         VitVizError: the subject is gone, or the figure asks for what this model does not have.
@@ -47,27 +42,8 @@ def screen_picture(
     if isinstance(answer, PatchPlaces):
         trace = session.trace_of(subject)
         assert trace.crop_box is not None
-        picture = patch_grid(
-            session.photo_of(subject),
-            grid=trace.layout.grid,
-            crop_box=trace.crop_box,
-            numbers=bool(figure.parameters.get("numbers")),
-            longest_side=SCREEN_SIDE,
-        )
-        return _encoded(picture)
-    if isinstance(answer, ReceivedImage):
-        layout = session.trace_of(subject).layout
-        sharp = 2 if layout.num_patches <= _SHARP_PATCHES else 1
-        picture = patch_sequence(
-            answer.picture,
-            grid=layout.grid,
-            prefix=layout.prefix,
-            suffix=layout.suffix,
-            width=640 * sharp,
-            tile=28 * sharp,
-            theme=theme,
-        )
-        return _encoded(picture, "png")  # text and flat colours, which JPEG would blur
+        photo, grid = session.photo_of(subject), trace.layout.grid
+        return _encoded(patch_grid(photo, grid=grid, crop_box=trace.crop_box, longest_side=SCREEN_SIDE))
     raise ExportError("There is no picture of this without words; please save the figure.")
 
 
@@ -108,11 +84,8 @@ def _readable(image: Image.Image, side: int) -> Image.Image:
     return image.resize((image.width * factor, image.height * factor), Image.Resampling.BICUBIC)
 
 
-def _encoded(image: Image.Image, form: str = "jpeg") -> Encoded:
+def _encoded(image: Image.Image) -> Encoded:
     """JPEG is fast, and keeps full colour resolution here, so that the edges of patches stay sharp."""
     file = io.BytesIO()
-    if form == "png":
-        image.save(file, "PNG", compress_level=1)
-        return Encoded(file.getvalue(), "image/png", "picture.png")
     image.save(file, "JPEG", quality=92, subsampling=0)
     return Encoded(file.getvalue(), "image/jpeg", "picture.jpg")

@@ -27,7 +27,6 @@ from vit_viz.figures.files import (
     file_of,
     named,
 )
-from vit_viz.figures.lettering import Theme
 from vit_viz.figures.request import FigureRequest, Output, figure_for
 from vit_viz.geometry import Grid, Query, format_query, parse_query
 from vit_viz.results import PatchMap, TokenMatrix
@@ -53,14 +52,11 @@ FIGURES = (*(kind for kind in KINDS if kind != "card"), *POSITION_KINDS, ASKED, 
 """What can be saved as a figure, in a format and size to choose."""
 
 
-def picture(
-    session: Session, subject: Subject, view: ViewState, kind: str, *, bare: bool, theme: Theme = "light"
-) -> Encoded:
+def picture(session: Session, subject: Subject, view: ViewState, kind: str, *, bare: bool) -> Encoded:
     """Draw one picture of a view.
 
     Args:
         bare: for the screen, without words; else the figure that the dialog saves, as PNG.
-        theme: of the page around it.
 
     Raises:
         VitVizError: the subject is gone, or the view asks for what this model does not have.
@@ -69,7 +65,7 @@ def picture(
     if not bare or kind == "mosaic":  # whose axes are part of the picture
         return file_of(session, figure)
     side = screen.CARD_SIDE if kind == "card" else screen.SCREEN_SIDE
-    return screen.screen_picture(session, figure, side=side, theme=theme)
+    return screen.screen_picture(session, figure, side=side)
 
 
 def figure_of(session: Session, subject: Subject, view: ViewState, kind: str) -> FigureRequest:

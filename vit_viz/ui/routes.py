@@ -10,7 +10,7 @@
     GET /vit_viz/proof/<handle>            JSON: the badge, which says "checking" until the model's structure is known
     GET /vit_viz/photo/<handle>            JPEG
     GET /vit_viz/explorer/<handle>.html    ?layer=&head=&q=...     the explorer as a file of its own, to save
-    GET /vit_viz/picture/<handle>.png      ?kind=map|mosaic|explain|patches|...&bare=1&theme=dark   PNG to save, or for the screen
+    GET /vit_viz/picture/<handle>.png      ?kind=map|mosaic|explain|patches|...&bare=1   PNG to save, or for the screen
     GET /vit_viz/figure/<handle>           ?kind=...|positions|position|prefix&format=png|svg|...&width_cm=&dpi=   a file to save
     GET /vit_viz/recipe/<handle>           the same   JSON: the lines of Python and the command that save that file
 
@@ -37,7 +37,6 @@ from vit_viz.analyses.attention import HEAD_ROWS, HeadRows
 from vit_viz.errors import BusyError, Cancelled, CaptureError, ExportError, ImageError, ParameterError
 from vit_viz.explorer.packing import has_norms, layer_bytes, plain_bytes
 from vit_viz.figures.files import Encoded, file_of, named
-from vit_viz.figures.lettering import Theme
 from vit_viz.figures.recipes import as_command, as_python
 from vit_viz.figures.request import FigureRequest, Output
 from vit_viz.figures.screen import photo_jpeg
@@ -225,8 +224,7 @@ def _proof(session: Session, _request: HttpRequest, subject: Subject) -> Respons
 def _picture(session: Session, request: HttpRequest, subject: Subject) -> Response:
     kind = request.query_params.get("kind", "map")
     bare = request.query_params.get("bare") == "1"
-    theme: Theme = "dark" if request.query_params.get("theme") == "dark" else "light"
-    drawn = pictures.picture(session, subject, _view(request), kind, bare=bare, theme=theme)
+    drawn = pictures.picture(session, subject, _view(request), kind, bare=bare)
     return _picture_response(drawn, save=not bare)
 
 

@@ -13,7 +13,7 @@ It fetches, beside Gradio's own traffic:
     GET /vit_viz/survey/heads.csv           ?second=                         the heads that moved
     GET /vit_viz/survey/photo/<row>         ?layer=&head=                    JSON
     GET /vit_viz/survey/thumbnail/<row>                                      WebP
-    GET /vit_viz/survey/lit/<row>           ?layer=&head=&theme=             the photo lit by what the head looks at
+    GET /vit_viz/survey/lit/<row>           ?layer=&head=                    the photo lit by what the head looks at
 
 A photo is asked for by its number in the survey, a second survey by its name. Every refusal is a 4xx with one sentence, as of the
 other routes; what a visitor may well hit (a filter that is none, surveys that cannot be compared, a photo that has changed) is
@@ -216,11 +216,8 @@ def _lit(request: HttpRequest, room: OpenedRoom) -> Response:
     layer, head = _head_of(room, request)
     subject = room.subject(_row(room, request), visitor_in(request.cookies))
     view = ViewState().with_options({"layer": layer, "head": head, "style": "light"})
-    is_dark = request.query_params.get("theme") == "dark"
     try:
-        drawn = pictures.picture(
-            room.session, subject, view, "map", bare=True, theme="dark" if is_dark else "light"
-        )
+        drawn = pictures.picture(room.session, subject, view, "map", bare=True)
     except ImageError:  # its file is gone, or another one now: what is shown of it stays
         return Response(status_code=204)
     return Response(drawn.data, media_type=drawn.media_type)

@@ -380,10 +380,9 @@ export class SurveyRoom {
   light() {
     if (!this.beside.lit) return this.lighter.stop();
     const { layer, head } = this.choice;
-    const theme = document.body.classList.contains('dark') ? 'dark' : 'light';
     const cards = /** @type {HTMLElement[]} */ ([...this.element.querySelectorAll('.vv-survey-card')]);
     void this.lighter.light(cards, (row) =>
-      routeUrl(`/vit_viz/survey/lit/${row}?layer=${layer}&head=${head}&theme=${theme}`),
+      routeUrl(`/vit_viz/survey/lit/${row}?layer=${layer}&head=${head}`),
     );
   }
 
