@@ -70,6 +70,27 @@ test('a link opens its view, and a first look is in the link, too', async (t) =>
   assert.equal(linked.explorer.ghost, null);
 });
 
+test('Back is followed where the link names its model and photo, and after another photo', async (t) => {
+  const full = '?model=mini&image=lion&layer=1&head=2&q=0,1';
+  const { explorer, opens, place, store } = room(t, full);
+  await opens[0].answer();
+  const query = () => explorer.view?.query;
+  assert.equal(query(), '0,1');
+  store.set({ q: '2,3' });
+  assert.equal(query(), '2,3');
+  place.go(full);
+  assert.equal(query(), '0,1');
+  store.look({ image: 'tower' });
+  await settle();
+  await opens[1].answer();
+  store.set({ q: '1,2' });
+  const before = place.search();
+  store.set({ q: '3,4' });
+  assert.equal(query(), '3,4');
+  place.go(before);
+  assert.equal(query(), '1,2');
+});
+
 test('what a model does not have falls back, and the link with it', async (t) => {
   const { explorer, opens, place } = room(t, '?layer=40&head=2&q=9,9');
   await opens[0].answer();

@@ -3,7 +3,7 @@
 import { Explorer } from '../../explorer/explorer.js';
 import { routeUrl } from '../../explorer/source.js';
 import { begin as beginPage, opened, thePage } from '../kit/page.js';
-import { effect, untracked } from '../kit/preact.js';
+import { effect, signal, untracked } from '../kit/preact.js';
 import { follow, keeperOf } from './keeper.js';
 import { SERVER } from './server_source.js';
 
@@ -26,11 +26,11 @@ export async function begin() {
 /** @type {import('../../explorer/source.js').Source} */
 const SOURCE = {
   ...SERVER,
-  layer(trace, layer, signal) {
+  layer(trace, layer, stop) {
     const first = foreseen;
     foreseen = null;
     const isIt = first?.trace === trace.trace && first.layer === layer;
-    return isIt ? first.answer : SERVER.layer(trace, layer, signal);
+    return isIt ? first.answer : SERVER.layer(trace, layer, stop);
   },
 };
 
@@ -46,8 +46,8 @@ export function mount(element, _trigger, { tables }) {
 export function look(element, one, tables) {
   const { store, turn } = one;
   const answer = opened(one, 'look');
-  let subject = ''; // of what is shown, as the store said it
-  const isPresent = () => subject === store.subject();
+  const subject = signal(''); // of what is shown, as the store said it
+  const isPresent = () => subject.value === store.subject();
   const host = {
     ...keeperOf(store, isPresent),
     closer: (/** @type {string} */ part) => store.look({ part }),
@@ -62,7 +62,7 @@ export function look(element, one, tables) {
       explorer.setBusy(state === 'pending' ? `Running ${model} …` : '');
       if (state === 'failed') explorer.clear(error ?? '');
       if (state !== 'done') return;
-      subject = store.subject();
+      subject.value = store.subject();
       explorer.show(value);
     });
   });
