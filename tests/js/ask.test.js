@@ -226,7 +226,7 @@ test('all who wait for an answer hear how far it is, and nobody who left', async
 });
 
 test('a browser that keeps no cookies is nobody until the server has heard of its page', async (t) => {
-  const statuses = [405, 200];
+  const statuses = [404, 200];
   /** @type {string[]} */
   const asking = [];
   const fetch = async (/** @type {string} */ path) => {

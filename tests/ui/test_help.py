@@ -76,6 +76,10 @@ def test_what_it_says_is_what_the_option_declares_and_nothing_is_pressed(asked: 
     )
     page.locator("#vv-explorer fieldset label", has_text="tint").hover()
     expect(card).to_contain_text(said["style"][1])
+    page.locator("#vv-explorer [data-vv=play]").hover()
+    expect(card).to_have_text(
+        "Shows one layer after the other, from the first to the last."
+    )  # and of no other tab's option
     page.locator("#vv-explorer fieldset label", has_text="tint").click()
     page.locator("#vv-tab-heads-button").click()
     expect(card).to_contain_text(next(tab.about for tab in TABS if tab.name == "heads"))

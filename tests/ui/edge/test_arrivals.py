@@ -21,14 +21,14 @@ from vit_viz.ui.edge.bodies import discard, read_body
 def test_bytes_count_until_their_request_is_answered() -> None:
     arrivals = Arrivals(visitor_bytes=33)
     with arrivals.arriving("ada") as arrived:
-        assert arrivals.held_bytes == 0
+        assert arrivals._held.total() == 0
         for count in (13, 0, 20):
             arrived(count)
-        assert arrivals.held_bytes == 33
-    assert arrivals.held_bytes == 0
+        assert arrivals._held.total() == 33
+    assert arrivals._held.total() == 0
     with pytest.raises(BusyError), arrivals.arriving("ada") as arrived:
         arrived(34)
-    assert arrivals.held_bytes == 0
+    assert arrivals._held.total() == 0
     assert not arrivals._held
 
 
@@ -42,7 +42,7 @@ def test_of_one_visitor_the_bound_is_reached_and_not_passed() -> None:
             second(1)
         with arrivals.arriving("bob") as his:
             his(39)  # what was refused still lies there
-    assert arrivals.held_bytes == 0
+    assert arrivals._held.total() == 0
 
 
 def test_of_all_visitors_the_bound_is_reached_and_not_passed() -> None:
@@ -110,7 +110,7 @@ def test_a_body_for_which_there_is_no_room_is_read_no_further() -> None:
     with pytest.raises(BusyError, match=TOO_MANY_OF_YOURS):
         played(play())
     assert played(receive())["body"] == b"ef"
-    assert arrivals.held_bytes == 0
+    assert arrivals._held.total() == 0
 
 
 def test_a_body_whose_sender_hangs_up_is_none() -> None:
@@ -142,7 +142,7 @@ def test_who_sends_too_slowly_gives_the_room_back(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(TimeoutError):
         played(play())
     assert now[0] < 4 * bodies.IDLE_SECONDS
-    assert arrivals.held_bytes == 0
+    assert arrivals._held.total() == 0
 
 
 def test_each_second_of_the_slowest_rate_buys_one_more(monkeypatch: pytest.MonkeyPatch) -> None:

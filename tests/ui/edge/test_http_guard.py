@@ -413,7 +413,7 @@ def test_a_body_is_bounded_with_and_without_a_length(
     assert post(most).json()["size"] == most
     answer = post(most + 1)
     assert (answer.status_code, answer.json()) == (413, {"error": TOO_LARGE})
-    assert guard_of(client).arrivals.held_bytes == 0
+    assert guard_of(client).arrivals._held.total() == 0
 
 
 def test_a_body_without_room_is_refused_and_the_room_is_free_again(client: TestClient) -> None:
@@ -421,7 +421,7 @@ def test_a_body_without_room_is_refused_and_the_room_is_free_again(client: TestC
     answer = ask(client, "bring", bytes(1001))
     assert (answer.status_code, answer.json()) == (429, {"error": TOO_MANY_OF_YOURS})
     assert ask(client, "bring", bytes(1000)).status_code == 200
-    assert guard_of(client).arrivals.held_bytes == 0
+    assert guard_of(client).arrivals._held.total() == 0
 
 
 @pytest.mark.parametrize("length", ["-1", "x", "1e3", "²"])

@@ -69,8 +69,3 @@ class Arrivals:
         finally:
             self._held[visitor] -= size
             self._held += Counter()  # forgets who has nothing on its way
-
-    @property
-    def held_bytes(self) -> int:
-        """Bytes that are held now."""
-        return self._held.total()

@@ -150,9 +150,7 @@ export function about(control, options, known) {
 function askedFor(control, options, known) {
   const { name = '' } = /** @type {HTMLInputElement} */ (control);
   const said = control.closest('[data-option]')?.getAttribute('data-option');
-  const named = [said, control.getAttribute('data-vv'), name.split('-').at(-1)].find(
-    (one) => one && one in options,
-  );
+  const named = [said, name.split('-').at(-1)].find((one) => one && one in options);
   if (named) return named;
   for (let place = /** @type {Element | null} */ (control); place; place = place.parentElement)
     if (place.id in known.controls) return known.controls[place.id];

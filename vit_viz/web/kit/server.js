@@ -7,7 +7,7 @@ import { PAGE_NAME, heardOf } from '../../ui/visit/link.js';
 const JSON_TYPE = 'application/json';
 const SAFETENSORS = 'application/x-safetensors';
 const EVENTS = 'text/event-stream';
-const FOR_PAGES = new Set([404, 405]); // of addresses that are there for pages alone
+const FOR_PAGES = 404; // of addresses that are there for pages alone
 
 /** Types of numbers as safetensors calls them. @type {Record<string, any>} */
 const ARRAYS = {
@@ -84,7 +84,7 @@ async function post(path, headers, body, signal) {
       signal,
     });
   const answer = await ask();
-  if (!FOR_PAGES.has(answer.status)) return answer;
+  if (answer.status !== FOR_PAGES) return answer;
   await heardOf; // a browser that keeps no cookies is nobody until then
   return ask();
 }
