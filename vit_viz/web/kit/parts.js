@@ -1,0 +1,328 @@
+// What the rooms are made of, as components: buttons of which one is pressed, what went wrong, how far a question is, a colour bar, a
+// photo with rings, and which class is meant. Texts may come from strangers: Preact writes them as text.
+
+import { centreOf, movedPatch, patchRect, placeIn } from '../../explorer/geometry.js';
+import { routeUrl } from '../../explorer/source.js';
+import { gradient, stepOf } from '../../ui/kit/elements.js';
+import { amountWords, short, stopsOf } from '../../ui/kit/numbers.js';
+import { cellUnder } from '../../ui/kit/stage.js';
+import { Job } from './job.js';
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from './preact.js';
+/** @import { Places } from './job.js' */
+/** @import { Photo } from '../../ui/kit/stage.js' */
+/** @import { Choices, Entry, Hits, Target } from './target.js' */
+
+/**
+ * Buttons of which one is pressed.
+ * @template {string} Value
+ * @param {object} props
+ * @param {string} props.name of what they choose: each has its value as data-NAME
+ * @param {[Value, string][]} props.choices values, with their words
+ * @param {Value} props.value
+ * @param {(value: Value) => void} props.choose
+ * @param {string} props.label
+ * @param {string} [props.look] more classes
+ */
+export function Toggle({ name, choices, value, choose, label, look = '' }) {
+  return html`<div class=${`vv-toggle ${look}`} role="group" aria-label=${label}>
+    ${choices.map(
+      ([one, words]) =>
+        html`<button
+          key=${one}
+          type="button"
+          aria-pressed=${String(one === value)}
+          ...${{ [`data-${name}`]: one }}
+          onClick=${() => choose(one)}
+        >
+          ${words}
+        </button>`,
+    )}
+  </div>`;
+}
+
+/**
+ * What went wrong, in a sentence, until it goes well or is closed; what was closed stays closed however often it is drawn.
+ * @param {{words?: string | null, again?: () => void, stays?: boolean, look?: string}} props again: tries it once more; stays: it
+ *     stands in place of what cannot be shown, and cannot be closed
+ */
+export function Problem({ words, again, stays = false, look = 'vv-error' }) {
+  const [closed, setClosed] = useState('');
+  const before = useRef(/** @type {Element | null} */ (null)); // where the keyboard was
+  if (closed && closed !== words) setClosed('');
+  const isSaid = Boolean(words) && closed !== words;
+  useLayoutEffect(() => {
+    if (isSaid) before.current = document.activeElement;
+  }, [isSaid]);
+  const close = () => {
+    setClosed(words ?? '');
+    if (before.current instanceof HTMLElement && before.current.isConnected) before.current.focus();
+  };
+  const named = { 'aria-label': 'Close this message', title: 'Close this message' };
+  return html`<p class=${look} role="alert" hidden=${!isSaid}>
+    ${isSaid && words}
+    ${isSaid && again && html` <button type="button" class="vv-again" onClick=${again}>Try again</button>`}
+    ${isSaid && !stays && html`<button type="button" class="vv-close" ...${named} onClick=${close}></button>`}
+  </p>`;
+}
+
+/** A job whose news draw the component again; it ends with the component. @param {Places} [places] */
+export function useJob(places) {
+  const [, draw] = useState(0);
+  const job = useMemo(() => new Job(() => draw((count) => count + 1), places), []);
+  useEffect(() => () => job.end(), []);
+  return job;
+}
+
+/**
+ * How far a question is, with a button that ends it; before, the button that begins it. Nothing where there is nothing to say.
+ * @param {object} props
+ * @param {Pick<Job, 'isRunning' | 'words' | 'share' | 'left'>} props.job
+ * @param {() => void} props.end
+ * @param {() => void} [props.begin]
+ * @param {string} [props.go] what the button says that begins it; '' or none: there is none now
+ * @param {string} [props.words] in place of what is done
+ * @param {string} [props.amount] in place of the share and the time that is left
+ * @param {string} [props.look] more classes
+ */
+export function JobLine({ job, end, begin, go = '', words = job.words, amount, look = '' }) {
+  const { isRunning, share, left } = job;
+  const far = amount ?? (share > 0 ? `${Math.round(100 * share)}%${left && `, ${left}`}` : '');
+  return html`<div class=${`vv-job ${look}`} hidden=${!isRunning && !words && !go}>
+    ${begin && html`<button type="button" class="vv-button" hidden=${isRunning || !go} onClick=${begin}>${go}</button>`}
+    <span class="vv-job-words vv-quiet" role="status">${words}</span>
+    <span class="vv-job-amount vv-number">${isRunning ? far : ''}</span>
+    ${
+      isRunning &&
+      html`<progress
+          class="vv-progress"
+          max="1"
+          aria-label="How far it is"
+          ...${share > 0 ? { value: share } : {}}
+        /><button type="button" class="vv-button vv-stop" onClick=${end}>Cancel</button>`
+    }
+  </div>`;
+}
+
+/** A colour bar. @param {{low: string, high: string, unit: string, colours: string[] | Uint32Array}} props */
+export function ColourBar({ low, high, unit, colours }) {
+  const background = gradient(Array.isArray(colours) ? colours : stopsOf(colours));
+  return html`<div class="vv-bar vv-small">
+    <span class="vv-low">${low}</span><span class="vv-strip" aria-hidden="true" style=${{ background }}></span
+    ><span class="vv-high">${high}</span>
+    <span class="vv-unit">${unit}</span>
+  </div>`;
+}
+
+/** Where a patch lies on the photo, as CSS. @param {Photo} photo @param {number} patch */
+export function placeOfPatch({ crop, grid }, patch) {
+  return placeOfRect(crop, patchRect(crop, Math.floor(patch / grid[1]), patch % grid[1], grid));
+}
+
+/** Where a rectangle of the original lies on the photo, as CSS. @param {Photo['crop']} crop @param {number[]} rect */
+export function placeOfRect({ original }, rect) {
+  return placeIn(rect, [0, 0, original[0], original[1]]);
+}
+
+/** The patch under a pointer over a photo; null outside of what the model sees. @param {Photo} photo @param {MouseEvent} event */
+export function patchUnder({ crop, grid }, event) {
+  const element = /** @type {Element} */ (event.currentTarget);
+  const cell = cellUnder(event, element, [0, 0, ...crop.original], crop.region, grid);
+  return cell && cell[0] * grid[1] + cell[1];
+}
+
+/**
+ * A photo with layers over it. A click chooses a patch, and the arrow keys one beside the pinned one, the centre where none is.
+ * @param {object} props
+ * @param {Photo} props.photo
+ * @param {[number, string][]} [props.rings] patches, with the classes of their rings
+ * @param {(patch: number, event: Event) => void} [props.choose]
+ * @param {number} [props.pinned] the patch that the arrow keys begin at
+ * @param {(patch: number | null) => void} [props.point] told the patch under the pointer
+ * @param {string} [props.label]
+ * @param {string} [props.look] more classes
+ * @param {any} [props.map] reference to a canvas over what the model sees; none without it
+ * @param {any} [props.image] reference to the photo
+ * @param {any} [props.children] more layers
+ */
+export function PhotoStage({
+  photo,
+  rings = [],
+  choose,
+  pinned,
+  point,
+  label,
+  look = '',
+  map,
+  image,
+  children,
+}) {
+  const { crop, photo_size: size, grid, name = '' } = photo;
+  const [top, left, height, width] = crop.region;
+  const typed = (/** @type {KeyboardEvent} */ event) => {
+    const step = stepOf(event);
+    if (!step || !choose) return;
+    event.preventDefault();
+    choose(pinned === undefined ? centreOf(grid) : movedPatch(pinned, step, grid), event);
+  };
+  const clicked = (/** @type {MouseEvent} */ event) => {
+    const patch = patchUnder(photo, event);
+    if (patch !== null) choose?.(patch, event);
+  };
+  const listening = {
+    ...(choose && { tabindex: 0, role: 'application', onKeyDown: typed, onClick: clicked }),
+    ...(point && {
+      onPointerMove: (/** @type {MouseEvent} */ event) => point(patchUnder(photo, event)),
+      onPointerLeave: () => point(null),
+    }),
+    ...(label && { 'aria-label': label }),
+  };
+  return html`<div class=${`vv-stage ${look}`} style=${{ '--vv-aspect': size[1] / size[0] }} ...${listening}>
+    <img class="vv-photo vv-layer" ref=${image} src=${routeUrl(photo.photo)} alt=${name} draggable=${false} />
+    ${
+      map &&
+      html`<div class="vv-box" style=${placeOfRect(crop, [top, left, top + height, left + width])}>
+        <canvas class="vv-map vv-layer" ref=${map} width=${grid[1]} height=${grid[0]}></canvas>
+      </div>`
+    }
+    <div class="vv-rings vv-layer" aria-hidden="true">
+      ${rings.map(([patch, kind]) => html`<span class=${kind} style=${placeOfPatch(photo, patch)}></span>`)}
+    </div>
+    ${children}
+  </div>`;
+}
+
+// --- which class is meant
+
+/**
+ * Which class is meant: among the first by chips, or by its name; and another that it is set against, or none.
+ * @param {{target: Target, why: Choices['why'], unlike?: Choices['unlike'], find: Choices['find'], label: string, title?: any}} props
+ *     target: `single` where a class is chosen alone; title: what stands before the chips
+ */
+export function Classes({ target, why, unlike, find, label, title }) {
+  const { classes = [], chosen, other = null, words = '', single = false } = target;
+  return html`<div class="vv-target">
+    <div class="vv-target-row vv-row" role="group" aria-label=${label} hidden=${!classes.length}>
+      ${title}
+      <span class="vv-why">
+        ${classes.map((entry) => html`<${Chip} entry=${entry} on=${entry.index === chosen} choose=${why} />`)}
+      </span>
+      <${ClassSearch} ...${{ find, why, unlike: single ? undefined : unlike }} />
+    </div>
+    ${
+      !single &&
+      unlike &&
+      html`<div
+        class="vv-target-row vv-row"
+        role="group"
+        aria-label="What it is compared with"
+        hidden=${!classes.length}
+      >
+        <span class="vv-quiet">and not</span>
+        <span class="vv-unlike">
+          ${classes
+            .filter(({ index }) => index !== chosen)
+            .map(
+              ({ name, index }) =>
+                html`<${Chip} entry=${{ name, index }} on=${index === other} choose=${unlike} />`,
+            )}
+          <${Chip} entry=${{ name: 'compared with nothing' }} on=${other === null} choose=${unlike} />
+        </span>
+      </div>`
+    }
+    <p class="vv-target-words" hidden=${!words}>${words}</p>
+  </div>`;
+}
+
+/** @param {{entry: Entry, on: boolean, choose: (index: number | null) => void}} props */
+function Chip({ entry: { name, index, probability, value }, on, choose }) {
+  const hasAmount = typeof (value ?? probability) === 'number';
+  const exact = value === undefined ? `probability ${probability?.toFixed(4)}` : `value ${short(value)}`;
+  return html`<button
+    type="button"
+    class="vv-chip"
+    aria-pressed=${String(on)}
+    title=${hasAmount ? `${name}, ${exact}` : name}
+    onClick=${() => choose(index ?? null)}
+  >
+    ${name}${
+      hasAmount &&
+      html`<span class="vv-number"
+        >${amountWords({ probability: probability ?? 0, value }, shareWords)}</span
+      >`
+    }
+  </button>`;
+}
+
+/** A probability for people, as `percent` of answers.py writes it. */
+function shareWords(/** @type {number} */ share) {
+  if (share > 0 && share < 0.0005) return '<0.1%';
+  return `${(100 * share).toFixed(share >= 0.0995 && share <= 0.99 ? 0 : 1)}%`;
+}
+
+/**
+ * A search for a class by its name: asks once the hand rests, and shows the answer to the newest question only.
+ * @param {{find: Choices['find'], why: Choices['why'], unlike?: Choices['unlike']}} props
+ */
+function ClassSearch({ find, why, unlike }) {
+  const [hits, setHits] = useState(/** @type {Hits | null} */ (null));
+  const job = useJob();
+  const timer = useRef(0);
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const close = () => {
+    clearTimeout(timer.current);
+    job.end();
+    setHits(null);
+  };
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const typed = (/** @type {string} */ written) => {
+    clearTimeout(timer.current);
+    const text = written.trim().slice(0, 100);
+    if (!text) return close();
+    timer.current = window.setTimeout(() => {
+      void job.follow((stop) => find(text, stop), { whole: setHits });
+    }, 150);
+  };
+  const input = () => /** @type {HTMLInputElement} */ (box.current?.querySelector('input'));
+  const chosen = (/** @type {() => void} */ choose) => () => {
+    choose();
+    input().value = '';
+    close();
+  };
+  const keyed = (/** @type {KeyboardEvent} */ { key }) => {
+    if (key === 'Escape') close();
+    if (key === 'Enter') box.current?.querySelector('button')?.click();
+  };
+  const left = (/** @type {FocusEvent} */ { relatedTarget }) => {
+    if (!box.current?.contains(/** @type {Node | null} */ (relatedTarget))) close();
+  };
+  return html`<span class="vv-search-box" ref=${box} onFocusOut=${left}>
+    <input
+      class="vv-search vv-control"
+      type="search"
+      placeholder="another class…"
+      autocomplete="off"
+      aria-label="Search a class by name or number"
+      onInput=${(/** @type {any} */ { target }) => typed(target.value)}
+      onKeyDown=${keyed}
+    />
+    <ul
+      class="vv-hits"
+      hidden=${!hits && !job.error}
+      onMouseDown=${(/** @type {Event} */ event) => event.preventDefault()}
+    >
+      ${job.error ? html`<li>${job.error}</li>` : hits && !hits.length && html`<li>No class has this name.</li>`}
+      ${hits?.map(
+        ({ name, index }) =>
+          html`<li key=${index}>
+            <span class="vv-class" title=${`class ${index}`}>${name}</span>
+            <${Chip}
+              entry=${{ name: unlike ? 'why' : 'show' }}
+              on=${false}
+              choose=${chosen(() => why(index))}
+            />
+            ${unlike && html`<${Chip} entry=${{ name: 'and not' }} on=${false} choose=${chosen(() => unlike(index))} />`}
+          </li>`,
+      )}
+    </ul>
+  </span>`;
+}
