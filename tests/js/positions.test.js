@@ -6,7 +6,7 @@ import test from 'node:test';
 
 import { Picture } from '../../vit_viz/explorer/paint.js';
 import { asker } from '../../vit_viz/web/kit/ask.js';
-import { signal } from '../../vit_viz/web/kit/preact.js';
+import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import {
   aboutWords,
@@ -17,10 +17,10 @@ import {
   stepWords,
 } from '../../vit_viz/web/positions/places.js';
 import {
+  Positions,
   filterLevels,
   onOneScale,
   pixelsOf,
-  positions,
   sameWords,
   variantWords,
 } from '../../vit_viz/web/positions/room.js';
@@ -30,7 +30,6 @@ import { placeAt } from './store.test.js';
 import { settle } from './visit.js';
 
 const { fields } = JSON.parse(read('./links.json'));
-const HTML = read('../../vit_viz/web/positions/room.html');
 /** A table whose place i is i, or 255 - i, in all channels. */
 const tableOf = (/** @type {(i: number) => number} */ tone) =>
   Buffer.from(Uint8Array.from({ length: 768 }, (_, i) => tone(Math.floor(i / 3)))).toString('base64');
@@ -113,11 +112,13 @@ async function open(
       return answer;
     },
   });
-  const element = /** @type {any} */ (parse(HTML));
-  positions(element, { store, ask, turn: signal(0) }, tables);
+  const element = /** @type {any} */ (parse('<div></div>'));
+  const page = { store, ask, turn: signal(0) };
+  render(html`<${Positions} page=${page} tables=${tables} />`, element);
+  t.after(() => render(null, element));
   await settle();
   const find = (/** @type {string} */ name) => element.querySelector(`.vv-${name}`);
-  find('places-tiles').box = { left: 0, top: 0, width: 200, height: 200 };
+  if (find('places-tiles')) find('places-tiles').box = { left: 0, top: 0, width: 200, height: 200 };
   if (find('stage')) find('stage').box = { left: 0, top: 0, width: 80, height: 40 };
   const reds = (/** @type {any} */ canvas) =>
     [...canvas.canvas.data.data].filter((/** @type {number} */ _, /** @type {number} */ i) => i % 4 === 0);
@@ -137,7 +138,7 @@ async function open(
         .querySelectorAll('figcaption')
         .map((/** @type {any} */ node) => node.textContent),
     reds: () => find('tables-figures').querySelectorAll('canvas').map(reds),
-    labels: () => find('tables-parts').children.map((/** @type {any} */ node) => node.textContent),
+    labels: () => find('tables-parts').children.map((/** @type {any} */ node) => node.textContent.trim()),
   };
 }
 
@@ -183,13 +184,17 @@ test('the place under the pointer is enlarged without asking, and leaving brings
   const page = await open(t);
   const asked = page.questions.length;
   page.find('places-tiles').fire('pointermove', { clientX: 150, clientY: 150 });
+  await settle();
   assert.deepEqual(page.map(), [...[255, 255, 255, 255], ...[3, 2, 1, 0].map((i) => GRAY[i])]);
   assert.equal(page.caption(), 'place (2, 0) with all places');
   page.one()?.fire('keydown', { key: 'ArrowDown' });
+  await settle();
   assert.equal(page.find('places-read').textContent, 'place (2, 0) with place (1, 0): cosine similarity 1');
   page.find('places-tiles').fire('pointerleave', {});
+  await settle();
   assert.equal(page.caption(), 'place (1, 1) with all places');
   page.find('stage').fire('pointermove', { clientX: 45, clientY: 25 }); // row 2 and column 1, whose map is that of column 0
+  await settle();
   assert.equal(page.caption(), 'place (2, 0) with all places');
   assert.deepEqual([page.questions.length, page.fetched.length], [asked, 1]);
 });
@@ -225,6 +230,7 @@ test('on the grid of the training a place is that of the photo, scaled there and
   await settle();
   assert.equal(page.store.view.q.value, '0,1');
   page.element.querySelector('[data-places=image]').click();
+  await settle();
   assert.deepEqual(page.place.written.at(-1), [{ places: null }, false]);
   const of = /** @type {any} */ ({ photo: { grid: [4, 2] }, positions: { grid: [3, 5] }, isTrained: true });
   assert.deepEqual(placeOf({ ...of, query: '3,1' }), [2, 2]);
@@ -251,11 +257,13 @@ test('the curve is read step by step, and a token with a position has a map of i
   const curve = page.find('places-curve');
   assert.equal(curve.querySelector('.vv-places-mean')?.getAttribute('points'), '16.666666666666668,0 50,25 83.33333333333333,62.5'); // prettier-ignore
   curve.fire('keydown', { key: 'ArrowRight' });
+  await settle();
   assert.equal(page.find('places-step').textContent, stepWords(1, [0.5, 0.25, 0.75], pairsIn([4, 2])[1]));
   assert.equal(stepWords(2, [0.5, 0.25, 0.75], 12), '2 steps apart: 0.50 on average of 12 pairs; a tenth below 0.25, a tenth above 0.75.'); // prettier-ignore
   assert.match(page.find('places-key').textContent, /Along a row it falls more slowly[.]$/);
   const [, cells] = page.find('places-pair').querySelectorAll('.vv-cells');
   cells.fire('keydown', { key: 'ArrowRight' });
+  await settle();
   assert.equal(page.find('places-read').textContent, 'with place (0, 1): cosine similarity 0.5');
   assert.doesNotMatch(page.find('places-about').textContent, /no position/);
 });
@@ -305,15 +313,17 @@ test('only what the model has can be chosen, and what cannot be drawn says why',
   const known = { questions: ['filter_components'], grid: [2, 2], prefix: [], why };
   const page = await open(t, '?q=1,1', { known });
   assert.equal(page.questions.length, 1); // it is not asked what it does not have
-  assert.deepEqual([page.labels(), page.find('tables-parts').hidden], [['patch filters'], false]);
+  assert.deepEqual(page.labels(), ['patch filters']);
   assert.equal(page.words('note'), 'This model has no position embedding.');
-  assert.deepEqual([page.find('places').hidden, page.find('tables-main').hidden], [true, true]);
-  assert.ok(page.find('tables-grids').hidden);
+  assert.deepEqual(
+    [page.find('places'), page.find('tables-main'), page.find('tables-grids')],
+    [null, null, null],
+  );
   const foreign = await open(t, '?q=1,1', {
     known: /** @type {any} */ ({ questions: [], grid: null, prefix: [], why }),
   });
   assert.equal(foreign.words('note'), why);
-  assert.deepEqual([foreign.labels(), foreign.find('tables-parts').hidden], [[], true]);
+  assert.equal(foreign.find('tables-parts'), null);
   const all = await open(t);
   assert.deepEqual(all.labels(), [
     'similarity',
@@ -322,8 +332,9 @@ test('only what the model has can be chosen, and what cannot be drawn says why',
     'in colours',
     'patch filters',
   ]);
-  assert.equal(all.find('tables-grids').hidden, false);
+  assert.ok(all.find('tables-grids'));
   all.element.querySelector('[data-show=filters]').click();
+  await settle();
   assert.deepEqual(all.place.written.at(-1), [{ positions: 'filters' }, true]); // a place to come back to
 });
 
@@ -333,7 +344,7 @@ test('maps that are refused leave the words in their place', async (t) => {
     known: { ...KNOWN, grid: [4, 4] },
   });
   assert.equal(page.words('note'), 'This picture is no longer kept.');
-  assert.ok(page.find('places').hidden);
+  assert.equal(page.find('places'), null);
 });
 
 // --- beside similarity
@@ -402,9 +413,12 @@ test('the table on another grid stands beside its own, and each other way with i
   assert.match(part.words('cell'), /^Point at a cell/);
   cells.box = { left: 10, top: 20, width: 300, height: 100 };
   cells.fire('pointermove', { clientX: 10 + 250, clientY: 20 + 25 });
+  await settle();
   assert.equal(part.words('cell'), 'dino, position (0, 2): differs by 0.2 of the mean norm of a position');
   cells.fire('keydown', { key: 'ArrowDown' });
+  await settle();
   cells.fire('keydown', { key: 'ArrowLeft' });
+  await settle();
   assert.match(part.words('cell'), /^dino, position \(1, 1\): differs by 0[.]4 /);
   const { before } = { before: RESAMPLED.arrays['before.values'] };
   const same = {
@@ -437,6 +451,7 @@ test('rotary periods are likenesses by distance, down and across', async (t) => 
   assert.equal(cells.getAttribute('aria-label'), 'Likeness by distance, columns');
   cells.box = { left: 0, top: 0, width: 400, height: 200 };
   cells.fire('pointermove', { clientX: 350, clientY: 150 });
+  await settle();
   assert.equal(part.words('cell'), 'period 1.5, 3 columns apart: cosine 0.125');
   assert.ok(part.figures()[0].classList.contains('vv-wide'));
 });
@@ -456,6 +471,7 @@ test('positions in colours tell the levels of a cell, and the shares of their va
   const [cells] = part.find('tables-figures').querySelectorAll('.vv-cells');
   cells.box = { left: 0, top: 0, width: 200, height: 100 };
   cells.fire('pointermove', { clientX: 150, clientY: 50 });
+  await settle();
   assert.equal(part.words('cell'), 'position (0, 1): red 100%, green 0%, blue 0% of their scale');
 });
 

@@ -1,7 +1,8 @@
 // What the rooms are made of, as components: buttons of which one is pressed, what went wrong, how far a question is, a colour bar, a
 // photo with rings, and which class is meant. Texts may come from strangers: Preact writes them as text.
 
-import { centreOf, movedPatch, patchRect, placeIn } from '../../explorer/geometry.js';
+import { cellAt, centreOf, movedPatch, patchRect, placeIn, pointerIn } from '../../explorer/geometry.js';
+import { Picture } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
 import { gradient, stepOf } from '../../ui/kit/elements.js';
 import { amountWords, short, stopsOf } from '../../ui/kit/numbers.js';
@@ -188,6 +189,49 @@ export function PhotoStage({
       ${rings.map(([patch, kind]) => html`<span class=${kind} style=${placeOfPatch(photo, patch)}></span>`)}
     </div>
     ${children}
+  </div>`;
+}
+
+/**
+ * A picture of which each cell can be read, by pointer or arrow keys; a ring shows which one is meant.
+ * @param {object} props
+ * @param {[number, number]} props.grid rows, cols
+ * @param {(picture: Picture) => void} [props.paint] a pixel for each cell; a picture without has children
+ * @param {string} [props.label] what the picture is
+ * @param {(row: number, col: number) => void} [props.read] none where cells say nothing
+ * @param {number | string} [props.aspect] width by height
+ * @param {string} [props.look] more classes
+ * @param {any} [props.children]
+ */
+export function Cells({ grid, paint, label, read, aspect, look = '', children }) {
+  const [rows, cols] = grid;
+  const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
+  const [at, setAt] = useState(/** @type {number | null} */ (null));
+  useLayoutEffect(() => {
+    if (paint && canvas.current) paint(new Picture(canvas.current, cols, rows));
+  }, [paint, rows, cols]);
+  const show = (/** @type {number} */ cell) => {
+    setAt(cell);
+    read?.(Math.floor(cell / cols), cell % cols);
+  };
+  const listening = read && {
+    ...{ tabindex: 0, role: 'application', 'aria-label': label },
+    onPointerMove(/** @type {PointerEvent} */ event) {
+      const cell = cellAt(pointerIn(event, /** @type {Element} */ (event.currentTarget)), grid);
+      if (cell) show(cell[0] * cols + cell[1]);
+    },
+    onKeyDown(/** @type {KeyboardEvent} */ event) {
+      const step = stepOf(event);
+      if (!step) return;
+      event.preventDefault();
+      show(movedPatch(at ?? 0, step, grid));
+    },
+  };
+  const [row, col] = [Math.floor((at ?? 0) / cols), (at ?? 0) % cols];
+  const place = placeIn([row, col, row + 1, col + 1], [0, 0, rows, cols]);
+  return html`<div class=${`vv-cells ${look}`} style=${{ aspectRatio: String(aspect ?? '') }} ...${listening}>
+    ${paint && html`<canvas ref=${canvas}></canvas>`}${children}
+    ${read && html`<span class="vv-ring" hidden=${at === null} style=${place}></span>`}
   </div>`;
 }
 

@@ -2,22 +2,13 @@
 // and the curve of likeness over distance. All small maps are fetched once; the pointer enlarges one without asking the server.
 
 import { unpackHalf } from '../../explorer/attention.js';
-import { cellAt, movedPatch, patchRect, placeIn, pointerIn } from '../../explorer/geometry.js';
+import { cellAt, movedPatch, placeIn, pointerIn } from '../../explorer/geometry.js';
 import { Picture, tableIndex } from '../../explorer/paint.js';
 import { askForFigure } from '../../explorer/source.js';
-import {
-  byPointer,
-  fetched,
-  finder,
-  having,
-  make,
-  makeSvg,
-  onArrows,
-  onPress,
-} from '../../ui/kit/elements.js';
-import { short, showBar } from '../../ui/kit/numbers.js';
-import { letReadCells } from '../../ui/kit/picture.js';
-import { newStage, ringAt } from '../../ui/kit/stage.js';
+import { byPointer, fetched, stepOf } from '../../ui/kit/elements.js';
+import { short } from '../../ui/kit/numbers.js';
+import { Cells, ColourBar, PhotoStage } from '../kit/parts.js';
+import { html, useLayoutEffect, useRef, useSignal } from '../kit/preact.js';
 /** @import { Photo } from '../../ui/kit/stage.js' */
 
 /**
@@ -223,219 +214,194 @@ export function stepWords(/** @type {number} */ step, /** @type {number[]} */ [m
   return `${apart} apart: ${mean.toFixed(2)} on average of ${pairs} pairs; ${ends}.`;
 }
 
-/** The similarity part of the tab. */
-export class Places {
-  /** @type {Similarity | null} */ told = null;
-  /** @type {Float32Array | null} the small maps */ values = null;
-  /** @type {Place | null} the place under the pointer */ spot = null;
-  /** @type {Of | null} */ of = null;
-
-  /**
-   * @param {HTMLElement} element @param {Uint32Array} table
-   * @param {(place: {row: number, col: number}, of: Of) => void} pin
-   */
-  constructor(element, table, pin) {
-    this.find = finder(element);
-    this.table = table;
-    this.pin = pin;
-    this.tiles = this.find('places-tiles');
-    this.all = new Picture(/** @type {HTMLCanvasElement} */ (this.tiles.querySelector('canvas')));
-    this.ring = this.tiles.appendChild(ringAt(placeIn([0, 0, 1, 1], [0, 0, 1, 1])));
-    this.one = new Picture();
-    const { figure, stage } = newStage('the same place on the photo');
-    this.stage = stage;
-    this.photo = figure;
-    having(stage.element, {
-      tabindex: 0,
-      role: 'application',
-      'aria-label': 'The photo. Arrow keys choose a place.',
-    });
-    onPress(element, 'save', (which) => askForFigure(element, this.told?.saved[Number(which)] ?? ''));
-    this.listen();
-  }
-
-  listen() {
-    const pointAt = (/** @type {Place | null} */ place) => {
-      if (String(place) === String(this.spot)) return;
-      this.spot = place;
-      this.enlarge();
-    };
-    const choose = (/** @type {Place | null} */ place) =>
-      place && this.of && this.pin({ row: place[0], col: place[1] }, this.of);
-    this.tiles.addEventListener('pointermove', (event) => pointAt(this.placeAt(event)));
-    this.tiles.addEventListener('click', (event) => choose(this.placeAt(event)));
-    onArrows(this.tiles, (step) => choose(this.besides(step)));
-    const { element } = this.stage;
-    element.addEventListener('pointermove', (event) => pointAt(this.mapped(this.stage.cellAt(event))));
-    element.addEventListener('click', (event) => choose(this.stage.cellAt(event)));
-    onArrows(element, (step) => choose(this.besides(step)));
-    for (const part of [this.tiles, element]) part.addEventListener('pointerleave', () => pointAt(null));
-  }
-
-  /** The place of the small map under a pointer. @returns {Place | null} */
-  placeAt(/** @type {PointerEvent | MouseEvent} */ event) {
-    const cell = this.told && cellAt(pointerIn(event, this.tiles), this.shown());
-    return cell && this.mapped(/** @type {Place} */ (cell.map((n) => n * (this.told?.every ?? 1))));
-  }
-
-  /** The nearest place that has a small map. @param {Place | null} place @returns {Place | null} */
-  mapped(place) {
-    const every = this.told?.every ?? 1;
-    return place && /** @type {Place} */ (place.map((n) => n - (n % every)));
-  }
-
-  /** How many rows and columns of small maps there are. @returns {Place} */
-  shown() {
-    const { photo, every } = /** @type {Similarity} */ (this.told);
-    return [Math.ceil(photo.grid[0] / every), Math.ceil(photo.grid[1] / every)];
-  }
-
-  /** The place beside the pinned one. @param {Place} step @returns {Place | null} */
-  besides(step) {
-    if (!this.told) return null;
-    const { place, photo } = this.told;
-    const [, cols] = photo.grid;
-    const patch = movedPatch(place[0] * cols + place[1], step, photo.grid);
-    return [Math.floor(patch / cols), patch % cols];
-  }
-
-  /** Draws what it is told. @param {Similarity} told @param {Of} of */
-  show(told, of) {
-    const isKept = this.values === told.values;
-    this.told = told;
-    this.of = of;
-    this.values = told.values;
-    if (!isKept) paintTiles(this.all, this.values, this.shown(), told.photo.grid, this.table);
-    this.spot = null;
-    this.words(told);
-    this.pair(told);
-    drawPlot(this.find('places-plot'), told, (words) => (this.find('places-step').textContent = words));
-    this.enlarge();
-  }
-
-  words(/** @type {Similarity} */ { title, about, unit, every, photo, cell }) {
-    const [rows, cols] = photo.grid;
-    for (const part of [this.tiles, this.find('places-pair')])
-      part.style.setProperty('--vv-aspect', String((cell * cols) / rows));
-    showBar(this.find, ['-1', '1'], unit, this.table);
-    const thinned = every > 1 ? `one in ${every} in either direction; ` : '';
-    this.find('places-caption').textContent =
-      `one small map per place, laid out like the photo; ${thinned}${byPointer('point at one, or choose it by a click', 'choose one by a tap')}`;
-    this.find('places-title').textContent = title;
-    this.find('places-about').textContent = about;
-  }
-
-  /** The enlarged map, the photo, and the map of a prefix token that has a position. */
-  pair(/** @type {Similarity} */ { photo, cell, prefix }) {
-    const [rows, cols] = photo.grid;
-    this.one.resize(cols, rows);
-    this.caption = make('span');
-    const figures = [this.mapOf(this.one, 'Likeness of one place with all', cell, this.caption, 1)];
-    this.stage.place(photo);
-    figures.push(this.photo);
-    if (prefix) {
-      const words = make('span', '', `${prefix.name} with all places`);
-      const picture = new Picture(make('canvas'), cols, rows);
-      const { values } = prefix;
-      picture.paint(values, this.table, RANGE);
-      figures.push(this.mapOf(picture, `Likeness of ${prefix.name} with all places`, cell, words, 2, values));
-    }
-    this.find('places-pair').replaceChildren(...figures);
-    this.find('places-read').textContent = '';
-  }
-
-  /**
-   * A map whose cells can be read, and the button that saves it.
-   * @param {Picture} picture @param {string} label @param {number} cell @param {HTMLElement} caption @param {number} save
-   * @param {Float32Array} [values] those of the enlarged place where there are none
-   */
-  mapOf(picture, label, cell, caption, save, values) {
-    const { photo, unit } = /** @type {Similarity} */ (this.told);
-    const [rows, cols] = photo.grid;
-    const cells = make('div', 'vv-cells', picture.canvas);
-    cells.style.aspectRatio = String((cell * cols) / rows);
-    letReadCells(cells, photo.grid, label, (row, col) => {
-      const value = (values ?? this.enlarged())[row * cols + col];
-      const from = values ? '' : `place (${this.chosen().join(', ')}) `;
-      this.find('places-read').textContent = `${from}with place (${row}, ${col}): ${unit} ${short(value)}`;
-    });
-    const button = having(make('button', 'vv-button', 'Save'), { type: 'button', 'data-save': save });
-    return make('figure', 'vv-stack', cells, make('figcaption', 'vv-small', caption, button));
-  }
-
-  /** The place that is enlarged. */
-  chosen() {
-    return this.spot ?? /** @type {Similarity} */ (this.told).place;
-  }
-
-  /** Its likeness with all places. */
-  enlarged() {
-    const told = /** @type {Similarity} */ (this.told);
-    if (!this.spot || !this.values) return told.row;
-    const [, across] = this.shown();
-    const count = told.photo.grid[0] * told.photo.grid[1];
-    const tile = (this.spot[0] / told.every) * across + this.spot[1] / told.every;
-    return this.values.subarray(tile * count, (tile + 1) * count);
-  }
-
-  /** Draws the chosen place: its map, and rings where it lies among the small maps and on the photo. */
-  enlarge() {
-    if (!this.told) return;
-    const { photo, every } = this.told;
-    const [row, col] = this.chosen();
-    const [down, across] = this.shown();
-    this.one.paint(this.enlarged(), this.table, RANGE);
-    const [top, left] = [Math.floor(row / every), Math.floor(col / every)];
-    Object.assign(this.ring.style, placeIn([top, left, top + 1, left + 1], [0, 0, down, across]));
-    this.stage.ring([], [[patchRect(photo.crop, row, col, photo.grid), 'vv-ring']]);
-    if (this.caption) this.caption.textContent = `place (${row}, ${col}) with all places`;
-  }
-}
+/** The place of a patch on a grid. @param {number} patch @param {Grid} grid @returns {Place} */
+const placeAt = (patch, [, cols]) => [Math.floor(patch / cols), patch % cols];
 
 /**
- * The curve of likeness over distance: the mean, and the band that eight in ten pairs lie in.
- * @param {HTMLElement} place @param {Similarity} told @param {(words: string) => void} tell
+ * All small maps, one of them enlarged beside the photo, and the curve over distance.
+ * @param {{told: Similarity, table: Uint32Array, pin: (place: Place) => void}} props
  */
-export function drawPlot(place, told, tell) {
-  const { mean, low, high } = told;
-  const count = mean.length;
-  const floor = Math.min(...low) < 0 ? -1 : 0;
-  const at = (/** @type {number} */ step, /** @type {number} */ value) =>
-    `${(100 * (step + 0.5)) / count},${(100 * (1 - value)) / (1 - floor)}`;
-  const line = (/** @type {Float32Array} */ values) => Array.from(values, (value, step) => at(step, value));
-  const picture = makeSvg('svg', {
-    viewBox: '0 0 100 100',
-    preserveAspectRatio: 'none',
-    'aria-hidden': 'true',
-  });
-  const zero = at(0, 0).split(',')[1];
-  picture.append(
-    makeSvg('polygon', {
-      class: 'vv-places-band',
-      points: [...line(high), ...line(low).reverse()].join(' '),
-    }),
-    makeSvg('line', { class: 'vv-places-zero', x1: 0, x2: 100, y1: zero, y2: zero }),
-    makeSvg('polyline', { class: 'vv-places-mean', points: line(mean).join(' ') }),
-  );
-  const curve = make('div', 'vv-places-curve', /** @type {any} */ (picture));
-  const caption = `steps of a patch, in a straight line; line: mean of all pairs, band: 10% to 90% of them. ${told.direction}`;
-  letReadCells(curve, [1, count], 'Likeness by distance. Arrow keys read it.', (_row, step) =>
-    tell(stepWords(step, [mean[step], low[step], high[step]], told.pairs[step])),
-  );
-  const values = floor ? ['1', '0', '-1'] : ['1', '0'];
-  const scale = make('div', 'vv-places-scale vv-small', ...values.map((value) => make('span', '', value)));
-  place.replaceChildren(scale, curve, ticksOf(count), make('p', 'vv-places-key vv-small', caption));
-  tell('');
+export function Places({ told, table, pin }) {
+  const { photo, every, place, cell, unit, prefix, values } = told;
+  const { grid } = photo;
+  const [rows, cols] = grid;
+  /** How many rows and columns of small maps there are. @type {Grid} */
+  const shown = [Math.ceil(rows / every), Math.ceil(cols / every)];
+  const spot = useSignal(/** @type {Place | null} */ (null)); // the place under the pointer
+  const read = useSignal('');
+  useLayoutEffect(() => {
+    spot.value = null;
+    read.value = '';
+  }, [told]);
+  const point = (/** @type {Place | null} */ to) => {
+    const nearest = to && /** @type {Place} */ (to.map((n) => n - (n % every))); // that has a small map
+    if (String(nearest) !== String(spot.peek())) spot.value = nearest;
+  };
+  const chosen = () => spot.value ?? place;
+  const enlarged = () => {
+    if (!spot.value) return told.row;
+    const [down, across] = spot.value.map((n) => n / every);
+    const tile = down * shown[1] + across;
+    return values.subarray(tile * rows * cols, (tile + 1) * rows * cols);
+  };
+  const beside = (/** @type {[number, number]} */ step) =>
+    pin(placeAt(movedPatch(place[0] * cols + place[1], step, grid), grid));
+  const say =
+    (/** @type {Float32Array} */ map, from = '') =>
+    (/** @type {number} */ row, /** @type {number} */ col) =>
+      (read.value = `${from}with place (${row}, ${col}): ${unit} ${short(map[row * cols + col])}`);
+  const aspect = (cell * cols) / rows;
+  const save = (/** @type {number} */ which) =>
+    html`<button
+      type="button"
+      class="vv-button"
+      data-save=${which}
+      onClick=${(/** @type {any} */ { currentTarget }) => askForFigure(currentTarget, told.saved[which])}
+    >
+      Save
+    </button>`;
+  const thinned = every > 1 ? `one in ${every} in either direction; ` : '';
+  return html`<div class="vv-places vv-columns">
+    <div class="vv-places-one vv-stack">
+      <h2 class="vv-title vv-places-title">${told.title}</h2>
+      <p class="vv-places-about vv-quiet">${told.about}</p>
+      <div class="vv-places-pair" style=${{ '--vv-aspect': aspect }}>
+        <${Enlarged} ...${{ chosen, enlarged, grid, aspect, table, say, save: save(1) }} />
+        <${OnPhoto} ...${{ photo, chosen, place, pin, point }} />
+        ${
+          prefix &&
+          html`<figure class="vv-stack">
+            <${Cells}
+              ...${{ grid, aspect }}
+              label=${`Likeness of ${prefix.name} with all places`}
+              paint=${(/** @type {Picture} */ picture) => picture.paint(prefix.values, table, RANGE)}
+              read=${say(prefix.values)}
+            />
+            <figcaption class="vv-small"><span>${prefix.name} with all places</span>${save(2)}</figcaption>
+          </figure>`
+        }
+      </div>
+      <p class="vv-places-read vv-readout vv-small" aria-live="polite">${read}</p>
+    </div>
+    <div class="vv-places-all vv-stack">
+      <${Tiles} ...${{ values, shown, grid, every, aspect, table, chosen, point, pin, beside }} />
+      <${ColourBar} low="-1" high="1" unit=${unit} colours=${table} />
+      <p class="vv-places-caption vv-small">
+        one small map per place, laid out like the photo;
+        ${` ${thinned}${byPointer('point at one, or choose it by a click', 'choose one by a tap')}`}
+      </p>
+      <div>${save(0)}</div>
+    </div>
+    <${Curve} told=${told} />
+  </div>`;
 }
 
-/** Numbers below the curve, so few that they stay apart. */
-function ticksOf(/** @type {number} */ count) {
-  const every = Math.ceil(count / MOST_TICKS);
-  const ticks = [];
-  for (let step = 0; step < count; step += every) {
-    const tick = make('span', '', String(step));
-    tick.style.left = `${(100 * (step + 0.5)) / count}%`;
-    ticks.push(tick);
-  }
-  return make('div', 'vv-places-steps vv-small', ...ticks);
+/** The small map of the chosen place, large. @param {any} props */
+function Enlarged({ chosen, enlarged, grid, aspect, table, say, save }) {
+  const place = chosen().join(', ');
+  const values = enlarged();
+  return html`<figure class="vv-stack">
+    <${Cells}
+      ...${{ grid, aspect }}
+      label="Likeness of one place with all"
+      paint=${(/** @type {Picture} */ picture) => picture.paint(values, table, RANGE)}
+      read=${say(values, `place (${place}) `)}
+    />
+    <figcaption class="vv-small"><span>place (${place}) with all places</span>${save}</figcaption>
+  </figure>`;
+}
+
+/** The chosen place on the photo. @param {any} props */
+function OnPhoto({ photo, chosen, place, pin, point }) {
+  const { grid } = photo;
+  const index = (/** @type {Place} */ [row, col]) => row * grid[1] + col;
+  return html`<figure class="vv-room-figure vv-stack">
+    <${PhotoStage}
+      ...${{ photo, rings: [[index(chosen()), 'vv-ring']], pinned: index(place), look: 'vv-room-plate' }}
+      choose=${(/** @type {number} */ patch) => pin(placeAt(patch, grid))}
+      point=${(/** @type {number | null} */ patch) => point(patch === null ? null : placeAt(patch, grid))}
+      label="The photo. Arrow keys choose a place."
+    />
+    <figcaption class="vv-small">the same place on the photo</figcaption>
+  </figure>`;
+}
+
+/** All small maps. @param {any} props */
+function Tiles({ values, shown, grid, every, aspect, table, chosen, point, pin, beside }) {
+  const canvas = useRef(/** @type {any} */ (null));
+  useLayoutEffect(
+    () => paintTiles(new Picture(canvas.current), values, shown, grid, table),
+    [values, `${grid}`],
+  );
+  const placeUnder = (/** @type {MouseEvent} */ event) => {
+    const cell = cellAt(pointerIn(event, /** @type {Element} */ (event.currentTarget)), shown);
+    return cell && /** @type {Place} */ (cell.map((n) => n * every));
+  };
+  const [top, left] = chosen().map((/** @type {number} */ n) => Math.floor(n / every));
+  return html`<div
+    class="vv-places-tiles vv-cells"
+    tabindex="0"
+    role="application"
+    aria-label="A small map for each place. Arrow keys choose a place."
+    style=${{ '--vv-aspect': aspect }}
+    onPointerMove=${(/** @type {MouseEvent} */ event) => point(placeUnder(event))}
+    onPointerLeave=${() => point(null)}
+    onClick=${(/** @type {MouseEvent} */ event) => {
+      const place = placeUnder(event);
+      if (place) pin(place);
+    }}
+    onKeyDown=${(/** @type {KeyboardEvent} */ event) => {
+      const step = stepOf(event);
+      if (!step) return;
+      event.preventDefault();
+      beside(step);
+    }}
+  >
+    <canvas ref=${canvas}></canvas>
+    <span class="vv-ring" style=${placeIn([top, left, top + 1, left + 1], [0, 0, ...shown])}></span>
+  </div>`;
+}
+
+/** Likeness over distance: the mean, and the band that eight in ten pairs lie in. @param {{told: Similarity}} props */
+function Curve({ told }) {
+  const { mean, low, high, pairs, direction } = told;
+  const step = useSignal('');
+  useLayoutEffect(() => void (step.value = ''), [told]);
+  const count = mean.length;
+  const floor = Math.min(...low) < 0 ? -1 : 0;
+  const across = (/** @type {number} */ of) => (100 * (of + 0.5)) / count;
+  const down = (/** @type {number} */ value) => (100 * (1 - value)) / (1 - floor);
+  const line = (/** @type {Float32Array} */ values) =>
+    Array.from(values, (value, of) => `${across(of)},${down(value)}`);
+  const every = Math.ceil(count / MOST_TICKS); // so few numbers below the curve that they stay apart
+  return html`<div class="vv-places-far vv-stack">
+    <h3 class="vv-title vv-places-question">How alike are two places so many steps apart?</h3>
+    <div class="vv-places-plot">
+      <div class="vv-places-scale vv-small">
+        ${(floor ? [1, 0, -1] : [1, 0]).map((value) => html`<span>${value}</span>`)}
+      </div>
+      <${Cells}
+        grid=${[1, count]}
+        look="vv-places-curve"
+        label="Likeness by distance. Arrow keys read it."
+        read=${(/** @type {number} */ _, /** @type {number} */ of) =>
+          (step.value = stepWords(of, [mean[of], low[of], high[of]], pairs[of]))}
+      >
+        <svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
+          <polygon class="vv-places-band" points=${[...line(high), ...line(low).reverse()].join(' ')} />
+          <line class="vv-places-zero" x1="0" x2="100" y1=${down(0)} y2=${down(0)} />
+          <polyline class="vv-places-mean" points=${line(mean).join(' ')} />
+        </svg>
+      <//>
+      <div class="vv-places-steps vv-small">
+        ${Array.from({ length: Math.ceil(count / every) }, (_, i) => i * every).map(
+          (of) => html`<span style=${{ left: `${across(of)}%` }}>${of}</span>`,
+        )}
+      </div>
+      <p class="vv-places-key vv-small">
+        ${`steps of a patch, in a straight line; line: mean of all pairs, band: 10% to 90% of them. ${direction}`}
+      </p>
+    </div>
+    <p class="vv-places-step vv-readout vv-small" aria-live="polite">${step}</p>
+  </div>`;
 }

@@ -2,146 +2,161 @@
 // positions and of patch filters, as small pictures whose cells can be read. What a model has nothing of is not offered.
 
 import { patchQuery } from '../../explorer/geometry.js';
-import { decodeTable, Picture } from '../../explorer/paint.js';
-import { finder, having, make, onPress, press, showText } from '../../ui/kit/elements.js';
-import { showError } from '../../ui/kit/notes.js';
+import { decodeTable } from '../../explorer/paint.js';
 import { percent, short } from '../../ui/kit/numbers.js';
-import { letReadCells } from '../../ui/kit/picture.js';
 import { asked } from '../kit/ask.js';
 import { opened, thePage } from '../kit/page.js';
-import { effect, untracked } from '../kit/preact.js';
+import { Cells, Problem, Toggle } from '../kit/parts.js';
+import { html, render, useLayoutEffect, useMemo, useSignal } from '../kit/preact.js';
 import { Places, gridAsked, shownGrid, similarity } from './places.js';
+/** @import { Picture } from '../../explorer/paint.js' */
 /** @import { Page } from '../kit/page.js' */
-/** @import { Answer, Ask, Grid, Of } from './places.js' */
+/** @import { Answer, Ask, Grid, Of, Place } from './places.js' */
 
 /**
  * @typedef {{shape: number[], data: Float32Array}} Numbers
  *
  * What the parts draw with: the colour tables, and where the cell that is pointed at is told.
  * @typedef {{viridis: Uint32Array, signed: Uint32Array, tell: (words: string) => void}} Pens
- * @typedef {{words: string, figures: HTMLElement[]}} Drawn
+ * @typedef {{words: string, figures: any[]}} Drawn
  * @typedef {{label: string, question: string, ask: (ask: Ask, of: Of, stop: AbortSignal) => Promise<any>, draw?: (told: any, pens: Pens) => Drawn}} Part
  */
 
 /** @type {import('../../ui/kit/elements.js').Mount<{tables: Record<string, string>}>} */
 export function mount(element, _trigger, { tables }) {
-  positions(element, thePage(), tables);
+  render(html`<${Positions} page=${thePage()} tables=${tables} />`, element);
 }
 
-/** @param {HTMLElement} element @param {Page} one @param {Record<string, string>} tables of colours */
-export function positions(element, one, tables) {
+/** @param {{page: Page, tables: Record<string, string>}} props tables: of colours */
+export function Positions({ page: one, tables }) {
   const { store, ask } = one;
-  const find = finder(element);
-  const signed = decodeTable(tables.diverging);
-  const pens = {
-    viridis: decodeTable(tables.viridis),
-    signed,
-    tell: (/** @type {string} */ words) => (find('tables-cell').textContent = words),
-  };
-  const open = opened(one, 'positions');
+  const { view } = store;
+  const colours = useMemo(
+    () => ({ viridis: decodeTable(tables.viridis), signed: decodeTable(tables.diverging) }),
+    [tables],
+  );
+  const open = useMemo(() => opened(one, 'positions'), [one]);
   /** @returns {[string, Of] | null} */
   const question = () => {
     const { state, value } = open.value;
-    if (state !== 'done' || store.view.tab.value !== 'positions') return null;
+    if (state !== 'done' || view.tab.value !== 'positions') return null;
     const { trace, grid, crop, photo, photo_size, name, prefix, about } = value;
     return [
-      store.view.positions.value,
+      view.positions.value,
       {
-        ...{ model: about.model, trace, prefix, positions: value.positions, query: store.view.q.value },
+        ...{ model: about.model, trace, prefix, positions: value.positions, query: view.q.value },
         photo: { grid, crop, photo, photo_size, name },
-        isTrained: store.view.places.value === 'trained',
+        isTrained: view.places.value === 'trained',
       },
     ];
   };
-  const drawn = asked(
-    async (part, of, stop) => ({ part, of, told: await PARTS[part].ask(ask, of, stop) }),
-    question,
+  const drawn = useMemo(
+    () =>
+      asked(async (part, of, stop) => ({ part, of, told: await PARTS[part].ask(ask, of, stop) }), question),
+    [one],
   );
-  const places = new Places(element, signed, ({ row, col }, /** @type {Of} */ of) => {
-    const [rows, cols] = of.photo.grid;
-    const [down, across] = shownGrid(of);
-    const patch = Math.floor((row * rows) / down) * cols + Math.floor((col * cols) / across);
+  const answers = [open.value, drawn.value];
+  const refused = answers.find(({ state }) => state === 'failed')?.error ?? '';
+  const isBusy = !refused && answers.some(({ state }) => state === 'pending' || state === 'none');
+  const shown = refused
+    ? { part: view.positions.value, of: question()?.[1], told: null }
+    : (drawn.value.value ?? { part: 'similarity' });
+  const { part, of, told } = shown;
+  const pin = (/** @type {Place} */ place) => {
+    const [[rows, cols], [down, across]] = [of.photo.grid, shownGrid(of)];
+    const patch = Math.floor((place[0] * rows) / down) * cols + Math.floor((place[1] * cols) / across);
     store.set({ q: patchQuery([patch], cols) });
-  });
-  onPress(element, 'show', (part) => store.set({ positions: part }));
-  onPress(element, 'places', (grid) => store.set({ places: grid }));
-  effect(() => {
-    const [{ state, value, error }, first] = [drawn.value, open.value];
-    const refused = first.state === 'failed' ? first.error : state === 'failed' ? error : '';
-    const isBusy = first.state === 'pending' || state === 'pending' || state === 'none';
-    having(find('tables'), { 'aria-busy': isBusy && !refused });
-    if (isBusy && !refused) return;
-    const of = untracked(question)?.[1] ?? null;
-    showAnswer(
-      element,
-      refused ? { part: store.view.positions.peek(), of, told: null } : value,
-      pens,
-      places,
-    );
-    showError(find('tables-note'), refused, { stays: true });
-  });
+  };
+  return html`<div class="vv-tables vv-stack" data-part=${part} aria-busy=${isBusy}>
+    <${Choices}
+      ...${{ part, of, isDrawn: Boolean(told), set: (/** @type {any} */ chosen) => store.set(chosen) }}
+    />
+    <${Problem} look="vv-tables-note vv-notice" words=${refused} stays />
+    ${told && part === 'similarity' && html`<${Places} told=${told} table=${colours.signed} pin=${pin} />`}
+    ${told && part !== 'similarity' && html`<${Figures} ...${{ part, told, colours }} />`}
+  </div>`;
 }
 
-/** @param {HTMLElement} element @param {{part: string, of: Of | null, told: any}} answer @param {Pens} pens @param {Places} places */
-function showAnswer(element, { part, of, told }, pens, places) {
-  const find = finder(element);
-  const { draw } = PARTS[part];
-  find('tables').dataset.part = part;
-  showChoices(element, part, of, Boolean(told));
-  find('places').hidden = !told || Boolean(draw);
-  find('tables-main').hidden = !told || !draw;
-  if (told && of && !draw) places.show(told, of);
-  if (!told || !draw) return find('tables-figures').replaceChildren();
-  const { words, figures } = draw(told, pens);
-  showText(find('tables-words'), words);
-  pens.tell(part === 'filters' ? '' : 'Point at a cell, or move with the arrow keys, to read it.');
-  find('tables-figures').replaceChildren(...figures);
-}
-
-/** What this model has something of, and the grid where there are two. @param {HTMLElement} element @param {string} part @param {Of | null} of @param {boolean} isDrawn */
-function showChoices(element, part, of, isDrawn) {
+/** What this model has something of, and the grid where there are two. @param {{part: string, of?: Of, isDrawn: boolean, set: (chosen: Record<string, string>) => void}} props */
+function Choices({ part, of, isDrawn, set }) {
   const known = of?.positions;
-  const toggle = finder(element)('tables-parts');
   const parts = Object.keys(PARTS).filter((name) => known?.questions.includes(PARTS[name].question));
-  const isSame = parts.join() === toggle.dataset.parts; // buttons that stay keep the focus
-  const buttonOf = (/** @type {string} */ name) =>
-    having(make('button', '', PARTS[name].label), { type: 'button', 'data-show': name });
-  if (!isSame) toggle.replaceChildren(...parts.map(buttonOf));
-  toggle.dataset.parts = parts.join();
-  toggle.hidden = parts.length === 0 || parts.join() === part;
-  press(element, 'show', part);
-  const isChoice =
-    known?.grid && ON_EITHER_GRID.includes(part) && known.grid.join() !== of?.photo.grid.join();
-  finder(element)('tables-grids').hidden = !isChoice || !isDrawn;
-  press(element, 'places', of?.isTrained ? 'trained' : 'image');
+  const isOther = known?.grid && known.grid.join() !== of?.photo.grid.join();
+  return html`<div class="vv-row">
+    ${
+      parts.length > 0 &&
+      parts.join() !== part &&
+      html`<${Toggle}
+        name="show"
+        choices=${parts.map((name) => [name, PARTS[name].label])}
+        value=${part}
+        choose=${(/** @type {string} */ positions) => set({ positions })}
+        label="What is shown of the positions"
+        look="vv-tables-parts"
+      />`
+    }
+    ${
+      of &&
+      isOther &&
+      isDrawn &&
+      ON_EITHER_GRID.includes(part) &&
+      html`<${Toggle}
+        name="places"
+        choices=${[
+          ['image', 'grid of this photo'],
+          ['trained', 'grid of the training'],
+        ]}
+        value=${of.isTrained ? 'trained' : 'image'}
+        choose=${(/** @type {string} */ places) => set({ places })}
+        label="The grid that positions are shown on"
+        look="vv-tables-grids"
+      />`
+    }
+  </div>`;
 }
 
 const ON_EITHER_GRID = ['similarity', 'periods', 'components'];
 
 // --- what is shown beside similarity
 
-/** A picture with a caption. @param {HTMLElement} cells @param {string} words @param {string} kind */
-function figureOf(cells, words, kind = '') {
-  return make('figure', `vv-tables-figure vv-stack ${kind}`, cells, make('figcaption', 'vv-small', words));
+/** @param {{part: string, told: Answer, colours: Omit<Pens, 'tell'>}} props */
+function Figures({ part, told, colours }) {
+  const cell = useSignal('');
+  useLayoutEffect(() => {
+    cell.value = part === 'filters' ? '' : 'Point at a cell, or move with the arrow keys, to read it.';
+  }, [told]);
+  const { words, figures } = useMemo(
+    () =>
+      /** @type {any} */ (PARTS[part].draw)(told, {
+        ...colours,
+        tell: (/** @type {string} */ said) => (cell.value = said),
+      }),
+    [told],
+  );
+  return html`<div class="vv-tables-main vv-stack">
+    <p class="vv-tables-words">${words}</p>
+    <p class="vv-tables-cell vv-readout vv-quiet" aria-live="polite">${cell}</p>
+    <div class="vv-tables-figures vv-row" key=${part}>${figures}</div>
+  </div>`;
 }
 
-/** A picture of one pixel per cell. @param {Grid} grid @param {(picture: Picture) => void} paint */
-function cellsOf([rows, cols], paint) {
-  const picture = new Picture(make('canvas'), cols, rows);
-  paint(picture);
-  const cells = make('div', 'vv-cells', picture.canvas);
-  cells.style.aspectRatio = `${cols} / ${rows}`;
-  return cells;
+/** A picture with a caption. @param {any} cells @param {string} words @param {{kind?: string, more?: any}} [how] kind: a class; more: what stands below */
+function figureOf(cells, words, { kind = '', more } = {}) {
+  return html`<figure class=${`vv-tables-figure vv-stack ${kind}`}>
+    ${cells}
+    <figcaption class="vv-small">${words}</figcaption>
+    ${more}
+  </figure>`;
 }
 
-/** @param {Grid} grid @param {Float32Array} values @param {Uint32Array} table @param {[number, number]} range */
-function mapOf(grid, values, table, range) {
-  return cellsOf(grid, (picture) => picture.paint(values, table, range));
+/** A picture of one pixel per cell. @param {Grid} grid @param {(picture: Picture) => void} paint @param {{label?: string, read?: (row: number, col: number) => void, aspect?: string}} [how] */
+function cellsOf(grid, paint, how = {}) {
+  return html`<${Cells} ...${{ grid, paint, aspect: `${grid[1]} / ${grid[0]}`, ...how }} />`;
 }
 
-/** Colours in [0, 1], three for each cell. @param {Grid} grid @param {ArrayLike<number>} levels */
-function coloursOf(grid, levels) {
-  return cellsOf(grid, (picture) => picture.set(pixelsOf(levels)));
+/** Colours in [0, 1], three for each cell. @param {Grid} grid @param {ArrayLike<number>} levels @param {Parameters<typeof cellsOf>[2]} [how] */
+function coloursOf(grid, levels, how) {
+  return cellsOf(grid, (picture) => picture.set(pixelsOf(levels)), how);
 }
 
 /** Pixels of levels in [0, 1] of red, green and blue; what lies outside is cut off. @param {ArrayLike<number>} levels */
@@ -207,16 +222,17 @@ function drawResampled({ arrays, facts }, { viridis, tell }) {
   const high = arrays['difference.values'].data.reduce((most, value) => Math.max(most, value), 0);
   const figures = along(arrays['difference.values']).map((values, i) => {
     const name = facts.after.names[i];
-    const figure = figureOf(coloursOf(grid, after[i]), variantWords(name, arrays.overall.data[i], facts.own));
-    if (name === facts.own) return figure;
-    const apart = mapOf(grid, values, viridis, [0, high]);
-    letReadCells(apart, grid, `Difference of ${name} from this model's own way`, (row, col) =>
+    const read = (/** @type {number} */ row, /** @type {number} */ col) =>
       tell(
         `${name}, position (${row}, ${col}): differs by ${short(values[row * grid[1] + col])} of the mean norm of a position`,
-      ),
-    );
-    figure.append(apart);
-    return figure;
+      );
+    const label = `Difference of ${name} from this model's own way`;
+    const more =
+      name !== facts.own &&
+      cellsOf(grid, (picture) => picture.paint(values, viridis, [0, high]), { label, read });
+    return figureOf(coloursOf(grid, after[i]), variantWords(name, arrays.overall.data[i], facts.own), {
+      more,
+    });
   });
   const words = `The table brought from ${old.join(' x ')} to ${grid.join(' x ')} as each family of models does it, in three components of the checkpoint's own table as colours. Under each, how far it lies from this model's own way: dark is 0, bright ${short(high)} of the mean norm of a position.`;
   return { words, figures: [first, ...figures] };
@@ -228,15 +244,15 @@ function drawPeriods({ arrays }, { signed, tell }) {
   const axis = (/** @type {string} */ key, /** @type {string} */ name) => {
     const { shape, data } = arrays[key];
     const grid = /** @type {Grid} */ (shape);
-    const cells = mapOf(grid, data, signed, [-1, 1]);
-    cells.style.aspectRatio = '4 / 3';
-    letReadCells(cells, grid, `Likeness by distance, ${name}`, (row, col) =>
+    const read = (/** @type {number} */ row, /** @type {number} */ col) =>
       tell(
         `period ${short(periods[row])}, ${col} ${name} apart: cosine ${short(data[row * shape[1] + col])}`,
-      ),
-    );
+      );
+    const cells = cellsOf(grid, (picture) => picture.paint(data, signed, [-1, 1]), {
+      ...{ label: `Likeness by distance, ${name}`, read, aspect: '4 / 3' },
+    });
     const ends = `a row for each period, ${short(periods[0])} to ${short(periods[periods.length - 1])} half sides of the picture; across: 0 to ${shape[1] - 1} ${name} apart`;
-    return figureOf(cells, ends, 'vv-wide');
+    return figureOf(cells, ends, { kind: 'vv-wide' });
   };
   const words =
     'How alike two patches are by each period alone, by how far apart they are: short periods tell neighbours apart, long ones the ends of the picture. Cosine from -1 (blue) to 1 (red).';
@@ -247,15 +263,15 @@ function drawPeriods({ arrays }, { signed, tell }) {
 function drawComponents({ arrays }, { tell }) {
   const grid = /** @type {Grid} */ (arrays['maps.values'].shape.slice(1, 3));
   const [levels] = onOneScale([arrays['maps.values'].data]);
-  const cells = coloursOf(grid, levels);
-  letReadCells(cells, grid, 'Positions in three components', (row, col) => {
+  const read = (/** @type {number} */ row, /** @type {number} */ col) => {
     const first = 3 * (row * grid[1] + col);
     const said = [0, 1, 2].map((colour) => percent(Math.min(1, Math.max(0, levels[first + colour]))));
     tell(`position (${row}, ${col}): red ${said[0]}, green ${said[1]}, blue ${said[2]} of their scale`);
-  });
+  };
+  const cells = coloursOf(grid, levels, { label: 'Positions in three components', read });
   const [red, green, blue] = [...arrays.shares.data].map(percent);
   const words = `By what the positions differ most, as colours. Share of their variance: red ${red}, green ${green}, blue ${blue}.`;
-  return { words, figures: [figureOf(cells, `${grid.join(' x ')} positions`, 'vv-wide')] };
+  return { words, figures: [figureOf(cells, `${grid.join(' x ')} positions`, { kind: 'vv-wide' })] };
 }
 
 /** @param {Answer} answer @returns {Drawn} */
@@ -267,7 +283,7 @@ function drawFilters({ arrays }) {
     figureOf(
       coloursOf(/** @type {Grid} */ (sides), filterLevels(filter, channels)),
       `${i + 1}: ${percent(shares[i])}`,
-      'vv-little',
+      { kind: 'vv-little' },
     ),
   );
   const all = percent(shares.reduce((sum, share) => sum + share, 0));
