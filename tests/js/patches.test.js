@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { asker } from '../../vit_viz/web/kit/ask.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
-import { Patches } from '../../vit_viz/web/patches/room.js';
+import { Patches, seenWords } from '../../vit_viz/web/patches/room.js';
 import { page as dom } from './document.js';
 import { makeTrace } from './oracle.js';
 import { read } from './browser.js';
@@ -112,6 +112,27 @@ test('the room says every size, and draws the grid where the model cut', async (
   assert.equal(lines.match(/h150/g).length, 5);
   assert.equal(lines.match(/v50/g).length, 7);
   assert.match(lines, /^M25 0h150M25 12.5h150/);
+});
+
+test('a sentence says what becomes of the photo, and how much of it is left out', async (t) => {
+  const { find } = await open(t);
+  // 150 x 50 pixels of 200 x 40, padded, become 48 x 32: twice as much down as across
+  assert.equal(
+    find('h2').textContent,
+    'Stretched to the shape that the model takes, the photo becomes 24 patches; 25% of it is left out',
+  );
+  /** @type {(original: any, region: any, input: any) => string} */
+  const said = (original, region, input) =>
+    seenWords({ ...photo.crop, original, region, input }, 24).replace(', the photo becomes 24 patches', '');
+  assert.equal(
+    said([64, 96], [0, 0, 64, 96], [32, 48]),
+    'Shrunk to 50% of its width; nothing of it is left out',
+  );
+  assert.equal(
+    said([16, 40], [0, 8, 16, 24], [32, 48]),
+    'Enlarged to 200% of its width; 40% of it is left out',
+  );
+  assert.equal(said([40, 48], [-4, 0, 48, 48], [48, 48]), 'At its own size; nothing of it is left out');
 });
 
 test('a click, or the arrow keys, choose the query; outside of the patches nothing is chosen', async (t) => {

@@ -13,6 +13,7 @@ import {
 } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
 import { stepOf } from '../../ui/kit/elements.js';
+import { percent } from '../../ui/kit/numbers.js';
 import { cellUnder } from '../../ui/kit/stage.js';
 import { asked } from '../kit/ask.js';
 import { Figure } from '../kit/figure.js';
@@ -78,6 +79,7 @@ export function Patches({ page: one }) {
       ${photo.note && html`<p class="vv-note vv-small">${photo.note}</p>`}
     </div>
     <div>
+      <h2 class="vv-title">${seenWords(photo.crop, facts.shapes.patches[0])}</h2>
       <${Shapes} photo=${photo} shapes=${facts.shapes} />
       <${Sequence}
         ...${{ photo, looked, query: query(), image: arrays.values }}
@@ -217,6 +219,23 @@ function saveAddress({ trace }, kind) {
 }
 
 // --- the sequence
+
+/** What becomes of the photo, and how much of it is not seen. @param {Opened['crop']} crop @param {number} count of patches */
+export function seenWords({ original, region, input }, count) {
+  const [down, across] = [input[0] / region[2], input[1] / region[3]];
+  const isAlike = Math.abs(down / across - 1) < 0.02; // but for what whole patches need
+  const how = !isAlike
+    ? 'Stretched to the shape that the model takes'
+    : Math.abs(across - 1) < 0.005
+      ? 'At its own size'
+      : `${across < 1 ? 'Shrunk' : 'Enlarged'} to ${percent(across)} of its width`;
+  const seen = [0, 1].map((axis) => {
+    const [from, to] = [region[axis], region[axis] + region[axis + 2]];
+    return (Math.min(to, original[axis]) - Math.max(from, 0)) / original[axis];
+  });
+  const left = 1 - seen[0] * seen[1];
+  return `${how}, the photo becomes ${count} patches; ${left < 0.005 ? 'nothing' : percent(left)} of it is left out`;
+}
 
 /** The three shapes between pixels and tokens. @param {{photo: Opened, shapes: Record<string, number[]>}} props */
 function Shapes({ photo: { prefix, suffix, grid }, shapes }) {
