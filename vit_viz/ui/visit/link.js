@@ -39,6 +39,7 @@ class Visit {
   /** @type {HTMLDialogElement[]} that Forward can open again, by their place */ known = [];
   isLeaving = false; // the entry of a dialog that was closed; the browser says so a moment later
   /** @type {(() => void)[]} what is to be written after that */ waiting = [];
+  isCatchingUp = false; // it is being written
   /** @type {WeakSet<Event>} of the browser, about a dialog alone */ ofDialogs = new WeakSet();
   /** @type {Record<string, string | null>} parts of the link that are written once the hand rests */ later =
     {};
@@ -75,6 +76,7 @@ class Visit {
   }
 
   changed() {
+    if (this.isCatchingUp) return; // nobody sees a link between two that are written at once
     for (const listener of this.listeners) listener();
   }
 
@@ -133,7 +135,9 @@ class Visit {
     const count = history.state?.[MARK] ?? 0;
     if (this.isLeaving) {
       this.isLeaving = false;
+      this.isCatchingUp = true;
       for (const run of this.waiting.splice(0)) run();
+      this.isCatchingUp = false;
       return true;
     }
     if (count < this.dialogs.length) return this.shut(this.dialogs.splice(count));

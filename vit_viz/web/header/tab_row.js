@@ -26,19 +26,24 @@ export function followTabs(store) {
 
 /** Writes the tab that is chosen into the link, and opens the one that is written there. @param {Element} row @param {Store} store */
 function listenToTabs(row, store) {
+  let open = store.view.tab.peek(); // or on its way: Gradio marks it a moment after the click
   const choose = (/** @type {Element | null | undefined} */ button) => {
     const tab = TAB_BUTTON.exec(button?.id ?? '')?.[1];
-    if (tab) store.set({ tab });
+    if (!tab) return;
+    open = tab;
+    store.set({ tab });
   };
   row.addEventListener('click', ({ target }) =>
     choose(/** @type {Element} */ (target).closest('[role=tab]')),
   );
-  choose(row.querySelector('[aria-selected=true]:not(:first-child)')); // it was chosen before this module was there
+  const first = row.querySelector('[aria-selected=true]');
+  if (first && first !== row.firstElementChild)
+    choose(first); // it was chosen before this module was there
+  else open = TAB_BUTTON.exec(first?.id ?? '')?.[1] ?? open;
   effect(() => {
-    const button = /** @type {HTMLElement | null} */ (
-      row.querySelector(`#vv-tab-${store.view.tab.value}-button`)
-    );
-    if (button?.getAttribute('aria-selected') === 'false') button.click();
+    const tab = store.view.tab.value;
+    const button = row.querySelector(`#vv-tab-${tab}-button`);
+    if (tab !== open && button instanceof HTMLElement) button.click();
   });
   new MutationObserver(() => showTab(row)).observe(row, {
     attributeFilter: ['aria-selected'],
