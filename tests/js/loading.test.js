@@ -106,7 +106,14 @@ test('a link whose model is fetched says so at once; where that is ended the pag
 test('a model that cannot be had gives way to the one before, or to the page’s own', async (t) => {
   const { header, store, settle } = headerPage(t, {
     search: '?model=gone',
-    answers: { facts: ({ view }) => (view.includes('gone') ? { unloaded: 'No such model.' } : DONE) },
+    answers: {
+      facts: ({ view }) =>
+        view.includes('gone')
+          ? { refused: 'No such model.', instead: { model: 'mini' } }
+          : view.includes('size=7')
+            ? { refused: 'Too small.', instead: { size: 0, part: '', edits: '' } }
+            : DONE,
+    },
   });
   await settle();
   assert.deepEqual([store.view.model.value, header.note.value], ['mini', 'No such model.']);
@@ -118,6 +125,27 @@ test('a model that cannot be had gives way to the one before, or to the page’s
     [store.view.model.value, store.view.image.value, header.note.value],
     ['mini', 'tower', 'No such model.'],
   );
+  store.set({ edits: 'off 1.0' });
+  await settle();
+  store.look({ size: 7 });
+  await settle();
+  const { size, image, edits } = store.view;
+  assert.deepEqual([size.value, image.value, edits.value], [0, 'tower', 'off 1.0']); // as it was
+  assert.equal(header.note.value, 'Too small.');
+});
+
+test('of a link to what is not possible the rest is shown', async (t) => {
+  const { header, store, settle } = headerPage(t, {
+    search: '?image=tower&size=7&layer=3',
+    answers: {
+      facts: ({ view }) =>
+        view.includes('size=7') ? { refused: 'Too small.', instead: { size: 0, part: '', edits: '' } } : DONE,
+    },
+  });
+  await settle();
+  const { size, image, layer } = store.view;
+  assert.deepEqual([size.value, image.value, layer.value], [0, 'tower', 3]);
+  assert.equal(header.note.value, 'Too small.');
 });
 
 test('a model is chosen: nothing is asked of what is here, and the page stays as it is until the model has come', async (t) => {

@@ -88,7 +88,10 @@ def test_a_model_that_cannot_be_loaded_is_told_and_the_own_one_is_refused(
 
     monkeypatch.setattr(session, "has_model", lambda _ref: False)
     monkeypatch.setattr(session, "model", fails)
-    assert facts(call("model=someone/gone&image=lion")) == {"unloaded": "There is no someone/gone."}
+    assert facts(call("model=someone/gone&image=lion")) == {
+        "refused": "There is no someone/gone.",
+        "instead": {"model": "odd"},
+    }
     with pytest.raises(CheckpointError):
         facts(call())
 
@@ -98,6 +101,22 @@ def test_a_model_that_cannot_be_loaded_is_told_and_the_own_one_is_refused(
     monkeypatch.setattr(session, "model", ended)
     with pytest.raises(Cancelled):  # nobody waits for another view in its place
         facts(call("model=someone/gone&image=lion"))
+
+
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [
+        ("size=1", "The short side has at least"),
+        ("edits=off+9.9", "Layer 9 does not exist"),
+        ("edits=off+2.0;temperature+7=2", "Layer 7 does not exist"),
+    ],
+)
+def test_a_size_or_an_edit_that_is_not_possible_is_told_and_the_rest_of_the_link_is_shown(
+    call: Callable[..., PageCall], link: str, words: str
+) -> None:
+    told = facts(call(f"model=odd&image=shapes&{link}"))
+    assert told["instead"] == {"size": 0, "part": "", "edits": ""}
+    assert words in told["refused"]
 
 
 # --- models
@@ -226,8 +245,6 @@ def test_impossible_edits_are_one_sentence_and_can_be_undone(call: Callable[...,
     told = edited(call("&edits=off+14.0"))
     assert told["error"] == "Layer 14 does not exist: this model has layers 0-2."
     assert [one["left"] for one in told["each"]] == [""]
-    with pytest.raises(ParameterError, match="Layer 14 does not exist"):
-        facts(call("&edits=off+14.0"))
 
 
 def test_what_is_not_edited_has_nothing_to_compare(call: Callable[..., PageCall]) -> None:

@@ -24,7 +24,7 @@ from starlette.routing import Route
 
 from vit_viz import samples
 from vit_viz.checkpoints.catalog import entry_of
-from vit_viz.errors import Cancelled, ImageError, VitVizError
+from vit_viz.errors import Cancelled, CaptureError, ImageError, ParameterError, VitVizError
 from vit_viz.images.thumbnails import small_square
 from vit_viz.lazy import F
 from vit_viz.progress import StopCheck
@@ -58,7 +58,10 @@ def routes(session: Session) -> list[Route]:
 
 
 def facts(asked: PageCall) -> Value:
-    """What is known of a view once its pass is there; "unloaded" says why its model is not, where another one can be shown."""
+    """What is known of a view once its pass is there.
+
+    Where it is not possible, and another view is: "refused" says why, and "instead" what of a link it takes.
+    """
     session, view = asked.session, asked.view
     try:
         _load(asked, asked.subject.model)
@@ -67,9 +70,14 @@ def facts(asked: PageCall) -> Value:
     except VitVizError as error:
         if view.model == choices.default_name(session):
             raise
-        return {"unloaded": sentence(error)}
+        return {"refused": sentence(error), "instead": {"model": choices.default_name(session)}}
     asked.preview({"words": f"Running {view.model} …"})
-    session.run(asked.subject.request("trace"), progress=asked.progress, cancelled=asked.cancelled)
+    try:
+        session.run(asked.subject.request("trace"), progress=asked.progress, cancelled=asked.cancelled)
+    except (ParameterError, CaptureError) as error:
+        if not (view.size or view.part or view.edits):
+            raise
+        return {"refused": sentence(error), "instead": {"size": 0, "part": "", "edits": ""}}
     return facts_value(session, view, asked.owner, notes=asked.problems) | {
         "sizes": sizes.value(session, view, asked.owner),
         "awaits": view.awaits_upload,

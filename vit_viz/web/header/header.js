@@ -48,17 +48,18 @@ export function headerOf({ store, ask, turn }, samples) {
   effect(() => {
     const names = [...store.fields.keys()].filter((name) => name !== 'tab');
     const values = Object.fromEntries(names.map((name) => [name, store.view[name].value]));
-    if (isThere() && !facts.value.value.unloaded) shown = values;
+    if (isThere() && !facts.value.value.refused) shown = values;
   });
   effect(() => {
-    if (isThere() && facts.value.value.unloaded) giveWay(facts.value.value.unloaded);
+    const { refused, instead } = (isThere() && facts.value.value) || {};
+    if (refused) giveWay(refused, instead);
   });
 
-  /** Shows the view that was there before this one, or what the page begins with, and says why. @param {string} words */
-  function giveWay(words) {
+  /** Shows the view that was there before this one, or what is possible of it, and says why. @param {string} words @param {Record<string, any>} instead of a link */
+  function giveWay(words, instead) {
     pass.end(words);
     if (shown) store.set(shown, { push: false });
-    else store.look({ model: usual('model') }, { push: false });
+    else store.look(instead, { push: false });
     note.value = { subject: store.subject(), words };
   }
 
@@ -66,7 +67,7 @@ export function headerOf({ store, ask, turn }, samples) {
   function cancel() {
     const model = store.view.model.peek();
     const { loads } = pass.preview;
-    if (shown || loads) giveWay(loads ? cancelledWords(model) : '');
+    if (shown || loads) giveWay(loads ? cancelledWords(model) : '', { model: usual('model') });
     else ask.endAll(STOPPED);
   }
 

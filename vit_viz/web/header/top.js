@@ -17,7 +17,7 @@ export function showTop(element, { store, facts, note, imageWords }) {
     const { state, value, error } = facts.value;
     const model = store.view.model.value || store.fields.get('model')?.usual;
     if (state === 'pending') return drawTop(element, { busy: `Running ${model} on ${imageWords.value} …` });
-    if (state === 'none' || value?.unloaded) return;
+    if (state === 'none' || value?.refused) return;
     const notes = [note.value, ...(value?.notes ?? [])].filter(Boolean);
     drawTop(element, state === 'failed' ? { error, notes: [note.value] } : { notes, top: value.top });
   });
