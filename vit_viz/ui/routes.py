@@ -16,7 +16,7 @@
 
 A handle is unguessable, expires, and is worth nothing in another browser. Every refusal is a 4xx with one plain sentence. Of all
 answers browsers keep only the files of the page, because the others belong to a visitor, and because browsers remember
-refusals otherwise (vit_viz.ui.edge.passage).
+refusals otherwise (vit_viz.ui.edge.http_guard).
 """
 
 from __future__ import annotations

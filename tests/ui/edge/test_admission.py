@@ -20,7 +20,7 @@ from vit_viz.ui.edge.admission import (
     YOURS,
     Lane,
 )
-from vit_viz.ui.edge.passage import _is_slow
+from vit_viz.ui.edge.http_guard import _is_slow
 from vit_viz.ui.explain import answers as explain_answers, stage
 from vit_viz.ui.palette import answers as palette_answers
 

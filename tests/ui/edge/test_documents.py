@@ -22,8 +22,7 @@ from starlette.testclient import TestClient
 
 from vit_viz.ui.edge.documents import LARGE, MOST_KEPT, PERMISSIONS, Documents, _encoding, page_policy, parted
 from vit_viz.ui.edge.exposure import Exposure
-from vit_viz.ui.edge.http_guard import guarded
-from vit_viz.ui.edge.passage import ALIVE
+from vit_viz.ui.edge.http_guard import ALIVE, guarded
 from vit_viz.ui.scripts import modules
 
 FRAME = "https://frame.example"

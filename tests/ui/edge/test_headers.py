@@ -10,7 +10,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import Message
 
 from vit_viz.ui.edge.documents import inline_scripts, page_policy, without_base
-from vit_viz.ui.edge.passage import add_headers
+from vit_viz.ui.edge.http_guard import add_headers
 
 HTML = (
     b'<html><head><base href="./"><script>let a = "1 < 2";\n</script>'

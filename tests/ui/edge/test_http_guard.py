@@ -24,14 +24,13 @@ from tests.waiting import until
 from vit_viz.session.handles import new_visitor
 from vit_viz.surface import OWNER, PAGE_HEADER
 from vit_viz.turns import Turns
-from vit_viz.ui.edge import bodies, http_guard, passage
+from vit_viz.ui.edge import bodies, http_guard
 from vit_viz.ui.edge.addresses import FOREIGN_PAGE, NO_SUCH_HOST, NOT_READABLE, NOTHING_HERE, TOO_LARGE
 from vit_viz.ui.edge.admission import OTHERS, SLOW, YOURS, Buckets
 from vit_viz.ui.edge.arrivals import TOO_MANY_OF_YOURS
 from vit_viz.ui.edge.exposure import Exposure
-from vit_viz.ui.edge.http_guard import HttpGuard, guarded
+from vit_viz.ui.edge.http_guard import ALIVE, HttpGuard, guarded
 from vit_viz.ui.edge.pages import NOT_YOURS as NOT_YOUR_PAGE
-from vit_viz.ui.edge.passage import ALIVE
 
 ADA = new_visitor()
 LOCAL = Exposure.of("127.0.0.1", environment={})
@@ -471,7 +470,7 @@ def test_whoever_is_refused_again_and_again_hears_it_later_and_others_do_not(
     other.app.middleware_stack = client.app.middleware_stack  # type: ignore[attr-defined]
     for one in (client, other):
         one.get("/")
-    monkeypatch.setattr(passage, "asyncio", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(http_guard, "asyncio", SimpleNamespace(sleep=sleep))
     for path in (
         "/nowhere",
         "/vit_viz/fault",
@@ -484,7 +483,7 @@ def test_whoever_is_refused_again_and_again_hears_it_later_and_others_do_not(
     assert pauses == [0.0, 0.0, 0.5, 1.0, 0.0]
     for _ in range(20):
         client.get("/nowhere")
-    assert pauses[-1] == passage.LONGEST_PAUSE_SECONDS
+    assert pauses[-1] == http_guard.LONGEST_PAUSE_SECONDS
 
 
 def test_an_answer_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
