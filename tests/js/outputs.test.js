@@ -5,7 +5,6 @@ import { test } from 'node:test';
 import { highest, outputKind, shown } from '../../vit_viz/browser/outputs.js';
 import { surgeryFinding } from '../../vit_viz/web/heads/findings.js';
 import { amountWords } from '../../vit_viz/ui/kit/numbers.js';
-import { lensFinding } from '../../vit_viz/web/tokens/findings.js';
 import { findingWords } from '../../vit_viz/web/survey/compared.js';
 
 const SCORES = [Math.log(1), Math.log(2), Math.log(5)];
@@ -63,12 +62,6 @@ test('surgery says what became of a value', () => {
   const edits = { heads: new Map([['0.1', 'off']]), temperatures: new Map(), forbidden: [] };
   const answers = { before: [{ name: 'age', value: 37.25 }], now: [{ name: 'age', value: -2 }] };
   assert.equal(surgeryFinding(edits, answers), '1 head off: still age, 37.3 → -2');
-});
-
-test('the lens says the value of a patch', () => {
-  const told = { values: [[0.1, 0.7]], unit: 'value of age', title: '', target: 'age', note: '' };
-  assert.equal(lensFinding('It', told, 0, 1), 'It: value of age 0.7');
-  assert.equal(lensFinding('It', told, 0, undefined), 'It: value of age 0.4 on average');
 });
 
 test('surveys of values are compared without answers', () => {

@@ -1,375 +1,454 @@
-// The arithmetic and the words of the Tokens tab, without a browser.
+// The Tokens tab against a server that a test answers for: what it shows of a photo, and what pointer, keys and its table do.
 
 import assert from 'node:assert/strict';
-import test from 'node:test';
+import { test } from 'node:test';
 
-import { boxText, readBox } from '../../vit_viz/web/tokens/listen.js';
-import { histogram, cellWords, ticksOf, pairsOf } from '../../vit_viz/web/tokens/panels.js';
-import {
-  changeWords,
-  commonest,
-  componentWords,
-  lensWords,
-  outlierWords,
-  registerWords,
-  segmentWords,
-  spotSegment,
-} from '../../vit_viz/web/tokens/measures.js';
-import { decodeTable } from '../../vit_viz/explorer/paint.js';
-import {
-  alikeFinding,
-  alikeWords,
-  changeFinding,
-  degrees,
-  lensFinding,
-  normFinding,
-  standOut,
-  surestWords,
-  timesMedian,
-  tokenName,
-  whose,
-} from '../../vit_viz/web/tokens/findings.js';
-import { LIFT, lightness } from '../../vit_viz/web/tokens/plate.js';
-import { segmentColour, segmentPixels } from '../../vit_viz/web/tokens/segments.js';
-import { MOST_BYTES, Store } from '../../vit_viz/web/tokens/fetched.js';
-import { cosine, cosines, percent, rangeOf, readVectors, short } from '../../vit_viz/ui/kit/numbers.js';
+import { MOST_BYTES } from '../../vit_viz/web/tokens/held.js';
+import { open, pressed, settle, texts } from './tokens_tab.js';
 
-const ONE = 0x3c00; // 1 in fp16
-const HALF = 0x3800;
-const MINUS = 0xb800; // -0.5
+const RING = 'vv-ring 50% 50%'; // around patch (1, 1): 20 of 40 pixels down, 50 of 100 across
+const HERE = 'Patch (1, 1) after layer 2: all patches carry the same direction';
 
-/** Three tokens of two numbers: (1, 0), (0.5, -0.5), (0, 1). */
-function threeTokens() {
-  return readVectors(Uint16Array.of(ONE, 0, HALF, MINUS, 0, ONE).buffer, 3);
-}
+/** Whose vectors were asked for: state and role. */
+const fetched = (/** @type {string[]} */ asked) =>
+  asked.filter((path) => path.includes('/tokens/')).map((path) => path.replace(/.*[/]/, ''));
+const statesOf = (/** @type {number[]} */ states, role = 'tokens') =>
+  states.map((state) => `${state}?role=${role}`);
 
-test('vectors are read token by token', () => {
-  const vectors = threeTokens();
-  assert.equal(vectors.dim, 2);
-  assert.deepEqual([...vectors.data], [1, 0, 0.5, -0.5, 0, 1]);
-  assert.throws(() => readVectors(new ArrayBuffer(10), 3), /do not fit/);
-  assert.throws(() => readVectors(new ArrayBuffer(0), 3), /do not fit/);
-});
-
-test('a token is compared with the patches, which come after the prefix', () => {
-  const vectors = threeTokens();
-  assert.deepEqual([...cosines(vectors, 1, 1, new Float32Array(2))], [0.5, -0.5]);
-  assert.deepEqual([...cosines(vectors, 0, 1, new Float32Array(2))], [0.5, 0]);
-  assert.equal(cosine(vectors, 1, 2), -0.5);
-});
-
-test('the range is over all maps, and of none from 0 to 1', () => {
-  assert.deepEqual(rangeOf([Float32Array.of(3, 1), Float32Array.of(-2, 0)]), [-2, 3]);
-  assert.deepEqual(rangeOf([]), [0, 1]);
-});
-
-test('colours become pixels of one opacity', () => {
-  const pixels = decodeTable(Buffer.from([1, 2, 3, 255, 0, 128]).toString('base64'), 9);
-  assert.deepEqual([...new Uint8Array(pixels.buffer)], [1, 2, 3, 9, 255, 0, 128, 9]);
-});
-
-test('numbers are short', () => {
-  assert.deepEqual([0, 0.28349, -0.0123, 0.0004, 12345.6, 45.678].map(short), [
-    '0',
-    '0.283',
-    '-0.0123',
-    '4e-4',
-    '12346',
-    '45.7',
-  ]);
-  assert.deepEqual([0, 0.004, 0.5].map(percent), ['0%', '< 1%', '50%']);
-});
-
-const NORMS = {
-  values: [
-    [2, 4, 60],
-    [2, 4, 6],
-  ],
-  others: { class: [100, 3], 'register 0': [30, 2] },
-  thresholds: [20, 20],
-  outliers: [[2], []],
-  named: [['class', 'register 0'], []],
-  received: [0.34],
-  fair: [0.02],
-};
-
-test('outliers are told with the attention that they get, and a length beside the median', () => {
+test('the tab opens with what is like the middle patch, two thirds of the way through the model', async () => {
+  const { words, find, chosenCell, marks, asked, big, small, ready, stage } = await open();
+  assert.deepEqual(fetched(asked), statesOf([3, 0, 1, 2, 4])); // what is looked at comes first
+  assert.equal(words('room-caption'), HERE);
+  // patch (1, 1) is token 6; in state 3 the products are 6 t + 9 for the tokens 2 to 7: 21, 27, 33, 39, itself and 51
   assert.equal(
-    outlierWords(NORMS, 0, 5),
-    "Longer than 5 medians: 1 patch and the class token and register 0, which get 34% of the next layer's attention (an even share would be 2%).",
+    words('room-readout'),
+    'Most alike is patch (1, 2), cosine 51; the average patch 34.2; the class token 9. The same direction: within 45°, a cosine of 0.71. Dark: no more alike than the average.',
   );
-  assert.equal(outlierWords(NORMS, 1, 2.5), 'No token is longer than 2.5 medians.');
-  assert.equal(timesMedian(NORMS, 0, 60, 5), 15);
-  assert.equal(timesMedian(NORMS, 0, undefined, 5), null);
-  assert.equal(timesMedian({ ...NORMS, thresholds: [0, 0] }, 0, 60, 5), null);
-  assert.equal(normFinding('It', NORMS, 0, 60, 5), 'It: an outlier, 15 times as long as the median');
-  assert.equal(normFinding('It', NORMS, 0, 3.13, 5), 'It: 0.78 times as long as the median');
-  assert.equal(normFinding('It', NORMS, 0, undefined, 5), 'It: how long the tokens are');
-});
-
-test('after the last layer there is no attention to get', () => {
-  const last = { ...NORMS, outliers: [[], [0, 1]], named: [[], []] };
-  assert.equal(outlierWords(last, 1, 5), 'Longer than 5 medians: 2 patches.');
-});
-
-test('components say how much they hold', () => {
-  const told = {
-    colours: [],
-    second: null,
-    note: '',
-    explained: [[0.25, 0.11, 0.034]],
-    overall: [0.3, 0.1, 0.1],
-  };
-  assert.equal(
-    componentWords(told, 0),
-    "Red 25%, green 11%, blue 3% of what differs here; in all layers together 50%. Brightness is the photo's own",
+  assert.deepEqual(['low', 'high', 'unit'].map(words), ['34.2', '51', 'cosine']);
+  assert.equal(find('room-bar').hasAttribute('data-none'), false);
+  assert.match(
+    find('strip').style.background,
+    /^linear-gradient\(to right, rgb\(0 0 0\), rgb\(15 15 15\), rgb\(30/,
   );
+  const tones = [0, 0, 0, 73, 164, 255]; // 255 · 4.8 / 16.8 = 72.9
+  assert.deepEqual(big(), tones.flatMap((tone) => [tone, tone, tone, 191])); // prettier-ignore
+  assert.deepEqual(small(0), tones); // each state on a scale of its own
+  assert.deepEqual(marks(), [RING]);
+  assert.deepEqual(texts(find('room-heads').children.slice(1)), ['input', 'after 0', 'after 1', 'after 2', 'after 3']); // prettier-ignore
+  assert.deepEqual(chosenCell(), ['similarity 3']);
+  assert.equal(ready(), 'similarity');
+  assert.equal(find('room-scroll').getAttribute('aria-busy'), 'false');
+  assert.equal(find('room-error').hidden, true);
+  const aspects = [find('room-left'), find('room-scroll'), stage];
+  assert.deepEqual(aspects.map(({ style }) => style.getPropertyValue('--vv-aspect')), ['2.5', '3', '2.5']); // prettier-ignore
+  assert.deepEqual([find('photo').src, find('photo').alt], ['/photo/h4', 'a lion']);
+  const { top, left, width, height } = find('box').style;
+  assert.deepEqual([top, left, width, height], ['25%', '30%', '60%', '50%']);
 });
 
-const LENS = {
-  values: [[0.1, 0.7, 0.2]],
-  unit: 'probability',
-  target: 'lion',
-  note: '',
-  top: [[4, 7, 4]],
-  top_probability: [[0.5, 0.7, 0.4]],
-  words: { 4: 'nail', 7: 'lion' },
-};
-
-test('the lens says what comes first, and the class of the maps where that is another', () => {
-  const spot = { state: 0, patch: 0, cols: 3, name: 'input' };
-  assert.equal(lensWords(LENS, spot), 'patch (0, 0): nail 50%, lion 10%');
-  assert.equal(lensWords(LENS, { ...spot, patch: 1 }), 'patch (0, 1): lion 70%');
-  assert.equal(commonest(LENS, 0), 'nail');
+test('the photo is lit from the average patch up, and tinted where it is too dark for that', async () => {
+  const chosen = { style: 'light', alpha: 1, smooth: true };
+  const part = await open({ chosen });
+  assert.deepEqual([part.how()?.how, part.how()?.smooth], ['light', true]);
+  const opacity = part.big().filter((_, i) => i % 4 === 3);
+  assert.deepEqual(opacity, [255, 255, 255, 182, 91, 0]); // of the dimmed photo
+  await part.press('style', 'tint');
+  assert.deepEqual(part.chosen().at(-1), { style: 'tint' });
+  assert.equal(part.how()?.how, 'tint');
+  await part.press('style', 'heat'); // which has a strength of its own
+  assert.deepEqual(part.chosen().at(-1), { style: 'heat', alpha: '0.55' });
+  assert.equal(part.find('room-unlit'), null);
+  const dark = await open({ chosen, unlit: 'too dark' });
+  assert.equal(dark.how()?.how, 'tint');
+  assert.equal(dark.words('room-unlit'), 'tint, as this photo is too dark');
 });
 
-test('without classes the lens says a cosine', () => {
-  const bare = { ...LENS, top: undefined, top_probability: undefined, words: undefined };
-  const spot = { state: 0, patch: 2, cols: 3, name: 'input' };
-  assert.equal(lensWords({ ...bare, unit: 'cosine' }, spot), 'patch (0, 2): 0.2, cosine');
-  assert.equal(lensFinding('It', bare, 0, 2), "It: cosine 0.2 with the photo's own embedding");
-  assert.equal(surestWords(bare, 0, 3), '');
+test('while the vectors arrive, what is here is shown, the large photo first', async () => {
+  /** @type {((told: any) => void)[]} */
+  const waiting = [];
+  const answer = (/** @type {string} */ path) =>
+    path.includes('/tokens/') ? new Promise((done) => void waiting.push(done)) : null;
+  const { words, find, ready, small, frame, press } = await open({}, { answer });
+  assert.equal(waiting.length, 1); // one state after the other
+  assert.deepEqual(['room-readout', 'room-wait'].map(words), ['', 'Computing alike …']);
+  assert.equal(words('room-caption'), 'Which patches carry the same direction');
+  assert.equal(find('room-scroll').getAttribute('aria-busy'), 'true');
+  for (const measure of ['norms', 'similarity']) await press('token_measure', measure);
+  assert.equal(waiting.length, 1); // it is on its way
+  waiting[0](null);
+  await frame();
+  assert.equal(ready(), undefined);
+  assert.equal(words('room-caption'), HERE);
+  assert.deepEqual([small(0), small(3)[5]], [[], 255]);
+  for (let i = 1; i < 5; i++) {
+    waiting[i](null);
+    await settle();
+  }
+  assert.deepEqual([ready(), words('room-wait')], ['similarity', '']);
 });
 
-test('a change is a cosine, of the patch and of the tokens that are none', () => {
-  const told = { values: [[0.5, 0.75, 0.25]], others: { class: [0.9], 'register 1': [0.123] }, unit: '' };
-  const spot = { state: 0, patch: 1, cols: 2, name: 'layer 0' };
-  const others = 'class token 0.9; register 1 0.123';
-  const start = 'Cosine with itself before the layer (1: only the length changed): ';
-  assert.equal(changeWords(told, 0, spot), `${start}patch (0, 1) 0.75; ${others}`);
-  assert.equal(changeWords(told, 0, null), start + others);
+test('a patch under the pointer is the query of all rows at the next frame, over the large photo and over a small one', async () => {
+  const { words, stage, patch, marks, browser, find, cells, small, asked, point, frame } = await open();
+  const before = performance.getEntriesByName('vit_viz:tokens').length;
+  const requests = asked.length;
+  const timers = browser.timers.size;
+  stage.fire('pointermove', patch(0, 0));
+  stage.fire('pointermove', patch(0, 2)); // token 4: products 4 t + 9
+  assert.equal(words('room-caption'), HERE);
+  assert.equal(browser.timers.size, timers + 1); // one frame for all
+  await frame();
+  assert.equal(performance.getEntriesByName('vit_viz:tokens').length, before + 1);
+  assert.match(words('room-caption'), /^Patch \(0, 2\) after layer 2: /);
+  assert.deepEqual(small(1), [0, 0, 0, 43, 149, 255]); // 4 t + 1; 255 · 5.6 / 9.6 = 148.75
+  assert.deepEqual(marks(), ['vv-ring 25% 70%']);
+  stage.fire('pointermove', patch(0, 2)); // still there
+  assert.equal(browser.timers.size, timers);
+  const over = cells()[1].querySelector('.vv-room-small');
+  over.box = { left: 400, top: 300, width: 30, height: 10 };
+  over.fire('pointermove', { clientX: 405, clientY: 307 });
+  await frame();
+  assert.match(words('room-caption'), /^Patch \(1, 0\) after layer 2: /);
+  for (const leave of [
+    () => find('room-scroll').fire('pointermove', { clientX: 100, clientY: 100 }), // between the photos
+    () => find('room-scroll').fire('pointerleave'),
+    () => stage.fire('pointerleave'),
+  ]) {
+    await point(patch(0, 0));
+    assert.match(words('room-caption'), /^Patch \(0, 0\)/);
+    leave();
+    await frame();
+    assert.equal(words('room-caption'), HERE);
+  }
+  assert.equal(asked.length, requests); // nothing is asked meanwhile
 });
 
-const SEGMENTS = {
-  labels: [0, 1, 0, 2],
-  shares: [0.5, 0.25, 0.25],
-  overlap: null,
-  method: 'k-means of keys',
-};
-
-test('a patch is told with its segment, and with the overlap where there is a box', () => {
-  const spot = { state: 0, patch: 3, cols: 2, name: 'layer 0' };
-  assert.equal(segmentWords(SEGMENTS, spot), 'patch (1, 1): segment 2, 25% of the patches');
-  const boxed = { ...SEGMENTS, overlap: [0.1, 0.2, 0.3456] };
-  assert.match(segmentWords(boxed, spot), /; overlap with the box 0\.346$/);
-  assert.equal(spotSegment(SEGMENTS, 1), 1);
-  assert.equal(spotSegment(SEGMENTS, null), null);
+test('a click pins a patch for the whole page, and the arrow keys move it; beyond what the model receives is no patch', async () => {
+  const { stage, at, patch, told, words, marks, point } = await open();
+  stage.fire('click', at(9, 40));
+  stage.fire('click', at(15, 91));
+  await point(at(9, 40));
+  assert.deepEqual([told, words('room-caption')], [[], HERE]);
+  await point(patch(0, 0));
+  stage.fire('click', patch(0, 1));
+  await settle();
+  assert.deepEqual(told, [[{ q: '0,1' }, true]]);
+  assert.match(words('room-caption'), /^Patch \(0, 1\) after layer 2: /); // the pointer is forgotten
+  assert.deepEqual(marks(), ['vv-ring 25% 50%']);
+  for (const [key, q] of [
+    ['ArrowRight', '0,2'],
+    ['ArrowDown', '1,2'],
+  ]) {
+    assert.equal(stage.fire('keydown', { key }).prevented, true);
+    await settle();
+    assert.deepEqual(told.at(-1), [{ q }, true]);
+  }
+  assert.equal(stage.fire('keydown', { key: 'Enter' }).prevented, false);
+  assert.equal(told.length, 3);
 });
 
-test('segments have colours of their own, and each its opacity', () => {
-  const colours = Array.from({ length: 24 }, (_, segment) => segmentColour(segment).join());
-  assert.equal(new Set(colours).size, 24);
-  for (const channel of colours.flatMap((colour) => colour.split(',').map(Number)))
-    assert.ok(channel >= 0 && channel <= 255 && Number.isInteger(channel));
-  const bytes = new Uint8Array(segmentPixels([1, 0], (segment) => 100 + segment).buffer);
-  assert.deepEqual([...bytes], [...segmentColour(1), 101, ...segmentColour(0), 100]);
+test('a token that is no patch is named, pinned by its button, has no ring, and the keys go on from the middle', async () => {
+  const { words, marks, told, stage, find, click, show } = await open({ query: 'class' });
+  assert.match(words('room-caption'), /^The class token after layer 2: /);
+  assert.match(words('room-readout'), /^Most alike is patch \(0, 0\), cosine 9; the average patch 9; the class token 9[.]/); // prettier-ignore
+  assert.deepEqual(['low', 'high'].map(words), ['9', '9']);
+  assert.deepEqual(marks(), []);
+  const chips = find('room-named').children;
+  assert.deepEqual(texts(chips), ['class token', 'register 0']);
+  await click(chips[1]);
+  assert.deepEqual(told, [[{ q: 'register 0' }, true]]);
+  assert.deepEqual(chips.map(pressed), ['false', 'true']);
+  assert.match(words('room-caption'), /^The register 0 after layer 2: /);
+  await show({ query: 'detection 0' });
+  assert.match(words('room-caption'), /^The detection 0 after layer 2: /);
+  assert.match(words('room-readout'), /cosine 65; the average patch 45; the class token 9[.]/); // token 8
+  stage.fire('keydown', { key: 'ArrowUp' });
+  assert.deepEqual(told.at(-1), [{ q: '1,1' }, true]);
+  await show({ query: 'nobody' });
+  assert.match(words('room-caption'), /^Patch \(1, 1\) after layer 2: /);
 });
 
-test('a box is written from any two corners, within the photo, and read again', () => {
-  assert.equal(boxText([90.4, 120], [-5, 20.2], [80, 200]), '20,0,120,80');
-  assert.equal(boxText([10, 10], [10.3, 90], [80, 200]), ''); // no height
-  assert.deepEqual(readBox('20,0,120,80'), [0, 20, 80, 120]);
-  for (const text of ['', '1,2,3', '5,0,5,9', '0,9,5,9', '-1,0,5,9', 'a,b,c,d'])
-    assert.equal(readBox(text), null);
-});
+/** A server whose first vectors are of one number for each token, and have the products that are told with token 0. */
+const products = (/** @type {number[]} */ all) => (/** @type {string} */ path) =>
+  path.includes('/tokens/') ? Uint16Array.from(all.flatMap((one) => [one, 0])).buffer : null;
+const [ONE, HALF, SEVEN_TENTHS, CLOSE] = [0x3c00, 0x3800, 0x399a, 0x39ae]; // 1, 0.5, 0.7 and 0.71 in fp16
 
-test('a histogram counts every value, the largest in the last bin', () => {
-  assert.deepEqual(histogram([0, 1, 2, 3.9, 4], 4), { counts: [1, 1, 1, 2], top: 4 });
-  assert.deepEqual(histogram([0, 0], 3), { counts: [2, 0, 0], top: 0 });
-});
-
-test('a cell of the matrix names both layers', () => {
-  const told = {
-    matrix: [
-      [1, 0.25],
-      [0.25, 1],
-    ],
-    names: ['input', 'after layer 0'],
-    unit: '',
-    note: '',
-  };
-  assert.equal(cellWords(told, 1), 'input with after layer 0: 0.25');
-  assert.equal(cellWords(told, 3), 'after layer 0 with itself: 1');
-});
-
-/** @type {import('../../vit_viz/web/tokens/fetched.js').Register} */
-const REGISTER = {
-  norms: [
-    { ...NORMS, outliers: [[], [1, 2]] },
-    { ...NORMS, outliers: [[], []], values: [NORMS.values[0], [2, 1, 3]] },
-  ],
-  attention: [
-    [0.5, 0.25, 0.25],
-    [0.2, 0.4, 0.4],
-  ],
-  patches: [2, 1],
-  state: 1,
-  name: 'register 0',
-  neurons: [
-    [1, 7],
-    [0, 5],
-    [1, 9],
-  ],
-};
-
-test('a register is told by what it took over, and drawn beside what was there before', () => {
-  assert.equal(
-    registerWords(REGISTER),
-    'After layer 0, 2 patches were outliers; with register 0 added there is 1. It took over 3 neurons of layers 0, 1, without training.',
+test('what is alike is counted within 45 degrees, without the patch itself; without a class token nothing is said of one', async () => {
+  const bare = { prefix: [], suffix: [], query: '0,0' };
+  for (const [all, words] of /** @type {[number[], string][]} */ ([
+    [[ONE, HALF, SEVEN_TENTHS, 0, 0, 0], 'no other patch carries the same direction'],
+    [[ONE, CLOSE, SEVEN_TENTHS, 0, 0, 0], '1 patch carries the same direction'],
+    [[ONE, ONE, CLOSE, 0, 0, 0], '2 patches carry the same direction'],
+    [[ONE, ONE, ONE, ONE, 0, 0], 'most patches carry the same direction, 3 of 5'],
+    [[ONE, ONE, ONE, ONE, ONE, ONE], 'all patches carry the same direction'],
+  ])) {
+    const part = await open(bare, { answer: products(all) });
+    assert.equal(part.words('room-caption'), `Patch (0, 0) after layer 2: ${words}`);
+  }
+  const part = await open(bare, { answer: products([ONE, HALF, HALF, 0, 0, 0]) });
+  assert.match(
+    part.words('room-readout'),
+    /^Most alike is patch \(0, 1\), cosine 0[.]5; the average patch 0[.]2[.] The same/,
   );
-  const [norms, attention] = pairsOf(REGISTER, 1, 'after layer 0');
-  assert.equal(norms.words, 'Norms, after layer 0');
-  assert.deepEqual(
-    norms.maps.map((map) => [...map]),
-    [
-      [2, 4, 6],
-      [2, 1, 3],
-    ],
+  const none = await open(
+    { ...bare, prefix: ['class'], query: 'class' },
+    { answer: products([ONE, 0, 0, 0, 0, 0, HALF]) },
   );
-  assert.deepEqual(norms.outliers, [[1, 2], []]);
-  assert.deepEqual([...attention.maps[0]], [0.5, 0.25, 0.25]);
+  assert.match(none.words('room-caption'), /: no patch carries the same direction$/);
+  const one = await open({ ...bare, grid: [1, 1] }, { answer: products([ONE]) });
+  assert.match(one.words('room-readout'), /^There is one patch alone[.] The same/);
 });
 
-/** @type {import('../../vit_viz/web/tokens/fetched.js').Of} */
-const OF = {
-  trace: 'abc',
-  prefix: [],
-  suffix: [],
-  grid: [1, 4],
-  about: { model: 'mini' },
-  view: 'image=lion',
-};
-
-test('numbers are asked for with what is chosen, and empty choices are left out', async () => {
-  /** @type {any[]} */
-  const asked = [];
-  const store = new Store(OF, async (name, body) => {
-    asked.push([name, body]);
-    return {
-      arrays: { labels: { shape: [1, 2], data: BigInt64Array.of(0n, 1n) } },
-      facts: { method: 'cut' },
-    };
-  });
-  const told = await store.fetchNumbers('segments', { layer: 3, box: '', method: 'cut' });
-  assert.deepEqual(told, { labels: [0, 1], shares: [0.5, 0.5], overlap: null, method: 'cut' });
-  assert.equal(store.known('segments', { layer: 3, box: '', method: 'cut' }), told);
-  await store.fetchNumbers('components', { foreground: true, second: 'x y' });
-  assert.deepEqual(asked, [
-    ['segments', { model: 'mini', layer: 3, method: 'cut' }],
-    ['colours', { view: 'image=lion', foreground: true, second: 'x y' }],
-  ]);
+test('Back and what is chosen elsewhere are followed; while another tab is open nothing is asked', async () => {
+  const { press, show, store, asked, chosenCell, words } = await open();
+  await press('token_role', 'keys');
+  assert.match(words('room-caption'), /by the keys of layer 2/);
+  await show({ query: '1,0', chosen: { token_state: 4 } });
+  assert.deepEqual(chosenCell(), ['similarity 4']);
+  assert.match(words('room-caption'), /^Patch \(1, 0\) after layer 3: /);
+  const before = asked.length;
+  store.set({ tab: 'look', tokens: 'lens', vectors: 'queries', q: '0,0' });
+  await settle();
+  assert.equal(asked.length, before);
+  assert.match(words('room-caption'), /^Patch \(1, 0\) after layer 3: /);
+  store.set({ tab: 'tokens' });
+  await settle();
+  assert.deepEqual(chosenCell(), ['lens 4']);
+  assert.match(words('room-caption'), /^Patch \(0, 0\) after layer 3: /);
 });
 
-test('the sides of the square name the first layer and every k-th, in the middle of their cells', () => {
-  assert.deepEqual(ticksOf(['input', 'after layer 0']), [
-    { words: 'input', at: 0.25 },
-    { words: '0', at: 0.75 },
-  ]);
-  const names = ['input', ...Array.from({ length: 12 }, (_, layer) => `after layer ${layer}`)];
-  assert.deepEqual(
-    ticksOf(names).map(({ words }) => words),
-    ['input', '1', '3', '5', '7', '9', '11'],
+test('what was seen of another photo is not asked about under the new link', async () => {
+  const { store, asked, words } = await open();
+  store.set({ tab: 'look' });
+  store.look({ image: 'tower' });
+  await settle();
+  const before = asked.length;
+  store.set({ tab: 'tokens', vectors: 'keys' });
+  await settle();
+  const paths = asked.slice(before).filter((path) => path.includes('/tokens/'));
+  assert.ok(paths.length > 0 && paths.every((path) => path.includes('/h5/')));
+  assert.match(words('room-caption'), /^Patch \(1, 1\), by the keys of layer 2: /);
+  store.set({ image: 'lion', vectors: 'queries', q: '0,0' }); // while the tab is open
+  await null;
+  await null;
+  assert.match(words('room-caption'), /^Patch \(1, 1\), by the keys of layer 2: /);
+  await settle();
+  assert.match(words('room-caption'), /^Patch \(0, 0\), by the queries of layer 2: /);
+  assert.ok(!asked.some((path) => /h5.*queries/.test(path)));
+});
+
+test('another photo begins anew: its vectors, its grid, and nothing of the old one arrives', async () => {
+  /** @type {((told: any) => void)[]} */
+  const waiting = [];
+  const { show, asked, signals, words, cells, find, point, patch } = await open(
+    {},
+    { answer: (path) => (path.includes('/h4/') ? new Promise((done) => void waiting.push(done)) : null) },
   );
+  await point(patch(0, 0));
+  await show({ trace: 'h5', photo: '/photo/h5', photo_size: [12, 24], crop: { region: [0, 0, 40, 100], original: [40, 100] } }); // prettier-ignore
+  assert.deepEqual([signals[0].aborted, signals.at(-1)?.aborted], [true, false]);
+  waiting[0](new Error('gone'));
+  await settle();
+  assert.equal(find('room-error').hidden, true);
+  const paths = asked.filter((path) => path.includes('/tokens/'));
+  assert.deepEqual(paths.map((path) => path.split('/')[3]), ['h4', 'h5', 'h5', 'h5', 'h5', 'h5']); // prettier-ignore
+  assert.equal(words('room-caption'), HERE); // nothing is under the pointer
+  assert.equal(find('photo').src, '/photo/h5');
+  assert.equal(find('room-left').style.getPropertyValue('--vv-aspect'), '2');
+  assert.equal(find('room-scroll').style.getPropertyValue('--vv-aspect'), '2.5');
+  assert.equal(cells().length, 5);
 });
 
-test('a vector is named with its place in the model', () => {
-  const subject = {
-    prefix: ['class'],
-    suffix: ['detection 3'],
-    grid: /** @type {[number, number]} */ ([2, 3]),
-  };
-  assert.deepEqual([0, 1, 6, 7].map((token) => tokenName(subject, token)), [
-    'class token',
-    'patch (0, 0)',
-    'patch (1, 2)',
-    'detection 3',
-  ]); // prettier-ignore
-  assert.equal(whose('patch (1, 2)', 'tokens', 'after layer 4'), 'Patch (1, 2) after layer 4');
-  assert.equal(whose('class token', 'tokens', 'input'), 'The class token before the first layer');
-  assert.equal(whose('patch (1, 2)', 'keys', 'layer 4'), 'Patch (1, 2), by the keys of layer 4');
+test('without a photo a note says why, until there is one', async () => {
+  const { find, words, asked, told, cells, click, show } = await open({ note: 'No photo yet.' });
+  assert.deepEqual([cells().length, find('room-main').hidden, find('room-save')], [0, true, null]);
+  assert.deepEqual([words('room-error'), find('room-error').hidden], ['No photo yet. Try again', false]);
+  assert.deepEqual([asked, told], [[], []]);
+  await show({ note: '' });
+  assert.equal(find('room-main').hidden, false);
+  await show({ note: 'Gone.' });
+  await click(find('again')); // which opens it again
+  assert.equal(words('room-error'), 'Gone. Try again');
 });
 
-test('what is alike is counted within 45 degrees, without the patch itself', () => {
-  const finding = (/** @type {number[]} */ values, /** @type {number | undefined} */ self) =>
-    alikeFinding('It', Float32Array.from(values), self);
-  assert.equal(finding([1, 0.5, 0.7, 0.2], 0), 'It: no other patch carries the same direction');
-  assert.equal(finding([0.1, 0.5, 0.7, 0.2], undefined), 'It: no patch carries the same direction');
-  assert.equal(finding([1, 0.71, 0.7, 0.2, 0], 0), 'It: 1 patch carries the same direction');
-  assert.equal(finding([0.9, 0.1, 1, 0.8, 0, 0], 2), 'It: 2 patches carry the same direction');
-  assert.equal(finding([0.9, 0.8, 1, 0.1], 2), 'It: most patches carry the same direction, 2 of 3');
-  assert.equal(finding([0.9, 0.8, 1], 2), 'It: all patches carry the same direction');
+test('of vectors that are too large for all, those that are looked at are fetched', async () => {
+  const large = new Uint16Array(9 * Math.floor(MOST_BYTES / 72)).buffer; // two of them fill the room
+  const answer = (/** @type {string} */ path) => (path.includes('/tokens/') ? large : null);
+  const { asked, ready } = await open({}, { answer });
+  assert.deepEqual([fetched(asked), ready()], [statesOf([3, 0]), 'similarity']);
 });
 
-test('what is lit goes from the average of the others to the most alike of them', () => {
-  assert.deepEqual(standOut(Float32Array.of(1, 0.5, 0.25, 0), 0), [0.25, 0.5]);
-  assert.deepEqual(standOut(Float32Array.of(1, 0.5, 0.25, 0)), [0.4375, 1]);
-  assert.deepEqual(standOut(Float32Array.of(1), 0), [1, 1]);
-  assert.equal(alikeWords(Float32Array.of(1, 0.5, 0.25, 0), 2, 0), 'Most alike is patch (0, 1), cosine 0.5; the average patch 0.25'); // prettier-ignore
-  assert.equal(alikeWords(Float32Array.of(1), 1, 0), 'There is one patch alone');
+test('vectors of another number of tokens are refused', async () => {
+  const answer = (/** @type {string} */ path) => (path.includes('/tokens/') ? new ArrayBuffer(34) : null);
+  const { words } = await open({}, { answer });
+  assert.equal(words('room-error'), 'These vectors do not fit the tokens of the picture. Try again');
 });
 
-test('the head says something clear from a tenth on, and where it is surest', () => {
-  assert.equal(lensFinding('It', LENS, 0, 1), 'It: the head would say lion, 70%');
-  const unsure = { ...LENS, top_probability: [[0.099, 0.1, 0.02]] };
-  assert.equal(lensFinding('It', unsure, 0, 0), 'It: the head would say nothing clear (nail, 10%)');
-  assert.equal(lensFinding('It', unsure, 0, 1), 'It: the head would say lion, 10%');
-  assert.equal(lensFinding('It', LENS, 0, undefined), 'It: of the patches most would be called nail');
-  assert.equal(surestWords(LENS, 0, 2), 'It is surest of patch (0, 1): lion, 70%');
+test('what is saved is what is shown: the tab, the patch that asks, the layer', async () => {
+  for (const [changes, q] of /** @type {[any, string][]} */ ([
+    [{}, '1,1'],
+    [{ query: '0,2' }, '0,2'],
+  ])) {
+    // prettier-ignore
+    const { find, element } = await open(changes);
+    /** @type {string[]} */
+    const asked = [];
+    element.addEventListener('vv-figure', (/** @type {any} */ event) => asked.push(event.detail.address));
+    find('room-save').click();
+    const link = new URL(asked[0], 'http://page');
+    assert.equal(link.pathname, '/vit_viz/figure/h4');
+    const { kind, tab, tokens, q: query, layer } = Object.fromEntries(link.searchParams);
+    assert.deepEqual([kind, tab, tokens, query, layer], ['shown', 'tokens', 'similarity', q, '3']);
+  }
 });
 
-test('a change is told as an angle, beside that of the average patch', () => {
-  assert.deepEqual(
-    [1, 0, -1, 1.0001, 0.5].map((value) => Math.round(degrees(value))),
-    [0, 90, 180, 0, 60],
+// --- the table
+
+test('a small photo that is chosen becomes the large one, without a question', async () => {
+  const { cells, click, words, told, asked, ready, small, chosenCell, find } = await open();
+  const [, first] = cells();
+  const requests = fetched(asked).length;
+  await click(first.children[0]);
+  assert.deepEqual(told, [[{ state: '1' }, false]]);
+  assert.deepEqual(chosenCell(), ['similarity 1']);
+  assert.equal(cells()[1], first); // so that the focus stays
+  assert.deepEqual(cells().map((/** @type {any} */ cell) => cell.tabIndex), [-1, 0, -1, -1, -1]); // prettier-ignore
+  assert.match(words('room-caption'), /^Patch \(1, 1\) after layer 0: /);
+  assert.match(words('room-readout'), /^Most alike is patch \(1, 2\), cosine 43; the average patch 26[.]2; the class token 1[.]/); // prettier-ignore
+  assert.deepEqual([fetched(asked).length, ready()], [requests, 'similarity']);
+  assert.deepEqual(small(4), [0, 0, 0, 73, 164, 255]);
+  await click(find('room-heads')); // between the photos
+  assert.equal(told.length, 1);
+});
+
+test('another question keeps the layer, also where it has no photo before the first', async () => {
+  const part = await open({ chosen: { token_state: 3 } });
+  await part.press('token_measure', 'norms');
+  assert.deepEqual(part.chosenCell(), ['norms 3']);
+  assert.deepEqual(part.element.querySelectorAll('.vv-room-row [data-value]').map(pressed), ['false', 'false', 'true', 'false', 'false', 'false']); // prettier-ignore
+  await part.press('token_measure', 'layers');
+  assert.deepEqual(part.chosen().at(-1), { tokens: 'layers', state: '2' }); // layer 2 is what is done after layer 1
+  await part.press('token_measure', 'components');
+  await part.press('token_role', 'keys');
+  assert.deepEqual(part.chosenCell(), ['components 2']);
+  assert.deepEqual([part.cells('components').length, part.cells('norms').length], [4, 5]);
+});
+
+test('a state that the model does not have is two thirds of the way through it', async () => {
+  for (const [state, where] of /** @type {[number, string][]} */ ([
+    [5, 'after layer 2'],
+    [4, 'after layer 3'],
+    [0, 'before the first layer'],
+  ]))
+    // prettier-ignore
+    assert.match((await open({ chosen: { token_state: state } })).words('room-caption'), new RegExp(` ${where}: `));
+});
+
+test('the arrow keys go from photo to photo, over what is folded or empty', async () => {
+  const { cells, find } = await open({ chosen: { token_state: 0 } });
+  const at = () => find('room-scroll').querySelector('[data-cell]:focus')?.dataset.cell;
+  const key = (/** @type {string} */ name, more = {}) =>
+    find('room-scroll').ownerDocument.activeElement.fire('keydown', { key: name, ...more });
+  cells()[0].focus();
+  assert.equal(key('ArrowDown').prevented, true);
+  assert.equal(at(), 'norms 0');
+  key('ArrowDown');
+  key('ArrowDown');
+  assert.equal(at(), 'lens 0'); // change has none before the first layer, segments are folded
+  key('ArrowLeft');
+  key('ArrowRight');
+  key('ArrowDown');
+  assert.equal(at(), 'layers 0');
+  key('ArrowUp', { ctrlKey: true });
+  key('Enter');
+  assert.equal(at(), 'layers 0');
+});
+
+test('rows fold, and what is folded is not asked for until it is opened', async () => {
+  const { find, asked, cells, click, press } = await open();
+  const fold = (/** @type {string} */ measure) => find('room-scroll').querySelector(`[data-fold=${measure}]`);
+  const row = (/** @type {string} */ measure) => find('room-scroll').querySelector(`[data-row=${measure}]`);
+  assert.ok(!asked.some((path) => path.includes('segments')));
+  assert.equal(fold('segments').getAttribute('aria-expanded'), 'false');
+  await click(fold('segments'));
+  assert.equal(fold('segments').getAttribute('aria-expanded'), 'true');
+  assert.equal(asked.filter((path) => path.includes('segments')).length, cells('segments').length);
+  await click(fold('lens'));
+  assert.equal(row('lens').hasAttribute('data-folded'), true);
+  await press('token_measure', 'lens'); // which opens it
+  assert.equal(row('lens').hasAttribute('data-folded'), false);
+  await click(fold('lens'));
+  assert.equal(row('lens').hasAttribute('data-folded'), true); // also the chosen one, by hand
+});
+
+test('on a shared scale all maps have the ends of all states', async () => {
+  const { press, words, small, asked, chosen, element } = await open();
+  await press('token_scale', 'shared');
+  assert.deepEqual(chosen(), [{ token_scale: 'shared' }]);
+  assert.deepEqual(['low', 'high'].map(words), ['25.2', '58']); // the mean of 6 t without itself, and 6 · 7 + 16
+  assert.deepEqual(small(0), [0, 0, 0, 37, 84, 131]); // 255 · 16.8 / 32.8 = 130.6 for the last
+  assert.equal(fetched(asked).length, 5);
+  assert.deepEqual(['shared', 'layer'].map((one) => pressed(element.querySelector(`[data-value=${one}]`))), ['true', 'false']); // prettier-ignore
+});
+
+test('queries and keys have a map per layer, and are asked for anew', async () => {
+  const { press, asked, cells, words, told } = await open();
+  asked.length = 0;
+  await press('token_role', 'queries');
+  assert.deepEqual(told, [[{ vectors: 'queries', state: '2' }, false]]);
+  assert.deepEqual(fetched(asked), statesOf([2, 0, 1, 3], 'queries'));
+  const labels = cells().map((/** @type {any} */ cell) =>
+    cell.querySelector('canvas').getAttribute('aria-label'),
   );
-  assert.equal(changeFinding('Layer 3', [10, 20.4, 60], 2, 2), 'Layer 3 turned patch (1, 0) by 60°, the average patch by 30°'); // prettier-ignore
-  assert.equal(changeFinding('Layer 3', [10, 20, 60], 2), 'Layer 3 turned the patches by 30° on average');
+  assert.deepEqual(labels, ['layer 0', 'layer 1', 'layer 2', 'layer 3'].map((name) => `alike, ${name}`)); // prettier-ignore
+  assert.match(words('room-caption'), /^Patch \(1, 1\), by the queries of layer 2: /);
+  await press('token_role', 'tokens');
+  assert.equal(fetched(asked).length, 4); // they are here
+  assert.match(words('room-caption'), /^Patch \(1, 1\) after layer 2: /);
 });
 
-test('colours keep the lightness of the photo, and are seen where it is black', () => {
-  const gray = [...lightness(Uint8ClampedArray.of(0, 0, 0, 255, 255, 255, 255, 90, 255, 0, 0, 255))];
-  const low = Math.round(255 * LIFT);
-  const red = Math.round(255 * (LIFT + (1 - LIFT) * 0.2126));
-  assert.deepEqual(gray, [low, low, low, 255, 255, 255, 255, 90, red, red, red, 255]);
+test('a failure is said, and what failed is asked for again', async () => {
+  let failing = true;
+  const { find, words, asked, ready, press } = await open(
+    {},
+    { answer: (path) => (failing && path.includes('/1?role') ? new Error('The server is full.') : null) },
+  );
+  assert.deepEqual([words('room-error'), find('room-error').hidden], ['The server is full. Try again', false]); // prettier-ignore
+  assert.deepEqual([ready(), words('room-wait')], [undefined, '']);
+  assert.match(words('room-readout'), /; the average patch 34[.]2; /); // state 3 is here
+  assert.match(find('room-scroll').querySelector('[data-row=similarity] .vv-error').textContent, /full/);
+  failing = false;
+  asked.length = 0;
+  await press('token_scale', 'shared');
+  assert.deepEqual(fetched(asked), statesOf([1, 2, 4]));
+  assert.deepEqual([find('room-error').hidden, ready()], [true, 'similarity']);
 });
 
-test('vectors are kept as long as there is room for them, those that are wanted first', async (context) => {
-  const large = new Uint16Array(MOST_BYTES / 8); // two of them fill the room
-  /** @type {string[]} */
-  const asked = [];
-  context.mock.method(globalThis, 'fetch', async (/** @type {string} */ path) => {
-    asked.push(path.replace(/.*[/]/, ''));
-    return { ok: true, arrayBuffer: async () => large.buffer };
-  });
-  Object.assign(globalThis, { window: { gradio_config: {} } });
-  context.after(() => Reflect.deleteProperty(globalThis, 'window'));
-  const store = new Store(OF, async () => null);
-  const here = () => [...store.vectors.keys()];
-  await store.fetchVectors('tokens', [3, 0, 1, 2], () => true);
-  assert.deepEqual(here(), ['tokens/3', 'tokens/0']);
-  await store.fetchVectors('tokens', [1, 3], () => true);
-  assert.deepEqual(here(), ['tokens/3', 'tokens/1']); // 0 made room
-  await store.fetchVectors('keys', [0, 1], () => false); // nobody waits any more
-  assert.deepEqual(here(), ['tokens/1', 'keys/0']);
-  assert.deepEqual(asked, ['3', '0', '1'].map((state) => `${state}?role=tokens`).concat('0?role=keys'));
+test('a question that fails says so in its own row, and the others go on', async () => {
+  const answer = (/** @type {string} */ path) =>
+    path.startsWith('logit_lens') ? new Error('No head.') : null;
+  const part = await open({}, { answer });
+  assert.equal(part.find('room-scroll').querySelector('[data-row=lens] .vv-error').textContent, 'No head.');
+  assert.equal(part.find('room-error').hidden, true);
+  assert.ok(part.asked.some((path) => path.startsWith('token_change')));
+  assert.equal(part.ready(), 'similarity');
+  await part.press('token_measure', 'lens');
+  assert.deepEqual([part.words('room-error'), part.ready()], ['No head. Try again', undefined]);
+});
+
+test('what does not fit into a frame is drawn in the next ones', async () => {
+  const part = await open({}, { slow: 20 }); // one photo in a frame
+  for (let i = 0; i < 60; i++) await part.frame();
+  assert.equal(part.browser.timers.size, 0); // and then it rests
+  const states = [0, 1, 2, 3, 4];
+  const before = states.map((state) => part.small(state).join());
+  const changed = () => states.filter((state) => part.small(state).join() !== before[state]);
+  await part.point(part.patch(0, 1));
+  assert.match(part.words('room-caption'), /^Patch \(0, 1\)/);
+  assert.deepEqual(changed(), [0]);
+  await part.frame();
+  await part.frame();
+  assert.deepEqual(changed(), [0, 1, 2]);
+  for (let i = 0; i < 9; i++) await part.frame();
+  assert.deepEqual(changed(), states);
+  assert.equal(part.browser.timers.size, 0);
 });

@@ -1,19 +1,31 @@
 // The Tokens tab on a page of its own, for its tests: a photo of 2 x 3 patches in a model of four layers, and a server whose vectors
 // have dot products that are easy to work out.
 
+import { afterEach } from 'node:test';
+
 import { defaultsOf, writeOption } from '../../vit_viz/explorer/options.js';
 import { decodeTable } from '../../vit_viz/explorer/paint.js';
 import { asker } from '../../vit_viz/web/kit/ask.js';
-import { signal } from '../../vit_viz/web/kit/preact.js';
+import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Plate } from '../../vit_viz/web/tokens/plate.js';
-import { tokens } from '../../vit_viz/web/tokens/room.js';
-import { Browser, component, mount, OPTIONS, read } from './browser.js';
+import { Tokens } from '../../vit_viz/web/tokens/room.js';
+import { Browser, OPTIONS, read } from './browser.js';
+import { page as dom } from './document.js';
 import { placeAt } from './store.test.js';
 
 const { fields } = JSON.parse(read('./links.json'));
 const BITS = [0, 0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700, 0x4800]; // 0 to 8 in fp16
 const GRAYS = Buffer.from(Uint8Array.from({ length: 768 }, (_, i) => Math.floor(i / 3))).toString('base64');
+
+/** @type {(() => void)[]} */
+const undone = [];
+afterEach(() =>
+  undone
+    .splice(0)
+    .reverse()
+    .forEach((undo) => undo()),
+);
 
 export const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 export const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
@@ -213,19 +225,29 @@ export async function open(
     getEntriesByName: performance.getEntriesByName.bind(performance),
     clearMeasures: performance.clearMeasures.bind(performance),
   };
-  Object.assign(browser.globals, { fetch, performance: clock });
-  const start = (/** @type {any} */ element) =>
-    tokens(element, { store, ask, turn }, decodeTable(GRAYS), OPTIONS.tokens);
-  const part = mount(component(start, 'web/tokens/room.html'), null, { browser });
+  Object.assign(browser.globals, { fetch, performance: clock, document: dom.document });
+  browser.install({ after: (undo) => void undone.push(undo) });
+  const element = dom.document.createElement('div');
+  dom.document.body.append(element);
+  const colours = decodeTable(GRAYS);
+  render(html`<${Tokens} ...${{ page: { store, ask, turn }, colours, schema: OPTIONS.tokens }} />`, element);
+  undone.push(() => render(null, element));
+  const find = (/** @type {string} */ name) => element.querySelector(`.vv-${name}`);
+  const ready = () => element.firstElementChild.dataset.ready;
+  const part = { element, browser, find, ready, told: place.written };
   await settle();
   const stage = part.find('room-main-stage');
   stage.box = { left: 100, top: 50, width: 200, height: 80 };
-  part.find('box').box = { left: 160, top: 70, width: 120, height: 40 };
+  if (part.find('box')) part.find('box').box = { left: 160, top: 70, width: 120, height: 40 };
   for (const small of part.element.querySelectorAll('.vv-room-small'))
     small.box = { left: 0, top: 0, width: 30, height: 10 };
   browser.window.fire('resize');
-  await settle();
-  browser.pass(16);
+  const frame = async () => {
+    await settle();
+    browser.pass(16);
+    await settle();
+  };
+  await frame();
   /** The small photos of a question, by state. */
   const cells = (measure = 'similarity') =>
     part.element.querySelectorAll('[data-cell]').filter((/** @type {any} */ node) => node.dataset.cell.split(' ')[0] === measure); // prettier-ignore
@@ -237,7 +259,6 @@ export async function open(
   });
   return {
     ...part,
-    told: place.written,
     store,
     asked,
     signals,
@@ -247,7 +268,7 @@ export async function open(
     patch: (/** @type {number} */ row, /** @type {number} */ col) => at(15 + 10 * row, 40 + 20 * col),
     /** Bytes of the map over the photo, red, green, blue and opacity of each patch. */
     big: () => shown.get(stage.querySelector('canvas'))?.bytes ?? [],
-    shownBy: (/** @type {any} */ element) => shown.get(element.querySelector('canvas')),
+    shownBy: (/** @type {any} */ node) => shown.get(node.querySelector('canvas')),
     how: () => shown.get(stage.querySelector('canvas')),
     cells,
     /** What stands under the small photos of a question. */
@@ -257,16 +278,27 @@ export async function open(
       (shown.get(cells(measure)[state].querySelector('canvas'))?.bytes ?? []).filter((_, i) => i % 4 === 0),
     /** Which small photo is the large one. */
     chosenCell: () => part.element.querySelectorAll('[data-cell][aria-pressed=true]').map((/** @type {any} */ node) => node.dataset.cell), // prettier-ignore
-    frame: () => browser.pass(16),
+    frame,
+    /** Clicks something. */
+    click: async (/** @type {any} */ node) => {
+      node.click();
+      await frame();
+    },
+    /** Moves the pointer over the large photo, until the next frame. */
+    point: async (/** @type {any} */ spot) => {
+      stage.fire('pointermove', spot);
+      await frame();
+    },
     /** The marks over the photo: class, top and left. */
     marks: () =>
-      part.find('rings').children.map(({ className, style }) => [className, style.top, style.left].join(' ')),
+      stage.querySelectorAll('.vv-ring').map((/** @type {any} */ { className, style }) => [className, style.top, style.left].join(' ')), // prettier-ignore
+    /** What there is to choose, by options. */
+    control: (/** @type {string} */ option) => element.querySelector(`[data-option=token_${option}]`),
     words: (/** @type {string} */ name) => part.find(name).textContent,
     /** Chooses by a button. */
     press: async (/** @type {string} */ option, /** @type {string} */ choice) => {
       part.element.querySelector(`[data-option=${option}] [data-value=${choice}]`)?.click();
-      await settle();
-      browser.pass(16);
+      await frame();
     },
     chosen: () => place.written.map(([change]) => change),
     /** Another link, by Back or from another tab; what else is said is another photo or model. */
@@ -277,8 +309,7 @@ export async function open(
       }
       said = { query: q ?? said.query, target: aim ?? said.target, chosen: { ...said.chosen, ...options } };
       place.go(linkOf(said));
-      await settle();
-      browser.pass(16);
+      await frame();
     },
   };
 }

@@ -9,7 +9,6 @@ from pathlib import Path
 import vit_viz
 from vit_viz.explorer import template
 from vit_viz.explorer.value import described, explorer_options
-from vit_viz.figures.styles import STYLES
 from vit_viz.session.session import Session
 from vit_viz.ui.payload import explorer_value
 from vit_viz.views.state import ViewState
@@ -28,23 +27,6 @@ def test_the_scripts_of_the_tabs_are_tested_with_the_options_that_python_declare
     groups = {"tokens": TokensTabOptions}
     declared = {name: [described(field) for field in kind.schema()] for name, kind in groups.items()}
     assert json.loads((_OPTIONS.parent / "tab_options.json").read_text("utf-8")) == declared
-
-
-def test_the_controls_of_the_tokens_tab_offer_each_choice_once_and_hold_no_limits() -> None:
-    html = (_ROOMS.parent / "web" / "tokens" / "room.html").read_text("utf-8")
-    choices = {field.name: list(field.choices) for field in TokensTabOptions.schema()}
-    rows = re.findall(r'<tr data-row="(\w+)".*?data-value="(\w+)".*?data-fold="(\w+)"', html)
-    assert all(len(set(row)) == 1 for row in rows)
-    assert {row for row, *_ in rows} == set(choices["token_measure"])
-    choices["style"] = list(STYLES)
-    groups = re.findall(
-        r'data-option="(\w+)"[^>]*>((?:\s*<button type="button" data-value[^>]*>[^<]*</button>)+)', html
-    )
-    assert len(groups) == 5
-    for name, buttons in groups:
-        assert re.findall(r'data-value="([^"]+)"', buttons) == choices[name]
-    assert set(re.findall(r'data-option="(\w+)"', html)) == set(choices) - {"token_state"}
-    assert not re.search(r"<input[^>]* (?:min|max|step|value)=", html)
 
 
 def test_every_option_of_the_explorer_has_a_control() -> None:

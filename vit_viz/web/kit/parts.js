@@ -23,9 +23,10 @@ import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from './p
  * @param {(value: Value) => void} props.choose
  * @param {string} props.label
  * @param {string} [props.look] more classes
+ * @param {string} [props.option] of the view, as the help knows it
  */
-export function Toggle({ name, choices, value, choose, label, look = '' }) {
-  return html`<div class=${`vv-toggle ${look}`} role="group" aria-label=${label}>
+export function Toggle({ name, choices, value, choose, label, look = '', option }) {
+  return html`<div class=${`vv-toggle ${look}`} role="group" aria-label=${label} data-option=${option}>
     ${choices.map(
       ([one, words]) =>
         html`<button
@@ -144,6 +145,7 @@ export function patchUnder({ crop, grid }, event) {
  * @param {any} [props.map] reference to a canvas over what the model sees; none without it
  * @param {any} [props.image] reference to the photo
  * @param {any} [props.children] more layers
+ * @param {Record<string, any>} [props.more] attributes and listeners
  */
 export function PhotoStage({
   photo,
@@ -156,6 +158,7 @@ export function PhotoStage({
   map,
   image,
   children,
+  more = {},
 }) {
   const { crop, photo_size: size, grid, name = '' } = photo;
   const [top, left, height, width] = crop.region;
@@ -176,6 +179,7 @@ export function PhotoStage({
       onPointerLeave: () => point(null),
     }),
     ...(label && { 'aria-label': label }),
+    ...more,
   };
   return html`<div class=${`vv-stage ${look}`} style=${{ '--vv-aspect': size[1] / size[0] }} ...${listening}>
     <img class="vv-photo vv-layer" ref=${image} src=${routeUrl(photo.photo)} alt=${name} draggable=${false} />

@@ -1,130 +1,193 @@
-// The large photo: the chosen cell of the table over it, the scale of that, rings; and a second photo that shares its colours.
+// The large photo: the chosen cell of the table over it, the scale of that, rings, and a box that is drawn; what is said of it; and a
+// second photo that shares its colours.
 
-import { Picture } from '../../explorer/paint.js';
+import { clamp, pointerIn } from '../../explorer/geometry.js';
+import { Picture, decodeTable } from '../../explorer/paint.js';
 import { sharpness } from '../../explorer/screen.js';
-import { barPixels, layerTable } from '../../explorer/styles.js';
-import { showBar, short } from '../../ui/kit/numbers.js';
-import { Stage } from '../../ui/kit/stage.js';
-import { readBox } from './listen.js';
+import { STRENGTHS } from '../../explorer/styles.js';
+import { gradient } from '../../ui/kit/elements.js';
+import { short, stopsOf } from '../../ui/kit/numbers.js';
+import { PhotoStage, Toggle, patchUnder, placeOfRect } from '../kit/parts.js';
+import { effect, html, useLayoutEffect, useMemo, useRef } from '../kit/preact.js';
 import { Plate } from './plate.js';
-/** @import { Style } from '../../explorer/styles.js' */
-/** @import { Room } from './room.js' */
-/** @import { Drawing } from './views.js' */
+import { QUESTIONS, litSegment } from './questions.js';
+/** @import { Parts, Ready } from './room.js' */
+/** @import { Scene } from './scene.js' */
 
-/** A photo of the page, and the canvas over the part of it that the model received. */
-class Sheet extends Stage {
-  plate = new Plate();
+const LABEL = 'The photo: arrow keys move to another patch';
 
-  /** @param {HTMLElement} element @param {() => void} loaded */
-  constructor(element, loaded) {
-    super(element);
-    this.canvas = /** @type {HTMLCanvasElement} */ (element.querySelector('canvas'));
-    this.image.addEventListener('load', loaded);
-  }
-
-  /** Pixels of the canvas, as large as it is on the screen. */
-  get size() {
-    const box = { width: this.box.offsetWidth, height: this.box.offsetHeight }; // also while it is shown smaller
-    const scale = sharpness(box, window.devicePixelRatio || 1);
-    return { width: Math.round(box.width * scale), height: Math.round(box.height * scale) };
-  }
-
-  /** Whether a map can be drawn on the photo. */
-  prepare() {
-    const { photo, plate, canvas, size } = this;
-    if (!photo || !plate.prepare(this.image, photo.crop, size)) return false;
-    if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size);
-    return true;
-  }
-
-  clear() {
-    const { canvas } = this;
-    canvas.getContext('2d')?.clearRect(0, 0, canvas.width, canvas.height);
-  }
+/** @param {Parts} parts */
+export function Large(parts) {
+  const { scene, options, choose } = parts;
+  const size = scene?.subject.photo_size;
+  const isUnlit = scene && scene.style !== options.style;
+  return html`<div class="vv-room-left vv-stack" style=${size && { '--vv-aspect': size[1] / size[0] }}>
+    ${scene ? html`<${Stage} ...${parts} />` : html`<div class="vv-stage vv-room-main-stage"></div>`}
+    <div class="vv-room-under vv-row">
+      <${Scale} scene=${scene} />
+      ${isUnlit && html`<span class="vv-room-unlit vv-small">tint, as this photo is ${scene.subject.unlit}</span>`}
+      <${Toggle}
+        ...${{ name: 'value', option: 'style', label: 'How values change the photo', value: options.style }}
+        choices=${Object.keys(STRENGTHS).map((style) => [style, style])}
+        choose=${(/** @type {any} */ style) => choose({ style })}
+      />
+    </div>
+    <${Said} scene=${scene} />
+  </div>`;
 }
 
-export class Large {
-  map = new Picture(); // one pixel per patch, of whatever is being drawn
-  drawn = ''; // what is shown
-  /** @type {Style} */ style = 'light';
+/** @param {{scene: Scene | null}} props */
+function Said({ scene }) {
+  const title = scene?.say('title');
+  return html`<h2 class="vv-title vv-room-caption vv-caption" hidden=${!title}>${title}</h2>
+    <p class="vv-room-readout vv-readout vv-quiet">${scene?.say('readout')}</p>`;
+}
 
-  /** @param {Room} room */
-  constructor(room) {
-    this.room = room;
-    const again = () => {
-      this.drawn = '';
-      room.repaint();
+/** The scale; its place stays where there is none, so that nothing jumps. @param {{scene: Scene | null}} props */
+function Scale({ scene }) {
+  const background = useMemo(() => scene && gradient(stopsOf(scene.bar)), [scene]);
+  const drawing = scene?.drawing();
+  const [low, high] = drawing && 'range' in drawing ? drawing.range.map(short) : [];
+  return html`<div class="vv-room-bar vv-bar" data-none=${low ? undefined : ''}>
+    <span class="vv-low">${low}</span><span class="vv-strip" aria-hidden="true" style=${{ background }}></span
+    ><span class="vv-high">${high}</span>
+    <span class="vv-unit">${scene && low && QUESTIONS[scene.measure].unit(scene)}</span>
+  </div>`;
+}
+
+/** @param {Parts & {scene: Scene}} parts */
+function Stage({ scene, ready, boxing, choose, pin }) {
+  const { held, measure, options, patch, state, subject } = scene;
+  const image = useRef(/** @type {HTMLImageElement | null} */ (null));
+  const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
+  const plate = useMemo(() => new Plate(), []);
+  const drawn = useRef(''); // what is shown
+  useLayoutEffect(() => {
+    const { current } = image;
+    const loaded = () => (ready.value = { image: current });
+    current?.addEventListener('load', loaded);
+    loaded();
+    return () => current?.removeEventListener('load', loaded);
+  }, [subject.photo]);
+  const paint = () => {
+    const sheet = /** @type {HTMLCanvasElement} */ (canvas.current);
+    const drawing = scene.drawing();
+    const lit = measure === 'segments' && drawing && litSegment(scene, scene.told(measure, state));
+    const isReady = prepare(sheet, plate, ready.value, subject);
+    const key = scene.keyOf(measure, state);
+    const full = key && [key, lit, sheet.width, isReady].join('|');
+    if (full && full === drawn.current) return;
+    drawn.current = full;
+    if (!drawing) sheet.getContext('2d')?.clearRect(0, 0, sheet.width, sheet.height);
+    else if (isReady) scene.drawOn(sheet, plate, drawing);
+  };
+  useLayoutEffect(() => effect(paint), [scene]);
+  /** @type {[number, string][]} */
+  const rings = scene.outliers().map((/** @type {number} */ outlier) => [outlier, 'vv-ring vv-outlier']);
+  if (patch !== undefined) rings.push([patch, 'vv-ring']);
+  const box = measure === 'segments' ? readBox(held.drawing.value || options.token_box) : null;
+  const { isBox, listening } = useBox({ scene, boxing, choose });
+  return html`<${PhotoStage}
+    ...${{ photo: subject, rings, image, map: canvas, label: LABEL, more: listening, pinned: scene.patchOf(scene.pinned) }}
+    look=${`vv-room-main-stage ${boxing.value ? 'vv-drawing' : ''}`}
+    choose=${(/** @type {number} */ chosen, /** @type {Event} */ { type }) => {
+      if (type === 'keydown' || !isBox.current) pin(chosen);
+    }}
+  >
+    ${box && html`<span class="vv-ring vv-object" aria-hidden="true" style=${placeOfRect(subject.crop, box)}></span>`}
+  <//>`;
+}
+
+/**
+ * Lets the pointer ask about patches, and draw a box while the button for it is on.
+ * @param {Pick<Parts, 'boxing' | 'choose'> & {scene: Scene}} props
+ * @returns {{isBox: {current: boolean}, listening: Record<string, (event: PointerEvent) => void>}} isBox: whether the last press on the
+ *     photo began a box: its click chooses no patch
+ */
+function useBox({ scene: { held, subject }, boxing, choose }) {
+  const isBox = useRef(false);
+  const from = useRef(/** @type {[number, number] | null} */ (null)); // where the box begins
+  const pointAt = (/** @type {PointerEvent} */ event) => {
+    const [height, width] = subject.crop.original;
+    const [down, across] = pointerIn(event, /** @type {Element} */ (event.currentTarget));
+    return /** @type {[number, number]} */ ([down * height, across * width]);
+  };
+  const boxTo = (/** @type {PointerEvent} */ event) =>
+    from.current ? boxText(from.current, pointAt(event), subject.crop.original) : '';
+  const ended = (/** @type {PointerEvent} */ event) => {
+    const text = event.type === 'pointerup' ? boxTo(event) : '';
+    from.current = null;
+    held.drawing.value = '';
+    if (!text) return;
+    boxing.value = false;
+    choose({ token_box: text });
+  };
+  const listening = {
+    onPointerDown(/** @type {PointerEvent} */ event) {
+      isBox.current = boxing.value;
+      if (!isBox.current) return;
+      event.preventDefault();
+      /** @type {Element} */ (event.currentTarget).setPointerCapture(event.pointerId);
+      from.current = pointAt(event);
+    },
+    onPointerMove(/** @type {PointerEvent} */ event) {
+      held.point(patchUnder(subject, event));
+      held.drawing.value = boxTo(event);
+    },
+    onPointerUp: ended,
+    onPointerCancel: ended,
+    onPointerLeave: () => held.point(null),
+  };
+  return { isBox, listening };
+}
+
+/** Whether a map can be drawn on a photo; then the canvas has as many pixels as it takes on the screen. @param {HTMLCanvasElement} canvas @param {Plate} plate @param {Ready} ready @param {import('../../ui/kit/stage.js').Photo} photo */
+function prepare(canvas, plate, { image }, { crop }) {
+  const { offsetWidth: width = 0, offsetHeight: height = 0 } = canvas.parentElement ?? {}; // also while it is shown smaller
+  const scale = sharpness({ width, height }, window.devicePixelRatio || 1);
+  const size = { width: Math.round(width * scale), height: Math.round(height * scale) };
+  if (!image || !plate.prepare(image, crop, size)) return false;
+  if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size);
+  return true;
+}
+
+/** The photo that shares the colours. @param {{scene: Scene, ready: Parts['ready']}} props */
+export function Second({ scene, ready }) {
+  const image = useRef(/** @type {HTMLImageElement | null} */ (null));
+  const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
+  const plate = useMemo(() => new Plate(), []);
+  const photo = scene.measure === 'components' && scene.told('components', scene.state)?.second;
+  void ready.value; // drawn anew where the window has another size
+  useLayoutEffect(() => {
+    const paint = () => {
+      if (!canvas.current || !prepare(canvas.current, plate, { image: image.current }, photo)) return;
+      const map = new Picture(undefined, photo.grid[1], photo.grid[0]);
+      map.set(decodeTable(photo.colours[scene.state]));
+      plate.draw(canvas.current, map.canvas, 'colours', scene.options.smooth);
     };
-    this.sheet = new Sheet(room.find('room-main-stage'), again);
-    this.second = new Sheet(room.find('room-second-stage'), again);
-    this.layer = new Uint32Array(256);
-  }
+    paint();
+    const { current } = image;
+    current?.addEventListener('load', paint);
+    return () => current?.removeEventListener('load', paint);
+  });
+  return photo && html`<${PhotoStage} ...${{ photo, image, map: canvas, look: 'vv-room-second-stage' }} />`;
+}
 
-  /** How maps are drawn from here on. @param {Style} style @param {number} strength */
-  dress(style, strength) {
-    this.style = style;
-    this.layer = layerTable(style, strength, this.room.colours);
-  }
+// --- the box, on the photo or typed as left,top,right,bottom
 
-  /**
-   * Draws one photo of the table at any size.
-   * @param {HTMLCanvasElement} canvas @param {Plate} plate @param {Drawing} drawing
-   */
-  drawOn(canvas, plate, drawing) {
-    const { smooth } = this.room.options;
-    if ('pixels' in drawing) {
-      this.map.set(drawing.pixels);
-      plate.draw(canvas, this.map.canvas, drawing.how, smooth && drawing.how === 'colours');
-    } else {
-      this.map.paint(drawing.values, this.layer, drawing.range);
-      plate.draw(canvas, this.map.canvas, this.style, smooth);
-    }
-  }
+const TEXT = /^\d{1,6}(,\d{1,6}){3}$/;
 
-  /** The chosen photo, where something else is shown. */
-  draw() {
-    const { room, sheet } = this;
-    const { token_measure: chosen } = room.options;
-    const key = room.keyOf(chosen, room.state);
-    const lit = chosen === 'segments' && (room.lit ?? room.hovered);
-    const full = key && [key, lit, sheet.size.width, room.view.unit?.(room)].join('|');
-    if (full && full === this.drawn) return;
-    this.drawn = '';
-    if (!key) sheet.clear();
-    const drawing = key ? room.view.draw(room, room.state, true) : null;
-    this.bar(drawing);
-    if (!drawing || !sheet.prepare()) return;
-    this.drawOn(sheet.canvas, sheet.plate, drawing);
-    this.drawn = full;
-  }
+/** The box of a text, top, left, bottom, right; null where it is none. @param {string} text */
+export function readBox(text) {
+  if (!TEXT.test(text)) return null;
+  const [left, top, right, bottom] = text.split(',').map(Number);
+  return left < right && top < bottom ? [top, left, bottom, right] : null;
+}
 
-  /** The photo that shares the colours. @param {Uint32Array} pixels one for each of its patches */
-  drawSecond(pixels) {
-    const { second } = this;
-    if (!second.photo || !second.prepare()) return;
-    const map = new Picture(undefined, second.photo.grid[1], second.photo.grid[0]);
-    map.set(pixels);
-    second.plate.draw(second.canvas, map.canvas, 'colours', this.room.options.smooth);
-  }
-
-  /** The scale; none where there is none. @param {Drawing | null} drawing */
-  bar(drawing) {
-    const { room } = this;
-    const range = drawing && 'range' in drawing ? drawing.range : null;
-    room.find('room-bar').toggleAttribute('data-none', !range); // its place stays, so that nothing jumps
-    if (!range) return;
-    const ends = /** @type {[string, string]} */ (range.map(short));
-    showBar(room.find, ends, room.view.unit?.(room) ?? '', barPixels(this.style, room.colours));
-  }
-
-  /** The ring of the patch that is looked at, of the outliers, and the box. */
-  ring() {
-    const { patch, options, view, drawing } = this.room;
-    const outliers = view.rings?.(this.room) ?? [];
-    /** @type {[number, string][]} */
-    const marks = outliers.map((outlier) => [outlier, 'vv-ring vv-outlier']);
-    if (patch !== undefined) marks.push([patch, 'vv-ring']);
-    const box = options.token_measure === 'segments' ? readBox(drawing || options.token_box) : null;
-    this.sheet.ring(marks, box ? [[box, 'vv-ring vv-object']] : []);
-  }
+/** The text of a box between two points, y and x in pixels of the original, within the photo. @param {[number, number]} from @param {[number, number]} to @param {[number, number]} size height, width */
+function boxText(from, to, size) {
+  const ends = (/** @type {0 | 1} */ axis) =>
+    [from[axis], to[axis]].sort((a, b) => a - b).map((at) => Math.round(clamp(at, size[axis])));
+  const [[top, bottom], [left, right]] = [ends(0), ends(1)];
+  return left < right && top < bottom ? [left, top, right, bottom].join(',') : '';
 }

@@ -1,210 +1,195 @@
-// What stands beside the maps of the Tokens tab: a histogram, a matrix of layers, and a register that is added.
+// What stands beside the maps of the Tokens tab: a histogram, a matrix of layers, segments, and a register that is added.
 
 import { Picture } from '../../explorer/paint.js';
-import { gradient, having, make, makeSvg } from '../../ui/kit/elements.js';
-import { showError } from '../../ui/kit/notes.js';
-import { letReadCells } from '../../ui/kit/picture.js';
+import { layerTable } from '../../explorer/styles.js';
+import { gradient } from '../../ui/kit/elements.js';
 import { rangeOf, short, stopsOf } from '../../ui/kit/numbers.js';
-import { openAgain } from '../kit/page.js';
-import { registerWords } from './measures.js';
-import { newStage } from '../../ui/kit/stage.js';
-/** @import { Room } from './room.js' */
-/** @import { Layers, Norms, Register } from './fetched.js' */
+import { Cells, PhotoStage, Problem } from '../kit/parts.js';
+import { html, useLayoutEffect, useMemo, useRef, useState } from '../kit/preact.js';
+import { segmentColour } from './plate.js';
+import { labelsOf, litSegment, othersOf, registerPairs, registerWords, lineOf } from './questions.js';
+/** @import { Answer } from './held.js' */
+/** @import { Scene } from './scene.js' */
+
+/** What stands below the table, where it is here. @param {{scene: Scene}} props */
+export function Panel({ scene }) {
+  const { measure, state, held } = scene;
+  const told = scene.told(measure, state);
+  const compared = measure === 'layers' && held.known(/** @type {any} */ (scene.more).piece);
+  return html`<div class="vv-room-panel vv-stack">
+    ${measure === 'norms' && told && html`<${Histogram} ...${{ scene, told }} />`}
+    ${compared && html`<${Matrix} key=${scene.subject.trace + scene.options.token_role} ...${{ scene, told: compared }} />`}
+    ${measure === 'segments' && told && html`<${Legend} ...${{ scene, told }} />`}
+  </div>`;
+}
+
+// --- norms
 
 const BINS = 32;
 const WIDTH = 320; // in units of the drawing
 const HEIGHT = 96;
 
-/**
- * Counts of values between 0 and the largest, which falls into the last bin.
- * @param {number[]} values @returns {{counts: number[], top: number}}
- */
-export function histogram(values, bins = BINS) {
+/** How many tokens have each length, from 0 to the largest, which is in the last bar. @param {{scene: Scene, told: Answer}} props */
+function Histogram({ scene: { state, options }, told: { arrays } }) {
+  const others = othersOf(arrays, 'maps.').map(([, values]) => values[state]);
+  const values = [...lineOf(arrays['maps.values'], state), ...others];
   const top = Math.max(...values, 0);
-  const counts = Array.from({ length: bins }, () => 0);
-  for (const value of values) counts[top > 0 ? Math.min(bins - 1, Math.floor((bins * value) / top)) : 0]++;
-  return { counts, top };
-}
-
-/** All lengths of a state, of patches and of the other tokens. */
-function lengths(/** @type {Norms} */ norms, /** @type {number} */ state) {
-  return [...norms.values[state], ...Object.values(norms.others).map((row) => row[state])];
-}
-
-/** Draws the histogram of a state. @param {HTMLElement} place @param {Norms} norms @param {number} state @param {number} factor */
-export function drawHistogram(place, norms, state, factor) {
-  const values = lengths(norms, state);
-  const { counts, top } = histogram(values);
-  const threshold = norms.thresholds[state];
+  const counts = Array(BINS).fill(0);
+  for (const value of values) counts[top > 0 ? Math.min(BINS - 1, Math.floor((BINS * value) / top)) : 0]++;
+  const threshold = arrays.thresholds.data[state];
   const most = Math.max(...counts, 1);
-  const words = `${values.length} tokens, up to ${most} in a bar; beyond ${short(threshold)}, ${factor} medians, a token is an outlier`;
-  const key = `${state}|${factor}|${values.length}|${top}`;
-  if (place.dataset.drawn === key) return; // hovering changes nothing here
-  place.dataset.drawn = key;
-  const picture = makeSvg('svg', {
-    class: 'vv-room-histogram',
-    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-    preserveAspectRatio: 'none',
-    role: 'img',
-    'aria-label': `How many tokens have each norm: ${words}.`,
-  });
-  counts.forEach((count, bin) => {
+  const words = `${values.length} tokens, up to ${most} in a bar; beyond ${short(threshold)}, ${options.token_factor} medians, a token is an outlier.`;
+  const bars = counts.map((count, bin) => {
     const height = count ? Math.max(3, (count / most) * (HEIGHT - 4)) : 0; // a single outlier is seen too
-    const isFar = ((bin + 0.5) / counts.length) * top > threshold;
-    const [x, y] = [bin * (WIDTH / counts.length), HEIGHT - height];
-    const kind = isFar ? 'vv-room-far' : 'vv-room-count';
-    picture.append(makeSvg('rect', { x, y, width: WIDTH / BINS - 1, height, class: kind }));
+    const isFar = ((bin + 0.5) / BINS) * top > threshold;
+    const place = { x: bin * (WIDTH / BINS), y: HEIGHT - height, width: WIDTH / BINS - 1, height };
+    return html`<rect class=${isFar ? 'vv-room-far' : 'vv-room-count'} ...${place} />`;
   });
   const limit = (threshold / top) * WIDTH;
-  if (threshold < top)
-    picture.append(makeSvg('line', { x1: limit, x2: limit, y1: 0, y2: HEIGHT, class: 'vv-room-limit' }));
-  place.replaceChildren(
-    make('h3', 'vv-title', 'Norms of this state'),
-    picture,
-    ends('0', 'norm', short(top)),
-    make('p', 'vv-small', `${words}.`),
-  );
+  return html`<h3 class="vv-title">Norms of this state</h3>
+    <svg
+      class="vv-room-histogram"
+      viewBox="0 0 ${WIDTH} ${HEIGHT}"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label="How many tokens have each norm: ${words}"
+    >
+      ${bars}
+      ${threshold < top && html`<line class="vv-room-limit" x1=${limit} x2=${limit} y1="0" y2=${HEIGHT} />`}
+    </svg>
+    <div class="vv-room-ends vv-bar vv-small"><span>0</span><span>norm</span><span>${short(top)}</span></div>
+    <p class="vv-small">${words}</p>`;
 }
 
-/** What stands below a drawing. @param {(string | HTMLElement)[]} parts */
-function ends(...parts) {
-  const nodes = parts.map((part) => (typeof part === 'string' ? make('span', '', part) : part));
-  return make('div', 'vv-room-ends vv-bar vv-small', ...nodes);
-}
+// --- layers
 
-/** A cell in words. @param {Layers} told @param {number} cell */
-export function cellWords({ matrix, names }, cell) {
-  const row = Math.floor(cell / names.length);
-  const col = cell % names.length;
-  const value = short(matrix[row][col]);
-  return row === col ? `${names[row]} with itself: ${value}` : `${names[row]} with ${names[col]}: ${value}`;
-}
-
-/**
- * Which layers are named at the sides of the square: the first and every k-th, eight at most.
- * @param {string[]} names
- * @returns {{words: string, at: number}[]} at: the middle of its cells, as a share of the side
- */
-export function ticksOf(names) {
-  const step = Math.ceil(names.length / 8);
-  return names
-    .map((name, layer) => ({ words: name.replace(/^after layer /, ''), at: (layer + 0.5) / names.length }))
-    .filter((_, layer) => layer % step === 0);
-}
-
-/** One side's ticks. @param {string[]} names @param {'down' | 'across'} axis */
-function side(names, axis) {
-  const ticks = ticksOf(names).map(({ words, at }) => {
-    const tick = make('span', '', words);
-    tick.style.setProperty('--at', `${100 * at}%`);
-    return tick;
-  });
-  const line = make('div', `vv-room-ticks vv-room-${axis} vv-small`, ...ticks);
-  return having(line, { 'aria-hidden': true }); // each cell names its layers when it is read
-}
-
-/** Draws the matrix; the same one is drawn once. @param {HTMLElement} place @param {Layers} told @param {Uint32Array} table */
-export function drawMatrix(place, told, table) {
-  const { names, matrix, unit, note } = told;
-  const key = `${unit}|${names.length}|${names[0]}|${matrix[0].join()}`;
-  if (place.dataset.drawn === key) return;
-  place.dataset.drawn = key;
-  const values = Float32Array.from(matrix.flat());
+/** How alike any two layers are. @param {{scene: Scene, told: Answer}} props */
+function Matrix({ scene: { colours }, told }) {
+  const { names, unit, note } = told.facts;
+  const [cell, setCell] = useState(/** @type {[number, number] | null} */ (null));
+  const values = useMemo(() => Float32Array.from(told.arrays.values.data), [told]);
   const [low] = rangeOf([values]);
-  const picture = new Picture(make('canvas'), names.length, names.length);
-  picture.paint(values, table, [low, 1]);
-  const square = make('div', 'vv-room-matrix', picture.canvas);
-  const words = make('p', 'vv-quiet vv-room-cell', 'Point at a cell, or move with the arrow keys.');
-  words.setAttribute('aria-live', 'polite');
-  place.replaceChildren(
-    make('h3', 'vv-title', 'How alike the layers are'),
-    make('div', 'vv-room-sides', side(names, 'down'), square, side(names, 'across')),
-    scale(names, table, low),
-    words,
-    make('p', 'vv-small', `${unit}. ${note}`),
+  const paint = useMemo(
+    () => (/** @type {Picture} */ picture) => picture.paint(values, colours, [low, 1]),
+    [told],
   );
-  letReadCells(square, [names.length, names.length], 'How alike any two layers are', (row, col) => {
-    words.textContent = cellWords(told, row * names.length + col);
-  });
+  const cellWords = (/** @type {[number, number]} */ [row, col]) => {
+    const other = row === col ? 'itself' : names[col];
+    return `${names[row]} with ${other}: ${short(lineOf(told.arrays.values, row)[col])}`;
+  };
+  /** The names of the first layer and every k-th, eight at most; each cell names its layers when it is read. */
+  const side = (/** @type {'down' | 'across'} */ axis) =>
+    html`<div class="vv-room-ticks vv-room-${axis} vv-small" aria-hidden="true">
+      ${names.map(
+        (/** @type {string} */ name, /** @type {number} */ layer) =>
+          layer % Math.ceil(names.length / 8) === 0 &&
+          html`<span style=${{ '--at': `${(100 * (layer + 0.5)) / names.length}%` }}
+            >${name.replace(/^after layer /, '')}</span
+          >`,
+      )}
+    </div>`;
+  return html`<h3 class="vv-title">How alike the layers are</h3>
+    <div class="vv-room-sides">
+      ${side('down')}
+      <${Cells}
+        ...${{ grid: [names.length, names.length], paint, look: 'vv-room-matrix' }}
+        label="How alike any two layers are"
+        read=${(/** @type {number} */ row, /** @type {number} */ col) => setCell([row, col])}
+      />
+      ${side('across')}
+    </div>
+    <div class="vv-room-ends vv-bar vv-small">
+      <span>${names[0]}, then after each layer; down and across</span><span>${short(low)}</span
+      ><span class="vv-strip" style=${{ background: gradient(stopsOf(colours)) }}></span><span>1</span>
+    </div>
+    <p class="vv-quiet vv-room-cell" aria-live="polite">
+      ${cell ? cellWords(cell) : 'Point at a cell, or move with the arrow keys.'}
+    </p>
+    <p class="vv-small">${unit}. ${note}</p>`;
 }
 
-/** @param {string[]} names @param {Uint32Array} table @param {number} low */
-function scale(names, table, low) {
-  const bar = make('span', 'vv-strip');
-  bar.style.background = gradient(stopsOf(table));
-  return ends(`${names[0]}, then after each layer; down and across`, short(low), bar, '1');
+// --- segments
+
+/** The segments by their colours; the one that is pointed at is lit on the photo. @param {{scene: Scene, told: Answer}} props */
+function Legend({ scene, told }) {
+  const { lit } = scene.held;
+  const { sizes, share } = labelsOf(told);
+  const overlap = told.arrays.overlap && [...told.arrays.overlap.data];
+  const shown = litSegment(scene, told);
+  useLayoutEffect(() => () => void (lit.value = null), [lit]);
+  const light = (/** @type {number | null} */ segment) => () => void (lit.value = segment);
+  const best = overlap ? overlap.indexOf(Math.max(...overlap)) : -1;
+  const about = overlap
+    ? `Overlap with the box: intersection over union, in areas of patches; segment ${best} comes closest.`
+    : 'Draw a box on the photo to read how far each segment overlaps with it.';
+  return html`<h3 class="vv-title">Segments</h3>
+    <ul class="vv-room-legend vv-row">
+      ${sizes.map(
+        (_, segment) =>
+          html`<li key=${segment}>
+            <button
+              class="vv-button vv-plain"
+              data-on=${shown === segment ? '' : undefined}
+              onPointerEnter=${light(segment)}
+              onFocus=${light(segment)}
+              onPointerLeave=${light(null)}
+              onBlur=${light(null)}
+            >
+              <span
+                class="vv-room-swatch"
+                style=${{ background: `rgb(${segmentColour(segment).join(' ')})` }}
+              ></span
+              >segment ${segment}<span class="vv-quiet"
+                >${share(segment)}${overlap && `, overlap ${short(overlap[segment])}`}</span
+              >
+            </button>
+          </li>`,
+      )}
+    </ul>
+    <p class="vv-small">${told.facts.method}; the largest segment is 0. ${about}</p>`;
 }
 
-const WORDS = 'Adding a register: finding its neurons, then a pass without and one with it …';
+// --- a register
 
-/** What is asked of the server. */
-const askedFor = (/** @type {Room} */ room) => ({ factor: room.options.token_factor });
+const FLAT = 0.75; // opacity of the maps before and after a register
 
-/** The maps that stand side by side, each pair on one scale. @param {Register} told @param {number} state @param {string} name */
-export function pairsOf(told, state, name) {
-  const maps = (/** @type {number[][]} */ values) => values.map((map) => Float32Array.from(map));
-  return [
-    {
-      words: `Norms, ${name}`,
-      maps: maps(told.norms.map((norms) => norms.values[state])),
-      outliers: told.norms.map((norms) => norms.outliers[state]),
-    },
-    {
-      words: 'What the output looks at in the last layer, mean of its heads',
-      maps: maps(told.attention),
-      outliers: [[], []],
-    },
-  ];
-}
-
-export const register = {
-  /** @param {Room} room @param {() => boolean} isStill */
-  async load(room, isStill) {
-    const place = room.find('room-register');
-    try {
-      await room.compute('register', askedFor(room), WORDS);
-    } catch (error) {
-      if (!isStill()) return;
-      place.hidden = false;
-      const note = having(make('p', 'vv-room-error vv-notice'), { role: 'alert' });
-      place.replaceChildren(note);
-      showError(note, /** @type {Error} */ (error).message, { again: openAgain });
-      place.dataset.drawn = 'error';
+/** What adding a register changed; why it could not be added. @param {{scene: Scene, again: () => void}} props */
+export function Added({ scene, again }) {
+  const { more, held } = scene;
+  const isWanted = more?.row === 'register';
+  const told = isWanted && held.known(more.piece);
+  const failed = isWanted && held.errorOf('register');
+  return html`<div class="vv-room-register vv-stack" hidden=${!told && !failed}>
+    ${failed && html`<${Problem} ...${{ words: failed, again, look: 'vv-room-error vv-notice' }} />`}
+    ${
+      told &&
+      html`<h3 class="vv-title">Before and after a register was added</h3>
+        <p class="vv-quiet">${registerWords(told.facts)}</p>
+        ${registerPairs(told, scene).map(
+          ({ words, maps, outliers }) =>
+            html`<div class="vv-room-pair">
+              ${maps.map((map, i) => {
+                const range = rangeOf(maps);
+                const said = `${words}, ${i ? 'after' : 'before'}: ${short(range[0])} to ${short(range[1])}`;
+                return html`<${Flat} ...${{ scene, words: said, map, range, outliers: outliers[i] }} />`;
+              })}
+            </div>`,
+        )}`
     }
-  },
+  </div>`;
+}
 
-  /** Draws what is there. */
-  paint(/** @type {Room} */ room) {
-    const place = room.find('room-register');
-    const told = room.options.token_register ? room.store?.known('register', askedFor(room)) : null;
-    if (!told) {
-      if (place.dataset.drawn !== 'error' || !room.options.token_register) place.hidden = true;
-      return;
-    }
-    place.hidden = false;
-    const state = Math.max(room.state, told.state); // before, nothing differs
-    const key = `${room.subject?.trace}|${room.options.token_factor}|${state}`;
-    if (place.dataset.drawn === key) return;
-    place.dataset.drawn = key;
-    place.replaceChildren(
-      make('h3', 'vv-title', 'Before and after a register was added'),
-      make('p', 'vv-quiet', registerWords(told)),
-      ...pairsOf(told, state, room.namesOf('norms')[state]).map((pair) => drawn(room, pair)),
-    );
-  },
-};
-
-/** @param {Room} room @param {{words: string, maps: Float32Array[], outliers: number[][]}} pair */
-function drawn(room, { words, maps, outliers }) {
-  const [low, high] = rangeOf(maps);
-  const figures = maps.map((map, i) => {
-    const { figure, stage } = newStage(
-      `${words}, ${i ? 'after' : 'before'}: ${short(low)} to ${short(high)}`,
-    );
-    if (room.subject) stage.place(room.subject);
-    stage.picture.paint(map, room.over, [low, high]);
-    stage.ring(outliers[i].map((patch) => [patch, 'vv-ring vv-outlier']));
-    return figure;
+/** A map over the photo, as it is. @param {{scene: Scene, words: string, map: Float32Array, range: [number, number], outliers: number[]}} props */
+function Flat({ scene, words, map, range, outliers }) {
+  const { subject, colours, cols } = scene;
+  const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
+  useLayoutEffect(() => {
+    const picture = new Picture(/** @type {HTMLCanvasElement} */ (canvas.current), cols, subject.grid[0]);
+    picture.paint(map, layerTable('heat', FLAT, colours), range);
   });
-  return make('div', 'vv-room-pair', ...figures);
+  const rings = outliers.map((patch) => [patch, 'vv-ring vv-outlier']);
+  return html`<figure class="vv-room-figure vv-stack">
+    <${PhotoStage} ...${{ photo: subject, rings, map: canvas, look: 'vv-room-plate' }} />
+    <figcaption class="vv-small">${words}</figcaption>
+  </figure>`;
 }

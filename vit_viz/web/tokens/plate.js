@@ -62,3 +62,26 @@ export class Plate {
     context.globalCompositeOperation = 'source-over';
   }
 }
+
+// --- segments
+
+const TURN = 137.508; // degrees: the golden angle, so that neighbours in number are far apart in hue
+
+/** The colour of a segment as red, green and blue. @returns {[number, number, number]} */
+export function segmentColour(/** @type {number} */ segment) {
+  const hue = (35 + TURN * segment) % 360;
+  const light = [0.6, 0.42, 0.75][segment % 3];
+  const spread = 0.72 * Math.min(light, 1 - light);
+  const channel = (/** @type {number} */ shift) => {
+    const k = (shift + hue / 30) % 12;
+    return Math.round(255 * (light - spread * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
+  };
+  return [channel(0), channel(8), channel(4)];
+}
+
+/** Regions as pixels. @param {number[]} labels @param {(segment: number) => number} [opacity] */
+export function segmentPixels(labels, opacity = () => 255) {
+  const pixels = new Uint8ClampedArray(4 * labels.length);
+  labels.forEach((segment, i) => pixels.set([...segmentColour(segment), opacity(segment)], 4 * i));
+  return new Uint32Array(pixels.buffer);
+}

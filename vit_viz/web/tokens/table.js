@@ -1,189 +1,254 @@
 // The table of small photos: a row for each question, a column for each layer. One photo is chosen, and is the large one.
 
-import { finder, having, make, onArrows } from '../../ui/kit/elements.js';
-import { showError } from '../../ui/kit/notes.js';
+import { cellAt, pointerIn } from '../../explorer/geometry.js';
+import { stepOf } from '../../ui/kit/elements.js';
+import { Problem } from '../kit/parts.js';
+import { effect, html, useLayoutEffect, useMemo, useRef, useSignal } from '../kit/preact.js';
 import { Plate } from './plate.js';
-/** @import { Room } from './room.js' */
-/** @import { Measure } from './views.js' */
-
-/** @typedef {{node: HTMLElement, small: HTMLElement, canvas: HTMLCanvasElement, words: HTMLElement, state: number, drawn: string}} Cell */
+import { MEASURES, offsetOf } from './scene.js';
+/** @import { Drawing, Measure } from './questions.js' */
+/** @import { Parts } from './room.js' */
+/** @import { Scene } from './scene.js' */
 
 const SLICE = 8; // ms of drawing in one frame: what is left is drawn in the next
 
+/** Of each question its name, what unfolds its row, and what it is. @type {Record<Measure, {label: string, row: string, about: any}>} */
+const WORDS = {
+  components: {
+    label: 'colours',
+    row: 'colours',
+    about: 'by what patches differ most; the same colours in every layer',
+  },
+  similarity: {
+    label: 'alike',
+    row: 'what is alike',
+    about: html`<span class="vv-to-point">to the patch under the pointer</span
+      ><span class="vv-to-tap">to the chosen patch</span>`,
+  },
+  norms: { label: 'length', row: 'lengths', about: 'of each token; this patch beside the median' },
+  lens: {
+    label: 'says',
+    row: 'what the head would say',
+    about: 'what the head would say; dim where it is not sure',
+  },
+  layers: { label: 'change', row: 'changes', about: 'how far each layer turns it' },
+  segments: { label: 'segments', row: 'segments', about: 'patches that belong together' },
+};
+
 /** A short name of a column: what lies before it is told once, over all. */
-const HEADS = (/** @type {number} */ column) => (column ? `after ${column - 1}` : 'input');
+const headOf = (/** @type {number} */ column) => (column ? `after ${column - 1}` : 'input');
 
-export class Table {
-  /** @type {Map<Measure, (Cell | null)[]>} */ rows = new Map();
-  plate = new Plate();
-  laid = '';
-  size = { width: 0, height: 0 };
+/** @param {Parts & {waiting: Measure | undefined}} props waiting: the question that is being answered */
+export function Table({ scene, options, waiting, folded, seen, ready, choose }) {
+  const box = useRef(/** @type {any} */ (null));
+  const heads = useRef(/** @type {any} */ (null));
+  const canvases = useRef(/** @type {Map<string, HTMLCanvasElement>} */ (new Map())); // by question and state
+  const size = useRef({ width: 0, height: 0 }); // of a small photo
+  const columns = scene ? Array.from({ length: scene.subject.layers + 1 }, (_, column) => column) : [];
+  const small = (/** @type {Measure} */ one, /** @type {number} */ state) =>
+    canvases.current.get(`${one} ${state}`);
 
-  /** @param {HTMLElement} element @param {() => void} scrolled */
-  constructor(element, scrolled) {
-    const find = finder(element);
-    this.box = find('room-scroll');
-    this.heads = find('room-heads');
-    /** @type {Map<Measure, HTMLElement>} */
-    this.lines = new Map();
-    for (const line of element.querySelectorAll('tr[data-row]'))
-      this.lines.set(/** @type {any} */ (line).dataset.row, /** @type {HTMLElement} */ (line));
-    this.box.addEventListener('scroll', scrolled);
-    onArrows(this.box, (step, { target }) => this.walk(step, /** @type {Element | null} */ (target)));
-  }
-
-  /** One cell for each question and layer. @param {Room} room @param {number} layers @param {number} aspect width of a photo over its height */
-  lay(room, layers, aspect) {
-    this.box.style.setProperty('--vv-aspect', String(aspect));
-    this.box.style.setProperty('--vv-count', String(layers + 1));
-    const offsets = [...this.lines.keys()].map((measure) => room.offsetOf(measure));
-    const laid = [layers, ...offsets].join();
-    if (laid === this.laid) return; // so that the focus stays where it is
-    this.laid = laid;
-    const columns = Array.from({ length: layers + 1 }, (_, column) => column);
-    const heads = columns.map((column) => having(make('th', '', HEADS(column)), { scope: 'col' }));
-    this.heads.replaceChildren(this.heads.children[0], ...heads);
-    for (const [measure, line] of this.lines) {
-      const cells = columns.map((column) => newCell(measure, column - room.offsetOf(measure)));
-      const places = cells.map((cell) => make('td', cell ? '' : 'vv-room-none', cell?.node ?? '–'));
-      line.replaceChildren(line.children[0], ...places);
-      this.rows.set(measure, cells);
-    }
-    this.size = { width: 0, height: 0 };
-  }
-
-  /** Gives all canvases the size that their photos have on the screen. */
-  fit() {
-    const cell = [...this.rows]
-      .filter(([measure]) => !this.isFolded(measure))
-      .flatMap(([, cells]) => cells)
-      .find(Boolean);
-    const box = cell?.small.getBoundingClientRect();
-    if (!box || box.width < 1) return;
+  /** How wide the names of the rows are, and where the middle of each column is. */
+  const middles = () => {
+    const [fixed, ...all] = heads.current.children;
+    return [
+      fixed.offsetWidth,
+      ...all.map((/** @type {HTMLElement} */ one) => one.offsetLeft + one.offsetWidth / 2),
+    ];
+  };
+  /** What is seen of the table, and how large. */
+  const look = () => {
+    const { clientWidth: width, scrollLeft: left } = box.current;
+    const [fixed, ...all] = middles();
+    const now = columns.filter(
+      (column) => !width || (all[column] > left + fixed && all[column] < left + width),
+    );
+    if (now.join() !== seen.peek().join()) seen.value = now;
+    const open = MEASURES.find((one) => !folded.peek().has(one));
+    const place = open && small(open, 0)?.parentElement?.getBoundingClientRect();
+    if (!place || place.width < 1) return;
     const ratio = Math.min(2, window.devicePixelRatio || 1);
-    const size = { width: Math.round(box.width * ratio), height: Math.round(box.height * ratio) };
-    if (size.width === this.size.width && size.height === this.size.height) return;
-    this.size = size;
-    for (const one of this.all()) {
-      Object.assign(one.canvas, size);
-      one.drawn = '';
-    }
-  }
+    size.current = { width: Math.round(place.width * ratio), height: Math.round(place.height * ratio) };
+  };
+  useLayoutEffect(() => {
+    look();
+    const resized = () => {
+      look();
+      ready.value = { ...ready.peek() };
+    };
+    window.addEventListener('resize', resized);
+    return () => window.removeEventListener('resize', resized);
+  });
+  useLayoutEffect(() => {
+    if (!scene || seen.peek().includes(scene.column)) return;
+    const [fixed, ...all] = middles();
+    box.current.scrollLeft = all[scene.column] - (box.current.clientWidth + fixed) / 2;
+  }, [scene]);
+  usePainting({ scene, folded, seen, ready }, size, small);
 
-  all() {
-    return [...this.rows.values()].flat().filter((cell) => cell !== null);
-  }
+  const pointed = (/** @type {PointerEvent} */ event) => {
+    const place = /** @type {Element} */ (event.target).closest('.vv-room-small');
+    const cell = scene && place && cellAt(pointerIn(event, place), scene.subject.grid);
+    scene?.held.point(cell ? cell[0] * scene.cols + cell[1] : null);
+  };
+  /** The arrow keys go from photo to photo, over what is folded. */
+  const walked = (/** @type {KeyboardEvent} */ event) => {
+    const step = stepOf(event);
+    const cell = /** @type {HTMLElement} */ (event.target).closest('button')?.dataset.cell;
+    if (!step || !scene || !cell) return;
+    event.preventDefault();
+    const [measure, state] = /** @type {[Measure, string]} */ (cell.split(' '));
+    const rows = MEASURES.filter((one) => !folded.value.has(one));
+    const next = rows[rows.indexOf(measure) + step[0]] ?? measure;
+    const column = Number(state) + offsetOf(measure, scene.options) + step[1];
+    small(next, column - offsetOf(next, scene.options))
+      ?.closest('button')
+      ?.focus();
+  };
+  const fold = (/** @type {Measure} */ one) => {
+    const next = new Set(folded.value);
+    if (!next.delete(one)) next.add(one);
+    folded.value = next;
+  };
+  const aspect = scene && scene.subject.crop.region[3] / scene.subject.crop.region[2];
+  return html`<div
+    class="vv-room-scroll vv-scroll"
+    ref=${box}
+    aria-busy=${String(Boolean(waiting))}
+    style=${scene && { '--vv-aspect': aspect, '--vv-count': columns.length }}
+    onScroll=${look}
+    onPointerMove=${pointed}
+    onPointerLeave=${() => scene?.held.point(null)}
+    onKeyDown=${walked}
+  >
+    <table class="vv-room-table" data-option="token_measure">
+      <thead>
+        <tr class="vv-room-heads" ref=${heads}>
+          <th scope="col">
+            <span class="vv-unseen">Question</span
+            ><span class="vv-room-wait vv-small" role="status"
+              >${waiting && `Computing ${WORDS[waiting].label} …`}</span
+            >
+          </th>
+          ${columns.map((column) => html`<th key=${column} scope="col">${headOf(column)}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${MEASURES.map((one) => {
+          const isFolded = folded.value.has(one);
+          const { label, row, about } = WORDS[one];
+          return html`<tr key=${one} data-row=${one} data-folded=${isFolded ? '' : undefined}>
+            <th scope="row">
+              <div class="vv-room-row">
+                <button
+                  class="vv-bare"
+                  data-value=${one}
+                  aria-pressed=${String(one === options.token_measure)}
+                  onClick=${() => choose({ token_measure: one })}
+                >
+                  ${label}
+                </button>
+                <button
+                  class="vv-bare vv-room-fold"
+                  data-fold=${one}
+                  aria-expanded=${String(!isFolded)}
+                  aria-label="Show the row of ${row}"
+                  onClick=${() => fold(one)}
+                ></button>
+                <p class="vv-small">${about}</p>
+                <${RowError} scene=${scene} measure=${one} />
+              </div>
+            </th>
+            ${
+              scene &&
+              columns.map((column) => {
+                const state = column - offsetOf(one, scene.options);
+                if (state < 0) return html`<td key=${column} class="vv-room-none">–</td>`;
+                const key = `${one} ${state}`;
+                const keep = (/** @type {HTMLCanvasElement | null} */ node) =>
+                  node ? canvases.current.set(key, node) : canvases.current.delete(key);
+                return html`<td key=${column}>
+                  <${Cell} ...${{ scene, measure: one, state, keep, choose }} />
+                </td>`;
+              })
+            }
+          </tr>`;
+        })}
+      </tbody>
+    </table>
+  </div>`;
+}
 
-  /** The columns that are seen, the table being wider than its box; all where nobody knows. */
-  seen() {
-    const { clientWidth: width, scrollLeft: left } = this.box;
-    const heads = /** @type {HTMLElement[]} */ ([...this.heads.children]);
-    const fixed = heads[0].offsetWidth;
-    const columns = heads.slice(1).map((_, column) => column);
-    if (!width) return columns;
-    return columns.filter((column) => {
-      const { offsetLeft: start, offsetWidth: wide } = heads[column + 1];
-      return start + wide / 2 > left + fixed && start + wide / 2 < left + width;
-    });
-  }
+/** @param {{scene: Scene, measure: Measure, state: number, keep: (node: HTMLCanvasElement | null) => void, choose: Parts['choose']}} props */
+function Cell({ scene, measure, state, keep, choose }) {
+  const isChosen = measure === scene.measure && state === scene.state;
+  return html`<button
+    class="vv-bare vv-room-choice"
+    data-cell="${measure} ${state}"
+    aria-pressed=${String(isChosen)}
+    tabindex=${isChosen ? 0 : -1}
+    onClick=${() => choose({ token_measure: measure, token_state: state })}
+  >
+    <span class="vv-room-small">
+      <canvas
+        role="img"
+        ref=${keep}
+        aria-label="${WORDS[measure].label}, ${scene.namesOf(measure)[state]}"
+      ></canvas>
+    </span>
+    <${CellWords} ...${{ scene, measure, state }} />
+  </button>`;
+}
 
-  /** Scrolls a column into sight, within the table. */
-  reveal(/** @type {number} */ column) {
-    const [fixed, ...heads] = /** @type {HTMLElement[]} */ ([...this.heads.children]);
-    const head = heads[column];
-    if (!head || this.seen().includes(column)) return;
-    this.box.scrollLeft =
-      head.offsetLeft + head.offsetWidth / 2 - (this.box.clientWidth + fixed.offsetWidth) / 2;
-  }
+/** @param {{scene: Scene, measure: Measure, state: number}} props */
+function CellWords({ scene, measure, state }) {
+  const words = scene.say('words', measure, state);
+  return html`<span class="vv-room-words" title=${words}>${words}</span>`;
+}
 
-  isFolded(/** @type {Measure} */ measure) {
-    return this.lines.get(measure)?.dataset.folded !== undefined;
-  }
+/** Why a question has no answer, in its own row. @param {{scene: Scene | null, measure: Measure}} props */
+function RowError({ scene, measure }) {
+  const words = scene?.held.errorOf(measure);
+  return words && html`<${Problem} words=${words} look="vv-small vv-error" />`;
+}
 
-  fold(/** @type {Measure} */ measure, folded = true) {
-    const line = this.lines.get(measure);
-    line?.toggleAttribute('data-folded', folded);
-    line?.querySelector('[data-fold]')?.setAttribute('aria-expanded', String(!folded));
-  }
-
-  /** Why a question has no answer, in its own row. @param {Measure} measure @param {string} [words] */
-  tell(measure, words = '') {
-    const place = this.lines.get(measure)?.querySelector('.vv-room-row');
-    place?.querySelector('.vv-error')?.remove();
-    const note = make('p', 'vv-small vv-error');
-    showError(note, words);
-    if (words) place?.append(note);
-  }
-
-  /** Which cell is chosen, and what stands under each. */
-  say(/** @type {Room} */ room) {
-    for (const [measure, cells] of this.rows) {
-      if (this.isFolded(measure)) continue;
-      cells.forEach((cell) => {
-        if (!cell) return;
-        const chosen = measure === room.options.token_measure && cell.state === room.state;
-        const words = room.wordsOf(measure, cell.state);
-        if (cell.words.textContent !== words) cell.words.textContent = cell.words.title = words;
-        if (cell.node.getAttribute('aria-pressed') === String(chosen)) return;
-        having(cell.node, { 'aria-pressed': chosen, tabindex: chosen ? 0 : -1 });
-      });
-    }
-  }
-
-  /** What each cell is, for those who do not see it. */
-  name(/** @type {Room} */ room) {
-    for (const [measure, cells] of this.rows) {
-      const label = this.lines.get(measure)?.querySelector('[data-value]')?.textContent;
-      cells.forEach((cell) => {
-        if (!cell) return;
-        cell.canvas.setAttribute('aria-label', `${label}, ${room.namesOf(measure)[cell.state]}`);
-      });
-    }
-  }
-
-  /**
-   * Draws every small photo that is seen and shows something else by now.
-   * @param {Room} room @param {number[]} seen columns @param {number} start of this frame @returns {boolean} whether nothing is left to be drawn
-   */
-  draw(room, seen, start) {
-    const { plate } = this;
-    if (!room.subject || !plate.prepare(room.big.image, room.subject.crop, this.size)) return true;
-    for (const measure of room.order) {
-      const cells = this.rows.get(measure) ?? [];
-      for (const column of seen) {
-        const cell = cells[column];
-        const key = cell && room.keyOf(measure, cell.state);
-        if (!cell || !key || cell.drawn === key) continue;
-        room.large.drawOn(cell.canvas, plate, room.drawingOf(measure, cell.state));
-        cell.drawn = key;
+/**
+ * Draws every small photo that is seen and shows something else by now.
+ * @param {Pick<Parts, 'scene' | 'folded' | 'seen' | 'ready'>} parts @param {{current: {width: number, height: number}}} size of each
+ * @param {(measure: Measure, state: number) => HTMLCanvasElement | undefined} small
+ */
+function usePainting({ scene, folded, seen, ready }, size, small) {
+  const plate = useMemo(() => new Plate(), []);
+  const drawn = useMemo(() => /** @type {WeakMap<HTMLCanvasElement, string>} */ (new WeakMap()), []);
+  const left = useSignal(0); // counts frames that had no time for all
+  const paint = () => {
+    const { image } = ready.value;
+    const start = performance.now();
+    const { width, height } = size.current;
+    if (!scene || !image || !plate.prepare(image, scene.subject.crop, { width, height })) return true;
+    for (const measure of scene.order(folded.value)) {
+      for (const column of seen.value) {
+        const state = column - offsetOf(measure, scene.options);
+        const canvas = small(measure, state);
+        const key = canvas && scene.keyOf(measure, state);
+        const full = `${key}|${width}|${height}`;
+        if (!canvas || !key || drawn.get(canvas) === full) continue;
+        if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+        scene.drawOn(canvas, plate, /** @type {Drawing} */ (scene.drawing(measure, state, false)));
+        drawn.set(canvas, full);
         if (performance.now() - start > SLICE) return false; // one at least, so that it ends
       }
     }
     return true;
-  }
-
-  /** Lets the arrow keys go from photo to photo, over what is folded or empty. */
-  walk(/** @type {[number, number]} */ step, /** @type {Element | null} */ target) {
-    const from = target?.closest('[data-cell]');
-    if (!from) return false;
-    const rows = [...this.rows].filter(([measure]) => !this.isFolded(measure)).map(([, cells]) => cells);
-    let row = rows.findIndex((cells) => cells.some((cell) => cell?.node === from));
-    let column = rows[row].findIndex((cell) => cell?.node === from);
-    do {
-      row += step[0];
-      column += step[1];
-    } while (rows[row]?.[column] === null);
-    return void rows[row]?.[column]?.node.focus();
-  }
-}
-
-/** @param {Measure} measure @param {number} state @returns {Cell | null} none where a question has no answer before the first layer */
-function newCell(measure, state) {
-  if (state < 0) return null;
-  const canvas = having(make('canvas'), { role: 'img' });
-  const small = make('span', 'vv-room-small', canvas);
-  const words = make('span', 'vv-room-words');
-  const node = make('button', 'vv-bare vv-room-choice', small, words);
-  having(node, { 'data-cell': `${measure} ${state}`, 'aria-pressed': false, tabindex: -1 });
-  return { node, small, canvas, words, state, drawn: '' };
+  };
+  useLayoutEffect(
+    () =>
+      effect(() => {
+        void left.value;
+        if (paint()) return;
+        const frame = requestAnimationFrame(() => (left.value += 1));
+        return () => cancelAnimationFrame(frame);
+      }),
+    [scene, folded.value],
+  );
 }

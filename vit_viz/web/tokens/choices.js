@@ -1,0 +1,220 @@
+// What can be chosen in the Tokens tab: the controls of the chosen row, the tokens that are no patches, and the class of the lens.
+
+import { tidy } from '../../ui/kit/controls.js';
+import { askForShown } from '../../ui/kit/parts.js';
+import { Classes, Toggle } from '../kit/parts.js';
+import { html, useEffect, useLayoutEffect, useRef, useState } from '../kit/preact.js';
+import { namedToken } from './questions.js';
+/** @import { Option } from '../../explorer/options.js' */
+/** @import { Choices, Target } from '../kit/target.js' */
+/** @import { Measure } from './questions.js' */
+/** @import { Parts } from './room.js' */
+/** @import { Options } from './scene.js' */
+
+const PAUSE = 200; // ms: while a slider is moved, what it asks for is asked once it rests
+
+/** What a choice is called, where its name does not say it. @type {Record<string, string>} */
+const WORDS = { layer: 'each layer', shared: 'all alike', cut: 'cut in two' };
+
+/** The controls of each question, by their options, with what they are called, and what stands behind them. @type {Partial<Record<Measure, [keyof Options, string, string?][]>>} */
+const CONTROLS = {
+  similarity: [['token_scale', 'Scale of the photos']],
+  components: [
+    ['token_foreground', 'foreground only', 'Split at the first component and colour the inner side alone'],
+    ['token_whitened', 'whitened', 'Give each component the same variance'],
+    ['token_second', 'colours shared with'],
+  ],
+  norms: [
+    ['token_scale', 'Scale of the photos'],
+    ['token_factor', 'outlier: longer than', ' medians'],
+    [
+      'token_register',
+      'add a register',
+      'Give what outlier patches do to a token of its own, without training, and compare',
+    ],
+  ],
+  lens: [['token_scale', 'Scale of the photos']],
+  layers: [['token_scale', 'Scale of the photos']],
+  segments: [
+    ['token_method', 'How patches are grouped'],
+    ['token_count', 'segments'],
+    ['token_box', 'box'],
+  ],
+};
+
+/** What can be chosen before there is a photo. @type {Pick<import('./scene.js').Subject, 'prefix' | 'target' | 'roles' | 'classes' | 'pictures'>} */
+const NOBODY = { prefix: [], target: '', roles: [], classes: null, pictures: [] };
+
+/** @param {Parts & {classes: Target, aim: (target: string) => void, find: Choices['find'], children: any}} props aim: at a class; '': at none */
+export function Controls({ scene, options, schema, boxing, classes, choose, aim, find, pin, children }) {
+  const { token_measure: measure } = options;
+  const { prefix, target, roles, classes: all, pictures } = scene?.subject ?? NOBODY;
+  const listed = all?.classes ?? [];
+  const areValues = listed.some(({ value }) => value !== undefined);
+  const fits = (/** @type {string} */ name) => {
+    if (name === 'token_scale') return measure !== 'lens' || !listed.length || areValues; // probabilities have one scale in all layers
+    return name !== 'token_count' || options.token_method !== 'cut';
+  };
+  const control = (/** @type {keyof Options} */ name, /** @type {string} */ label, more = '') =>
+    html`<${Control}
+      key=${name}
+      ...${{ option: schema.find((one) => one.name === name), value: options[name], label, more, pictures }}
+      choose=${(/** @type {any} */ value) => choose({ [name]: value })}
+    />`;
+  const title = html`<span class="vv-quiet">how sure of</span> ${
+      !areValues && // no class is the likeliest
+      html`<button class="vv-chip vv-room-likeliest" aria-pressed=${String(!target)} onClick=${() => aim('')}>
+        its likeliest class
+      </button>`
+    }`;
+  return html`<div class="vv-room-choices vv-stack">
+    <div class="vv-row">
+      ${roles.length !== 1 && (measure === 'segments' ? control('token_segment_role', 'Which vectors are grouped') : control('token_role', 'Which vectors are compared', 'vv-roles'))}
+      <div class="vv-room-named vv-row" role="group" aria-label="A token that is no patch">
+        ${prefix.map(
+          (name, token) =>
+            // detection tokens come after the patches, may be a hundred, and are left to links
+            html`<button
+              key=${name}
+              class="vv-chip"
+              data-token=${name}
+              aria-pressed=${String(token === scene?.pinned)}
+              onClick=${() => pin(name)}
+            >
+              ${namedToken(name)}
+            </button>`,
+        )}
+      </div>
+      ${scene && html`<${Save} scene=${scene} />`}
+    </div>
+    <div class="vv-room-head vv-row">
+      ${CONTROLS[measure]?.filter(([name]) => fits(name)).map((one) => control(...one))}
+      ${measure === 'segments' && html`<${BoxButtons} ...${{ options, boxing, choose }} />`}
+    </div>
+    ${
+      measure === 'lens' &&
+      html`<div class="vv-room-classes">
+        <${Classes}
+          ...${{ target: classes, find, title, label: 'The class that the photos are of' }}
+          why=${(/** @type {number} */ index) => aim(String(index))}
+        />
+      </div>`
+    }
+    ${children}
+  </div>`;
+}
+
+/** @param {{scene: import('./scene.js').Scene}} props */
+function Save({ scene }) {
+  const save = (/** @type {any} */ { currentTarget }) =>
+    askForShown(currentTarget, scene.subject.trace, scene.shown);
+  return html`<button class="vv-button vv-room-save" data-save onClick=${save}>Save</button>`;
+}
+
+/** @param {Pick<Parts, 'options' | 'boxing' | 'choose'>} props */
+function BoxButtons({ options, boxing, choose }) {
+  const { value } = boxing;
+  return html`<button
+      class="vv-button vv-room-draw"
+      aria-pressed=${String(value)}
+      onClick=${() => (boxing.value = !value)}
+    >
+      draw a box
+    </button>
+    ${
+      options.token_box &&
+      html`<button class="vv-button vv-plain vv-room-no-box" onClick=${() => choose({ token_box: '' })}>
+        no box
+      </button>`
+    }`;
+}
+
+/**
+ * The control of an option, as its kind is.
+ * @param {object} props
+ * @param {Option} props.option
+ * @param {any} props.value
+ * @param {string} props.label
+ * @param {string} props.more title of a button, looks of a group, words behind a slider
+ * @param {{id: string, name: string}[]} props.pictures that can be chosen
+ * @param {(value: any) => void} props.choose
+ */
+function Control({ option, value, label, more, pictures, choose }) {
+  const { name, choices, default: usual } = option;
+  if (choices)
+    return html`<${Toggle}
+      ...${{ name: 'value', option: name, label, look: more, value, choose }}
+      choices=${choices.map((one) => [one, WORDS[one] ?? one])}
+    />`;
+  if (typeof usual === 'boolean')
+    return html`<button
+      class="vv-button"
+      data-option=${name}
+      aria-pressed=${String(value)}
+      title=${more}
+      onClick=${() => choose(!value)}
+    >
+      ${label}
+    </button>`;
+  if (typeof usual === 'number')
+    return html`<label class="vv-field"
+      >${label} <${Slider} ...${{ option, value, choose }} />${more}</label
+    >`;
+  if (name === 'token_box')
+    return html`<label class="vv-field">${label} <${BoxField} ...${{ text: value, choose }} /></label>`;
+  return html`<label class="vv-field"
+    >${label}${' '}
+    <select
+      class="vv-control"
+      data-option=${name}
+      value=${value}
+      onChange=${(/** @type {any} */ { target }) => choose(target.value)}
+    >
+      <option value="">no other photo</option>
+      ${pictures.map((one) => html`<option key=${one.id} value=${one.id}>${one.name}</option>`)}
+    </select>
+  </label>`;
+}
+
+/** A number, by a slider: it is said at once, and told once the hand rests. @param {{option: Option, value: number, choose: (value: number) => void}} props */
+function Slider({ option: { name, low, high, step = 1 }, value, choose }) {
+  const [moved, setMoved] = useState(/** @type {number | null} */ (null));
+  const timer = useRef(0);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const tell = (/** @type {number} */ chosen) => {
+    clearTimeout(timer.current);
+    setMoved(null);
+    choose(chosen);
+  };
+  return html`<input
+      type="range"
+      data-option=${name}
+      ...${{ min: low, max: high, step }}
+      value=${moved ?? value}
+      onInput=${(/** @type {any} */ { target }) => {
+        const number = Number(target.value);
+        setMoved(number);
+        clearTimeout(timer.current);
+        timer.current = window.setTimeout(() => tell(number), PAUSE);
+      }}
+      onChange=${(/** @type {any} */ { target }) => tell(Number(target.value))}
+    /><output>${moved ?? value}</output>`;
+}
+
+/** The box as text; what somebody types stays until it is told. @param {{text: string, choose: (text: string) => void}} props */
+function BoxField({ text, choose }) {
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  useLayoutEffect(() => {
+    if (field.current && field.current !== document.activeElement) field.current.value = text;
+  });
+  return html`<input
+    type="text"
+    class="vv-control"
+    ref=${field}
+    data-option="token_box"
+    placeholder="left,top,right,bottom"
+    autocomplete="off"
+    spellcheck=${false}
+    onChange=${(/** @type {any} */ { target }) => choose(tidy(target.value))}
+  />`;
+}
