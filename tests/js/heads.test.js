@@ -157,12 +157,12 @@ test('estimate and truth are compared by their ranks over the heads that are com
 });
 
 test('a job says how far it is', () => {
-  assert.equal(jobWords(undefined, 36), '');
+  assert.equal(jobWords(undefined, { isRunning: false }, 36), '');
   assert.equal(
-    jobWords({ running: true, done: 2 }, 36),
+    jobWords({ done: 2 }, { isRunning: true }, 36),
     '2 of 36 heads are done, what the estimate says matters most first.',
   );
-  assert.equal(jobWords({ running: false, done: 1, error: 'Stopped.' }, 36), 'Stopped.');
+  assert.equal(jobWords({ done: 1, error: 'Stopped.' }, { isRunning: false }, 36), 'Stopped.');
 });
 
 // --- the table
@@ -180,7 +180,6 @@ test('the table has a row for each layer with the numbers of the measure, and ma
   assert.deepEqual(['low', 'high'].map(part.text), ['0', '30']);
   assert.equal(part.text('caption'), 'Layer 1, head 2: what the patch (0, 1) looks at');
   assert.equal(part.text('readout'), 'mean distance: 4 pixels');
-  assert.equal(part.find('dots').childElementCount, 6);
   assert.deepEqual(part.asked, ['head_tables lion', 'head_names lion']);
   assert.ok(part.lit.some((path) => path.includes('/rows/h4ndle/1?query=0%2C1')));
   assert.ok(part.text('scale').startsWith('Brightest: 12.5% of its attention'));
@@ -203,22 +202,22 @@ test('measures that this model does not have cannot be chosen', async () => {
 
 test('a choice shows at once and is in the link, from which Back leads only where another measure is seen', async () => {
   const part = await open();
-  part.element.querySelectorAll('[data-order=value]')[0].fire('click');
-  part.choose('entropy');
+  await part.click(part.all('[data-order=value]')[0]);
+  await part.choose('entropy');
   assert.deepEqual(part.written, [
     [{ order: 'value' }, false],
     [{ measure: 'entropy' }, true],
   ]);
   assert.deepEqual(texts(part.cells().slice(0, 3)), ['head 2', 'head 1', 'head 0']);
   assert.equal(part.text('sentence'), 'How widely.');
-  part.place.go('?tab=heads&image=lion&order=value');
+  await part.back('?tab=heads&image=lion&order=value');
   assert.equal(part.text('sentence'), 'How far.');
 });
 
 test('a head that is chosen is in the link, and one that is chosen elsewhere is marked', async () => {
   const part = await open();
-  part.cells()[0].click();
-  part.cells()[4].click();
+  await part.click(part.cell(0));
+  await part.click(part.cell(4));
   assert.deepEqual([part.selected(), part.says('layer'), part.says('head')], [4, '1', '1']);
   assert.ok(part.written.every(([, push]) => !push));
   await part.set({ layer: 0, head: 2 });
@@ -237,18 +236,19 @@ test('a causal map fills while it runs, for the class that it was asked for', as
     answer: (name, _body, told) => name === 'ablation' && ((tell = told), new Promise(() => {})),
   });
   assert.equal(part.text('cost'), 'Switches off 6 heads.');
-  part.find('start').click();
-  await settle();
+  await part.click(part.find('start'));
   assert.deepEqual(part.asked.at(-1), 'ablation lion zero 7');
   const preview = partOf([[null, -1, 2], [null, null, null]], [[0, -1, 1], [0, 0, 0]]); // prettier-ignore
   tell({ share: 0.3, left: '', preview });
+  await settle();
   assert.deepEqual(part.texts().slice(0, 3), ['', '−1.0', '2.0']);
   assert.equal(part.text('unit'), 'change of the logit of lion');
   assert.equal(part.find('progress').value, 0.3);
-  assert.equal(part.find('dots').childElementCount, 2);
-  part.find('stop').click();
-  await settle();
-  assert.deepEqual([part.find('stop').hidden, part.text('job')], [true, 'Stopped; the heads that were done are shown.']); // prettier-ignore
+  await part.click(part.find('stop'));
+  assert.deepEqual(
+    [part.seen('stop'), part.text('job')],
+    [[], 'Stopped; the heads that were done are shown.'],
+  );
 });
 
 test('any class can be searched for, and the one that is chosen is in the link', async () => {
@@ -257,13 +257,12 @@ test('any class can be searched for, and the one that is chosen is in the link',
   const field = part.find('search');
   field.value = 'owl';
   field.fire('input');
-  part.browser.pass(200);
-  await settle();
+  await part.pass(200);
   assert.deepEqual(part.posted.at(-1), ['target', { view: 'image=lion', find: 'owl' }]);
   part.find('hits').querySelectorAll('button')[0].click();
   await settle();
   assert.deepEqual(part.written.at(-1), [{ target: '24' }, false]);
-  part.find('start').click();
+  await part.click(part.find('start'));
   assert.equal(part.asked.at(-1), 'ablation lion zero 24');
 });
 

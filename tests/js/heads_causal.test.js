@@ -21,14 +21,14 @@ test('the estimate is asked for once for a class and a way of switching off', as
   );
   assert.equal(part.find('causal').hidden, false);
   assert.deepEqual([part.find('start').hidden, part.find('cost').hidden], [true, true]);
-  part.choose('distance');
-  part.choose('estimate');
-  part.element.querySelectorAll('[data-how=mean]')[0].click();
+  await part.choose('distance');
+  await part.choose('estimate');
+  await part.click(part.all('[data-how=mean]')[0]);
   await settle();
   assert.deepEqual(part.asked.slice(3), ['head_importance lion mean 7']);
   await part.set({ target: '9' });
   assert.deepEqual(part.asked.slice(4), ['head_importance lion mean 9']);
-  assert.equal(part.element.dataset.ready, 'estimate');
+  assert.equal(part.ready(), 'estimate');
 });
 
 test('of a model without classes the estimate is about its own embedding; one without scores says why there is none', async () => {
@@ -43,7 +43,7 @@ test('of a model without classes the estimate is about its own embedding; one wi
   });
   assert.equal(none.text('cost'), 'This model returns no scores.');
   assert.deepEqual(none.asked, ['head_tables lion', 'head_names lion']);
-  assert.equal(none.element.dataset.ready, '');
+  assert.equal(none.ready(), '');
   await none.set({ measure: 'effect' });
   assert.deepEqual([none.text('cost'), none.find('start').disabled], ['This model returns no scores.', true]);
 });
@@ -54,20 +54,30 @@ test('an estimate that comes late is not of another photo', async () => {
   const part = await open({
     answer: (name) => name === 'head_importance' && new Promise((done) => held.push(done)),
   });
-  part.choose('estimate');
+  await part.choose('estimate');
   assert.deepEqual(
     [part.text('wait'), part.find('wait').hidden],
     ['One pass forwards and one back …', false],
   );
-  part.element.querySelectorAll('[data-order=value]')[0].click();
+  await part.click(part.all('[data-order=value]')[0]);
   assert.equal(held.length, 1); // it is on its way
   await part.set({ image: 'other' });
   held[0]();
   await settle();
-  assert.equal(part.element.dataset.ready, '');
+  assert.equal(part.ready(), '');
   held[1]();
   await settle();
-  assert.equal(part.element.dataset.ready, 'estimate');
+  assert.equal(part.ready(), 'estimate');
+});
+
+test('the estimate of one way of switching off is not shown for another', async () => {
+  const part = await open({
+    link: 'measure=estimate',
+    answer: (name, { how }) => name === 'head_importance' && how === 'mean' && new Promise(() => {}),
+  });
+  assert.equal(part.texts()[0], '4.0');
+  await part.set({ how: 'mean' });
+  assert.deepEqual([part.texts()[0], part.ready(), part.text('role')], ['', '', '']);
 });
 
 test('an estimate that failed is asked for again with the next choice', async () => {
@@ -75,47 +85,45 @@ test('an estimate that failed is asked for again with the next choice', async ()
   const part = await open({
     answer: (name) => broken && name === 'head_importance' && new Error('No memory.'),
   });
-  part.choose('estimate');
+  await part.choose('estimate');
   await settle();
   assert.equal(part.text('error'), 'No memory. Try again');
   broken = false;
   part.find('error').querySelector('button').click();
   await settle();
-  assert.equal(part.element.dataset.ready, 'estimate');
+  assert.equal(part.ready(), 'estimate');
 });
 
 test('before a causal map is computed its table is empty, and says what it costs', async () => {
   const part = await open({ link: 'measure=effect' });
   assert.deepEqual(part.texts(), new Array(6).fill(''));
-  assert.deepEqual(
-    ['bar', 'plot', 'scroll'].map((of_) => part.find(of_).hidden),
-    [true, true, false],
-  );
+  assert.deepEqual(part.seen('bar', 'scroll', 'stop', 'progress'), ['scroll']);
   assert.equal(part.cell(0).getAttribute('aria-label'), 'layer 0, head 0: not computed yet');
   const start = part.find('start');
   assert.deepEqual([start.hidden, start.disabled, start.textContent], [false, false, 'Switch off each head']);
-  assert.deepEqual([part.find('stop').hidden, part.find('progress').hidden], [true, true]);
   assert.equal(part.text('cost'), 'Switches off 6 heads.');
 });
 
 /** The tab with causal maps that a test answers: of each how it is told, and what ends it. */
-async function running(more = /** @type {any} */ ({})) {
+async function running({
+  face = 'atlas',
+  answer = /** @type {(name: string, body: any) => any} */ (() => undefined),
+} = {}) {
   /** @type {{tell: any, done: (answer: any) => Promise<void>, fail: (words: string) => Promise<void>}[]} */
   const maps = [];
   const part = await open({
-    link: 'measure=effect',
-    ...more,
+    link: `measure=effect&face=${face}`,
     answer: (name, body, tell, stop) =>
       name === 'ablation'
         ? new Promise((give) => {
             stop.addEventListener('abort', () => give(undefined));
             maps.push({
               tell,
-              done: (answer) => (give(answer), settle()),
+              done: (found) => (give(found), settle()),
               fail: (words) => (give(new Error(words)), settle()),
             });
           })
-        : more.answer?.(name, body),
+        : answer(name, body),
   });
   const start = async () => (part.find('start').click(), settle());
   return { ...part, maps, start };
@@ -124,25 +132,23 @@ const PART = partOf([[null, -1, 2], [3, null, null]], [[0, -1, 1], [0, 0, -8]]);
 const WHOLE = tableOf([[1, -1, 2], [3, 4, 5]], 'change of the logit of class 7', true); // prettier-ignore
 
 test('a causal map runs, is stopped, and is done: the button, the words and the plot follow', async () => {
-  const part = await running();
+  const part = await running({ face: 'depth' });
   const button = part.find('start');
   await part.start();
   assert.equal(part.text('job'), '0 of 6 heads are done, what the estimate says matters most first.');
   part.maps[0].tell({ share: 0.25, left: 'about 3 s left', preview: PART });
-  assert.deepEqual(
-    [button.hidden, part.find('stop').hidden, part.find('progress').hidden],
-    [true, false, false],
-  );
-  assert.deepEqual([part.find('progress').value, part.find('cost').hidden], [0.25, true]);
+  await settle();
+  assert.deepEqual([button.hidden, part.seen('stop', 'progress', 'cost')], [true, ['stop', 'progress']]);
+  assert.equal(part.find('progress').value, 0.25);
   const said = 'Estimate and truth have a rank correlation of 0.50 over the 3 of 6 heads so far.';
   const far = '3 of 6 heads are done, what the estimate says matters most first; about 3 s left.';
   assert.equal(part.text('job'), `${far} ${said}`);
   assert.equal(part.find('plot-box').getAttribute('aria-label'), said);
-  assert.deepEqual(['low', 'high', 'first', 'last'].map(part.text), ['-3', '3', '-8', '8']); // both on one scale
+  assert.deepEqual(['top', 'bottom', 'first', 'last'].map(part.text), ['8', '-8', '-8', '8']); // both on one scale
   part.maps[0].tell({ share: 0.5, left: '' });
-  assert.equal(part.find('dots').childElementCount, 3); // what was told before stays
-  part.find('stop').click();
   await settle();
+  assert.equal(part.find('dots').childElementCount, 3); // what was told before stays
+  await part.click(part.find('stop'));
   assert.deepEqual([button.hidden, button.textContent], [false, 'Start again']);
   assert.equal(part.text('job'), `Stopped; the heads that were done are shown. ${said}`);
   assert.equal(part.text('cost'), 'Switches off 6 heads.');
@@ -152,20 +158,20 @@ test('a causal map runs, is stopped, and is done: the button, the words and the 
   assert.match(part.text('job'), /^Too many wait\. Estimate and truth/);
   await part.start();
   await part.maps[2].done(WHOLE);
-  assert.deepEqual([button.hidden, part.find('stop').hidden, part.find('cost').hidden], [true, true, true]);
+  assert.deepEqual([button.hidden, part.seen('stop', 'cost')], [true, []]);
   assert.match(part.text('job'), /over all 6 heads\.$/);
-  part.element.querySelectorAll('[data-how=mean]')[0].click();
-  assert.deepEqual([button.hidden, part.find('progress').value], [false, 0]); // of another way nothing is known
-  part.element.querySelectorAll('[data-how=zero]')[0].click();
-  part.choose('distance');
+  await part.click(part.all('[data-how=mean]')[0]);
+  assert.deepEqual([button.hidden, part.seen('progress')], [false, []]); // of another way nothing is known
+  await part.click(part.all('[data-how=zero]')[0]);
+  await part.choose('distance');
   assert.equal(part.text('plot-title'), 'Mean distance by depth');
-  part.choose('estimate');
+  await part.choose('estimate');
   assert.equal(button.hidden, true);
   await settle(); // the estimate is asked for
 });
 
 test('a map that was told nothing of has its estimate asked for, and shows both', async () => {
-  const part = await running();
+  const part = await running({ face: 'depth' });
   await part.start();
   await part.maps[0].done(WHOLE);
   assert.equal(part.asked.at(-1), 'head_importance lion zero 7');
@@ -176,9 +182,9 @@ test('a map that was told nothing of has its estimate asked for, and shows both'
 test('one way at a time: another one ends it, as another photo or class does, whose numbers never mix', async () => {
   const part = await running();
   await part.start();
-  part.element.querySelectorAll('[data-how=mean]')[0].click();
+  await part.click(part.all('[data-how=mean]')[0]);
   await part.start();
-  part.element.querySelectorAll('[data-how=zero]')[0].click();
+  await part.click(part.all('[data-how=zero]')[0]);
   assert.equal(part.text('job'), 'Stopped; no head was done.');
   await part.set({ target: '9', how: 'mean' });
   assert.deepEqual([part.text('job'), part.find('start').hidden], ['', false]);
@@ -199,6 +205,6 @@ test('maps that the server has at hand are shown without being started', async (
   await part.maps[0].done(WHOLE);
   assert.deepEqual(part.texts(), ['1.0', '−1.0', '2.0', '3.0', '4.0', '5.0']);
   await part.maps[1].fail('Gone meanwhile.');
-  part.element.querySelectorAll('[data-how=mean]')[0].click();
+  await part.click(part.all('[data-how=mean]')[0]);
   assert.deepEqual([part.text('job'), part.find('start').hidden], ['', false]); // it can be started
 });

@@ -1,30 +1,39 @@
-// The table of heads, the plot and the names, each by itself on its part of the page.
+// The table of heads of a survey, the plot and the names, each by itself on its part of the page.
 
 import { ARROWS } from '../../vit_viz/explorer/elements.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { finder } from '../../vit_viz/ui/kit/elements.js';
 import { Grid, inkOn, placeOf } from '../../vit_viz/web/heads/grid.js';
-import { evidenceOf, Names, numberWords, ruleWords, thinWords } from '../../vit_viz/web/heads/names.js';
-import { depthDots, meanPath, Plot } from '../../vit_viz/web/heads/plot.js';
-import { Browser, Element, parse, read } from './browser.js';
+import {
+  countsOf,
+  evidenceOf,
+  legendWords,
+  namesIn,
+  numberWords,
+  ruleWords,
+  thinWords,
+} from '../../vit_viz/web/heads/names.js';
+import { layoutOf } from '../../vit_viz/web/heads/maps.js';
+import { besideIn, depthDots, meanPath, Plot } from '../../vit_viz/web/heads/plot.js';
+import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
+import { Browser, Element, parse } from './browser.js';
 
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
 const texts = (/** @type {any} */ nodes) => nodes.map((/** @type {any} */ node) => node.textContent);
 const GRAYS = Uint32Array.from({ length: 256 }, (_, i) => 0xff000000 + 0x10101 * i);
 
-/** The parts of the tab. */
+/** The table of a room. */
 function parts(/** @type {any} */ context) {
   new Browser().install(context);
-  const element = parse(read('../../vit_viz/web/heads/room.html'));
-  return any(finder(any(element)));
+  const element = any(parse('<table><thead></thead><tbody></tbody></table>'));
+  return () => element.querySelector('table');
 }
 
 /** A table of numbers, painted. */
 function makeGrid(/** @type {any} */ context, /** @type {(number | null)[][]} */ values, order = 'head') {
   const find = parts(context);
-  const grid = new Grid(find('heads-table'));
+  const grid = new Grid(find());
   grid.lay(values.length, values[0].length);
   const nameOf = (/** @type {any} */ { layer, head }) => (layer + head === 2 ? 'local' : '');
   const look = { colours: GRAYS, ends: /** @type {[number, number]} */ ([0, 100]), order, nameOf };
@@ -46,24 +55,24 @@ test('letters are black on what is lighter than the middle of lightness, else wh
 
 test('a table has a heading for each head and a row for each layer', (context) => {
   const { find, grid, headings } = makeGrid(context, [[1, 2, 3], [4, 5, 6]]); // prettier-ignore
-  const [corner, ...others] = find('heads-table').querySelectorAll('thead th');
+  const [corner, ...others] = find().querySelectorAll('thead th');
   assert.deepEqual([corner.className, corner.textContent], ['vv-heads-corner', 'layer']);
   assert.deepEqual(texts(others), ['0', '1', '2']);
   assert.ok([corner, ...others].every((one) => one.getAttribute('scope') === 'col'));
   assert.deepEqual(headings.map((/** @type {any} */ one) => one.getAttribute('aria-label')), ['head 0', 'head 1', 'head 2']); // prettier-ignore
-  const rows = find('heads-table').querySelectorAll('tbody tr');
+  const rows = find().querySelectorAll('tbody tr');
   assert.deepEqual(rows.map((/** @type {any} */ row) => texts(row.children)), [['0', '1.0', '2.0', '3.0'], ['1', '4.0', '5.0', '6.0']]); // prettier-ignore
   const [name, cell] = rows[1].children;
   assert.deepEqual([name.tagName, name.getAttribute('scope'), name.getAttribute('aria-label')], ['TH', 'row', 'layer 1']); // prettier-ignore
   assert.deepEqual([cell.tagName, cell.getAttribute('role'), cell.getAttribute('tabindex')], ['TD', 'gridcell', '-1']); // prettier-ignore
-  assert.equal(find('heads-table').style.getPropertyValue('--vv-count'), '3');
+  assert.equal(find().style.getPropertyValue('--vv-count'), '3');
   const before = grid.cells[0][0];
   grid.lay(2, 3);
   assert.equal(grid.cells[0][0], before); // so that the focus stays where it is
   grid.lay(2, 4);
-  assert.equal(find('heads-table').querySelectorAll('td').length, 8);
+  assert.equal(find().querySelectorAll('td').length, 8);
   grid.lay(3, 4);
-  assert.equal(find('heads-table').querySelectorAll('td').length, 12);
+  assert.equal(find().querySelectorAll('td').length, 12);
 });
 
 test('a cell has the colour of its number, its name, and is empty where it is not known', (context) => {
@@ -131,33 +140,41 @@ test('arrows go to neighbours as the table stands, and stop at its edges', (cont
   assert.equal(placeOf(null), null);
 });
 
-test('dots stand where their numbers are, and the mean of each layer is a line', (context) => {
-  const find = parts(context);
-  const plot = new Plot(find);
-  const table = { values: [[-16, 32], [16, null], [null, null]], unit: '', signed: true }; // prettier-ignore
-  plot.drawDepth('mean change', table, [-32, 32]);
-  const dots = () =>
-    plot.dots.map(({ dataset, style }) =>
-      [`${dataset.layer}.${dataset.head}`, style.left, style.bottom].join(' '),
-    );
-  assert.deepEqual(dots(), ['0.0 0% 25%', '0.1 0% 100%', '1.0 50% 75%']);
-  assert.deepEqual(find('heads-dots').children, plot.dots);
-  assert.equal(plot.dots[0].title, 'layer 0, head 0');
-  assert.equal(plot.dots[0].className, 'vv-heads-dot');
-  assert.equal(find('heads-mean').getAttribute('d'), 'M0.00 37.50L50.00 25.00');
-  const beside = (/** @type {number[]} */ [layer, head], /** @type {[number, number]} */ step) => {
-    const next = plot.beside({ layer, head }, step);
-    return next && [next.layer, next.head];
+/** The plot of a table, and its parts. */
+function plotOf(
+  /** @type {any} */ context,
+  /** @type {any} */ table,
+  estimate = any(undefined),
+  foretold = '',
+) {
+  new Browser().install(context);
+  const root = any(parse('<div></div>'));
+  const marks = { chosen: signal({ layer: 0, head: 1 }), hovered: signal(any({ layer: 1, head: 0 })) };
+  const numbers = { foretold, effect: { estimate } };
+  const seen = { table, label: 'mean change', look: { measure: 'effect' }, numbers, marks, choose: () => {} };
+  render(html`<${Plot} seen=${seen} />`, root);
+  context.after(() => render(null, root));
+  const find = (/** @type {string} */ name) => root.querySelector(`.vv-heads-${name}`);
+  const dots = () => [...root.querySelectorAll('.vv-heads-dot')];
+  return {
+    ...{ find, dots },
+    places: () =>
+      dots().map(({ dataset, style }) =>
+        [`${dataset.layer}.${dataset.head}`, style.left, style.bottom].join(' '),
+      ),
+    words: (/** @type {string[]} */ ...names) => names.map((name) => find(name).textContent),
+    path: (/** @type {string} */ name) => find(name).getAttribute('d'),
+    label: () => find('plot-box').getAttribute('aria-label'),
   };
-  assert.deepEqual(beside([0, 0], [-1, 0]), [0, 1]); // upwards
-  assert.deepEqual(beside([0, 1], [1, 0]), [0, 0]);
-  assert.deepEqual(beside([0, 0], [0, 1]), [1, 0]);
-  assert.deepEqual(beside([1, 0], [0, -1]), [0, 1]); // the nearest one of two
-  assert.equal(beside([0, 1], [-1, 0]), undefined);
-  assert.equal(beside([0, 1], [0, -1]), undefined);
-  assert.equal(find('heads-zero').getAttribute('d'), 'M0 50.00H100');
-  const words = () => ['plot-title', 'axis', 'first', 'last', 'top', 'bottom', 'plot-words'].map((name) => find(`heads-${name}`).textContent); // prettier-ignore
-  assert.deepEqual(words(), [
+}
+const AXES = ['plot-title', 'axis', 'first', 'last', 'top', 'bottom', 'plot-words'];
+
+test('dots stand where their numbers are, and the mean of each layer is a line', (context) => {
+  const table = { values: [[-16, 32], [16, null], [null, null]], unit: '', signed: true }; // prettier-ignore
+  const plot = plotOf(context, table);
+  assert.deepEqual(plot.places(), ['0.0 0% 25%', '0.1 0% 100%', '1.0 50% 75%']);
+  assert.deepEqual([plot.path('mean'), plot.path('zero')], ['M0.00 37.50L50.00 25.00', 'M0 50.00H100']);
+  assert.deepEqual(plot.words(...AXES), [
     'Mean change by depth',
     'layer',
     '0',
@@ -166,12 +183,21 @@ test('dots stand where their numbers are, and the mean of each layer is a line',
     '-32',
     'A dot for each head; the line is the mean of each layer.',
   ]);
-  assert.equal(find('heads-plot-box').getAttribute('aria-label'), 'mean change by layer, mean over the heads: 8, 16, unknown'); // prettier-ignore
-  assert.ok(!find('heads-plot').classList.contains('vv-square'));
-  plot.drawAgreement([[0, -16], [16, 32], [1, 1]], table, [-32, 32], 'So well.'); // prettier-ignore
-  assert.deepEqual(dots(), ['0.0 50% 25%', '0.1 25% 100%', '1.0 75% 75%']);
-  assert.equal(find('heads-mean').getAttribute('d'), 'M0 100L100 0');
-  assert.deepEqual(words(), [
+  assert.equal(plot.label(), 'mean change by layer, mean over the heads: 8, 16, unknown');
+  assert.deepEqual(plot.dots().map(({ title, className }) => [title, className.replace('vv-heads-dot', '').trim()]), [['layer 0, head 0', ''], ['layer 0, head 1', 'vv-chosen'], ['layer 1, head 0', 'vv-hovered']]); // prettier-ignore
+  assert.ok(!find(plot).classList.contains('vv-square'));
+  assert.equal(plotOf(context, { ...table, values: [[5, 30]], signed: false }).path('zero'), ''); // prettier-ignore
+});
+
+/** @param {ReturnType<typeof plotOf>} plot */
+const find = (plot) => plot.find('plot');
+
+test('what was estimated is compared with what is true on one scale for both', (context) => {
+  const table = { values: [[-16, 32], [16, null], [null, null]], unit: '', signed: true }; // prettier-ignore
+  const plot = plotOf(context, table, [[0, -16], [16, 32], [1, 1]], 'So well.'); // prettier-ignore
+  assert.deepEqual(plot.places(), ['0.0 50% 25%', '0.1 25% 100%', '1.0 75% 75%']);
+  assert.equal(plot.path('mean'), 'M0 100L100 0');
+  assert.deepEqual(plot.words(...AXES), [
     'What was estimated, and what is true',
     'estimate',
     '-32',
@@ -180,26 +206,23 @@ test('dots stand where their numbers are, and the mean of each layer is a line',
     '-32',
     'A dot for each head: to the right what one gradient foretold, upwards what changed. On the line both are equal.',
   ]);
-  assert.equal(find('heads-plot-box').getAttribute('aria-label'), 'So well.');
-  assert.ok(find('heads-plot').classList.contains('vv-square'));
-  plot.drawAgreement([[0, 0], [0, 0], [0, 0]], table, [-16, 32], ''); // prettier-ignore
-  assert.equal(find('heads-plot-box').getAttribute('aria-label'), 'Estimate against causal effect');
-  assert.equal(find('heads-zero').getAttribute('d'), 'M0 66.67H100');
-  plot.mark({ layer: 0, head: 1 }, { layer: 1, head: 0 });
-  const marks = () => plot.dots.map(({ className }) => className.replace('vv-heads-dot', '').trim());
-  assert.deepEqual(marks(), ['', 'vv-chosen', 'vv-hovered']);
-  plot.mark({ layer: 0, head: 0 }, null);
-  assert.deepEqual(marks(), ['vv-chosen', '', '']);
-  for (const ends of /** @type {[number, number][]} */ ([
-    [0, 30],
-    [-30, 0],
-    [5, 30],
-  ])) {
-    // prettier-ignore
-    plot.drawDepth('mean change', table, ends);
-    assert.equal(find('heads-zero').getAttribute('d'), '');
-  }
-  assert.ok(!find('heads-plot').classList.contains('vv-square'));
+  assert.equal(plot.label(), 'So well.');
+  assert.ok(find(plot).classList.contains('vv-square'));
+  assert.equal(plotOf(context, table, [[0, 0], [0, 0], [0, 0]]).label(), 'Estimate against causal effect'); // prettier-ignore
+});
+
+test('arrows lead to the next head of a layer, and to the nearest one of the next layer', () => {
+  const dots = depthDots({ values: [[-16, 32], [16, null]], unit: '', signed: true }, [-32, 32]); // prettier-ignore
+  const beside = (/** @type {number[]} */ [layer, head], /** @type {[number, number]} */ step) => {
+    const next = besideIn(dots, { layer, head }, step);
+    return next && [next.layer, next.head];
+  };
+  assert.deepEqual(beside([0, 0], [-1, 0]), [0, 1]); // upwards
+  assert.deepEqual(beside([0, 1], [1, 0]), [0, 0]);
+  assert.deepEqual(beside([0, 0], [0, 1]), [1, 0]);
+  assert.deepEqual(beside([1, 0], [0, -1]), [0, 1]); // the nearest one of two
+  assert.equal(beside([0, 1], [-1, 0]), undefined);
+  assert.equal(beside([0, 1], [0, -1]), undefined);
 });
 
 test('a model of one layer has its dots at the left, and where all numbers are one they are in the middle', () => {
@@ -220,62 +243,53 @@ const named = (/** @type {number} */ layer, /** @type {number} */ head, changes 
   layer,
   head,
   name: 'neighbour',
-  label: 'left neighbour',
+  side: 'left',
   sentence: 'It looks left.',
   numbers: { neighbour: 0.2, unevenness: 0.5, distance: 0.25, odd: 2, content: 0.125 },
   could_be: ['mixed', 'local'],
-  thin: true,
   ...changes,
 });
 
-/** Names on the page. */
-function makeNames(/** @type {any} */ context, /** @type {any[]} */ list, note = '') {
-  const find = parts(context);
-  let changes = 0;
-  const names = new Names(
-    find('heads-kinds'),
-    find('heads-names-words'),
-    { rules: RULES, margin: 0.1 },
-    () => void changes++,
+const MIXED_ONE = { name: 'mixed', side: '', could_be: [] };
+
+test('names are a legend in the order of the rules, and say which no head has', () => {
+  const list = [named(0, 2, MIXED_ONE), named(1, 0), named(1, 1, { name: 'local', side: '', could_be: [] })];
+  const names = namesIn(list, 'Not all is known.');
+  assert.deepEqual(countsOf(names, RULES), ['neighbour', 'local', 'mixed'].map((kind) => ({ kind, count: 1 }))); // prettier-ignore
+  assert.match(
+    legendWords(names, RULES, ''),
+    /^The dot on a head is its name: .* No head is called other\. Not all is known\.$/,
   );
-  names.draw(list, note);
-  const chips = () => find('heads-kinds').querySelectorAll('.vv-chip');
-  return { names, chips, words: () => find('heads-names-words').textContent, changes: () => changes };
-}
-
-const MIXED_ONE = { name: 'mixed', label: 'mixed', could_be: [] };
-
-test('names are a legend in the order of the rules, and say which no head has', (context) => {
-  const list = [
-    named(0, 2, MIXED_ONE),
-    named(1, 0),
-    named(1, 1, { name: 'local', label: 'local', thin: false }),
-  ];
-  const { names, chips, words } = makeNames(context, list, 'Not all is known.');
-  assert.deepEqual(texts(chips()), ['neighbour 1', 'local 1', 'mixed 1']);
-  assert.match(words(), /^The dot on a head is its name: .* No head is called other\. Not all is known\.$/);
-  assert.equal(names.of({ layer: 0, head: 2 })?.label, 'mixed');
-  assert.equal(names.of({ layer: 0, head: 1 }), undefined);
-  names.draw([], 'No names here.');
-  assert.deepEqual([chips().length, words()], [0, 'No names here.']);
-  names.draw([named(0, 0), named(0, 1, { name: 'local' }), named(0, 2, { name: 'other' })], '');
-  assert.match(words(), /thin\.$/); // every name has a head
+  assert.deepEqual(['0.2', '1.0', '1.1'].map((key) => [names.known.get(key)?.label, names.known.get(key)?.thin]), [['mixed', true], ['left neighbour', true], ['local', false]]); // prettier-ignore
+  assert.equal(legendWords(namesIn([], 'No names here.'), RULES, ''), 'No names here.');
+  const every = namesIn([named(0, 0), named(0, 1, { name: 'local' }), named(0, 2, { name: 'other' })], '');
+  assert.match(legendWords(every, RULES, ''), /thin\.$/); // every name has a head
+  assert.equal(legendWords(names, RULES, 'neighbour'), 'Beside. Share of the attention on that patch at least 0.2, unevenness (1 - entropy) at most 0.5.'); // prettier-ignore
+  assert.equal(legendWords(names, RULES, 'mixed'), 'Nothing stands out: no measure passes its threshold.');
 });
 
-test('a name of the legend says its rule and stands out, until it is pressed again or no head has it', (context) => {
-  const { names, chips, words, changes } = makeNames(context, [named(1, 0), named(0, 2, MIXED_ONE)]);
-  const pressed = () => chips().map((/** @type {any} */ chip) => chip.getAttribute('aria-pressed'));
-  assert.deepEqual(pressed(), ['false', 'false']);
-  chips()[0].click();
-  assert.deepEqual(pressed(), ['true', 'false']);
-  assert.equal(words(), 'Beside. Share of the attention on that patch at least 0.2, unevenness (1 - entropy) at most 0.5.'); // prettier-ignore
-  chips()[1].click();
-  assert.equal(words(), 'Nothing stands out: no measure passes its threshold.');
-  chips()[1].click();
-  assert.deepEqual([pressed(), changes()], [['false', 'false'], 3]);
-  chips()[0].click();
-  names.draw([named(0, 2, MIXED_ONE)], '');
-  assert.equal(names.shown, '');
+test('few heads of many layers stand in bands beside each other, where that makes their photos larger', (context) => {
+  new Browser().install(context);
+  const of = (/** @type {number} */ layers, /** @type {number} */ heads, width = 720) => {
+    const { cell, rows, bands, shift } = layoutOf(
+      any({ layers, heads, crop: { region: [0, 0, 32, 32] } }),
+      width,
+    );
+    return { rows, bands, wide: (bands - 1) * shift + 32 + heads * cell.width, tall: rows * cell.height };
+  };
+  const few = of(12, 3);
+  assert.deepEqual([few.rows, few.bands], [6, 2]);
+  assert.ok(few.wide > 0.7 * 720 && few.wide <= 720);
+  for (const [layers, heads] of [[6, 6], [12, 12], [12, 16], [24, 16]]) assert.equal(of(layers, heads).bands, 1); // prettier-ignore
+  for (const [layers, heads, width] of [
+    [24, 4, 720],
+    [13, 3, 300],
+    [5, 1, 720],
+  ]) {
+    // prettier-ignore
+    const { rows, bands, wide, tall } = of(layers, heads, width);
+    assert.ok(rows * bands >= layers && rows * (bands - 1) < layers && wide <= width && tall <= 1000);
+  }
 });
 
 test('where the evidence is thin it says by how much, and a rule says what it asks for', () => {

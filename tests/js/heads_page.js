@@ -1,11 +1,13 @@
 // The Heads tab over the store, on a page of its own: two layers of three heads, 2 x 3 patches between two named tokens, and a source
 // whose answers are known.
 
+import { afterEach } from 'node:test';
+
 import { asker } from '../../vit_viz/web/kit/ask.js';
-import { signal } from '../../vit_viz/web/kit/preact.js';
+import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
-import { headsIn } from '../../vit_viz/web/heads/room.js';
-import { Browser, component, mount, read } from './browser.js';
+import { Heads } from '../../vit_viz/web/heads/room.js';
+import { Browser, parse, read } from './browser.js';
 import { makeTrace } from './oracle.js';
 import { placeAt } from './store.test.js';
 import { settle } from './visit.js';
@@ -133,6 +135,15 @@ function answersOf(/** @type {any} */ { edits }) {
   };
 }
 
+/** @type {(() => void)[]} */
+const left = [];
+afterEach(() =>
+  left
+    .splice(0)
+    .reverse()
+    .forEach((undo) => undo()),
+);
+
 /**
  * The tab at a link, once it is there. `asked` are the questions about numbers, each with its picture and what else it is asked with;
  * `answer` may answer one (an error refuses it), and is told how to tell how far it is.
@@ -161,6 +172,8 @@ export async function open({
   /** Sizes stay as they are. */
   class ResizeObserver {
     observe() {}
+
+    disconnect() {}
   }
   const getComputedStyle = () => ({ fontSize: '12px', fontFamily: 'serif', color: 'navy' });
   Object.assign(browser.globals, { fetch, ResizeObserver, getComputedStyle });
@@ -186,44 +199,70 @@ export async function open({
       return ANSWERS[one];
     },
   });
-  const tables = { viridis: ramp((i) => i), diverging: ramp((i) => 255 - i) };
+  const props = {
+    tables: { viridis: ramp((i) => i), diverging: ramp((i) => 255 - i) },
+    measures,
+    rules,
+    margin: 0.25,
+  };
   const turn = signal(0);
-  const template = component((element, _trigger, props) => void headsIn(element, { store, ask, turn }, props), 'web/heads/room.html'); // prettier-ignore
-  const part = mount(template, null, { browser, props: { tables, measures, rules, margin: 0.25 } });
+  const root = parse('<div></div>');
+  browser.install({ after: (undo) => void left.push(undo) });
+  render(html`<${Heads} page=${{ store, ask, turn }} ...${props} />`, any(root));
+  left.push(() => render(null, any(root)));
   await settle();
-  const find = (/** @type {string} */ of_) =>
-    ['stop', 'progress'].includes(of_)
-      ? any(part.find('heads-switching').querySelector(`.vv-${of_}`))
-      : any(part.find(BAR.includes(of_) ? of_ : `heads-${of_}`));
-  find('stage').box = { left: 100, top: 50, width: 80, height: 40 };
-  const cells = () => find('table').querySelectorAll('td');
-  return {
-    ...part,
-    find,
-    part: part.find,
-    ...{ store, place, turn, asked, posted, lit, cells },
+  const find = (/** @type {string} */ of_) => {
+    const part_ = BAR.includes(of_) ? of_ : `heads-${of_}`;
+    if (['stop', 'progress'].includes(of_)) return any(root.querySelector(`.vv-heads-switching .vv-${of_}`));
+    return any(root.querySelector(`.vv-${part_}`) ?? root.querySelector(`.vv-${of_}`));
+  };
+  const cells = () => root.querySelectorAll('td');
+  /** Fires an event and lets it be drawn. */
+  const fire = async (/** @type {any} */ node, /** @type {string} */ event, details = {}) => {
+    const fired = node.fire(event, details);
+    await settle();
+    return fired;
+  };
+  const part = {
+    ...{ root, browser, find, cells, fire, store, place, turn, asked, posted, lit },
+    /** The measure that is there, once everything of it is. */
+    ready: () => root.querySelector('.vv-heads').dataset.ready,
+    /** Which of these parts are seen. */
+    seen: (/** @type {string[]} */ ...names) => names.filter((one) => find(one) && !find(one).hidden),
+    all: (/** @type {string} */ selector) => root.querySelectorAll(selector),
+    click: (/** @type {any} */ node) =>
+      fire(typeof node === 'string' ? root.querySelector(node) : node, 'click'),
     /** What the link says of a name. */
     says: (/** @type {string} */ of_) => new URLSearchParams(place.search()).get(of_),
     /** Names in the link that were written, and whether Back leads to what was there before. */
     written: place.written,
     cell: (/** @type {number} */ at) => cells()[at],
-    text: (/** @type {string} */ of_) => find(of_).textContent,
-    texts: () => cells().map((/** @type {any} */ cell) => cell.textContent),
+    text: (/** @type {string} */ of_) => find(of_)?.textContent.trim().replace(/\s+/g, ' ') ?? '',
+    texts: () => cells().map((/** @type {any} */ cell) => cell.textContent.trim()),
     selected: () =>
       cells().findIndex((/** @type {any} */ cell) => cell.getAttribute('aria-selected') === 'true'),
-    /** The caption after the next frame of the screen. */
-    looked: () => {
-      part.browser.pass(16);
-      return find('caption').textContent.split(':')[0];
-    },
+    /** The head that is looked at. */
+    looked: () => find('caption').textContent.trim().split(':')[0],
     choose: (/** @type {string} */ measure) => {
       find('measure').value = measure;
-      find('measure').fire('change');
+      return fire(find('measure'), 'change');
     },
-    /** Something is chosen elsewhere, or Back is pressed. */
+    /** Something is chosen elsewhere. */
     set: async (/** @type {any} */ change) => {
       store.set(change);
       await settle();
     },
+    /** Back is pressed. */
+    back: async (/** @type {string} */ search) => {
+      place.go(search);
+      await settle();
+    },
+    /** Time passes. */
+    pass: async (/** @type {number} */ milliseconds) => {
+      browser.pass(milliseconds);
+      await settle();
+    },
   };
+  if (find('stage')) find('stage').box = { left: 100, top: 50, width: 80, height: 40 };
+  return part;
 }

@@ -1,9 +1,14 @@
 // The matrix of a head on a page of its own: 4 x 6 patches behind two named tokens, cells of ten pixels, and weights that are powers of two.
 
+import { afterEach } from 'node:test';
+
 import { decodeTable } from '../../vit_viz/explorer/paint.js';
-import { matrixIn } from '../../vit_viz/web/heads/matrix.js';
+import { LayerStore } from '../../vit_viz/explorer/layers.js';
+import { Matrix } from '../../vit_viz/web/heads/matrix.js';
+import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
-import { Browser, component, mount, read } from './browser.js';
+import { SERVER } from '../../vit_viz/web/look/server_source.js';
+import { Browser, parse, read } from './browser.js';
 import { makeTrace } from './oracle.js';
 import { placeAt } from './store.test.js';
 import { settle, tables } from './visit.js';
@@ -53,6 +58,22 @@ export function layerOf(/** @type {number} */ layer, heads = 5, more = /** @type
 /** The middle of a cell, in pixels of the matrix. */
 export const middle = (/** @type {number} */ cell) => (cell < 2 ? 14 * cell + 7 : 34 + 10 * (cell - 2) + 5);
 
+/** Lets an event happen, and what it changes be drawn. */
+export async function fire(/** @type {any} */ node, /** @type {string} */ event, details = {}) {
+  const fired = node.fire(event, details);
+  await settle();
+  return fired;
+}
+
+/** @type {(() => void)[]} */
+const undone = [];
+afterEach(() =>
+  undone
+    .splice(0)
+    .reverse()
+    .forEach((undo) => undo()),
+);
+
 /** The component once its matrix is there, or with `wait` before the first frame. */
 export async function open({
   now = /** @type {any} */ (trace),
@@ -81,6 +102,8 @@ export async function open({
     }
 
     observe() {}
+
+    disconnect() {}
   }
   const fetch = async (/** @type {string} */ path, /** @type {any} */ { signal }) => {
     asked.push(path);
@@ -103,31 +126,60 @@ export async function open({
   const told = [];
   const write = place.write.bind(place);
   place.write = (change, how) => void (told.push(change), write(change, how));
-  const made = mount(
-    component((root) => {
-      const box = (/** @type {string} */ name, /** @type {any} */ to) => {
-        root.querySelector(`.vv-matrix-${name}`).box = to;
-      };
-      box('plot', { left: 100, top: 50, width: size, height: size });
-      box('stage', { left: 500, top: 30, width: 600, height: 400 });
-    }, 'web/heads/room.html'),
-    null,
-    { browser },
-  );
-  const element = /** @type {any} */ (made.element.querySelector('.vv-matrix-part'));
-  const part = {
-    ...made,
-    element,
-    find: (/** @type {string} */ name) => element.querySelector(`.vv-${name}`),
+  const root = /** @type {any} */ (parse('<div></div>'));
+  browser.install({ after: (undo) => void undone.push(undo) });
+  undone.push(() => render(null, root));
+  const isLinked = { current: options !== null && Number(options.strongest) !== 10 };
+  /** @type {LayerStore | null} */
+  let layers = null;
+  /** What is chosen is shown, as in the room. */
+  const Following = (/** @type {any} */ { next }) => {
+    const { q, layer, head } = store.view;
+    const subject = { ...next, query: q.value || next.view.query };
+    const chosen = {
+      layer: layer.value ?? next.view.layer,
+      head: head.value === usual.head ? next.view.head : head.value,
+    };
+    return html`<${Matrix}
+      key=${next.trace}
+      ...${{ store, subject, layers, colours, isLinked, ...chosen }}
+    />`;
   };
-  const matrix = matrixIn(/** @type {any} */ (made.element), store, decodeTable(tables.viridis));
-  matrix.show(now, now?.view);
-  await settle();
-  const frames = (/** @type {number} */ count) => browser.pass(16 * count);
-  if (!wait) frames(8);
+  const usual = { q: '', layer: null, head: store.fields.get('head')?.default };
+  const colours = decodeTable(tables.viridis);
+  /** Shows a trace, whose layers are kept as long as it is the same. */
+  const show = async (/** @type {any} */ next) => {
+    if (layers?.trace.trace !== next.trace) {
+      layers?.close();
+      layers = new LayerStore(next, SERVER, { ready: () => {}, failed: () => {} });
+    }
+    render(html`<${Following} next=${next} />`, root);
+    for (const [name, box] of Object.entries(boxes)) root.querySelector(`.vv-matrix-${name}`).box = box;
+    root.querySelector('.vv-photo').box = boxes.stage;
+    resized.forEach((run) => run());
+    await settle();
+  };
+  const boxes = {
+    plot: { left: 100, top: 50, width: size, height: size },
+    stage: { left: 500, top: 30, width: 600, height: 400 },
+  };
+  await show(now);
+  const part = {
+    root,
+    browser,
+    boxes,
+    find: (/** @type {string} */ name) => root.querySelector(`.vv-${name}`),
+  };
+  const frames = async (/** @type {number} */ count) => {
+    for (let i = 0; i < count; i++) {
+      browser.pass(16);
+      await settle();
+    }
+  };
+  if (!wait) await frames(8);
   const find = (/** @type {string} */ name) =>
     /** @type {any} */ (part.find(BAR.includes(name) ? name : `matrix-${name}`));
-  const sheet = find('sheet');
+  const sheet = () => find('sheet');
   const point = (/** @type {number} */ down, /** @type {number} */ across, more = {}) => ({
     clientY: 50 + down,
     clientX: 100 + across,
@@ -145,18 +197,18 @@ export async function open({
     resized,
     point,
     notes: () => notes,
-    text: (/** @type {string} */ name) => find(name).textContent,
+    get element() {
+      return root.querySelector('.vv-matrix-part');
+    },
+    click: (/** @type {any} */ node) => fire(node, 'click'),
+    text: (/** @type {string} */ name) => find(name)?.textContent.trim().replace(/\s+/g, ' ') ?? '',
     /** An event over the middle of a pair of cells. */
     over: (/** @type {string} */ name, /** @type {number} */ query, /** @type {number} */ key, more = {}) =>
-      sheet.fire(name, point(middle(query), middle(key), more)),
-    key: (/** @type {string} */ name, more = {}) => {
-      const event = sheet.fire('keydown', { key: name, ...more });
-      frames(1);
-      return event;
-    },
+      fire(sheet(), name, point(middle(query), middle(key), more)),
+    key: (/** @type {string} */ name, more = {}) => fire(sheet(), 'keydown', { key: name, ...more }),
     /** An event over the middle of a patch on the photo. */
     onPhoto: (/** @type {string} */ name, /** @type {number} */ row, /** @type {number} */ col) =>
-      find('stage').fire(name, { clientY: 30 + 2 * (40 + 40 * row), clientX: 500 + 2 * (50 + 40 * col) }),
+      fire(find('stage'), name, { clientY: 30 + 2 * (40 + 40 * row), clientX: 500 + 2 * (50 + 40 * col) }),
     /** Where a line around a row or a column is; '' where it is not drawn. */
     band: (/** @type {string} */ name) => {
       const { display, top, height, left, width } = find(name).style;
@@ -168,14 +220,12 @@ export async function open({
       ),
     arrows: () =>
       find('links').children.map((/** @type {any} */ { children }) => children[0]?.getAttribute('d')),
-    /** Another trace, or other options by their names in links; null: no trace. */
+    /** Another trace, or other options by their names in links. */
     set: async (/** @type {any} */ changes, chosen = /** @type {any} */ ({})) => {
-      store.set(chosen);
+      store.set({ ...usual, ...chosen });
       told.length = 0;
-      const next = changes && { ...now, ...changes };
-      matrix.show(next, next?.view);
-      await settle();
-      frames(8);
+      await show({ ...now, ...changes });
+      await frames(8);
     },
   };
 }

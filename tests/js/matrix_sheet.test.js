@@ -1,17 +1,15 @@
-// The canvas of the matrix: which pixels are painted, where its panes are stretched to, and the names beside them. And arrows as SVG.
+// The canvas of the matrix: which pixels are painted, where its panes are stretched to, and the names beside them. And arrows.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Axis } from '../../vit_viz/explorer/matrix.js';
-import { arrow, drawLinks } from '../../vit_viz/web/heads/links.js';
+import { arrow } from '../../vit_viz/web/heads/links.js';
 import { Panes, labelsOf, Sheet } from '../../vit_viz/web/heads/matrix_sheet.js';
 import { Browser, Element } from './browser.js';
 import { makeTrace } from './oracle.js';
 
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
-const attributes = (/** @type {any} */ node) =>
-  Object.fromEntries([...node.attributes].map(({ name, value }) => [name, value]));
 const TABLE = Uint32Array.from({ length: 256 }, (_, i) => i + 1);
 
 /** A sheet of 2 x 3 patches between one token before and one after them. */
@@ -225,40 +223,4 @@ test('an arrow bends to one side, ends in a tip, and is no longer than its way',
   assert.deepEqual([near.line, near.tip], ['M0.0 0.0Q1.9 4.8 2.0 5.0', 'M6.0 8.0L0.6 6.8L3.4 3.2Z']);
   const none = arrow([5, 5], [5, 5], 1);
   assert.deepEqual([none.line, none.tip], ['M5.0 5.0Q5.0 5.0 5.0 5.0', 'M5.0 5.0L5.0 5.0L5.0 5.0Z']);
-});
-
-test('links are drawn with the strongest on top; one whose query has no place is a dot, one whose key has none is nothing', (context) => {
-  new Browser().install(context);
-  const svg = any(new Element('svg'));
-  /** @type {Record<number, [number, number]>} */
-  const places = { 3: [10, 20], 4: [110, 20], 5: [60.25, 70.75] };
-  const links = [
-    { query: 3, key: 4, weight: 0.5 },
-    { query: 9, key: 5, weight: 0.25 },
-    { query: 3, key: 9, weight: 0.2 },
-  ];
-  drawLinks(svg, links, (token) => places[token] ?? null);
-  const [dot, group, ...others] = svg.children;
-  assert.equal(others.length, 0);
-  assert.equal(dot.tagName, 'circle');
-  assert.deepEqual(attributes(dot), {
-    class: 'vv-link vv-link-dot',
-    cx: '60.3',
-    cy: '70.8',
-    r: '4.6',
-    opacity: '0.68',
-  });
-  assert.equal(group.tagName, 'g');
-  assert.deepEqual(attributes(group), { class: 'vv-link', opacity: '1.00' });
-  const { line, tip } = arrow([10, 20], [110, 20], 1);
-  assert.deepEqual(group.children.map(attributes), [
-    { class: 'vv-link-under', d: line, 'stroke-width': '7.0' },
-    { class: 'vv-link-tip-under', d: tip },
-    { class: 'vv-link-line', d: line, 'stroke-width': '5.0' },
-    { class: 'vv-link-tip', d: tip },
-  ]);
-  drawLinks(svg, [{ query: 3, key: 4, weight: 0 }], (token) => places[token] ?? null);
-  assert.equal(svg.children[0].getAttribute('opacity'), '0.35');
-  drawLinks(svg, [], () => null);
-  assert.equal(svg.children.length, 0);
 });

@@ -43,7 +43,7 @@ def test_hands_and_keys_in_the_heads_tab(visit: Callable[..., Any], app_url: str
 
     cell(page, 5, 1).hover()
     caption(page, "Layer 5, head 1: what the class token looks at")
-    expect(page.locator(f"{ROOM} .vv-heads-dot.vv-hovered")).to_have_attribute("title", "layer 5, head 1")
+    expect(cell(page, 5, 1)).to_have_class(re.compile("vv-hovered"))
     row = np.sort(trace.attention(layer=5, heads=[1], queries=[0])[0, 0, trace.layout.patch_slice].numpy())
     page.wait_for_function(
         """([part, lit, most]) => {
@@ -133,7 +133,9 @@ def test_a_name_stands_out_and_a_causal_map_runs_to_its_end(visit: Callable[...,
         for text in page.locator(f"{ROOM} .vv-heads-number").all_inner_texts()
     ]
     np.testing.assert_allclose(shown, effect.ravel(), atol=0.051)
+    face(page, "depth")
     expect(page.locator(f"{ROOM} .vv-heads-dot")).to_have_count(36)
+    face(page, "atlas")
 
     page.locator(f"{ROOM} .vv-heads-classes .vv-why .vv-chip").nth(1).click()
     page.wait_for_url(re.compile("target="))

@@ -1,93 +1,82 @@
 // The causal map: the button with its cost, what replaces a head, for which class, how far it is.
 
-import { press, showText } from '../../ui/kit/elements.js';
 import { Job } from '../kit/job.js';
-import { correlation } from './detail.js';
-import { tableOf } from './numbers.js';
-import { agreementWords, capital } from './words.js';
+import { Classes, JobLine, Toggle, useJob } from '../kit/parts.js';
+import { html, useLayoutEffect, useMemo, signal } from '../kit/preact.js';
+import { capital, correlation, tableOf } from './words.js';
 /** @import { Ask } from '../kit/ask.js' */
-/** @import { JobBar } from '../kit/job.js' */
+/** @import { Target as Chosen } from '../kit/target.js' */
+/** @import { Seen } from './room.js' */
 /** @import { Table } from './words.js' */
 
 /**
  * A causal map as far as it is computed.
- * @typedef {{table?: Table, estimate?: (number | null)[][], correlation?: number, done?: number, error?: string}} Effect
+ * @typedef {{table?: Table, estimate?: (number | null)[][], done?: number, error?: string}} Effect
  *
- * @typedef {{classes: {index: number, name: string, probability?: number, value?: number}[], chosen?: number,
- *   name: string, link: string, words?: string}} Target
+ * @typedef {Chosen & {name: string, link: string}} Target
  */
 
 const STOPPED = 'Stopped; the heads that were done are shown.';
 const NOTHING = 'Stopped; no head was done.';
 
-/** What is known of the causal maps of one subject and one class, by the way of switching off. */
-export class Effects {
-  key = '';
-  /** @type {any} what a question about it is asked with */ body = null;
-  /** @type {Record<string, Effect>} */ of = {};
-  job = new Job(() => this.running === this.of && this.changed());
-  /** @type {Record<string, Effect> | null} those that it is about */ running = null;
-  how = ''; // the way that it is about
-  /** @type {Set<string>} ways whose map is at hand, and was asked for */ kept = new Set();
-  left = new AbortController(); // of what is at hand
+/** @type {[string, string, string][]} with what each does */
+const HOWS = [
+  ['zero', 'zero', 'The head writes nothing.'],
+  ['mean', 'its mean', "Every token gets the head's mean output."],
+  ['uniform', 'uniform', 'The head looks alike at all tokens that it may see.'],
+];
 
-  /** @param {Ask} ask @param {() => void} changed */
-  constructor(ask, changed) {
-    this.ask = ask;
-    this.changed = changed;
-  }
-
-  /** Another subject or class: what runs about the former ends, and nothing of it holds. @param {string} key @param {any} body */
-  begin(key, body) {
-    if (key === this.key) return;
-    this.left.abort();
-    Object.assign(this, { key, body, of: {}, kept: new Set(), left: new AbortController() });
-    this.job.end();
-  }
-
-  /** Shows those that the server has at hand. @param {string[]} hows */
-  keep(hows) {
-    const { of, body, left, kept } = this;
-    for (const how of hows.filter((one) => !(one in of) && !kept.has(one))) {
-      kept.add(how);
-      this.ask('ablation', { ...body, how }, left.signal).then(
-        (answer) => of === this.of && !of[how] && this.tell(how, whole(answer)),
+/**
+ * The causal maps of one subject and one class, by the way of switching off; of another one nothing is known yet.
+ * @param {Ask} ask @param {string} key of subject and class
+ * @param {any} body what a question about them is asked with; null where none can be
+ * @param {string[]} kept ways whose map the server has at hand
+ */
+export function useEffects(ask, key, body, kept) {
+  const job = useJob();
+  const maps = useMemo(
+    () => ({
+      effects: signal(/** @type {Record<string, Effect>} */ ({})),
+      how: '',
+      stop: new AbortController(),
+    }),
+    [key],
+  );
+  const { effects, stop } = maps;
+  const tell = (/** @type {string} */ how, /** @type {Effect} */ said) => {
+    effects.value = { ...effects.peek(), [how]: { ...effects.peek()[how], ...said } };
+  };
+  useLayoutEffect(
+    () => () => {
+      stop.abort();
+      job.end();
+    },
+    [maps],
+  );
+  useLayoutEffect(() => {
+    for (const how of kept.filter((one) => !(one in effects.peek())))
+      ask('ablation', { ...body, how }, stop.signal).then(
+        (answer) => how in effects.peek() || tell(how, whole(answer)),
         () => {}, // it was not at hand any more, and can be started
       );
-    }
-  }
-
-  /** Switches off each head in a way, and follows that to its end. @param {string} how */
-  start(how) {
-    this.end();
-    const { of, body } = this;
-    Object.assign(this, { running: of, how });
-    const tell = (/** @type {Effect} */ said) => void (of === this.of && this.tell(how, said));
-    tell({ error: '' });
-    const hear = {
-      part: (/** @type {any} */ preview) => tell(partly(preview)),
-      whole: (/** @type {any} */ answer) => tell(whole(answer)),
-    };
-    this.job
-      .follow((stop, told) => this.ask('ablation', { ...body, how }, stop, told), hear)
-      .catch(({ message }) => tell({ error: message }));
-  }
-
+  }, [maps, kept.join()]);
   /** Ends what runs; the heads that are done stay. */
-  end() {
-    if (this.job.isRunning) this.job.end(this.of[this.how]?.done ? STOPPED : NOTHING);
-  }
-
-  /** How far the causal map of a way is. @param {string} how */
-  jobOf(how) {
-    return this.running === this.of && this.how === how ? this.job : new Job();
-  }
-
-  /** @param {string} how @param {Effect} said */
-  tell(how, said) {
-    this.of[how] = { ...this.of[how], ...said };
-    this.changed();
-  }
+  const end = () => job.isRunning && job.end(effects.peek()[maps.how]?.done ? STOPPED : NOTHING);
+  /** Switches off each head in a way, and follows that to its end. @param {string} how */
+  const start = (how) => {
+    end();
+    maps.how = how;
+    tell(how, { error: '' });
+    const hear = {
+      part: (/** @type {any} */ preview) => tell(how, partly(preview)),
+      whole: (/** @type {any} */ answer) => tell(how, whole(answer)),
+    };
+    job
+      .follow((ended, told) => ask('ablation', { ...body, how }, ended, told), hear)
+      .catch(({ message }) => tell(how, { error: message }));
+  };
+  const jobOf = (/** @type {string} */ how) => (maps.how === how ? job : new Job());
+  return { effects: effects.value, start, end, jobOf };
 }
 
 /** A causal map of which not all is there. @param {any} preview @returns {Effect} */
@@ -127,32 +116,59 @@ export function agreement(estimate, { values }) {
   return correlation(ranks(pairs.map(([guess]) => guess)), ranks(pairs.map(([, value]) => value)));
 }
 
-/**
- * @param {(name: string) => HTMLElement} find @param {JobBar} bar
- * @param {{effect: Effect | undefined, job: Job, how: string, target: Target | null, cost: string, note: string, heads: number}} known
- */
-export function drawCausal(find, bar, { effect, job, how, target, cost, note, heads }) {
-  const { isRunning: running, left } = job;
-  const isDone = !running && effect?.done === heads;
-  const go = isDone ? '' : effect?.done ? 'Start again' : 'Switch off each head';
-  bar.show(job, { words: '', amount: '', go });
-  /** @type {HTMLButtonElement} */ (find('heads-start')).disabled = !target;
-  showText(find('heads-cost'), note || (isDone || running || !cost ? '' : `${capital(cost)}.`));
-  showText(find('heads-job'), jobWords(effect && { ...effect, running, left }, heads));
-  press(find('heads-hows'), 'how', how);
+/** What the estimate and the causal map are of; and of the map what it costs, and how far it is. @param {{seen: Seen}} props */
+export function Causal({ seen }) {
+  const { store, ask } = seen.page;
+  const { measure, how, targeted } = seen.look;
+  const { effect, job, target, cost, note, start, end, foretold } = seen.numbers;
+  const isMeasured = measure === 'effect';
+  const heads = seen.subject.layers * seen.subject.heads;
+  const isDone = !job.isRunning && effect?.done === heads;
+  const go = isDone || !isMeasured ? '' : effect?.done ? 'Start again' : 'Switch off each head';
+  const price = note || (isDone || job.isRunning || !cost || !isMeasured ? '' : `${capital(cost)}.`);
+  const far = isMeasured ? jobWords(effect, job, heads, foretold) : '';
+  return html`<div class="vv-heads-causal vv-card vv-stack">
+    <div class="vv-heads-classes">
+      <${Classes}
+        target=${{ ...target, single: true }}
+        why=${(/** @type {number} */ index) => store.set({ target: String(index) })}
+        find=${async (/** @type {string} */ find, /** @type {AbortSignal} */ stop) =>
+          (await ask('target', { view: targeted, find }, stop)).hits}
+        label="The class that is asked about"
+        title=${html`<span class="vv-quiet">for</span>`}
+      />
+    </div>
+    <div class="vv-row">
+      <${Toggle}
+        name="how"
+        look="vv-heads-hows"
+        choices=${HOWS}
+        value=${how}
+        choose=${(/** @type {string} */ chosen) => store.set({ how: chosen })}
+        label="What replaces the output of the head"
+      />
+      <${JobLine}
+        look="vv-heads-switching vv-row"
+        ...${{ job, end, begin: start, go, words: '', amount: '' }}
+        goes=${{ class: 'vv-button vv-heads-start', disabled: !target }}
+      />
+    </div>
+    <p class="vv-heads-cost vv-small" hidden=${!price}>${price}</p>
+    <p class="vv-heads-job vv-small" role="status" hidden=${!far}>${far}</p>
+  </div>`;
 }
 
 /** How far it is, what went wrong, and how well the estimate foretold it. */
 export function jobWords(
-  /** @type {(Effect & {running: boolean, left?: string}) | undefined} */ effect,
+  /** @type {Effect | undefined} */ effect,
+  /** @type {{isRunning: boolean, left?: string}} */ { isRunning, left },
   /** @type {number} */ heads,
+  said = '',
 ) {
   if (!effect) return '';
-  const { done = 0, correlation: rank = 0, running, left, error = '' } = effect;
-  const far = running
+  const { done = 0, error = '' } = effect;
+  const far = isRunning
     ? `${done} of ${heads} heads are done, what the estimate says matters most first${left ? `; ${left}` : ''}.`
     : '';
-  return [far, error, effect.estimate && agreementWords({ done, correlation: rank }, heads)]
-    .filter(Boolean)
-    .join(' ');
+  return [far, error, said].filter(Boolean).join(' ');
 }

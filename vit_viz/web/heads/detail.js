@@ -1,202 +1,228 @@
-// The head that is looked at: the numbers that named it against their thresholds, what it is for the answer, its matrix, its kin.
+// The head that is looked at: the photo as it sees it, the numbers that named it against their thresholds, what it is for the answer, its
+// matrix, its kin.
 
-import { clamp } from '../../explorer/geometry.js';
-import { LayerStore } from '../../explorer/layers.js';
-import { Axis, Filling, endsOf, shareOnScale } from '../../explorer/matrix.js';
+import { clamp, patchQuery, queryPatches, queryWords } from '../../explorer/geometry.js';
+import { endsOf, shareOnScale } from '../../explorer/matrix.js';
 import { Picture } from '../../explorer/paint.js';
-import { having, make, showText } from '../../ui/kit/elements.js';
 import { short } from '../../ui/kit/numbers.js';
-import { SERVER } from '../look/server_source.js';
-import { layerOf } from './matrix.js';
-import { evidenceOf, nameWords, numberWords, thinWords } from './names.js';
-import { capital, headWords } from './words.js';
-/** @import { HeadRoom } from './room.js' */
+import { PhotoStage } from '../kit/parts.js';
+import { html, useLayoutEffect, useRef } from '../kit/preact.js';
+import { withHeads } from './edits.js';
+import { useFilling } from './filling.js';
+import { Lit, LitBox } from './maps.js';
+import { Dot, evidenceOf, nameWords, numberWords, thinWords } from './names.js';
+import {
+  capital,
+  correlation,
+  everyHead,
+  headWords,
+  isSame,
+  keyOf,
+  scaleWords,
+  valueWords,
+} from './words.js';
+/** @import { LayerStore } from '../../explorer/layers.js' */
+/** @import { Rows } from './maps.js' */
+/** @import { Seen } from './room.js' */
 /** @import { Place } from './words.js' */
 
 const KIN = 4; // heads that are shown as most alike
-const BUDGET = 6; // milliseconds of a frame in which rows of the matrix are computed
 
-/** How alike two maps are: their correlation over the patches; 0 where one is constant. @param {Float32Array} a @param {Float32Array} b */
-export function correlation(a, b) {
-  const mean = (/** @type {Float32Array} */ x) => x.reduce((sum, value) => sum + value, 0) / x.length;
-  const [ma, mb] = [mean(a), mean(b)];
-  let [both, one, two] = [0, 0, 0];
-  for (let i = 0; i < a.length; i++) {
-    both += (a[i] - ma) * (b[i] - mb);
-    one += (a[i] - ma) ** 2;
-    two += (b[i] - mb) ** 2;
-  }
-  return one && two ? both / Math.sqrt(one * two) : 0;
+/** @param {{seen: Seen}} props */
+export function Detail({ seen }) {
+  const {
+    subject,
+    marks,
+    rows,
+    photo,
+    rules,
+    margin,
+    numbers,
+    edits,
+    label,
+    table,
+    layers,
+    choose,
+    go,
+    edit,
+    page,
+  } = seen;
+  const colours = seen.colours.plain;
+  void rows.arrived.value; // with each layer that comes there is more to see
+  const place = marks.hovered.value ?? marks.chosen.value;
+  useLayoutEffect(() => void rows.want(place.layer));
+  const map = rows.mapOf(place);
+  const named = numbers.names.known.get(keyOf(place));
+  const patches = queryPatches(subject.query, subject);
+  const value = numbers.table && !numbers.isOld ? table.values[place.layer]?.[place.head] : undefined;
+  const readout = value === undefined ? '' : `${label}: ${valueWords(value, table.unit)}`;
+  const why = named && [named.sentence, thinWords(named, margin)].filter(Boolean).join(' ');
+  const role = roleWords(numbers, place);
+  const lit = { subject, photo, colours };
+  const pin = (/** @type {number} */ patch) =>
+    page.store.set({ q: patchQuery([patch], subject.grid[1]) }, { push: true });
+  const isOn = !edits.heads.has(keyOf(marks.chosen.value));
+  const change = () => {
+    edit((before) => withHeads(before, [keyOf(marks.chosen.peek())], isOn ? 'off' : 'on'), {
+      isPlace: false,
+    });
+    go('surgery'); // from which Back leads here, with the head as it was
+  };
+  return html`<div class="vv-heads-right vv-stack">
+    <div class="vv-heads-look">
+      <${PhotoStage}
+        key=${subject.photo}
+        photo=${subject}
+        look="vv-heads-stage"
+        label="The photo: arrow keys move the query"
+        rings=${patches.map((patch) => [patch, 'vv-ring'])}
+        pinned=${patches[0]}
+        choose=${pin}
+        under=${html`<${LitBox} ...${{ ...lit, values: map?.values ?? null, top: map?.lit ?? 0, look: 'vv-heads-lit vv-layer' }} />`}
+      />
+      <div class="vv-stack">
+        <h2 class="vv-title vv-heads-caption vv-caption">
+          ${capital(`${headWords(place)}: what the ${queryWords(subject.query, subject)} looks at`)}
+        </h2>
+        <p class="vv-heads-readout vv-readout" hidden=${!readout}>${readout}</p>
+        ${
+          named &&
+          html`<p class="vv-heads-name"><${Dot} kind=${named.name} />${nameWords(named)}</p>
+            <p class="vv-heads-name-words vv-quiet" hidden=${!why}>${why}</p>`
+        }
+        <p class="vv-heads-role" hidden=${!role}>${role}</p>
+        <div class="vv-row">
+          <button
+            type="button"
+            class="vv-button vv-heads-switch"
+            title="Switches this head off, or on again: the whole page shows the model without it."
+            onClick=${change}
+          >
+            ${isOn ? 'switch off' : 'switch on'}
+          </button>
+          <button
+            type="button"
+            class="vv-button vv-heads-open"
+            title="Opens Look with this layer and head."
+            onClick=${() => document.getElementById('vv-tab-look-button')?.click()}
+          >
+            open in Look
+          </button>
+        </div>
+      </div>
+    </div>
+    <p class="vv-heads-scale vv-small">${map ? scaleWords(map) : rows.error}</p>
+    ${
+      named &&
+      html`<div class="vv-heads-evidence-part vv-stack">
+        <h3 class="vv-heads-sub">What named it: its numbers, and the thresholds (lines) of the names</h3>
+        <ul class="vv-heads-evidence">
+          ${evidenceOf(named, rules).map((evidence) => html`<${Evidence} ...${evidence} />`)}
+        </ul>
+      </div>`
+    }
+    <div class="vv-heads-pair">
+      <${MiniMatrix} ...${{ layers, place: marks.chosen.value, colours, enlarge: () => go('matrix') }} />
+      ${map && html`<${Kin} ...${{ rows, place, lit, choose }} />`}
+    </div>
+  </div>`;
 }
 
-export class Detail {
-  /** @type {LayerStore | null} */ store = null;
-  filled = ''; // the matrix that is shown
-  evidenced = ''; // the head whose numbers are shown
-
-  /** @param {HeadRoom} room */
-  constructor(room) {
-    this.room = room;
-    this.find = room.find;
-    this.picture = new Picture(/** @type {HTMLCanvasElement} */ (this.find('heads-mini')));
-  }
-
-  /** Another photo or model. */
-  begin() {
-    this.store?.close();
-    this.store = null;
-    this.filled = this.evidenced = '';
-  }
-
-  /** Everything about the head that is looked at. */
-  show() {
-    const { place, names } = this.room;
-    const named = names.of(place);
-    const key = `${place.layer}.${place.head}|${named ? names.known.size : ''}`;
-    if (key !== this.evidenced) {
-      this.evidenced = key;
-      this.showEvidence();
-    }
-    this.showRole();
-    this.showKin();
-    void this.showMatrix();
-  }
-
-  /** The numbers of the rules, each as a bar with a line at its threshold. */
-  showEvidence() {
-    const { place, names } = this.room;
-    const named = names.of(place);
-    const thin = named ? thinWords(named, names.margin) : '';
-    this.find('heads-name').hidden = !named;
-    if (named) {
-      const dot = having(make('i', 'vv-heads-kind-dot'), { 'data-kind': named.name });
-      this.find('heads-name').replaceChildren(dot, nameWords(named));
-    }
-    showText(this.find('heads-name-words'), named ? [named.sentence, thin].filter(Boolean).join(' ') : '');
-    const rows = named ? evidenceOf(named, names.rules).map(evidenceRow) : [];
-    this.find('heads-evidence').replaceChildren(...rows);
-    this.find('heads-evidence-part').hidden = !rows.length;
-  }
-
-  /** What switching it off does, where that is known, and the button that does it. */
-  showRole() {
-    const { room } = this;
-    const { place, surgery, target } = room;
-    const { layer, head } = place;
-    const { truth, estimate } = this.effectOf(place);
-    const name = target?.name ?? '';
-    const isValue = target?.classes[0]?.value !== undefined;
-    const logit = name ? `${isValue ? 'value' : 'logit'} of ${name}` : 'answer';
-    const words =
-      typeof truth === 'number'
-        ? `Switched off, the ${logit} changes by ${short(truth)}.`
-        : typeof estimate === 'number'
-          ? `Switched off, the ${logit} would change by about ${short(estimate)}: an estimate from one gradient.`
-          : '';
-    showText(this.find('heads-role'), words);
-    const state = surgery.heads.get(`${layer}.${head}`) ?? 'on';
-    this.find('heads-switch').textContent = state === 'on' ? 'switch off' : 'switch on';
-  }
-
-  /** By how much the answer changes without a head, where that was measured or estimated. */
-  effectOf(/** @type {Place} */ { layer, head }) {
-    const { effect } = this.room;
-    const { estimate } = this.room.numbers;
-    return {
-      truth: effect?.table?.values[layer]?.[head],
-      estimate: effect?.estimate?.[layer]?.[head] ?? estimate?.values[layer]?.[head],
-    };
-  }
-
-  /** The heads whose maps of this query are most like this one's. */
-  showKin() {
-    const { room } = this;
-    const { subject, place, lit } = room;
-    const own = lit.mapOf(place);
-    const part = this.find('heads-kin-part');
-    part.hidden = !own || !subject;
-    if (!own || !subject) return;
-    /** @type {(Place & {like: number})[]} */
-    const kin = [];
-    let misses = false;
-    for (let layer = 0; layer < subject.layers; layer++) {
-      for (let head = 0; head < subject.heads; head++) {
-        if (layer === place.layer && head === place.head) continue;
-        const map = lit.mapOf({ layer, head });
-        if (!map) misses = true;
-        else kin.push({ layer, head, like: correlation(own.values, map.values) });
-      }
-    }
-    part.setAttribute('aria-busy', String(misses)); // heads of layers that are on their way may be more like it
-    kin.sort((a, b) => b.like - a.like);
-    this.find('heads-kin').replaceChildren(...kin.slice(0, KIN).map((one) => this.kinTile(one)));
-  }
-
-  kinTile(/** @type {Place & {like: number}} */ one) {
-    const canvas = make('canvas');
-    this.room.tiles.copy(canvas, one, this.room.grid.orders);
-    const seen = `${one.layer} \u00b7 ${one.head}, ${one.like.toFixed(2)}`;
-    const said = {
-      type: 'button',
-      'data-kin': `${one.layer}.${one.head}`,
-      'aria-label': `${seen}; ${headWords(one)}, correlation ${one.like.toFixed(2)}`,
-    };
-    const words = make('span', 'vv-small', seen);
-    return having(make('button', 'vv-bare vv-heads-kin-tile', canvas, words), said);
-  }
-
-  /** The matrix of the chosen head, small: rows are queries, columns keys, on a logarithmic scale. */
-  async showMatrix() {
-    const { subject, chosen, hovered } = this.room;
-    const wanted = `${subject?.trace}|${chosen.layer}|${chosen.head}`;
-    if (!subject || hovered || wanted === this.filled || !this.room.isShown('atlas', 'depth')) return;
-    this.filled = wanted;
-    this.store ??= new LayerStore(subject, SERVER, { ready: () => {}, failed: () => {} });
-    const part = this.find('heads-mini-part');
-    try {
-      const layer = await layerOf(this.store, chosen.layer);
-      if (wanted !== this.filled) return;
-      const filling = new Filling(layer, chosen.head, new Axis(subject), 1);
-      part.hidden = false;
-      this.find('heads-mini-words').textContent =
-        `${capital(headWords(chosen))}: every token against every token, rows are queries, columns keys.`;
-      this.fill(filling, wanted);
-    } catch {
-      part.hidden = true; // the matrix itself says why it cannot be shown
-    }
-  }
-
-  /** Computes some rows, and the others with the next frames. @param {Filling} filling @param {string} wanted */
-  fill(filling, wanted) {
-    if (wanted !== this.filled) return;
-    const end = performance.now() + BUDGET;
-    while (!filling.isDone && performance.now() < end) filling.step();
-    if (!filling.isDone) return void requestAnimationFrame(() => this.fill(filling, wanted));
-    const { cells } = filling.axis;
-    const ends = endsOf(filling, true);
-    this.picture.resize(cells, cells);
-    const { plain } = this.room.colours;
-    for (let i = 0; i < filling.values.length; i++)
-      this.picture.pixels[i] = plain[Math.round(255 * shareOnScale(filling.values[i], ends, true))];
-    this.picture.show();
-    this.find('heads-mini-part').dataset.ready = wanted;
-  }
+/** What switching a head off does, where that was measured or estimated. @param {Seen['numbers']} numbers @param {Place} place */
+function roleWords({ target, effect, estimate }, { layer, head }) {
+  const [measured, guessed] = [effect?.table?.values[layer]?.[head], estimate?.[layer]?.[head]];
+  const amount = target?.classes?.[0]?.value === undefined ? 'logit' : 'value';
+  const of = target?.name ? `${amount} of ${target.name}` : 'answer';
+  if (typeof measured === 'number') return `Switched off, the ${of} changes by ${short(measured)}.`;
+  return typeof guessed === 'number'
+    ? `Switched off, the ${of} would change by about ${short(guessed)}: an estimate from one gradient.`
+    : '';
 }
 
-/** A number of a rule as a bar with a line at its threshold. @param {ReturnType<typeof evidenceOf>[number]} evidence */
-function evidenceRow({ number, value, bound, limit, passes, name }) {
+/** A number of a rule as a bar with a line at its threshold. @param {ReturnType<typeof evidenceOf>[number]} props */
+function Evidence({ number, value, bound, limit, passes, name }) {
   const share = (/** @type {number} */ x) => `${(100 * clamp(x)).toFixed(1)}%`;
-  const bar = make('span', 'vv-heads-evidence-bar');
-  bar.style.setProperty('--long', share(value));
-  bar.style.setProperty('--at', share(limit));
-  const words = capital(numberWords(number)).replace(/,$/, '');
-  const row = make(
-    'li',
-    passes ? 'vv-passes' : '',
-    make('span', '', words),
-    bar,
-    make('span', 'vv-number', short(value)),
-    make('span', 'vv-small', `${name}: ${bound}${passes ? ', passes' : ''}`),
-  );
-  return row;
+  return html`<li class=${passes ? 'vv-passes' : ''}>
+    <span>${capital(numberWords(number)).replace(/,$/, '')}</span
+    ><span class="vv-heads-evidence-bar" style=${{ '--long': share(value), '--at': share(limit) }}></span
+    ><span class="vv-number">${short(value)}</span
+    ><span class="vv-small">${name}: ${bound}${passes ? ', passes' : ''}</span>
+  </li>`;
+}
+
+/**
+ * The heads whose maps of this query are most like this one's.
+ * @param {{rows: Rows, place: Place, lit: {subject: any, photo: HTMLImageElement, colours: Uint32Array}, choose: (place: Place) => void}} props
+ */
+function Kin({ rows, place, lit, choose }) {
+  const own = /** @type {import('./maps.js').HeadMap} */ (rows.mapOf(place));
+  const { layers, heads } = rows.subject;
+  const others = everyHead(layers, heads, (one) => one)
+    .flat()
+    .filter((one) => !isSame(one, place));
+  const known = others.flatMap((one) => {
+    const map = rows.mapOf(one);
+    return map ? [{ ...one, map, like: correlation(own.values, map.values) }] : [];
+  });
+  const kin = known.sort((a, b) => b.like - a.like).slice(0, KIN);
+  // heads of layers that are on their way may be more like it
+  return html`<div class="vv-heads-kin-part vv-stack" aria-busy=${String(known.length < others.length)}>
+    <h3 class="vv-heads-sub">Most like it</h3>
+    <div class="vv-heads-kin">
+      ${kin.map(({ layer, head, like, map }, i) => {
+        const seen = `${layer} \u00b7 ${head}, ${like.toFixed(2)}`;
+        return html`<button
+          key=${i}
+          type="button"
+          class="vv-bare vv-heads-kin-tile"
+          aria-label=${`${seen}; ${headWords({ layer, head })}, correlation ${like.toFixed(2)}`}
+          onClick=${() => choose({ layer, head })}
+        >
+          <${Lit} ...${{ ...lit, values: map.values, top: map.lit, isAlone: true, look: '' }} />
+          <span class="vv-small">${seen}</span>
+        </button>`;
+      })}
+    </div>
+    <p class="vv-small">correlation of the maps of this query</p>
+  </div>`;
+}
+
+/**
+ * The matrix of the chosen head, small: rows are queries, columns keys, on a logarithmic scale. The matrix itself says why it cannot be shown.
+ * @param {{layers: LayerStore, place: Place, colours: Uint32Array, enlarge: () => void}} props
+ */
+function MiniMatrix({ layers, place, colours, enlarge }) {
+  const { filling, error } = useFilling(layers, place.layer, place.head, 1);
+  const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
+  const painted = useRef('');
+  const isDone = Boolean(filling?.isDone);
+  useLayoutEffect(() => {
+    if (!filling || !isDone || !canvas.current) return;
+    const { cells } = filling.axis;
+    const picture = new Picture(canvas.current);
+    const ends = endsOf(filling, true);
+    picture.resize(cells, cells);
+    for (let i = 0; i < filling.values.length; i++)
+      picture.pixels[i] = colours[Math.round(255 * shareOnScale(filling.values[i], ends, true))];
+    picture.show();
+  }, [filling, isDone]);
+  if (isDone) painted.current = keyOf(place);
+  return html`<div
+    class="vv-heads-mini-part vv-stack"
+    hidden=${Boolean(error) || !painted.current}
+    data-ready=${isDone ? keyOf(place) : undefined}
+  >
+    <button
+      type="button"
+      class="vv-bare vv-heads-enlarge"
+      aria-label="Enlarge the matrix"
+      title="Opens the matrix of all tokens of this head."
+      onClick=${enlarge}
+    >
+      <canvas class="vv-heads-mini" ref=${canvas}></canvas>
+    </button>
+    <p class="vv-heads-mini-words vv-small">
+      ${capital(headWords(place))}: every token against every token, rows are queries, columns keys.
+    </p>
+  </div>`;
 }

@@ -2,7 +2,6 @@
 
 import { amountWords, short } from '../../ui/kit/numbers.js';
 import { capital, headWords, layerMeans, valueWords } from './words.js';
-/** @import { HeadRoom } from './room.js' */
 /** @import { Table } from './words.js' */
 
 /** @import { Amount } from '../../ui/kit/numbers.js' */
@@ -102,13 +101,4 @@ export function surgeryFinding({ heads, temperatures, forbidden }, { before, now
   const then = saidWords(first);
   if (first.name === top.name) return `${said}: still ${top.name}, ${then} → ${saidWords(top)}`;
   return `${said}: ${first.name} (${then}) gives way to ${top.name} (${saidWords(top)})`;
-}
-
-/** The title of the face that is seen. @param {HeadRoom} room @param {Table} table @param {string} label of the measure */
-export function findingOf(room, table, label) {
-  const { surgery, names, target } = room;
-  if (room.isShown('surgery')) return surgeryFinding(surgery, surgery.panel ?? { before: [], now: [] });
-  if (room.isShown('depth')) return depthFinding(table, label);
-  const name = table.signed && room.isOfClass ? (target?.name ?? '') : '';
-  return atlasFinding(table, label, { target: name, counts: names.counts() });
 }

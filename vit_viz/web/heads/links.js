@@ -1,14 +1,25 @@
 // The photo beside the matrix: rings around the pair that is pointed at, and the strongest links as arrows, with their legend.
 
-import { queryPatches } from '../../explorer/geometry.js';
-import { subject } from '../../explorer/labels.js';
+import { centreOf, patchRect, queryPatches } from '../../explorer/geometry.js';
+import { subject as subjectWords } from '../../explorer/labels.js';
 import { rowInto, Strongest } from '../../explorer/matrix.js';
-import { makeSvg, showText } from '../../ui/kit/elements.js';
-import { Stage } from '../../ui/kit/stage.js';
+import { PhotoStage } from '../kit/parts.js';
+import { html, useRef } from '../kit/preact.js';
+import { MOST_LINKS } from './filling.js';
+import { useSize } from './maps.js';
 import { linkWords, weightText } from './matrix_words.js';
-/** @import { Trace } from '../../explorer/geometry.js' */
-/** @import { Link } from '../../explorer/matrix.js' */
-/** @import { Matrix } from './matrix.js' */
+/** @import { Axis, Filling, Link } from '../../explorer/matrix.js' */
+/** @import { ReadonlySignal, Signal } from '../kit/preact.js' */
+/** @import { Pair } from './matrix.js' */
+/** @import { Subject } from './room.js' */
+
+/**
+ * What is known of the matrix; pinned: tokens of the query; links: whether those of the query are drawn, or of the whole head; count: how many.
+ * @typedef {{subject: Subject, axis: Axis, filling: Filling | null, pinned: number[], links: string, count: number}} KnownMatrix
+ *
+ * The links that are drawn, of what, and everything that they were chosen from.
+ * @typedef {{links: Link[], strongest: Strongest, of: {query: string, tokens: number, isPlaced: boolean} | null}} Drawn
+ */
 
 /**
  * @typedef {[number, number]} Point across, down
@@ -52,139 +63,115 @@ export function arrow([x, y], [toX, toY], share) {
   };
 }
 
+/** The links of the pair that is pointed at, of the query or of the whole head. @param {KnownMatrix} known @param {Pair | null} pointed @returns {Drawn | null} */
+export function linksOf({ subject, axis, filling, pinned, links, count }, pointed) {
+  if (!filling) return null;
+  const tokens = pointed ? axis.tokensOf(pointed[0]) : pinned;
+  if (links === 'head' || tokens.length === axis.patches)
+    return { links: filling.strongest.best(count), strongest: filling.strongest, of: null };
+  const strongest = new Strongest(MOST_LINKS, axis);
+  const [row, spare] = [new Float32Array(axis.tokens), new Float32Array(axis.tokens)];
+  for (const token of tokens) {
+    rowInto(row, filling.layer, filling.head, token, spare);
+    strongest.add(token, row);
+  }
+  const query = pointed ? axis.nameOf(pointed[0]) : subjectWords(subject.query, subject);
+  const isPlaced = tokens.every((token) => axis.patchesOf(axis.cellOf[token]).length);
+  return { links: strongest.best(count), strongest, of: { query, tokens: tokens.length, isPlaced } };
+}
+
 /**
- * Draws links as arrows, the strongest on top; of a link whose query has no place, a dot on its key.
- * @param {SVGElement} svg whose units are pixels of the page
- * @param {Link[]} links
- * @param {(token: number) => Point | null} placeOf the middle of a token on the photo
+ * @param {object} props
+ * @param {KnownMatrix} props.known
+ * @param {number | string} props.head
+ * @param {Signal<Pair | null>} props.pointed
+ * @param {ReadonlySignal<Drawn | null>} props.drawn
+ * @param {(patch: number) => void} props.pin
  */
-export function drawLinks(svg, links, placeOf) {
-  const strongest = links[0]?.weight || 1;
-  const marks = [...links].reverse().flatMap((link) => {
-    const [from, to] = [placeOf(link.query), placeOf(link.key)];
-    if (!to) return [];
-    const share = link.weight / strongest;
-    return [from ? arrowMark(arrow(from, to, share)) : dotMark(to, share)];
-  });
-  svg.replaceChildren(...marks);
-}
-
-/** @param {Arrow} arrow */
-function arrowMark({ line, tip, width, opacity }) {
-  const group = makeSvg('g', { opacity: opacity.toFixed(2), class: 'vv-link' });
-  group.append(
-    makeSvg('path', { d: line, class: 'vv-link-under', 'stroke-width': (width + 2).toFixed(1) }),
-    makeSvg('path', { d: tip, class: 'vv-link-tip-under' }),
-    makeSvg('path', { d: line, class: 'vv-link-line', 'stroke-width': width.toFixed(1) }),
-    makeSvg('path', { d: tip, class: 'vv-link-tip' }),
-  );
-  return group;
-}
-
-/** @param {Point} place @param {number} share */
-function dotMark([x, y], share) {
-  const { width, opacity } = strokeOf(share);
-  return makeSvg('circle', {
-    cx: x.toFixed(1),
-    cy: y.toFixed(1),
-    r: (1 + 1.2 * width).toFixed(1),
-    opacity: opacity.toFixed(2),
-    class: 'vv-link vv-link-dot',
-  });
-}
-
-/** Links that are kept of a head or a query. */
-export const MOST_LINKS = 100;
-
-/** The left side of the component; it shows what its matrix says is chosen. */
-export class LinkedPhoto {
-  /** @param {Matrix} matrix */
-  constructor(matrix) {
-    this.matrix = matrix;
-    this.find = matrix.find;
-    this.stage = new Stage(this.find('matrix-stage'));
-    this.size = [1, 1]; // pixels of the photo on the page: across, down
-  }
-
-  /** Lengths in the drawing are pixels of the page. */
-  fit() {
-    const { clientWidth, clientHeight } = this.find('matrix-stage');
-    this.size = [clientWidth || 1, clientHeight || 1];
-    this.find('matrix-links').setAttribute('viewBox', `0 0 ${this.size[0]} ${this.size[1]}`);
-  }
-
-  /** @returns {Link[]} the links that are drawn */
-  show() {
-    this.mark();
-    return this.drawLinks();
-  }
-
-  /** Rings: solid around the query, dashed around the key. */
-  mark() {
-    const { axis, chosen, pointed } = this.matrix;
-    const trace = /** @type {Trace} */ (this.matrix.trace);
-    const [query, key] = pointed ?? [null, null];
-    const of = (/** @type {number | null} */ cell) => (cell === null ? [] : axis.patchesOf(cell));
-    const queries = query === null ? queryPatches(chosen.query, trace) : of(query);
-    this.stage.ring([
-      ...queries.map((patch) => /** @type {[number, string]} */ ([patch, 'vv-ring vv-query'])),
-      ...of(key).map((patch) => /** @type {[number, string]} */ ([patch, 'vv-ring vv-key'])),
-    ]);
-  }
-
-  /** The links that are drawn, of what, and everything that they were chosen from. */
-  strongest() {
-    const { filling, axis, chosen, pointed, trace, links } = this.matrix;
-    if (!filling || !trace) return null;
-    const tokens = pointed ? axis.tokensOf(pointed[0]) : this.matrix.pinnedTokens();
-    if (links === 'head' || tokens.length === axis.patches) return { strongest: filling.strongest, of: null };
-    const strongest = new Strongest(MOST_LINKS, axis);
-    const row = new Float32Array(axis.tokens);
-    const spare = new Float32Array(axis.tokens);
-    for (const token of tokens) {
-      rowInto(row, filling.layer, filling.head, token, spare);
-      strongest.add(token, row);
-    }
-    const query = pointed ? axis.nameOf(pointed[0]) : subject(chosen.query, trace);
-    const isPlaced = tokens.every((token) => this.placeOf(token) !== null);
-    return { strongest, of: { query, tokens: tokens.length, isPlaced } };
-  }
-
-  /** Arrows, their legend, and what they hold of the attention. @returns {Link[]} */
-  drawLinks() {
-    const chosen = this.strongest();
-    const links = chosen?.strongest.best(this.matrix.option('strongest')) ?? [];
-    const svg = /** @type {SVGElement} */ (/** @type {unknown} */ (this.find('matrix-links')));
-    drawLinks(svg, links, (token) => this.placeOf(token));
-    this.find('matrix-legend').hidden = !links.length;
-    const last = links[links.length - 1];
-    if (chosen)
-      showText(
-        this.find('matrix-said'),
-        linkWords(links, chosen.strongest, chosen.of, this.matrix.chosen.head),
-      );
-    if (!last) return links;
-    this.find('matrix-strong').textContent = weightText(links[0].weight);
-    this.find('matrix-weak').textContent = weightText(last.weight);
-    [1, last.weight / links[0].weight].forEach((share, i) => {
-      const { width, opacity } = strokeOf(share);
-      const { style } = this.find(i ? 'matrix-thin' : 'matrix-thick');
-      style.height = `${width.toFixed(1)}px`;
-      style.opacity = opacity.toFixed(2);
-    });
-    return links;
-  }
-
-  /** The middle of a patch on the photo, in pixels of the page: across, down. @returns {[number, number] | null} */
-  placeOf(/** @type {number} */ token) {
-    const { axis, trace } = this.matrix;
+export function LinkedPhoto({ known: { subject, axis }, head, pointed, drawn, pin }) {
+  const image = useRef(/** @type {HTMLElement | null} */ (null));
+  useSize(image);
+  const [width, height] = [image.current?.clientWidth || 1, image.current?.clientHeight || 1]; // pixels of the page
+  const { crop, grid, query } = subject;
+  const pinned = queryPatches(query, subject);
+  const [row, column] = (pointed.value ?? []).map((cell) => (cell === null ? [] : axis.patchesOf(cell)));
+  const { links = [], strongest, of = null } = drawn.value ?? {};
+  /** The middle of a token on the photo. @param {number} token @returns {Point | null} */
+  const placeOf = (token) => {
     const patch = token - axis.prefix.length;
-    if (patch < 0 || patch >= axis.patches || !trace) return null;
-    const { original } = trace.crop;
-    const rect = this.stage.rectOf(patch);
-    return [
-      (((rect[1] + rect[3]) / 2) * this.size[0]) / original[1],
-      (((rect[0] + rect[2]) / 2) * this.size[1]) / original[0],
-    ];
-  }
+    if (patch < 0 || patch >= axis.patches) return null;
+    const [top, left, bottom, right] = patchRect(crop, Math.floor(patch / grid[1]), patch % grid[1], grid);
+    const [tall, wide] = crop.original;
+    return [(((left + right) / 2) * width) / wide, (((top + bottom) / 2) * height) / tall];
+  };
+  const arrows = html`<svg
+    class="vv-matrix-links vv-layer"
+    viewBox=${`0 0 ${width} ${height}`}
+    aria-hidden="true"
+    focusable="false"
+  >
+    ${[...links].reverse().map((link) => html`<${Mark} link=${link} most=${links[0].weight} placeOf=${placeOf} />`)}
+  </svg>`;
+  return html`<${PhotoStage}
+      photo=${subject}
+      look="vv-matrix-stage"
+      label="Photo with the strongest links. Point at a patch to see where it looks; arrows choose the query."
+      rings=${[
+        ...(row ?? pinned).map((patch) => [patch, 'vv-ring vv-query']),
+        ...(column ?? []).map((patch) => [patch, 'vv-ring vv-key']),
+      ]}
+      pinned=${pinned[0] ?? centreOf(grid)}
+      choose=${pin}
+      point=${(/** @type {number | null} */ patch) => {
+        const cell = patch === null ? null : axis.cellOf[axis.prefix.length + patch];
+        if (cell !== pointed.peek()?.[0] || pointed.peek()?.[1] !== null)
+          pointed.value = cell === null ? null : [cell, null];
+      }}
+      image=${image}
+      under=${arrows}
+    />
+    <div class="vv-matrix-legend vv-bar" hidden=${!links.length}>
+      ${links.length > 0 && [links[0], links[links.length - 1]].map(({ weight }, i) => html`<${Sample} ...${{ weight, share: weight / links[0].weight, isLast: i > 0 }} />`)}
+      <span>attention weight</span>
+    </div>
+    <p class="vv-matrix-said vv-quiet vv-column" hidden=${!strongest}>
+      ${strongest && linkWords(links, strongest, of, head)}
+    </p>`;
+}
+
+/** How a link of a weight is drawn. @param {{weight: number, share: number, isLast: boolean}} props */
+function Sample({ weight, share, isLast }) {
+  const { width, opacity } = strokeOf(share);
+  const [line, number] = isLast
+    ? ['vv-matrix-thin', 'vv-matrix-weak']
+    : ['vv-matrix-thick', 'vv-matrix-strong'];
+  const look = { height: `${width.toFixed(1)}px`, opacity: opacity.toFixed(2) };
+  return html`<span class=${`vv-matrix-sample ${line}`} style=${look} aria-hidden="true"></span
+    ><span class=${`${number} vv-number`}>${weightText(weight)}</span>`;
+}
+
+/**
+ * A link as an arrow; one whose query has no place as a dot on its key.
+ * @param {{link: Link, most: number, placeOf: (token: number) => Point | null}} props
+ */
+function Mark({ link, most, placeOf }) {
+  const [from, to] = [placeOf(link.query), placeOf(link.key)];
+  const share = link.weight / (most || 1);
+  const { width, opacity } = strokeOf(share);
+  if (!to) return null;
+  if (!from)
+    return html`<circle
+      cx=${to[0].toFixed(1)}
+      cy=${to[1].toFixed(1)}
+      r=${(1 + 1.2 * width).toFixed(1)}
+      opacity=${opacity.toFixed(2)}
+      class="vv-link vv-link-dot"
+    />`;
+  const { line, tip } = arrow(from, to, share);
+  return html`<g opacity=${opacity.toFixed(2)} class="vv-link">
+    <path d=${line} class="vv-link-under" stroke-width=${(width + 2).toFixed(1)} />
+    <path d=${tip} class="vv-link-tip-under" />
+    <path d=${line} class="vv-link-line" stroke-width=${width.toFixed(1)} />
+    <path d=${tip} class="vv-link-tip" />
+  </g>`;
 }

@@ -1,376 +1,439 @@
-// The matrix of the chosen head, and its strongest links on the photo beside it. Both are computed here from q and k, a few rows
-// between two frames of the screen; while the pointer moves, nothing is asked of the server.
+// The matrix of the chosen head, and its strongest links on the photo beside it. Both are computed here from q and k; while the pointer
+// moves, nothing is asked of the server.
 
 import { FUSIONS } from '../../explorer/attention.js';
-import { centreOf, clamp, patchQuery, queryPatches, queryTokens } from '../../explorer/geometry.js';
-import { LAYER_BUDGET, LayerStore } from '../../explorer/layers.js';
-import { Axis, Filling, endsOf } from '../../explorer/matrix.js';
+import { ARROWS } from '../../explorer/elements.js';
+import { clamp, patchQuery, pointerIn, queryTokens } from '../../explorer/geometry.js';
+import { endsOf } from '../../explorer/matrix.js';
 import { measure } from '../../explorer/paint.js';
-import { byPointer, finder, make, press, showText } from '../../ui/kit/elements.js';
-import { showError } from '../../ui/kit/notes.js';
-import { SERVER } from '../look/server_source.js';
-import { showBar } from '../../ui/kit/numbers.js';
-import { LinkedPhoto, MOST_LINKS } from './links.js';
-import { listen } from './matrix_listen.js';
+import { byPointer } from '../../ui/kit/elements.js';
+import { ColourBar, Problem, Toggle } from '../kit/parts.js';
+import { computed, html, useLayoutEffect, useMemo, useRef, useSignal, useState } from '../kit/preact.js';
+import { MOST_LINKS, useFilling } from './filling.js';
+import { LinkedPhoto, linksOf } from './links.js';
+import { useSize } from './maps.js';
 import { Panes, Sheet } from './matrix_sheet.js';
-import { matrixTitle, mostWords, pairWords, sizeWords, tooLargeWords, weightText } from './matrix_words.js';
-/** @import { Trace } from '../../explorer/geometry.js' */
+import { matrixTitle, mostWords, pairWords, sizeWords, weightText } from './matrix_words.js';
+/** @import { LayerStore } from '../../explorer/layers.js' */
+/** @import { Filling } from '../../explorer/matrix.js' */
+/** @import { ReadonlySignal, Signal } from '../kit/preact.js' */
 /** @import { Store } from '../kit/store.js' */
+/** @import { Drawn, KnownMatrix } from './links.js' */
+/** @import { Subject } from './room.js' */
 
-/**
- * @typedef {{layer: number, head: number | string, query: string}} Chosen
- * @typedef {[number, number | null]} Pair cells of the query and of the key, where there is one
- */
+/** @typedef {[number, number | null]} Pair cells of the query and of the key, where there is one */
 
-const BUDGET = 8; // milliseconds of a frame in which rows are computed
+const STEP = 1.5; // of a zoom by button or key
+const DRAG = 4; // pixels from which a press is a drag
+const REST = 300; // milliseconds without a turn of the wheel after which a new gesture begins
+const SAID = 400; // milliseconds after which the pair that keys lead to is said
+const COUNTS = [5, 10, 20, 50, 100];
 
 /** What of the matrix can be chosen, by names in links. */
 export const OPTIONS = Object.freeze(['matrix_scale', 'links', 'strongest', 'zoom']);
 
-/** The matrix in an element with room.html. @param {HTMLElement} element @param {Store} store @param {Uint32Array} table of colours */
-export function matrixIn(element, store, table) {
-  const matrix = new Matrix(
-    /** @type {HTMLElement} */ (element.querySelector('.vv-matrix-part')),
-    store,
-    table,
+/**
+ * @param {object} props
+ * @param {Store} props.store
+ * @param {Subject} props.subject
+ * @param {LayerStore} props.layers
+ * @param {number} props.layer
+ * @param {number | string} props.head
+ * @param {Uint32Array} props.colours
+ * @param {{current: boolean}} props.isLinked whether the page was opened by a link to the matrix, which is then brought into sight
+ */
+export function Matrix({ store, subject, layers, layer, head, colours, isLinked }) {
+  const { view } = store;
+  const { query } = subject;
+  const root = useRef(/** @type {HTMLElement | null} */ (null));
+  const { filling, axis, error, retry } = useFilling(layers, layer, head, MOST_LINKS);
+  const pointed = useSignal(/** @type {Pair | null} */ (null));
+  const spoken = useSignal(0);
+  const known = {
+    ...{ subject, axis, filling, pinned: pinnedTokens(subject) },
+    ...{ links: view.links.value, count: view.strongest.value },
+  };
+  const drawn = useMemo(
+    () => computed(() => linksOf(known, pointed.value)),
+    [filling, filling?.next, subject, known.links, known.count],
   );
-  listen(matrix);
-  return matrix;
+  const isDone = Boolean(filling?.isDone);
+  useLayoutEffect(() => {
+    if (isDone && isLinked.current) root.current?.scrollIntoView();
+    isLinked.current &&= !isDone;
+  }, [isDone]);
+  const set = (/** @type {Record<string, string | number>} */ changed) => store.set(changed, { soon: true });
+  const pin = (/** @type {string} */ chosen) => {
+    if (chosen !== query) store.set({ q: chosen }, { push: true });
+  };
+  const pinPatches = (/** @type {number[]} */ patches) => pin(patchQuery(patches, axis.grid[1]));
+  const pinCell = (/** @type {number} */ cell) => {
+    const patches = axis.patchesOf(cell);
+    if (patches.length) pinPatches(patches);
+    else pin(axis.namedOf(cell));
+  };
+  const counts = COUNTS.includes(known.count) ? COUNTS : [...COUNTS, known.count]; // a link may ask for any number
+  const scale = view.matrix_scale.value;
+  return html`<div
+    class="vv-matrix-part"
+    ref=${root}
+    data-refused=${error ? '' : undefined}
+    data-ready=${isDone ? `${layer}.${head}` : undefined}
+  >
+    <div class="vv-matrix vv-room">
+      <${Problem} words=${error} again=${retry} look="vv-matrix-error vv-notice" />
+      <div class="vv-matrix-main vv-columns">
+        <${Heading} ...${{ known, head, layer, pointed, drawn, spoken, isRefused: Boolean(error) }} />
+        <div class="vv-matrix-left vv-stack">
+          <div class="vv-matrix-controls vv-row">
+            <${Toggle}
+              name="links"
+              choices=${[
+                ['query', 'links of the query'],
+                ['head', 'of the whole head'],
+              ]}
+              value=${known.links}
+              choose=${(/** @type {string} */ chosen) => set({ links: chosen })}
+              label="Which links are drawn"
+            />
+            <${Choice}
+              ...${{ label: 'strongest', name: 'count', option: 'matrix_count', values: counts, value: known.count }}
+              choose=${(/** @type {string} */ chosen) => set({ strongest: Number(chosen) })}
+            />
+          </div>
+          <${LinkedPhoto}
+            ...${{ known, head, pointed, drawn, pin: (/** @type {number} */ patch) => pinPatches([patch]) }}
+          />
+        </div>
+        <${Plane}
+          ...${{ known, head, scale, colours, pointed, pinCell, zoom: view.zoom.value, set }}
+          spoken=${spoken}
+        >
+          <${Choice}
+            ...${{ label: 'layer', title: 'The layer whose matrix is seen.', values: upTo(subject.layers), value: layer }}
+            choose=${(/** @type {string} */ chosen) => store.set({ layer: Number(chosen), head })}
+          />
+          <${Choice}
+            ...${{ label: 'head', title: 'The head whose matrix is seen, or all heads of the layer as one.' }}
+            ...${{ values: [...upTo(subject.heads), ...FUSIONS], value: head }}
+            choose=${(/** @type {string} */ chosen) =>
+              store.set({ layer, head: FUSIONS.includes(chosen) ? chosen : Number(chosen) })}
+          />
+          <${Toggle}
+            name="scale"
+            choices=${[
+              ['linear', 'linear'],
+              ['log', 'logarithmic'],
+            ]}
+            value=${scale}
+            choose=${(/** @type {string} */ chosen) => set({ matrix_scale: chosen })}
+            label="Scale of the colours"
+          />
+        <//>
+      </div>
+    </div>
+  </div>`;
 }
 
-/** The matrix, and the photo beside it. */
-export class Matrix {
-  /** @type {Trace | null} */ trace = null;
-  /** @type {Chosen} */ chosen = { layer: 0, head: 0, query: '' };
-  /** @type {LayerStore | null} */ layers = null;
-  /** @type {Filling | null} */ filling = null;
-  /** @type {Pair | null} under the pointer */ pointed = null;
-  axis = new Axis({ grid: [1, 1], prefix: [], suffix: [] });
-  panes = new Panes(this.axis);
-  wanted = ''; // layer and head that are being fetched or shown
-  frame = 0;
-  isRefused = false; // whether this layer cannot be shown
-  isStale = false; // whether the canvas shows another place or scale
-  statusTimer = 0;
+function upTo(/** @type {number} */ count) {
+  return Array.from({ length: count }, (_, i) => i);
+}
 
-  /** @param {HTMLElement} element @param {Store} store @param {Uint32Array} table */
-  constructor(element, store, table) {
-    this.element = element;
-    this.find = finder(element);
-    this.store = store;
-    this.table = table;
-    this.photo = new LinkedPhoto(this);
-    this.isLinked = OPTIONS.some((name) => store.view[name].peek() !== store.fields.get(name)?.default); // by what opened the page
-    this.sheet = new Sheet(/** @type {HTMLCanvasElement} */ (this.find('matrix-canvas')), table);
-    new ResizeObserver(() => this.fit()).observe(this.find('matrix-main'));
-  }
+/** @returns {number[]} tokens of the pinned query; none of a pool that only the server knows */
+function pinnedTokens(/** @type {Subject} */ subject) {
+  const tokens = queryTokens(subject.query, subject);
+  return Array.isArray(tokens) ? tokens : [];
+}
 
-  /**
-   * Another picture, another model, another head or another query; null: none of these.
-   * @param {Trace | null} trace @param {Chosen} [chosen]
-   */
-  show(trace, chosen) {
-    showError(this.find('matrix-error'), '');
-    this.find('matrix-main').hidden = !trace;
-    if (!trace || !chosen) return;
-    if (trace.trace !== this.trace?.trace) this.begin(trace);
-    this.trace = trace;
-    if (this.option('zoom') !== this.panes.seen) this.panes.see(this.option('zoom'));
-    this.press();
-    const { layer, head, query } = chosen;
-    this.chosen = { layer, head, query };
-    /** @type {HTMLSelectElement} */ (this.find('matrix-layer')).value = String(layer);
-    /** @type {HTMLSelectElement} */ (this.find('matrix-head')).value = String(head);
-    this.start();
-  }
+/**
+ * @param {{label: string, name?: string, title?: string, option?: string, values: (number | string)[], value: number | string,
+ *   choose: (value: string) => void}} props
+ */
+function Choice({ label, name = label, title, option, values, value, choose }) {
+  return html`<label class="vv-field" title=${title} data-option=${option}
+    >${`${label} `}<select
+      class=${`vv-matrix-${name} vv-control`}
+      value=${String(value)}
+      onChange=${(/** @type {any} */ { currentTarget }) => choose(currentTarget.value)}
+    >
+      ${values.map((one) => html`<option key=${one} value=${String(one)}>${one}</option>`)}
+    </select></label
+  >`;
+}
 
-  /** What is chosen, by its name in links. */
-  option(/** @type {string} */ name) {
-    return this.store.view[name].peek();
-  }
+/**
+ * The title, and what is pointed at in words; where keys lead, these are said once they rest.
+ * @param {{known: KnownMatrix, layer: number, head: number | string, pointed: Signal<Pair | null>, drawn: ReadonlySignal<Drawn | null>,
+ *   spoken: Signal<number>, isRefused: boolean}} props
+ */
+function Heading({ known: { filling, axis, links }, layer, head, pointed, drawn, spoken, isRefused }) {
+  const [said, say] = useState('');
+  const words = useRef('');
+  const pair = pointed.value;
+  const of = (/** @type {Filling} */ matrix) => {
+    if (pair && pair[1] !== null) return pairWords(matrix, [pair[0], pair[1]]);
+    if (pair && links === 'query') return mostWords(axis, pair[0], drawn.value?.links[0]);
+    if (!matrix.isDone) return `Computing: row ${matrix.next} of ${axis.cells} …`;
+    return byPointer(
+      'Point at the matrix or at the photo; click to choose the query.',
+      'Tap the matrix or the photo to choose the query.',
+    );
+  };
+  words.current = filling ? of(filling) : isRefused ? '' : 'Fetching the layer …';
+  useLayoutEffect(() => {
+    if (!spoken.value) return;
+    const timer = window.setTimeout(() => say(words.current), SAID);
+    return () => clearTimeout(timer);
+  }, [spoken.value]);
+  const weight = pair && pair[1] !== null ? filling?.at(pair[0], pair[1]) : undefined; // with all digits, for tests
+  return html`<div class="vv-matrix-heading">
+      <h2 class="vv-title vv-matrix-caption vv-caption">${matrixTitle(layer, head)}</h2>
+      <p class="vv-matrix-status vv-unseen" role="status">${said}</p>
+    </div>
+    <p class="vv-matrix-readout vv-readout" data-weight=${weight}>${words.current}</p>`;
+}
 
-  /** The photo and the axis of another trace. */
-  begin(/** @type {Trace} */ trace) {
-    this.layers?.close();
-    this.layers = new LayerStore(trace, SERVER, { ready: () => {}, failed: () => {} });
-    this.axis = new Axis(trace);
-    this.panes = new Panes(this.axis);
-    this.pointed = null;
-    this.wanted = '';
-    this.photo.stage.place(trace);
-    const options = (/** @type {string} */ name, /** @type {(number | string)[]} */ values) =>
-      this.find(name).replaceChildren(...values.map((value) => make('option', '', String(value))));
-    const first = (/** @type {number} */ count) => Array.from({ length: count }, (_, i) => i);
-    options('matrix-layer', first(trace.layers));
-    options('matrix-head', [...first(trace.heads), ...FUSIONS]);
-    this.fit();
-  }
-
-  /** Fetches the layer that is shown and computes its matrix. */
-  async start() {
-    const { trace, layers, chosen } = this;
-    const wanted = `${trace?.trace}|${chosen.layer}|${chosen.head}`;
-    if (!trace || !layers || wanted === this.wanted) return this.redraw();
-    this.wanted = wanted;
-    this.filling = null;
-    this.isRefused = false;
-    this.element.toggleAttribute('data-refused', false);
-    delete this.element.dataset.ready;
-    showText(this.find('matrix-caption'), matrixTitle(chosen.layer, chosen.head));
-    showText(this.find('matrix-size'), sizeWords(this.axis, chosen.head));
-    try {
-      const layer = await layerOf(layers, chosen.layer);
-      if (wanted !== this.wanted) return;
-      this.filling = new Filling(layer, chosen.head, this.axis, MOST_LINKS);
-      this.sheet.begin(this.axis.cells);
-      showError(this.find('matrix-error'), '');
-    } catch (error) {
-      if (wanted !== this.wanted || layers.abort.signal.aborted) return;
-      this.isRefused = true;
-      this.element.toggleAttribute('data-refused', true); // nothing empty stands below the words
-      showError(this.find('matrix-error'), /** @type {Error} */ (error).message, {
-        again: () => this.retry(),
-      });
-    }
-    this.redraw();
-  }
-
-  retry() {
-    this.wanted = '';
-    void this.start();
-  }
-
-  /** The canvas takes the size of its place. */
-  fit() {
-    this.sheet.measure();
-    this.find('matrix-sheet').style.setProperty('--vv-margin', `${this.sheet.margin}px`);
-    this.panes.resize(this.find('matrix-plot').clientWidth, this.sheet.unit);
-    this.photo.fit();
-    this.redraw();
-  }
-
-  get log() {
-    return this.option('matrix_scale') === 'log';
-  }
-
-  get links() {
-    return this.option('links');
-  }
-
-  // --- what pointer and keys do
-
-  /** Another scale, other links. @param {Record<string, string | number>} changed by names in links */
-  set(changed) {
-    this.store.set(changed, { soon: true });
-    this.press();
-    this.redraw();
-  }
+/**
+ * The matrix on its canvas, with what zooms it. One pointer shows a pair or moves the matrix, two zoom.
+ * @param {object} props
+ * @param {KnownMatrix} props.known
+ * @param {number | string} props.head
+ * @param {string} props.scale of the colours
+ * @param {Uint32Array} props.colours
+ * @param {Signal<Pair | null>} props.pointed
+ * @param {(cell: number) => void} props.pinCell
+ * @param {string} props.zoom what is in sight, as the link says it
+ * @param {(changed: Record<string, string | number>) => void} props.set
+ * @param {Signal<number>} props.spoken how often keys have moved the pair
+ * @param {any} props.children more controls
+ */
+function Plane({ known, head, scale, colours, pointed, pinCell, zoom, set, spoken, children }) {
+  const { axis, filling, pinned } = known;
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const plot = useRef(/** @type {HTMLElement | null} */ (null));
+  const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
+  const panes = useMemo(() => new Panes(axis), [axis]);
+  const sheet = useRef(/** @type {Sheet | null} */ (null));
+  const [moves, setMoves] = useState(0);
+  const size = useSize(box);
+  const log = scale === 'log';
+  if (zoom !== panes.seen) panes.see(zoom);
+  useLayoutEffect(() => {
+    sheet.current ??= new Sheet(/** @type {HTMLCanvasElement} */ (canvas.current), colours);
+    sheet.current.measure();
+    box.current?.style.setProperty('--vv-margin', `${sheet.current.margin}px`);
+    panes.resize(plot.current?.clientWidth ?? 0, sheet.current.unit);
+    setMoves((count) => count + 1);
+  }, [panes, size]);
+  useLayoutEffect(() => void (filling && sheet.current?.begin(axis.cells)), [filling]);
+  useLayoutEffect(() => {
+    const start = performance.now();
+    if (!filling || !sheet.current || panes.size < 1) return; // not on the screen
+    sheet.current.paint(filling, log);
+    sheet.current.draw(panes, axis);
+    measure('vit_viz:matrix', start, filling.isDone ? 'painted' : 'filling');
+  }, [filling, filling?.next, log, panes, moves, zoom]);
 
   /** Another part of the matrix is in sight. */
-  seeElse() {
-    this.set({ zoom: this.panes.seen });
-  }
-
-  /** The pair of cells at a point of the plot. @param {[number, number]} point @returns {[number, number] | null} */
-  cellsAt([down, across]) {
-    const [query, key] = [this.panes.cellAt(down, 0), this.panes.cellAt(across, 1)];
+  const seeElse = () => {
+    set({ zoom: panes.seen });
+    setMoves((count) => count + 1);
+  };
+  const point = (/** @type {Pair | null} */ pair) => {
+    if (`${pair}` !== `${pointed.peek()}`) pointed.value = pair;
+  };
+  /** The point under a pointer, in pixels of the panes: down, across. @returns {[number, number]} */
+  const pointOf = (/** @type {MouseEvent} */ event) => {
+    const [down, across] = pointerIn(event, /** @type {HTMLElement} */ (plot.current));
+    return [down * panes.size, across * panes.size];
+  };
+  /** @returns {[number, number] | null} */
+  const pairAt = (/** @type {[number, number]} */ [down, across]) => {
+    const [query, key] = [panes.cellAt(down, 0), panes.cellAt(across, 1)];
     return query === null || key === null ? null : [query, key];
-  }
-
-  cellOfPatch(/** @type {number} */ patch) {
-    return this.axis.cellOf[this.axis.prefix.length + patch];
-  }
-
-  /** Points at a pair, or at a query alone. */
-  point(/** @type {Pair | null} */ pair) {
-    if (`${pair}` === `${this.pointed}`) return;
-    this.pointed = pair;
-    this.schedule();
-  }
-
-  /** Moves the pair by cells; it begins at the pinned query. @param {[number, number]} step down, right */
-  movePair([down, right]) {
-    const start = this.axis.cellOf[this.pinnedTokens()[0] ?? 0];
-    const [query, key] = this.pointed ?? [start, start];
-    const inside = (/** @type {number} */ cell) => clamp(cell, this.axis.cells - 1);
-    /** @type {[number, number]} */
-    const pair = this.pointed ? [inside(query + down), inside((key ?? query) + right)] : [query, start];
-    this.panes.reveal(pair[0], 0);
-    this.panes.reveal(pair[1], 1);
-    this.point(pair);
-    this.seeElse();
-    clearTimeout(this.statusTimer);
-    this.statusTimer = window.setTimeout(() => {
-      this.find('matrix-status').textContent = this.find('matrix-readout').textContent;
-    }, 400);
-  }
-
+  };
   /** Zooms about the pair that is pointed at, or the middle; 0 shows everything. */
-  zoomBy(/** @type {number} */ factor) {
-    if (!factor) this.panes.whole();
-    else {
-      const middle = (/** @type {number | null | undefined} */ cell, /** @type {0 | 1} */ direction) => {
-        const place = typeof cell === 'number' ? this.panes.placeOf(cell, direction) : null;
-        return place ? (place[0] + place[1]) / 2 : this.panes.size / 2;
-      };
-      this.panes.zoomBy(factor, [middle(this.pointed?.[0], 0), middle(this.pointed?.[1], 1)]);
-    }
-    this.seeElse();
-  }
-
-  /** Chooses a cell as the query of the whole page. */
-  pin(/** @type {number} */ cell) {
-    const patches = this.axis.patchesOf(cell);
-    if (patches.length) this.pinPatches(patches);
-    else this.pinQuery(this.axis.namedOf(cell));
-  }
-
-  pinPatches(/** @type {number[]} */ patches) {
-    this.pinQuery(patchQuery(patches, this.axis.grid[1]));
-  }
-
-  pinQuery(/** @type {string} */ query) {
-    if (query === this.chosen.query) return;
-    this.chosen = { ...this.chosen, query };
-    this.store.set({ q: query }, { push: true });
-    this.redraw();
-  }
-
-  /** Another layer or head, for the whole page. */
-  choose() {
-    const read = (/** @type {string} */ name) => /** @type {HTMLSelectElement} */ (this.find(name)).value;
-    const head = read('matrix-head');
-    this.chosen = {
-      ...this.chosen,
-      layer: Number(read('matrix-layer')),
-      head: FUSIONS.includes(head) ? head : Number(head),
+  const zoomBy = (/** @type {number} */ factor) => {
+    const middle = (/** @type {0 | 1} */ direction) => {
+      const cell = pointed.peek()?.[direction] ?? null;
+      const place = cell === null ? null : panes.placeOf(cell, direction);
+      return place ? (place[0] + place[1]) / 2 : panes.size / 2;
     };
-    this.store.set({ layer: this.chosen.layer, head: this.chosen.head });
-    this.start();
-  }
-
-  /** The pinned patch; of a query that is none, the middle one. */
-  pinnedPatch() {
-    const patches = this.trace ? queryPatches(this.chosen.query, this.trace) : [];
-    return patches[0] ?? centreOf(this.axis.grid);
-  }
-
-  /** @returns {number[]} tokens of the pinned query; none of a pool that only the server knows */
-  pinnedTokens() {
-    const tokens = this.trace ? queryTokens(this.chosen.query, this.trace) : null;
-    return Array.isArray(tokens) ? tokens : [];
-  }
-
-  // --- what is shown
-
-  /** Which buttons are pressed, and how many links are chosen. */
-  press() {
-    const [scale, links, count] = OPTIONS.map((name) => this.option(name));
-    const select = /** @type {HTMLSelectElement} */ (this.find('matrix-count'));
-    if (![...select.options].some((option) => Number(option.value) === count))
-      select.append(make('option', '', String(count))); // a link may ask for any number
-    select.value = String(count);
-    press(this.element, 'scale', scale);
-    press(this.element, 'links', links);
-  }
-
-  /** Draws everything again in the next frame. */
-  redraw() {
-    this.isStale = true;
-    this.schedule();
-  }
-
-  schedule() {
-    this.frame ||= requestAnimationFrame(() => this.render());
-  }
-
-  /** One frame: some rows of the matrix where some are missing, the canvas where it changed, marks, links, words. */
-  render() {
-    this.frame = 0;
-    const start = performance.now();
-    const { filling, panes } = this;
-    if (!this.trace || panes.size < 1) return; // not on the screen
-    if (filling) this.fill(filling, start + BUDGET);
-    this.find('matrix-sheet').toggleAttribute('data-zoomed', panes.zoom > 1);
-    this.bands();
-    this.say(this.photo.show());
-    if (filling?.isDone) this.finished();
-    else if (filling) this.schedule();
-    measure('vit_viz:matrix', start, filling?.isDone ? 'painted' : 'filling');
-  }
-
-  /** The whole matrix is there; who followed a link to it finds it in sight. */
-  finished() {
-    this.element.dataset.ready = `${this.chosen.layer}.${this.chosen.head}`;
-    if (this.isLinked) this.element.scrollIntoView();
-    this.isLinked = false;
-  }
-
-  /** Computes rows until a time, and draws what is there. @param {Filling} filling @param {number} until */
-  fill(filling, until) {
-    if (!filling.isDone) this.isStale = true;
-    while (!filling.isDone && performance.now() < until) filling.step();
-    if (!this.isStale) return;
-    this.sheet.paint(filling, this.log);
-    this.sheet.draw(this.panes, this.axis);
-    this.showBar(filling);
-    this.isStale = false;
-  }
-
-  /** The row and column that are pointed at, and the row of the pinned query. */
-  bands() {
-    const [query, key] = this.pointed ?? [null, null];
-    this.band('matrix-row', query, 0);
-    this.band('matrix-column', key, 1);
-    const pinned = this.pinnedTokens();
-    this.band('matrix-pinned', pinned.length === 1 ? this.axis.cellOf[pinned[0]] : null, 0);
-  }
-
-  /** A line around a row or a column. @param {string} name @param {number | null} cell @param {0 | 1} direction */
-  band(name, cell, direction) {
-    const place = cell === null ? null : this.panes.placeOf(cell, direction);
-    const { style } = this.find(name);
-    style.display = place ? '' : 'none';
-    if (!place) return;
-    const [start, size] = direction === 0 ? ['top', 'height'] : ['left', 'width'];
-    style.setProperty(start, `${place[0]}px`);
-    style.setProperty(size, `${Math.max(1, place[1] - place[0])}px`);
-  }
-
-  /** @param {Filling} filling */
-  showBar(filling) {
-    const [low, high] = endsOf(filling, this.log);
-    const words = filling.low < low ? `${weightText(low)} or less` : weightText(low);
-    const unit = `attention weight${this.log ? ', logarithmic' : ''}`;
-    showBar(this.find, [words, weightText(high)], unit, this.table);
-  }
-
-  /** @param {import('../../explorer/matrix.js').Link[]} links that are drawn */
-  say(links) {
-    const { filling, pointed, axis } = this;
-    const readout = this.find('matrix-readout');
-    if (!filling) readout.textContent = this.isRefused ? '' : 'Fetching the layer …';
-    else if (pointed && pointed[1] !== null) {
-      readout.dataset.weight = String(filling.at(pointed[0], pointed[1])); // with all digits, for tests
-      readout.textContent = pairWords(filling, [pointed[0], pointed[1]]);
-    } else if (pointed && this.links === 'query') readout.textContent = mostWords(axis, pointed[0], links[0]);
-    else if (!filling.isDone) readout.textContent = `Computing: row ${filling.next} of ${axis.cells} …`;
-    else
-      readout.textContent = byPointer(
-        'Point at the matrix or at the photo; click to choose the query.',
-        'Tap the matrix or the photo to choose the query.',
-      );
-  }
+    if (factor) panes.zoomBy(factor, [middle(0), middle(1)]);
+    else panes.whole();
+    seeElse();
+  };
+  /** Moves the pair by cells; it begins at the pinned query. */
+  const movePair = (/** @type {[number, number]} */ [down, right]) => {
+    const start = axis.cellOf[pinned[0] ?? 0];
+    const before = pointed.peek();
+    const inside = (/** @type {number} */ cell) => clamp(cell, axis.cells - 1);
+    /** @type {[number, number]} */
+    const pair = before
+      ? [inside(before[0] + down), inside((before[1] ?? before[0]) + right)]
+      : [start, start];
+    panes.reveal(pair[0], 0);
+    panes.reveal(pair[1], 1);
+    point(pair);
+    spoken.value += 1;
+    seeElse();
+  };
+  /** Arrows move the pair, Enter chooses its query, + and - zoom, 0 shows everything, Escape leaves the pair. */
+  const typed = (/** @type {KeyboardEvent} */ event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const [step, pair] = [ARROWS[event.key], pointed.peek()];
+    if (step) movePair(event.shiftKey ? [10 * step[0], 10 * step[1]] : step);
+    else if (event.key === 'Enter' && pair) pinCell(pair[0]);
+    else if (event.key === '+' || event.key === '=') zoomBy(STEP);
+    else if (event.key === '-') zoomBy(1 / STEP);
+    else if (event.key === '0') zoomBy(0);
+    else if (event.key === 'Escape' && pair) point(null);
+    else return;
+    event.preventDefault();
+  };
+  const moving = useMoving({ box, panes, pointOf, seeElse, over: (at) => point(pairAt(at)) });
+  const clicked = (/** @type {MouseEvent} */ event) => {
+    const pair = pairAt(pointOf(event));
+    if (!pair || moving.moved() > DRAG) return;
+    point(pair);
+    pinCell(pair[0]);
+  };
+  const left = (/** @type {PointerEvent} */ event) => {
+    moving.handlers.onPointerUp(event);
+    if (event.pointerType === 'mouse') point(null);
+  };
+  const ends = filling && endsOf(filling, log);
+  const low = filling && ends && `${weightText(ends[0])}${filling.low < ends[0] ? ' or less' : ''}`;
+  return html`<div class="vv-matrix-right vv-stack">
+    <div class="vv-matrix-controls vv-row">
+      ${children}
+      <div class="vv-toggle" role="group" aria-label="Zoom of the matrix">
+        <button type="button" data-zoom="in" aria-label="zoom in" onClick=${() => zoomBy(STEP)}>+</button>
+        <button type="button" data-zoom="out" aria-label="zoom out" onClick=${() => zoomBy(1 / STEP)}>
+          −
+        </button>
+        <button type="button" data-zoom="whole" onClick=${() => zoomBy(0)}>whole</button>
+      </div>
+    </div>
+    <div
+      class="vv-matrix-sheet"
+      ref=${box}
+      tabindex="0"
+      role="application"
+      aria-label="Matrix of all tokens. Arrows move from pair to pair, with Shift ten at a time; Enter chooses the query, plus and minus zoom, 0 shows all of it, Escape leaves the pair."
+      data-zoomed=${panes.zoom > 1 ? '' : undefined}
+      ...${moving.handlers}
+      onPointerLeave=${left}
+      onClick=${clicked}
+      onKeyDown=${typed}
+    >
+      <canvas class="vv-matrix-canvas vv-layer" ref=${canvas} aria-hidden="true"></canvas>
+      <div class="vv-matrix-plot" ref=${plot} aria-hidden="true">
+        <${Bands}
+          ...${{ panes, pointed, pinned: pinned.length === 1 ? axis.cellOf[pinned[0]] : null, moves }}
+        />
+      </div>
+    </div>
+    <${ColourBar}
+      look="vv-matrix-bar"
+      ...${{ low: low ?? '', high: ends ? weightText(ends[1]) : '', colours }}
+      unit=${ends ? `attention weight${log ? ', logarithmic' : ''}` : ''}
+    />
+    <p class="vv-matrix-size vv-quiet vv-column">${sizeWords(axis, head)}</p>
+  </div>`;
 }
 
-/** A layer, fetched once. @param {LayerStore} store @param {number} layer */
-export async function layerOf(store, layer) {
-  const known = store.get(layer);
-  if (known) return known;
-  if (store.trace.source[layer] === 'rows' || !store.fits(layer))
-    throw new Error(tooLargeWords(store.bytes(layer), LAYER_BUDGET));
-  store.wanted = layer;
-  const fetched = await store.fetchLayer(layer);
-  store.keep(layer, fetched);
-  return fetched;
+/** Lines around the row and the column that are pointed at, and the row of the pinned query. @param {{panes: Panes, pointed: Signal<Pair | null>, pinned: number | null}} props */
+function Bands({ panes, pointed, pinned }) {
+  const [query = null, key = null] = pointed.value ?? [];
+  const band = (
+    /** @type {string} */ name,
+    /** @type {number | null} */ cell,
+    /** @type {0 | 1} */ direction,
+  ) => {
+    const place = cell === null || panes.size < 1 ? null : panes.placeOf(cell, direction);
+    const [start, size] = direction === 0 ? ['top', 'height'] : ['left', 'width'];
+    const style = place
+      ? { [start]: `${place[0]}px`, [size]: `${Math.max(1, place[1] - place[0])}px` }
+      : { display: 'none' };
+    return html`<div class=${`vv-matrix-${name} vv-layer`} style=${style}></div>`;
+  };
+  return [band('pinned', pinned, 0), band('row', query, 0), band('column', key, 1)];
+}
+
+/**
+ * What pointers and the wheel do with a matrix: one pointer is over a pair or moves what is in sight, two zoom.
+ * @param {object} on
+ * @param {{current: Element | null}} on.box
+ * @param {Panes} on.panes
+ * @param {(event: MouseEvent) => [number, number]} on.pointOf
+ * @param {() => void} on.seeElse
+ * @param {(point: [number, number]) => void} on.over
+ */
+function useMoving({ box, panes, pointOf, seeElse, over }) {
+  const hand = useRef({
+    down: /** @type {Map<number, [number, number]>} */ (new Map()),
+    moved: 0,
+    elsewhere: -Infinity,
+  }).current;
+  useLayoutEffect(() => {
+    // a turn that began elsewhere on the page goes on scrolling the page
+    const turned = (/** @type {WheelEvent} */ { target }) => {
+      if (!box.current?.contains(/** @type {Node} */ (target))) hand.elsewhere = performance.now();
+    };
+    window.addEventListener('wheel', turned, { passive: true });
+    return () => window.removeEventListener('wheel', turned);
+  }, []);
+  /** Two fingers: their distance zooms, their middle moves. @param {number} id @param {[number, number]} point */
+  const pinch = (id, point) => {
+    const fingers = [...hand.down].map(([of, before]) => ({ before, now: of === id ? point : before }));
+    const distance = (/** @type {'before' | 'now'} */ when) => {
+      const [a, b] = fingers.map((finger) => finger[when]);
+      return Math.hypot(a[0] - b[0], a[1] - b[1]);
+    };
+    const middle = (/** @type {'before' | 'now'} */ when, /** @type {number} */ axis) =>
+      (fingers[0][when][axis] + fingers[1][when][axis]) / 2;
+    /** @type {[number, number]} */
+    const now = [middle('now', 0), middle('now', 1)];
+    panes.move([now[0] - middle('before', 0), now[1] - middle('before', 1)]);
+    const from = distance('before');
+    panes.zoomBy(from > 0 ? distance('now') / from : 1, now);
+    seeElse();
+  };
+  const release = (/** @type {PointerEvent} */ { pointerId }) => void hand.down.delete(pointerId);
+  const handlers = {
+    onPointerDown(/** @type {PointerEvent} */ event) {
+      if (event.button !== 0) return;
+      if (!hand.down.size) hand.moved = 0;
+      hand.down.set(event.pointerId, pointOf(event));
+    },
+    onPointerMove(/** @type {any} */ event) {
+      const [point, before] = [pointOf(event), hand.down.get(event.pointerId)];
+      if (!before) return over(point);
+      hand.moved += Math.hypot(point[0] - before[0], point[1] - before[1]);
+      if (hand.down.size === 2) pinch(event.pointerId, point);
+      else if (hand.moved > DRAG && panes.zoom > 1) {
+        event.currentTarget.setPointerCapture(event.pointerId);
+        panes.move([point[0] - before[0], point[1] - before[1]]);
+        seeElse();
+      }
+      hand.down.set(event.pointerId, point);
+    },
+    onPointerUp: release,
+    onPointerCancel: release,
+    /** A turn of the wheel zooms; one that changes nothing scrolls the page. */
+    onWheel(/** @type {any} */ event) {
+      if (performance.now() - hand.elsewhere < REST && !event.ctrlKey) {
+        hand.elsewhere = performance.now();
+        return;
+      }
+      const before = panes.zoom;
+      const pixels = event.deltaMode === 1 ? 16 * event.deltaY : event.deltaY;
+      panes.zoomBy(Math.exp(-pixels / (event.ctrlKey ? 100 : 400)), pointOf(event));
+      if (panes.zoom === before && !event.ctrlKey) return;
+      event.preventDefault();
+      seeElse();
+    },
+  };
+  return { handlers, moved: () => hand.moved };
 }

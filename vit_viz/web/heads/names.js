@@ -1,7 +1,7 @@
 // A name for each head: the names as a legend of the grid; a name says its rule and lets the other heads fade.
 
-import { having, make, onPress, showText } from '../../ui/kit/elements.js';
-import { capital } from './words.js';
+import { html } from '../kit/preact.js';
+import { capital, keyOf } from './words.js';
 /** @import { Place } from './words.js' */
 
 /**
@@ -10,6 +10,9 @@ import { capital } from './words.js';
  *
  * @typedef {Place & {name: string, label: string, sentence: string, numbers: Record<string, number>, could_be: string[],
  *   thin: boolean}} Named
+ *
+ * The names of all heads by layer and head, such as "3.1"; note: why there are none, or what is not known.
+ * @typedef {{known: Map<string, Named>, note: string}} Names
  */
 
 /** What the numbers of the rules are, with what they are shares of. */
@@ -75,83 +78,56 @@ export function evidenceOf(named, rules) {
   );
 }
 
-export class Names {
-  /** @type {Map<string, Named>} */ known = new Map();
-  shown = ''; // the name whose heads stand out
-  note = '';
+/** Names as the room shows them. @param {any[]} heads of the answer @param {string} note @returns {Names} */
+export function namesIn(heads, note) {
+  const known = heads.map((head) => ({
+    ...head,
+    label: `${head.side} ${head.name}`.trim(),
+    thin: head.name === 'mixed' || head.could_be.length > 0,
+  }));
+  return { known: new Map(known.map((named) => [keyOf(named), named])), note };
+}
 
-  /**
-   * @param {HTMLElement} box @param {HTMLElement} words
-   * @param {{rules: Rule[], margin: number}} declared margin: by what share a threshold is moved to see whether another name holds
-   * @param {() => void} changed
-   */
-  constructor(box, words, { rules, margin }, changed) {
-    this.rules = rules;
-    this.margin = margin;
-    this.box = box;
-    this.words = words;
-    onPress(box, 'kind', (kind) => {
-      this.shown = this.shown === kind ? '' : kind;
-      this.press();
-      changed();
-    });
-  }
+/** How many heads have each name, in the order of the rules; names that no head has are left out. @param {Names} names @param {Rule[]} rules */
+export function countsOf({ known }, rules) {
+  const names = [...known.values()].map(({ name }) => name);
+  return [...rules.map(({ name }) => name), 'mixed']
+    .map((kind) => ({ kind, count: names.filter((name) => name === kind).length }))
+    .filter(({ count }) => count);
+}
 
-  /** What a head is called. */
-  of(/** @type {Place} */ { layer, head }) {
-    return this.known.get(`${layer}.${head}`);
-  }
+/** What is said below the grid: the rule of the name that stands out, or what names are. @param {Names} names @param {Rule[]} rules @param {string} kind */
+export function legendWords(names, rules, kind) {
+  const rule = rules.find(({ name }) => name === kind);
+  if (rule) return `${rule.sentence} ${capital(ruleWords(rule))}.`;
+  if (kind) return MIXED;
+  if (!names.known.size) return names.note;
+  const has = new Set(countsOf(names, rules).map((one) => one.kind));
+  const none = rules.map(({ name }) => name).filter((name) => !has.has(name));
+  const missing = none.length ? `No head is called ${none.join(', ')}.` : '';
+  return [NAMES, missing, names.note].filter(Boolean).join(' ');
+}
 
-  /** How many heads have each name, in the order of the rules; names that no head has are left out. */
-  counts() {
-    const names = [...this.known.values()].map(({ name }) => name);
-    return [...this.rules.map(({ name }) => name), 'mixed']
-      .map((kind) => ({ kind, count: names.filter((name) => name === kind).length }))
-      .filter(({ count }) => count);
-  }
+/** The dot of a name. @param {{kind: string}} props */
+export function Dot({ kind }) {
+  return html`<i class="vv-heads-kind-dot" data-kind=${kind}></i>`;
+}
 
-  /** @param {Named[]} names @param {string} note why there are none, or what is not known */
-  draw(names, note) {
-    this.note = note;
-    this.known = new Map(names.map((named) => [`${named.layer}.${named.head}`, named]));
-    const counts = this.counts();
-    if (!counts.some(({ kind }) => kind === this.shown)) this.shown = '';
-    this.box.replaceChildren(
-      ...counts.map(({ kind, count }) => {
-        const dot = having(make('i', 'vv-heads-kind-dot'), { 'data-kind': kind });
-        const number = make('span', 'vv-number', ` ${count}`);
-        return having(make('button', 'vv-chip', dot, kind, number), { type: 'button', 'data-kind': kind });
-      }),
-    );
-    this.press();
-  }
-
-  /** Marks the name that stands out, and says its rule. */
-  press() {
-    for (const chip of this.box.children)
-      chip.setAttribute('aria-pressed', String(chip.getAttribute('data-kind') === this.shown));
-    showText(this.words, this.sentence());
-  }
-
-  sentence() {
-    const rule = this.rules.find(({ name }) => name === this.shown);
-    if (rule) return `${rule.sentence} ${capital(ruleWords(rule))}.`;
-    if (this.shown) return MIXED;
-    if (!this.known.size) return this.note;
-    const has = new Set(this.counts().map(({ kind }) => kind));
-    const none = this.rules.map(({ name }) => name).filter((kind) => !has.has(kind));
-    return [NAMES, none.length ? `No head is called ${none.join(', ')}.` : '', this.note]
-      .filter(Boolean)
-      .join(' ');
-  }
-
-  /** Heads of other names than the one that stands out fade; thin evidence is marked. @param {import('./room.js').HeadRoom} room */
-  fade(room) {
-    for (const cell of room.grid.cells.flat()) {
-      const named = this.of({ layer: Number(cell.dataset.layer), head: Number(cell.dataset.head) });
-      const isOther = this.shown && room.isShown('atlas') && named?.name !== this.shown;
-      cell.classList.toggle('vv-faded', Boolean(isOther));
-      cell.classList.toggle('vv-thin', Boolean(named?.thin && named.name !== 'mixed'));
-    }
-  }
+/** @param {{counts: ReturnType<typeof countsOf>, shown: string, show: (kind: string) => void}} props */
+export function Legend({ counts, shown, show }) {
+  return html`<div class="vv-heads-kinds vv-row" role="group" aria-label="Names of heads: the others fade">
+    ${counts.map(
+      ({ kind, count }) =>
+        html`<button
+          key=${kind}
+          type="button"
+          class="vv-chip"
+          data-kind=${kind}
+          aria-pressed=${String(kind === shown)}
+          onClick=${() => show(kind === shown ? '' : kind)}
+        >
+          <${Dot} kind=${kind} />${kind}<span class="vv-number"> ${count}</span>
+        </button>`,
+    )}
+  </div>`;
 }

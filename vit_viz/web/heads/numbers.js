@@ -1,159 +1,189 @@
-// The numbers of the Heads tab: the measures and names of a photo, and the importance for a class. Where there is much attention to read
-// it is said how far they are, and that can be ended; what was there before stands dimmed meanwhile.
+// What the Heads tab is told: the measures and names of a photo, the class that is asked about, the estimate and the causal maps for it.
+// Where there is much attention to read it is said how far that is, and it can be ended.
 
-import { showText } from '../../ui/kit/elements.js';
-import { showError } from '../../ui/kit/notes.js';
-import { Job, JobBar, STOPPED } from '../kit/job.js';
-/** @import { HeadRoom, Subject } from './room.js' */
-/** @import { Named } from './names.js' */
+import { Job, STOPPED } from '../kit/job.js';
+import { useAsked, useJob } from '../kit/parts.js';
+import { useMemo, useRef, useSignal } from '../kit/preact.js';
+import { agreement, useEffects } from './causal.js';
+import { namesIn } from './names.js';
+import { agreementWords, everyHead, tableOf } from './words.js';
+/** @import { Answer, Ask } from '../kit/ask.js' */
+/** @import { Signal } from '../kit/preact.js' */
+/** @import { Effect, Target } from './causal.js' */
+/** @import { Names } from './names.js' */
+/** @import { Look, Subject } from './room.js' */
 /** @import { Table } from './words.js' */
+
+/**
+ * @typedef {{measures: Record<string, Table>, names: Names}} Told
+ *
+ * Asks for what may take long; words: what is computed then, '' where it does not; of: what the answer is about.
+ * @typedef {(name: string, body: {about: any, words: string, of: string}, stop: AbortSignal) => Promise<any>} Get
+ */
+
+/** Measures that depend on the class. */
+export const OF_THE_CLASS = ['estimate', 'effect'];
 
 /** Weights of attention, of all heads together, that a CPU reads in about a third of a second. */
 const LONG_WEIGHTS = 2e7;
 
-/**
- * What is told of one photo; note: what is not known, or why no head has a name.
- * @typedef {{measures: Record<string, Table>, names: Named[], note: string}} Told
- */
+const IMPORTANCE = 'One pass forwards and one back …';
+/** @type {Names} */
+const NO_NAMES = { known: new Map(), note: '' };
 
-/**
- * An array of an answer as a table of heads; null where there is no number.
- * @param {{shape: number[], data: ArrayLike<number>}} array [layers, heads] @param {{unit: string, signed: boolean}} facts
- * @param {ArrayLike<number>} [known] which heads are there; all where it is left out
- * @returns {Table}
- */
-export function tableOf({ shape: [layers, heads], data }, { unit, signed }, known) {
-  const value = (/** @type {number} */ at) =>
-    (known && !known[at]) || !Number.isFinite(data[at]) ? null : Number(data[at].toPrecision(5));
-  const row = (/** @type {number} */ layer) =>
-    Array.from({ length: heads }, (_, head) => value(layer * heads + head));
-  return { values: Array.from({ length: layers }, (_, layer) => row(layer)), unit, signed };
+/** Asks for what the face that is seen shows. @param {Ask} ask @param {Subject} subject @param {Look} look @param {boolean} isOpening whether the next is on its way */
+export function useNumbers(ask, subject, look, isOpening) {
+  const { layers, heads, tokens } = subject;
+  const { measure, how } = look;
+  const retries = useSignal(0);
+  const work = useJob();
+  /** @type {Get} */
+  const get = async (name, { about, words, of }, stop) => {
+    if (!words) return { ...(await ask(name, about, stop)), of };
+    stop.addEventListener('abort', () => work.end());
+    return { ...(await work.follow((ended, tell) => ask(name, about, ended, tell), { words })), of };
+  };
+  const isSeen = look.face !== 'matrix' && layers > 0;
+  const isLong = layers * heads * tokens ** 2 > LONG_WEIGHTS;
+  const how_ = { get, retries, isLong };
+  const told = useTold(ask, subject, isSeen, how_);
+  const chosen = useClass(ask, subject, look, isSeen && !isOpening);
+  const maps = useEffects(ask, chosen.key, chosen.body, chosen.kept);
+  const map = /** @type {Effect | undefined} */ (maps.effects[how]);
+  const job = measure === 'effect' ? maps.jobOf(how) : new Job();
+  const lacks = measure === 'estimate' || (isAlone(map) && measure === 'effect' && !job.isRunning);
+  const isFree = !isOpening && !(isLong && told.isAsking); // one at a time
+  const guess = useEstimate(chosen, look, lacks && isSeen, { ...how_, isFree });
+  const effect = withEstimate(map, guess.table);
+  const nothing = useMemo(() => emptyTable(layers, heads), [layers, heads]);
+  const tables = { ...told.measures, estimate: guess.table, effect: effect?.table ?? nothing };
+  return {
+    ...{ ...told, ...chosen, effect, work, job, nothing, isLong },
+    /** The numbers of the chosen measure; null while they are on their way. */
+    table: /** @type {Table | null} */ (tables[/** @type {'effect'} */ (measure)] ?? null),
+    ...comparedWith(effect, guess.table, layers * heads),
+    error: [told.error, guess.error].find(Boolean) ?? '',
+    /** What is computed that does not take long. */ waits: isLong
+      ? ''
+      : [told.waits, guess.waits].find(Boolean),
+    ...{ start: () => maps.start(how), end: maps.end },
+    ...{ stop: () => work.end(STOPPED), retry: () => void (retries.value += 1) },
+  };
 }
 
-/** Names as the room shows them. @param {any[]} heads of the answer @returns {Named[]} */
-function namedIn(heads) {
-  return heads.map((head) => ({
-    ...head,
-    label: `${head.side} ${head.name}`.trim(),
-    thin: head.name === 'mixed' || head.could_be.length > 0,
-  }));
+/** A causal map with its estimate. @param {Effect | undefined} map @param {Table | null} estimate */
+function withEstimate(map, estimate) {
+  return map && estimate && isAlone(map) ? { ...map, estimate: estimate.values } : map;
 }
 
-/** What is known of one photo in one model. */
-export class Numbers {
-  /** @type {Told | null} */ told = null;
-  isOld = false; // whether `told` is of what was seen before
-  /** @type {Record<string, Table>} by class and way of switching off */ importance = {};
-  /** @type {Set<string>} which of them are on their way */ coming = new Set();
-  /** @type {Promise<void>} */ measured = Promise.resolve();
-  abort = new AbortController();
+/** Whether a causal map is there without its estimate. @param {Effect | undefined} map */
+function isAlone(map) {
+  return Boolean(map?.table && !map.estimate);
+}
 
-  /** @param {HeadRoom} room */
-  constructor(room) {
-    this.room = room;
-    this.job = new Job(() => bar.show(this.job));
-    const bar = new JobBar(room.find('heads-work'), { end: () => this.job.end(STOPPED) });
-  }
+/**
+ * The measures and names; those before stay where they are of as many heads.
+ * @param {Ask} ask @param {Subject} subject @param {boolean} isSeen @param {{get: Get, isLong: boolean, retries: Signal<number>}} how
+ */
+function useTold(ask, { about, trace, tokens, layers, heads }, isSeen, { get, isLong, retries }) {
+  const words = isLong ? `Measuring the heads over ${tokens.toLocaleString('en')} tokens …` : '';
+  const tables = useAsked(get, isSeen && ['head_tables', { about, words, of: trace }], retries);
+  const names = useAsked(ask, isSeen && tables.state === 'done' && ['head_names', about]);
+  const isTold = tables.state === 'done' && ['done', 'failed'].includes(names.state);
+  const told = useMemo(
+    () => (isTold ? toldIn(tables.value, names) : null),
+    [isTold, tables.value, names.value, names.error],
+  );
+  const last = useRef(/** @type {Told | null} */ (null));
+  last.current = told ?? last.current;
+  if (!isOf(last.current, layers, heads)) last.current = null;
+  const isAsking = isSeen && tables.state === 'pending';
+  return {
+    ...(last.current ?? { measures: null, names: NO_NAMES }),
+    ...{ isOld: Boolean(last.current) && !told, isAsking, waits: isAsking ? 'Measuring the heads …' : '' },
+    error: (isSeen && tables.error) || '',
+  };
+}
 
-  /** Another photo, model or size: its measures; those before stay, dimmed, where they are of as many heads. */
-  begin(/** @type {Subject} */ subject) {
-    this.abort.abort();
-    this.abort = new AbortController();
-    this.job.end('Another photo was chosen.');
-    const table = Object.values(this.told?.measures ?? {})[0]?.values;
-    const isAlike = table?.length === subject.layers && table[0]?.length === subject.heads;
-    Object.assign(this, { importance: {}, coming: new Set(), told: isAlike ? this.told : null });
-    this.isOld = Boolean(this.told);
-    this.measured = this.measure();
-  }
+/** Whether measures are of a model of this shape. @param {Told | null} told @param {number} layers @param {number} heads */
+function isOf(told, layers, heads) {
+  const [table] = Object.values(told?.measures ?? {});
+  return table?.values.length === layers && table.values[0]?.length === heads;
+}
 
-  /** Whether there is so much attention to read that it is said how far that is. */
-  get isLong() {
-    const { layers = 0, heads = 0, tokens = 0 } = this.room.subject ?? {};
-    return layers * heads * tokens ** 2 > LONG_WEIGHTS;
-  }
+/**
+ * The estimate of the causal map for a class, by one gradient.
+ * @param {ReturnType<typeof useClass>} chosen @param {Look} look @param {boolean} lacks whether it is needed
+ * @param {{get: Get, isLong: boolean, isFree: boolean, retries: Signal<number>}} how isFree: whether it can be asked for now
+ */
+function useEstimate({ key, body }, { how }, lacks, { get, isLong, isFree, retries }) {
+  const of = `${key}|${how}`;
+  const about = body && { ...body, how };
+  const words = isLong ? IMPORTANCE : '';
+  const { state, value, error } = useAsked(
+    get,
+    lacks && isFree && about && ['head_importance', { about, words, of }],
+    retries,
+  );
+  const table = useMemo(
+    () => (value?.of === of ? tableOf(value.arrays.values, value.facts) : null),
+    [value, of],
+  );
+  return { table, error: (lacks && error) || '', waits: lacks && state === 'pending' ? IMPORTANCE : '' };
+}
 
-  /** Asks for the measures, and then for the names that are made of them. */
-  async measure() {
-    const { room } = this;
-    const { signal } = this.abort;
-    const { tokens = 0, about } = /** @type {Subject} */ (room.subject);
-    const words = `Measuring the heads over ${tokens.toLocaleString('en')} tokens …`;
-    const answer = await this.get('head_tables', about, this.isLong ? words : 'Measuring the heads …');
-    if (signal.aborted) return;
-    if (!answer) return room.draw();
-    const { tables, note } = answer.facts;
-    const measures = Object.fromEntries(
-      Object.keys(tables).map((name) => [
-        name,
-        tableOf(answer.arrays[`tables.${name}.values`], tables[name]),
-      ]),
-    );
-    const named = await room.ask('head_names', about, signal).then(
-      ({ facts }) => ({ names: namedIn(facts.heads), note }),
-      (/** @type {Error} */ error) => ({ names: [], note: error.message }), // why no head has a name
-    );
-    if (signal.aborted) return;
-    this.told = { measures, ...named };
-    this.isOld = false;
-    room.names.draw(named.names, named.note);
-    room.draw();
-  }
+/** @param {any} tables @param {Answer} names @returns {Told} */
+function toldIn({ arrays, facts }, names) {
+  const measures = Object.keys(facts.tables).map((name) => [
+    name,
+    tableOf(arrays[`tables.${name}.values`], facts.tables[name]),
+  ]);
+  const said = names.value ? namesIn(names.value.facts.heads, facts.note) : namesIn([], names.error ?? ''); // why no head has a name
+  return { measures: Object.fromEntries(measures), names: said };
+}
 
-  /** Where the importance for the chosen class is kept. */
-  get key() {
-    return `${this.room.target?.link ?? ''}|${this.room.options.how}`;
-  }
+/**
+ * The class that is asked about, what a causal map for it costs, and which the server has at hand.
+ * @param {Ask} ask @param {Subject} subject @param {Look} look @param {boolean} isAsking
+ */
+function useClass(ask, { about, trace }, { targeted }, isAsking) {
+  const get = async (
+    /** @type {string} */ name,
+    /** @type {any} */ { view, of },
+    /** @type {AbortSignal} */ stop,
+  ) => ({
+    ...{ ...(await ask(name, { view }, stop)), of, asked: view },
+  });
+  const body = { view: targeted, of: trace };
+  const [targets, causal] = [
+    useAsked(get, isAsking && ['target', body]),
+    useAsked(get, isAsking && ['causal', body]),
+  ];
+  const ofThis = (/** @type {Answer} */ { state, value }) =>
+    state !== 'failed' && value?.of === trace ? value : null;
+  const [target, map] = [/** @type {Target | null} */ (ofThis(targets)), ofThis(causal)];
+  return {
+    target,
+    key: `${trace}|${target?.link}`,
+    /** What a question about it is asked with. */
+    body: target && { ...about, ...(target.link && { target: target.link }) },
+    cost: /** @type {string} */ (map?.cost ?? ''),
+    kept: target && map?.asked === targeted ? map.kept : [],
+    /** Why there is nothing to ask of a class. */ note: targets.error ?? '',
+  };
+}
 
-  /** The importance for the chosen class, where it is known. @returns {Table | null} */
-  get estimate() {
-    return this.importance[this.key] ?? null;
-  }
+/** What was estimated, and how well that foretold a causal map; '' where there is none of either. @param {Effect | undefined} effect @param {Table | null} guess @param {number} heads */
+function comparedWith(effect, guess, heads) {
+  const { table, estimate = guess?.values, done = 0 } = effect ?? {};
+  const isBoth = table && effect?.estimate;
+  return {
+    estimate,
+    foretold: isBoth ? agreementWords({ done, correlation: agreement(isBoth, table) }, heads) : '',
+  };
+}
 
-  /** Asks for the importance for the chosen class, once. */
-  async askImportance() {
-    const { room, coming, key } = this;
-    const { signal } = this.abort;
-    if (!room.target || key in this.importance || coming.has(key)) return;
-    coming.add(key);
-    const body = room.ofClass;
-    if (this.isLong) await this.measured; // one at a time
-    if (signal.aborted) return;
-    const answer = await this.get('head_importance', body, 'One pass forwards and one back …');
-    if (signal.aborted) return;
-    coming.delete(key);
-    if (!answer) return;
-    this.importance[key] = tableOf(answer.arrays.values, answer.facts);
-    room.draw();
-  }
-
-  /**
-   * The answer to a question; says what goes wrong, and offers to try it again.
-   * @param {string} name @param {any} body @param {string} words what is computed
-   */
-  async get(name, body, words) {
-    const { room } = this;
-    const { signal } = this.abort;
-    showError(room.find('heads-error'), '');
-    try {
-      if (this.isLong) {
-        showText(room.find('heads-wait'), '');
-        return await this.job.follow((stop, tell) => room.ask(name, body, stop, tell), { words });
-      }
-      showText(room.find('heads-wait'), words);
-      return await room.ask(name, body, signal);
-    } catch (error) {
-      const { message } = /** @type {Error} */ (error);
-      if (!signal.aborted) showError(room.find('heads-error'), message, { again: () => this.retry(name) });
-      return null;
-    } finally {
-      if (!signal.aborted) showText(room.find('heads-wait'), '');
-    }
-  }
-
-  /** Tries once more what failed or was stopped. */
-  retry(/** @type {string} */ name) {
-    if (name === 'head_tables') this.measured = this.measure();
-    else void this.askImportance();
-  }
+/** A table of which nothing is known yet. @param {number} layers @param {number} heads @returns {Table} */
+function emptyTable(layers, heads) {
+  return { values: everyHead(layers, heads, () => null), unit: '', signed: true };
 }

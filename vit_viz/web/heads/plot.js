@@ -1,8 +1,11 @@
 // A dot for every head: a measure against depth with the mean of each layer (Dosovitskiy et al. 2021, Fig. 7), or estimate against truth.
 
-import { having, make } from '../../ui/kit/elements.js';
+import { stepOf } from '../../ui/kit/elements.js';
 import { short } from '../../ui/kit/numbers.js';
-import { capital, headWords, layerMeans } from './words.js';
+import { html, useComputed } from '../kit/preact.js';
+import { capital, endsOf, headWords, isSame, layerMeans, placeOf } from './words.js';
+/** @import { Seen } from './room.js' */
+/** @import { Marks } from './table.js' */
 /** @import { Place, Table } from './words.js' */
 
 /** @typedef {Place & {x: number, y: number}} Dot in shares of the width and height of the plot */
@@ -44,87 +47,90 @@ export function meanPath(table, ends) {
   return points.length ? `M${points.join('L')}` : '';
 }
 
+/** The head that an arrow leads to: up and down the next one of its layer, to the sides the nearest one of the next layer. @param {Dot[]} dots @param {Place} from @param {[number, number]} step */
+export function besideIn(dots, from, [down, right]) {
+  const here = dots.find((dot) => isSame(dot, from));
+  const wanted = dots.filter(({ layer }) => layer === from.layer + right).sort((a, b) => a.y - b.y);
+  if (!here || !right) return wanted[here ? wanted.indexOf(here) - down : 0];
+  const far = (/** @type {Dot} */ { y }) => Math.abs(y - here.y);
+  return wanted.sort((a, b) => far(a) - far(b))[0];
+}
+
 const DIAGONAL = 'M0 100L100 0'; // on which an estimate is true
 
-/** The plot with its axes. */
-export class Plot {
-  /** @param {(name: string) => HTMLElement} find */
-  constructor(find) {
-    this.find = find;
-    /** @type {HTMLElement[]} */
-    this.dots = [];
-    /** @type {Dot[]} */
-    this.places = [];
-  }
+/** The plot with its axes. @param {{seen: Seen}} props */
+export function Plot({ seen: { table, label, look, numbers, marks, choose } }) {
+  const estimate = look.measure === 'effect' ? numbers.effect?.estimate : undefined; // which the table is compared with
+  const ends = endsOf(estimate ? { ...table, values: [...table.values, ...estimate] } : table);
+  const [low, high] = ends;
+  const dots = estimate ? agreementDots(estimate, table, ends) : depthDots(table, ends);
+  const means = layerMeans(table).map((mean) => (mean === null ? 'unknown' : short(mean)));
+  const words = estimate
+    ? {
+        title: 'What was estimated, and what is true',
+        axis: ['estimate', short(low), short(high)],
+        below:
+          'A dot for each head: to the right what one gradient foretold, upwards what changed. On the line both are equal.',
+        label: numbers.foretold || 'Estimate against causal effect',
+      }
+    : {
+        title: `${capital(label)} by depth`,
+        axis: ['layer', '0', String(table.values.length - 1)],
+        below: 'A dot for each head; the line is the mean of each layer.',
+        label: `${label} by layer, mean over the heads: ${means.join(', ')}`,
+      };
+  const zero = (100 - 100 * shareOf(0, ends)).toFixed(2);
+  const typed = (/** @type {KeyboardEvent} */ event) => {
+    const step = stepOf(event);
+    if (!step) return;
+    event.preventDefault();
+    const place = besideIn(dots, marks.chosen.value, step);
+    if (place) choose({ layer: place.layer, head: place.head });
+  };
+  const clicked = (/** @type {MouseEvent} */ { target }) => {
+    const place = placeOf(target);
+    if (place) choose(place);
+  };
+  return html`<figure class=${`vv-heads-plot vv-stack ${estimate ? 'vv-square' : ''}`}>
+    <figcaption class="vv-heads-plot-title vv-strong">${words.title}</figcaption>
+    <div
+      class="vv-heads-plot-box"
+      role="application"
+      tabindex="0"
+      aria-label=${words.label}
+      aria-description="Left and right go through the layers, up and down through the heads of one."
+      onKeyDown=${typed}
+    >
+      <span class="vv-heads-top vv-small">${short(high)}</span>
+      <span class="vv-heads-bottom vv-small">${short(low)}</span>
+      <div class="vv-heads-area">
+        <svg class="vv-layer" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
+          <path class="vv-heads-zero" d=${low < 0 && high > 0 ? `M0 ${zero}H100` : ''} />
+          <path class="vv-heads-mean" d=${estimate ? DIAGONAL : meanPath(table, ends)} />
+        </svg>
+        <div class="vv-heads-dots" onClick=${clicked}>
+          ${dots.map((dot) => html`<${HeadDot} key=${`${dot.layer}.${dot.head}`} dot=${dot} marks=${marks} />`)}
+        </div>
+      </div>
+      <div class="vv-heads-axes vv-small">
+        <span class="vv-heads-first">${words.axis[1]}</span><span class="vv-heads-axis">${words.axis[0]}</span
+        ><span class="vv-heads-last">${words.axis[2]}</span>
+      </div>
+    </div>
+    <p class="vv-heads-plot-words vv-small">${words.below}</p>
+  </figure>`;
+}
 
-  /** @param {string} label @param {Table} table @param {[number, number]} ends */
-  drawDepth(label, table, ends) {
-    const means = layerMeans(table).map((mean) => (mean === null ? 'unknown' : short(mean)));
-    this.draw(depthDots(table, ends), ends, meanPath(table, ends), {
-      title: `${capital(label)} by depth`,
-      axis: 'layer',
-      first: '0',
-      last: String(table.values.length - 1),
-      words: 'A dot for each head; the line is the mean of each layer.',
-      said: `${label} by layer, mean over the heads: ${means.join(', ')}`,
-    });
-  }
-
-  /** @param {(number | null)[][]} estimate @param {Table} truth @param {[number, number]} ends @param {string} words */
-  drawAgreement(estimate, truth, ends, words) {
-    this.draw(agreementDots(estimate, truth, ends), ends, DIAGONAL, {
-      title: 'What was estimated, and what is true',
-      axis: 'estimate',
-      first: short(ends[0]),
-      last: short(ends[1]),
-      words:
-        'A dot for each head: to the right what one gradient foretold, upwards what changed. On the line both are equal.',
-      said: words || 'Estimate against causal effect',
-    });
-  }
-
-  /**
-   * @param {Dot[]} dots @param {[number, number]} ends @param {string} path
-   * @param {Record<'title' | 'axis' | 'first' | 'last' | 'words' | 'said', string>} texts
-   */
-  draw(dots, [low, high], path, { title, axis, first, last, words, said }) {
-    const { find } = this;
-    this.places = dots;
-    this.dots = dots.map((dot) => {
-      const { layer, head } = dot;
-      const names = { 'data-layer': layer, 'data-head': head, title: headWords(dot) };
-      const node = having(make('span', 'vv-heads-dot'), names);
-      node.style.left = `${100 * dot.x}%`;
-      node.style.bottom = `${100 * dot.y}%`;
-      return node;
-    });
-    find('heads-dots').replaceChildren(...this.dots);
-    find('heads-plot').classList.toggle('vv-square', path === DIAGONAL);
-    const zero = (100 - 100 * shareOf(0, [low, high])).toFixed(2);
-    find('heads-zero').setAttribute('d', low < 0 && high > 0 ? `M0 ${zero}H100` : '');
-    find('heads-mean').setAttribute('d', path);
-    find('heads-plot-box').setAttribute('aria-label', said);
-    const [top, bottom] = [short(high), short(low)];
-    const texts = { top, bottom, axis, first, last, 'plot-title': title, 'plot-words': words };
-    for (const [name, text] of Object.entries(texts)) find(`heads-${name}`).textContent = text;
-  }
-
-  /** The head that an arrow leads to: up and down the next one of its layer, to the sides the nearest one of the next layer. @param {Place} from @param {[number, number]} step */
-  beside({ layer, head }, [down, right]) {
-    const here = this.places.find((dot) => dot.layer === layer && dot.head === head);
-    const wanted = this.places.filter((dot) => dot.layer === layer + right).sort((a, b) => a.y - b.y);
-    if (!here || !right) return wanted[here ? wanted.indexOf(here) - down : 0];
-    const far = (/** @type {Dot} */ { y }) => Math.abs(y - here.y);
-    return wanted.sort((a, b) => far(a) - far(b))[0];
-  }
-
-  /** Marks the chosen head and the one under the pointer. */
-  mark(/** @type {Place} */ chosen, /** @type {Place | null} */ hovered) {
-    for (const dot of this.dots) {
-      const is = (/** @type {Place | null} */ place) =>
-        Number(dot.dataset.layer) === place?.layer && Number(dot.dataset.head) === place?.head;
-      dot.classList.toggle('vv-chosen', is(chosen));
-      dot.classList.toggle('vv-hovered', is(hovered));
-    }
-  }
+/** A head. Where it is marked it is drawn again by itself. @param {{dot: Dot, marks: Marks}} props */
+function HeadDot({ dot, marks: { chosen, hovered } }) {
+  const { layer, head, x, y } = dot;
+  const isChosen = useComputed(() => isSame(chosen.value, { layer, head })).value;
+  const isHovered = useComputed(() => isSame(hovered.value, { layer, head })).value;
+  return html`<span
+    class=${`vv-heads-dot${isChosen ? ' vv-chosen' : ''}${isHovered ? ' vv-hovered' : ''}`}
+    data-layer=${layer}
+    data-head=${head}
+    title=${headWords(dot)}
+    style=${{ left: `${100 * x}%`, bottom: `${100 * y}%` }}
+  ></span>`;
 }

@@ -1,271 +1,298 @@
-// Surgery: a switch for each head, a temperature for each layer, views that are forbidden. What is clicked is the page's at once, in words.
+// Surgery beside the grid: the answer and the maps before and after, the temperatures, and what is taken back.
 
-import { onPress, optionOf, press, showText } from '../../ui/kit/elements.js';
-import { showError } from '../../ui/kit/notes.js';
-import { Views } from './surgery_views.js';
-/** @import { State } from './photo_grid.js' */
+import { topOf } from '../../explorer/frame.js';
+import { queryWords } from '../../explorer/geometry.js';
+import { PhotoStage, Problem, Toggle, useAsked } from '../kit/parts.js';
+import { html, useLayoutEffect, useMemo, useRef, useState } from '../kit/preact.js';
+import { short } from '../../ui/kit/numbers.js';
+import { SERVER } from '../look/server_source.js';
+import { editsIn, withHeads } from './edits.js';
+import { saidWords, surgeryFinding } from './findings.js';
+import { LitBox } from './maps.js';
+import { HeadGrid } from './table.js';
+import { Forbid } from './views.js';
+/** @import { Edits, State } from './edits.js' */
 /** @import { Answer } from './findings.js' */
-
-/** How long clicks are gathered before they are sent. */
-const PAUSE = 250;
+/** @import { Seen, Subject } from './room.js' */
 
 /**
- * What there is to edit, and what is edited; of: the trace that it is seen in; trace: of the unedited model, whose answers are `before`.
- * @typedef {{layers: number, heads: number, tokens: {value: string, label: string}[], off: [number, number, State][],
- *   temperatures: [number, number][], forbidden: string[], of: string, trace: string, before: Answer[], now: Answer[]} &
- *   import('../../ui/kit/stage.js').Photo} Panel
+ * What there is to edit; of: the trace that it is seen in; trace: of the unedited model, whose answers are `before`.
+ * @typedef {{tokens: {value: string, label: string}[], of: string, trace: string, before: Answer[], now: Answer[]}} Panel
  */
 
-/** The words of edits, as Python reads them. */
-export function wordsOf(
-  /** @type {Map<string, State>} */ heads,
-  /** @type {Map<number, number>} */ temperatures,
-  /** @type {string[]} */ forbidden,
-) {
-  const said = ['off', 'mean', 'uniform'].flatMap((state) => {
-    const chosen = [...heads].filter(([, now]) => now === state).map(([place]) => place);
-    return chosen.length ? [[state, ...chosen].join(' ')] : [];
-  });
-  const set = [...temperatures].filter(([, value]) => value !== 1);
-  if (set.length) said.push(['temperature', ...set.map(([layer, value]) => `${layer}=${value}`)].join(' '));
-  return [...said, ...forbidden.map((one) => `forbid ${one}`)].join(';');
-}
+const RANKED = 50; // classes that are compared before and after an edit
+const ANSWERS = 3; // of each, before and now, that are shown
+
+/** @type {[State, string, string][]} */
+const BRUSHES = [
+  ['off', 'off', 'The head says nothing.'],
+  ['mean', 'its mean', 'The head says the same to every token: its mean.'],
+  ['uniform', 'uniform', 'The head looks alike at all tokens that it may see.'],
+  ['on', 'on', 'The head as it was.'],
+];
 
 /** The temperature of a slider, in three digits. */
 export function temperatureOf(/** @type {number} */ power) {
   return Number((2 ** power).toPrecision(3));
 }
 
-/** @typedef {{heads: Map<string, State>, temperatures: Map<number, number>, forbidden: string[]}} Edits */
-
-/** Edits as text that is equal for equal edits. */
-function sorted(/** @type {Edits} */ { heads, temperatures, forbidden }) {
-  const warm = [...temperatures].filter(([, value]) => value !== 1);
-  return JSON.stringify([[...heads].sort(), warm.sort(), [...forbidden].sort()]);
+/** @param {{seen: Seen}} props */
+export function Surgery({ seen }) {
+  const { subject, edits, editor, edit } = seen;
+  const [brush, setBrush] = useState(/** @type {State} */ ('off'));
+  const { panel, isNow, error } = usePanel(seen);
+  const switches = {
+    next: (/** @type {string[]} */ keys) =>
+      keys.every((key) => (editsIn(editor.words.peek(), subject).heads.get(key) ?? 'on') === brush)
+        ? 'on'
+        : brush,
+    set: (/** @type {string[]} */ keys, /** @type {State} */ state, movement = '') =>
+      edit((before) => withHeads(before, keys, state), { movement }),
+  };
+  return html`<div class="vv-heads-left vv-stack">
+      <h2 class="vv-heads-found vv-title vv-caption">
+        ${surgeryFinding(edits, panel ?? { before: [], now: [] })}
+      </h2>
+      <${Tools} ...${{ seen, brush, choose: setBrush }} />
+      <${Problem} look="vv-surgery-error vv-error" words=${editor.refused.value || error} />
+      <${HeadGrid} seen=${seen} switches=${switches} />
+      <p class="vv-small">
+        The number of a layer switches all of its heads; drag across heads for several. Every tab then shows
+        the edited model, and its link opens it; nothing changes for anybody else.
+      </p>
+    </div>
+    <div class="vv-surgery vv-stack" role="group" aria-label="Before and after">
+      <div class="vv-surgery-first vv-stack">
+        <h3 class="vv-heads-sub">The answer, before and after</h3>
+        <${Answers} panel=${panel} isBusy=${editor.isDraft.value || !isNow} />
+        ${panel && html`<${Maps} seen=${seen} panel=${panel} />`}
+      </div>
+      <h3 class="vv-heads-sub">More edits</h3>
+      <${Temperatures} seen=${seen} />
+      ${panel && html`<${Forbid} key=${JSON.stringify(panel.tokens)} seen=${seen} tokens=${panel.tokens} />`}
+    </div>`;
 }
 
-/** What is edited, which the switches of the grid and the controls beside it change, step by step. */
-export class Surgery {
-  /** @type {Panel | null} */ panel = null;
-  /** @type {State} */ brush = 'off';
-  /** @type {Map<string, State>} by layer and head, such as "3.1" */ heads = new Map();
-  /** @type {Map<number, number>} */ temperatures = new Map();
-  /** @type {string[]} */ forbidden = [];
-  /** @type {Edits[]} what was before each step */ past = [];
-  step = ''; // what the last step changed, so that one movement of a slider is one step
-  timer = 0;
-  /** @type {AbortController | null} of what is being asked whether it is possible */ asking = null;
-  layer = 0; // whose temperature is shown
+/** What can be edited, and the answers before and after; the last ones while those of now are on their way. @param {Seen} seen */
+function usePanel({ page: { ask }, subject: { trace, about }, look, isOpening }) {
+  const get = async (
+    /** @type {string} */ name,
+    /** @type {any} */ { view, of },
+    /** @type {AbortSignal} */ stop,
+  ) => {
+    const told = await ask(name, { view }, stop);
+    const answers = ['', told.edits].map((edits) =>
+      ask('classes', { ...of.about, edits, count: RANKED }, stop).then(answersIn, () => []),
+    );
+    return { ...told, asked: view, of: of.trace, before: await answers[0], now: await answers[1] };
+  };
+  const of = { trace, about };
+  const { state, value, error } = useAsked(get, !isOpening && ['surgery', { view: look.subject, of }]);
+  const last = useRef(/** @type {Panel | null} */ (null));
+  if (value) last.current = value;
+  const isNow = state === 'done' && value.of === trace && value.asked === look.subject;
+  return { panel: last.current, isNow, error };
+}
 
-  /**
-   * @param {(name: string) => HTMLElement} find
-   * @param {(words: string, stop: AbortSignal) => Promise<void>} edit makes edits in words those of the page, where that is possible
-   * @param {() => Panel | null} latest what is edited; null while it is on its way
-   * @param {() => void} drawn
-   */
-  constructor(find, edit, latest, drawn) {
-    this.find = find;
-    this.edit = edit;
-    this.latest = latest;
-    this.drawn = drawn;
-    this.views = new Views(find, (change) => this.viewed(change));
-    this.listen();
+/** Classes or values, the first ones. @param {any} answer @returns {Answer[]} */
+function answersIn({ arrays, facts }) {
+  const amount = facts.unit === 'value' ? 'value' : 'probability';
+  return facts.names.map((/** @type {string} */ name, /** @type {number} */ i) => ({
+    ...{ name, [amount]: arrays.scores.data[i] },
+  }));
+}
+
+/** What a click makes of a head, and what takes edits back. @param {{seen: Seen, brush: State, choose: (brush: State) => void}} props */
+function Tools({ seen, brush, choose }) {
+  const { editor, page } = seen;
+  useLayoutEffect(() => {
+    /** Ctrl+Z takes the last step back, where the switches are seen and nothing is typed. */
+    const typed = (/** @type {KeyboardEvent} */ event) => {
+      const { key, ctrlKey, metaKey, shiftKey, altKey, target } = event;
+      if (key.toLowerCase() !== 'z' || !(ctrlKey || metaKey) || shiftKey || altKey) return;
+      const isTyping =
+        target instanceof Element && target.closest('input:not([type=range]), textarea, select');
+      if (isTyping || page.store.view.tab.peek() !== 'heads' || !editor.past.peek().length) return;
+      event.preventDefault();
+      editor.undo();
+    };
+    window.addEventListener('keydown', typed);
+    return () => window.removeEventListener('keydown', typed);
+  }, []);
+  const undo = {
+    title: 'Take the last edit back (Ctrl+Z)',
+    disabled: !editor.past.value.length,
+    onClick: editor.undo,
+  };
+  const all = { disabled: !editor.words.value, onClick: () => editor.change('') };
+  return html`<div class="vv-row" data-of="surgery">
+    <span class="vv-quiet"
+      ><span class="vv-to-point">a click</span><span class="vv-to-tap">a tap</span> makes a head</span
+    >
+    <${Toggle}
+      ...${{ name: 'state', look: 'vv-surgery-states', choices: BRUSHES, value: brush, choose }}
+      label="What choosing a head makes of it"
+    />
+    <button type="button" class="vv-button vv-surgery-undo" ...${undo}>Undo</button>
+    <button type="button" class="vv-button vv-surgery-all" ...${all}>All on</button>
+  </div>`;
+}
+
+/** @param {{panel: Panel | null, isBusy: boolean}} props */
+function Answers({ panel, isBusy }) {
+  const { before = [], now = [] } = panel ?? {};
+  return html`<ul class="vv-surgery-answers" aria-busy=${String(isBusy)} hidden=${!before.length}>
+    ${comparedNames(before, now).map((name) => {
+      const [was, is] = [before, now].map((answers) => answers.find((one) => one.name === name));
+      const long = (/** @type {Answer | undefined} */ one) => ({
+        '--long': `${(100 * (one?.probability ?? 0)).toFixed(1)}%`,
+      });
+      return html`<li key=${name}>
+        <span class="vv-class" title=${name}>${name}</span
+        ><span class="vv-surgery-bars"
+          ><i class="vv-surgery-was" style=${long(was)}></i
+          ><i class="vv-surgery-now" style=${long(is)}></i></span
+        ><span class="vv-number">${saidWords(was)} → <b>${saidWords(is)}</b></span>
+      </li>`;
+    })}
+  </ul>`;
+}
+
+/** The classes that are compared: the first of either. @param {Answer[]} before @param {Answer[]} now */
+export function comparedNames(before, now) {
+  const first = [...before.slice(0, ANSWERS), ...now.slice(0, ANSWERS)];
+  return [...new Set(first.map(({ name }) => name))];
+}
+
+/** Where the query looks in the last layer, before and now, over the heads that are on there. @param {{seen: Seen, panel: Panel}} props */
+function Maps({ seen: { subject, edits, photo, colours }, panel }) {
+  const isOne = panel.of === subject.trace; // the maps are of one state of the model
+  const now = { ...subject, opened: null };
+  const { state, value, error } = useAsked(rowsOfBoth, isOne && ['rows', { now, before: panel.trace }]);
+  const last = subject.layers - 1;
+  const left = [...edits.heads.keys()]
+    .map((key) => key.split('.').map(Number))
+    .flatMap(([layer, head]) => (layer === last ? [head] : []));
+  const maps = useMemo(() => value && mapsOf(value, new Set(left)), [value, left.join()]);
+  const isSeen = maps && value.now.photo === subject.photo; // never one's patches with another's pixels
+  const on = left.length
+    ? `the ${subject.heads - left.length} heads that are on`
+    : `all ${subject.heads} heads`;
+  const words = maps && changeWords(maps.most, maps.top, maps.now === null);
+  return html`<div
+    class="vv-surgery-maps-part vv-stack"
+    aria-busy=${String(state !== 'done' && state !== 'failed')}
+  >
+    <h3 class="vv-heads-sub vv-surgery-maps-title">
+      ${`Where the ${queryWords(subject.query, subject)} looks in layer ${last}, mean of ${on}`}
+    </h3>
+    <div class="vv-surgery-maps">
+      ${
+        isSeen &&
+        ['before', 'now', 'difference'].map((name) => {
+          const isChange = name === 'difference';
+          const lit = {
+            ...{ subject: value.now, photo, isChange, look: 'vv-map vv-layer' },
+            values: isChange ? maps.change : (maps[/** @type {'before' | 'now'} */ (name)] ?? maps.none),
+            top: isChange ? maps.most : maps.top,
+            colours: isChange ? colours.signed : colours.plain,
+          };
+          return html`<figure key=${name} class=${`vv-room-figure vv-stack vv-surgery-${name}`}>
+            <${PhotoStage} photo=${value.now} look="vv-room-plate" under=${html`<${LitBox} ...${lit} />`} />
+            <figcaption class="vv-small">${name}</figcaption>
+          </figure>`;
+        })
+      }
+    </div>
+    <p class="vv-surgery-maps-words vv-small">${error ?? words}</p>
+  </div>`;
+}
+
+/** @param {string} _name @param {{now: Subject, before: string}} body @param {AbortSignal} stop */
+async function rowsOfBoth(_name, { now, before }, stop) {
+  const view = /** @type {any} */ ({ query: now.query, direction: 'row' });
+  const rows = (/** @type {string} */ trace) => SERVER.rows({ ...now, trace }, now.layers - 1, view, stop);
+  return { now, rows: [await rows(before), await rows(now.trace)] };
+}
+
+/** The two maps with their common scale, and what changed. @param {{now: Subject, rows: Float32Array[]}} both @param {Set<number>} left heads that are off now */
+function mapsOf({ now: subject, rows }, left) {
+  const [before, now] = [meanMap(rows[0], subject, new Set()), meanMap(rows[1], subject, left)];
+  const none = new Float32Array(subject.grid[0] * subject.grid[1]);
+  const top = topOf(Float32Array.from([...(before ?? []), ...(now ?? [])]).sort()) || 1;
+  const change = none.map((_, i) => (now?.[i] ?? 0) - (before?.[i] ?? 0));
+  const most = change.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
+  return { before, now, none, top, change, most };
+}
+
+/**
+ * The mean over heads of what each patch gets; null where there is none to take it over.
+ * @param {Float32Array} rows [heads, tokens] @param {Subject} subject @param {Set<number>} left out of it
+ */
+export function meanMap(rows, { heads, tokens, prefix, grid }, left) {
+  const patches = grid[0] * grid[1];
+  const map = new Float32Array(patches);
+  for (let head = 0; head < heads; head++) {
+    if (left.has(head)) continue;
+    const from = head * tokens + prefix.length;
+    for (let i = 0; i < patches; i++) map[i] += rows[from + i] / (heads - left.size);
   }
+  return left.size < heads ? map : null;
+}
 
-  /** Whether answers are of another state of the switches. */
-  get isWaiting() {
-    return Boolean(this.timer || this.asking || !this.latest());
-  }
+/** What the difference shows, in numbers. */
+export function changeWords(/** @type {number} */ most, /** @type {number} */ top, areOff = false) {
+  if (areOff) return 'No head of this layer is on: nothing is looked at.';
+  if (most < 1e-6) return 'The map is the same: an edit changes where later layers look, not its own.';
+  return (
+    `Before and now share one scale, fully lit from ${short(100 * top)}% of the attention on a patch. Red: more attention now, ` +
+    `blue: less, by at most ${short(100 * most)}% of it.`
+  );
+}
 
-  /** Takes what is edited; what is chosen here and on its way comes first. */
-  take() {
-    const panel = this.latest();
-    if (!panel || panel === this.panel || this.timer || this.asking) return;
-    const isKnown = panel.trace === this.panel?.trace;
-    if (!isKnown) this.past = []; // another photo or model
-    const before = this.edits;
-    this.put(panel);
-    if (isKnown && sorted(before) !== sorted(this)) this.remember('elsewhere', before);
-    showError(this.find('surgery-error'), '');
-    this.views.take(panel);
-    this.offerLayers(panel.layers);
-    this.draw();
-  }
-
-  /** @param {Panel} panel */
-  put(panel) {
-    this.panel = panel;
-    const there = panel.off.filter(([layer, head]) => layer < panel.layers && head < panel.heads);
-    this.heads = new Map(there.map(([layer, head, state]) => [`${layer}.${head}`, state]));
-    this.temperatures = new Map(panel.temperatures);
-    this.forbidden = panel.forbidden;
-  }
-
-  listen() {
-    const { find } = this;
-    onPress(find('surgery-states'), 'state', (state) => this.choose(/** @type {State} */ (state)));
-    find('surgery-undo').addEventListener('click', () => this.undo());
-    find('surgery-all').addEventListener('click', () => this.clear());
-    const slider = this.slider;
-    slider.addEventListener('input', () => this.warm(this.layer, Number(slider.value)));
-    const layers = /** @type {HTMLSelectElement} */ (find('surgery-layer'));
-    layers.addEventListener('change', () => this.see(Number(layers.value)));
-    window.addEventListener('keydown', (event) => this.key(event));
-  }
-
-  /** Ctrl+Z takes the last step back, where the switches are seen and nothing is typed. */
-  key(/** @type {KeyboardEvent} */ event) {
-    const { key, ctrlKey, metaKey, shiftKey, altKey, target } = event;
-    if (key.toLowerCase() !== 'z' || !(ctrlKey || metaKey) || shiftKey || altKey) return;
-    const isTyping = target instanceof Element && target.closest('input:not([type=range]), textarea, select');
-    if (isTyping || !this.find('surgery').clientWidth || !this.past.length) return;
-    event.preventDefault();
-    this.undo();
-  }
-
-  get slider() {
-    return /** @type {HTMLInputElement} */ (this.find('surgery-warmth'));
-  }
-
-  get words() {
-    return wordsOf(this.heads, this.temperatures, this.forbidden);
-  }
-
-  /** @returns {Edits} a copy */
-  get edits() {
-    const { heads, temperatures, forbidden } = this;
-    return { heads: new Map(heads), temperatures: new Map(temperatures), forbidden };
-  }
-
-  /** Keeps what is about to change. @param {string} step what changes it @param {Edits} edits */
-  remember(step, edits = this.edits) {
-    if (!step.startsWith('warm') || step !== this.step) this.past.push(edits);
-    this.step = step;
-  }
-
-  undo() {
-    const before = this.past.pop();
-    if (!before) return;
-    this.step = '';
-    Object.assign(this, before);
-    this.changed();
-  }
-
-  /** All heads on, all temperatures as they were, every view allowed. */
-  clear() {
-    if (!this.words) return;
-    this.remember('clear');
-    Object.assign(this, { heads: new Map(), temperatures: new Map(), forbidden: [] });
-    this.changed();
-  }
-
-  choose(/** @type {State} */ state) {
-    this.brush = state;
-    press(this.find('surgery-states'), 'state', state);
-  }
-
-  /** What a click makes of heads: the state that is chosen; where all of them have it, they are on again. @returns {State} */
-  stateFor(/** @type {string[]} */ places) {
-    return places.every((place) => (this.heads.get(place) ?? 'on') === this.brush) ? 'on' : this.brush;
-  }
-
-  /** Heads get the state that is chosen; where all of them have it, they are on again. */
-  toggle(/** @type {string[]} */ places) {
-    const state = this.stateFor(places);
-    this.remember('heads');
-    this.set(places, state);
-  }
-
-  /** @param {string[]} places @param {State} state */
-  set(places, state) {
-    for (const place of places) {
-      if (state === 'on') this.heads.delete(place);
-      else this.heads.set(place, state);
+/** The slider of the layer that is seen, and every layer whose temperature is another. @param {{seen: Seen}} props */
+function Temperatures({ seen: { subject, edits, edit, warmed } }) {
+  const { temperatures } = edits;
+  const layer = Math.min(warmed.value, subject.layers - 1);
+  const value = temperatures.get(layer) ?? 1;
+  const words = value === 1 ? '1' : `${value}, ${value < 1 ? 'sharper' : 'more even'}`;
+  const others = [...temperatures].filter(([, degree]) => degree !== 1).sort(([a], [b]) => a - b);
+  const moved = (/** @type {any} */ { currentTarget }) => {
+    const degree = temperatureOf(Number(currentTarget.value));
+    const to = (/** @type {Edits} */ before) => ({
+      ...before,
+      temperatures: new Map(before.temperatures).set(layer, degree),
+    });
+    edit(to, { movement: `temperature ${layer}` });
+  };
+  return html`<div class="vv-card vv-row">
+    <label class="vv-field"
+      >temperature of layer
+      <select
+        class="vv-surgery-layer vv-control"
+        value=${String(layer)}
+        onChange=${(/** @type {any} */ { currentTarget }) => (warmed.value = Number(currentTarget.value))}
+      >
+        ${Array.from({ length: subject.layers }, (_, one) => html`<option key=${one} value=${String(one)}>${one}</option>`)}
+      </select></label
+    >
+    <input
+      class="vv-surgery-warmth"
+      type="range"
+      min="-3"
+      max="3"
+      step="0.25"
+      value=${String(Math.log2(value))}
+      aria-label="temperature of the layer"
+      aria-valuetext=${words}
+      onInput=${moved}
+    />
+    <output class="vv-surgery-degree vv-number">${words}</output>
+    ${
+      others.length > 0 &&
+      html`<p class="vv-surgery-warm vv-small">
+        ${`Temperatures: ${others.map(([one, degree]) => `layer ${one}: ${degree}`).join(', ')}.`}
+      </p>`
     }
-    this.changed();
-  }
-
-  warm(/** @type {number} */ layer, /** @type {number} */ power) {
-    this.remember(`warm ${layer}`);
-    this.temperatures.set(layer, temperatureOf(power));
-    this.changed();
-  }
-
-  /** Shows the temperature of another layer. */
-  see(/** @type {number} */ layer) {
-    this.layer = Math.max(0, Math.min(layer, (this.panel?.layers ?? 1) - 1));
-    this.drawTemperature();
-  }
-
-  viewed(/** @type {{forbid?: string, allow?: string, error?: string}} */ { forbid, allow, error }) {
-    showError(this.find('surgery-error'), error);
-    if (!forbid && !allow) return;
-    this.remember('view');
-    if (forbid) this.forbidden = [...this.forbidden.filter((one) => one !== forbid), forbid];
-    if (allow) this.forbidden = this.forbidden.filter((one) => one !== allow);
-    this.changed();
-  }
-
-  /** Shows it at once, and makes it that of the page when the clicks pause. */
-  changed() {
-    this.asking?.abort();
-    this.asking = null;
-    clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => {
-      this.timer = 0;
-      void this.send();
-    }, PAUSE);
-    this.draw();
-  }
-
-  /** What the model cannot have is said, and the switches are as they were. */
-  async send() {
-    const asking = (this.asking = new AbortController());
-    let refused = '';
-    try {
-      await this.edit(this.words, asking.signal);
-    } catch (error) {
-      refused = /** @type {Error} */ (error).message;
-    }
-    if (asking !== this.asking) return; // something else was chosen meanwhile
-    this.asking = null;
-    if (refused) {
-      this.past.pop(); // the step that was refused
-      if (this.panel) this.put(this.panel);
-    }
-    this.take();
-    showError(this.find('surgery-error'), refused);
-    this.draw();
-  }
-
-  offerLayers(/** @type {number} */ layers) {
-    const select = this.find('surgery-layer');
-    if (select.children.length !== layers) {
-      const names = Array.from({ length: layers }, (_, layer) => optionOf(String(layer)));
-      select.replaceChildren(...names);
-      this.see(this.layer);
-    }
-  }
-
-  draw() {
-    /** @type {HTMLButtonElement} */ (this.find('surgery-undo')).disabled = !this.past.length;
-    /** @type {HTMLButtonElement} */ (this.find('surgery-all')).disabled = !this.words;
-    this.drawTemperature();
-    this.views.list(this.forbidden);
-    this.drawn();
-  }
-
-  /** The slider of the layer that is seen, and every layer whose temperature is another. */
-  drawTemperature() {
-    const { slider, layer } = this;
-    const value = this.temperatures.get(layer) ?? 1;
-    /** @type {HTMLSelectElement} */ (this.find('surgery-layer')).value = String(layer);
-    if (temperatureOf(Number(slider.value)) !== value) slider.value = String(Math.log2(value));
-    const words = value === 1 ? '1' : `${value}, ${value < 1 ? 'sharper' : 'more even'}`;
-    slider.setAttribute('aria-valuetext', words);
-    this.find('surgery-degree').textContent = words;
-    const others = [...this.temperatures].filter(([, degree]) => degree !== 1).sort(([a], [b]) => a - b);
-    const said = others.map(([one, degree]) => `layer ${one}: ${degree}`).join(', ');
-    showText(this.find('surgery-warm'), said && `Temperatures: ${said}.`);
-  }
+  </div>`;
 }

@@ -15,6 +15,42 @@ export function headWords(/** @type {Place} */ { layer, head }) {
   return `layer ${layer}, head ${head}`;
 }
 
+/** A head as edits and links name it: "3.1". */
+export function keyOf(/** @type {Place} */ { layer, head }) {
+  return `${layer}.${head}`;
+}
+
+/** @param {Place | null} one @param {Place | null} other */
+export function isSame(one, other) {
+  return one?.layer === other?.layer && one?.head === other?.head;
+}
+
+/** The head that an element of the grid or of the plot stands for. @returns {Place | null} */
+export function placeOf(/** @type {unknown} */ node) {
+  const cell = node instanceof Element ? node.closest('[data-head]') : null;
+  if (!(cell instanceof HTMLElement)) return null;
+  return { layer: Number(cell.dataset.layer), head: Number(cell.dataset.head) };
+}
+
+/**
+ * An array of an answer as a table of heads; null where there is no number.
+ * @param {{shape: number[], data: ArrayLike<number>}} array [layers, heads] @param {{unit: string, signed: boolean}} facts
+ * @param {ArrayLike<number>} [known] which heads are there; all where it is left out
+ * @returns {Table}
+ */
+export function tableOf({ shape: [layers, heads], data }, { unit, signed }, known) {
+  const value = (/** @type {number} */ at) =>
+    (known && !known[at]) || !Number.isFinite(data[at]) ? null : Number(data[at].toPrecision(5));
+  return { values: everyHead(layers, heads, ({ layer, head }) => value(layer * heads + head)), unit, signed };
+}
+
+/** Something of each head: [layers][heads]. @template Value @param {number} layers @param {number} heads @param {(place: Place) => Value} of */
+export function everyHead(layers, heads, of) {
+  return Array.from({ length: layers }, (_, layer) =>
+    Array.from({ length: heads }, (__, head) => of({ layer, head })),
+  );
+}
+
 /** A text that begins with a capital letter. */
 export function capital(/** @type {string} */ text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
@@ -85,8 +121,25 @@ export function layerMeans(/** @type {Table} */ { values }) {
  * How far the causal map is and how well the estimate foretold it.
  * @param {{done: number, correlation: number}} causal @param {number} heads
  */
-export function agreementWords({ done, correlation }, heads) {
+export function agreementWords({ done, correlation: rank }, heads) {
   if (done < 3) return '';
   const which = done < heads ? `the ${done} of ${heads} heads so far` : `all ${heads} heads`;
-  return `Estimate and truth have a rank correlation of ${correlation.toFixed(2)} over ${which}.`;
+  return `Estimate and truth have a rank correlation of ${rank.toFixed(2)} over ${which}.`;
+}
+
+/** How alike two rows of numbers are: their correlation; 0 where one is constant. @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
+export function correlation(a, b) {
+  const mean = (/** @type {ArrayLike<number>} */ x) => {
+    let sum = 0;
+    for (let i = 0; i < x.length; i++) sum += x[i];
+    return sum / x.length;
+  };
+  const [ma, mb] = [mean(a), mean(b)];
+  let [both, one, two] = [0, 0, 0];
+  for (let i = 0; i < a.length; i++) {
+    both += (a[i] - ma) * (b[i] - mb);
+    one += (a[i] - ma) ** 2;
+    two += (b[i] - mb) ** 2;
+  }
+  return one && two ? both / Math.sqrt(one * two) : 0;
 }

@@ -7,8 +7,10 @@ import { routeUrl } from '../../explorer/source.js';
 import { gradient, stepOf } from '../../ui/kit/elements.js';
 import { amountWords, short, stopsOf } from '../../ui/kit/numbers.js';
 import { cellUnder } from '../../ui/kit/stage.js';
+import { asked } from './ask.js';
 import { Job } from './job.js';
-import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from './preact.js';
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useSignal, useState } from './preact.js';
+/** @import { Answer } from './ask.js' */
 /** @import { Places } from './job.js' */
 /** @import { Photo } from '../../ui/kit/stage.js' */
 /** @import { Choices, Entry, Hits, Target } from './target.js' */
@@ -18,7 +20,7 @@ import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from './p
  * @template {string} Value
  * @param {object} props
  * @param {string} props.name of what they choose: each has its value as data-NAME
- * @param {[Value, string][]} props.choices values, with their words
+ * @param {[value: Value, words: string, title?: string][]} props.choices
  * @param {Value} props.value
  * @param {(value: Value) => void} props.choose
  * @param {string} props.label
@@ -28,10 +30,11 @@ import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from './p
 export function Toggle({ name, choices, value, choose, label, look = '', option }) {
   return html`<div class=${`vv-toggle ${look}`} role="group" aria-label=${label} data-option=${option}>
     ${choices.map(
-      ([one, words]) =>
+      ([one, words, title]) =>
         html`<button
           key=${one}
           type="button"
+          title=${title}
           aria-pressed=${String(one === value)}
           ...${{ [`data-${name}`]: one }}
           onClick=${() => choose(one)}
@@ -67,6 +70,23 @@ export function Problem({ words, again, stays = false, look = 'vv-error' }) {
   </p>`;
 }
 
+/**
+ * The answer to a question of a component. Where the question has changed it is pending at once, so that no answer is taken for another's.
+ * @param {(name: string, body: any, stop: AbortSignal) => Promise<any>} ask that of the first time
+ * @param {[name: string, body: any] | null | undefined | false} question none: none now, and the last answer stays
+ * @param {import('./preact.js').Signal<unknown>} [again] with each new value the same question is asked again
+ * @returns {Answer}
+ */
+export function useAsked(ask, question, again) {
+  const wanted = useSignal(/** @type {[string, any] | null} */ (null));
+  const answer = useMemo(() => asked(ask, () => wanted.value, again), []);
+  useLayoutEffect(() => {
+    if (question) wanted.value = question;
+  });
+  const isOther = question && JSON.stringify(question) !== JSON.stringify(wanted.peek());
+  return isOther ? { ...answer.value, state: 'pending', error: undefined } : answer.value;
+}
+
 /** A job whose news draw the component again; it ends with the component. @param {Places} [places] */
 export function useJob(places) {
   const [, draw] = useState(0);
@@ -82,15 +102,16 @@ export function useJob(places) {
  * @param {() => void} props.end
  * @param {() => void} [props.begin]
  * @param {string} [props.go] what the button says that begins it; '' or none: there is none now
+ * @param {{class?: string, disabled?: boolean}} [props.goes] more of that button
  * @param {string} [props.words] in place of what is done
  * @param {string} [props.amount] in place of the share and the time that is left
  * @param {string} [props.look] more classes
  */
-export function JobLine({ job, end, begin, go = '', words = job.words, amount, look = '' }) {
+export function JobLine({ job, end, begin, go = '', goes, words = job.words, amount, look = '' }) {
   const { isRunning, share, left } = job;
   const far = amount ?? (share > 0 ? `${Math.round(100 * share)}%${left && `, ${left}`}` : '');
   return html`<div class=${`vv-job ${look}`} hidden=${!isRunning && !words && !go}>
-    ${begin && html`<button type="button" class="vv-button" hidden=${isRunning || !go} onClick=${begin}>${go}</button>`}
+    ${begin && html`<button type="button" class="vv-button" ...${goes} hidden=${isRunning || !go} onClick=${begin}>${go}</button>`}
     <span class="vv-job-words vv-quiet" role="status">${words}</span>
     <span class="vv-job-amount vv-number">${isRunning ? far : ''}</span>
     ${
@@ -105,10 +126,10 @@ export function JobLine({ job, end, begin, go = '', words = job.words, amount, l
   </div>`;
 }
 
-/** A colour bar. @param {{low: string, high: string, unit: string, colours: string[] | Uint32Array}} props */
-export function ColourBar({ low, high, unit, colours }) {
+/** A colour bar. @param {{low: string, high: string, unit: string, colours: string[] | Uint32Array, look?: string}} props look: more classes */
+export function ColourBar({ low, high, unit, colours, look = 'vv-small' }) {
   const background = gradient(Array.isArray(colours) ? colours : stopsOf(colours));
-  return html`<div class="vv-bar vv-small">
+  return html`<div class=${`vv-bar ${look}`}>
     <span class="vv-low">${low}</span><span class="vv-strip" aria-hidden="true" style=${{ background }}></span
     ><span class="vv-high">${high}</span>
     <span class="vv-unit">${unit}</span>
@@ -144,6 +165,7 @@ export function patchUnder({ crop, grid }, event) {
  * @param {string} [props.look] more classes
  * @param {any} [props.map] reference to a canvas over what the model sees; none without it
  * @param {any} [props.image] reference to the photo
+ * @param {any} [props.under] a layer below the rings
  * @param {any} [props.children] more layers
  * @param {Record<string, any>} [props.more] attributes and listeners
  */
@@ -157,6 +179,7 @@ export function PhotoStage({
   look = '',
   map,
   image,
+  under,
   children,
   more = {},
 }) {
@@ -189,6 +212,7 @@ export function PhotoStage({
         <canvas class="vv-map vv-layer" ref=${map} width=${grid[1]} height=${grid[0]}></canvas>
       </div>`
     }
+    ${under}
     <div class="vv-rings vv-layer" aria-hidden="true">
       ${rings.map(([patch, kind]) => html`<span class=${kind} style=${placeOfPatch(photo, patch)}></span>`)}
     </div>

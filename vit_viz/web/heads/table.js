@@ -1,0 +1,229 @@
+// The grid of all heads as small photos: a row for each layer, of each head a dot for its name, a bar for its number and a word where it
+// is edited. One cell takes part in the tab order; arrow keys move it.
+
+import { clamp } from '../../explorer/geometry.js';
+import { stepOf } from '../../ui/kit/elements.js';
+import { short } from '../../ui/kit/numbers.js';
+import { html, useComputed, useLayoutEffect, useMemo, useRef } from '../kit/preact.js';
+import { LABEL, layoutOf, Tiles, useSize } from './maps.js';
+import { Dot, nameWords } from './names.js';
+import { cellText, endsOf, headWords, isSame, keyOf, orderOf, placeOf, valueWords } from './words.js';
+/** @import { Signal } from '../kit/preact.js' */
+/** @import { State } from './edits.js' */
+/** @import { Seen } from './room.js' */
+/** @import { Place } from './words.js' */
+
+/**
+ * The chosen head, and the one under the pointer.
+ * @typedef {{chosen: Signal<Place>, hovered: Signal<Place | null>}} Marks
+ *
+ * What clicks make of heads; step: what belongs to one movement of the hand.
+ * @typedef {{next: (keys: string[]) => State, set: (keys: string[], state: State, step?: string) => void}} Switches
+ */
+
+/** What stands on a head that is edited, and what is said of it. @type {Record<State, [string, string]>} */
+const STATES = {
+  off: ['off', 'off'],
+  mean: ['mean', 'at its mean'],
+  uniform: ['uniform', 'uniform'],
+  on: ['', ''],
+};
+
+/** Where a bar begins and how long it is, in shares of its track. @param {number} value @param {[number, number]} ends */
+export function barOf(value, [low, high]) {
+  const at = (/** @type {number} */ x) => (high > low ? clamp((x - low) / (high - low)) : 0);
+  const [from, to] = [at(0), at(value)];
+  return { start: Math.min(from, to), length: Math.abs(to - from) };
+}
+
+/**
+ * @param {{seen: Seen, shown?: string, switches?: Switches | null}} props shown: the name whose heads stand out; '' where all do; switches:
+ *     none where heads are chosen alone
+ */
+export function HeadGrid({ seen, shown = '', switches = null }) {
+  const { subject, table, label, edits, marks, choose, rows, photo } = seen;
+  const { order } = seen.look;
+  const { layers, heads } = subject;
+  const named = seen.numbers.names.known;
+  const states = edits.heads;
+  const [low, high] = endsOf(table);
+  const ends = /** @type {[number, number]} */ (
+    table.signed ? [low, high] : [Math.min(0, low), Math.max(0, high)]
+  );
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const size = useSize(box);
+  const width = box.current?.clientWidth || 600;
+  const layout = useMemo(() => layoutOf(subject, width - 1), [layers, heads, subject.crop, width, size]);
+  const orders = useMemo(() => table.values.map((row) => orderOf(row, order)), [table.values, order]);
+  const drag = useDrag(switches);
+  const isSorted = order === 'value';
+  const hasRoom = heads <= 8;
+
+  const act = (/** @type {Place} */ place) => {
+    switches?.set([keyOf(place)], switches.next([keyOf(place)]));
+    choose(place);
+  };
+  const clicked = (/** @type {Event} */ { target }) => {
+    const place = placeOf(target);
+    if (place) act(place);
+  };
+  const typed = (/** @type {any} */ event) => {
+    const place = placeOf(event.target);
+    const step = stepOf(event);
+    if (!place || !(step || event.key === 'Enter' || event.key === ' ')) return;
+    event.preventDefault();
+    if (!step) return act(place);
+    const layer = clamp(place.layer + step[0], layers - 1);
+    const column = clamp(orders[place.layer].indexOf(place.head) + step[1], heads - 1);
+    event.currentTarget.rows[layer + 1].cells[column + 1].focus();
+  };
+  const cellAt = (/** @type {number} */ layer, /** @type {number} */ head) => {
+    const value = table.values[layer][head];
+    const name = named.get(`${layer}.${head}`);
+    const text = isSorted ? (hasRoom ? `head ${head}` : String(head)) : cellText(value);
+    const [edited, how] = STATES[states.get(`${layer}.${head}`) ?? 'on'];
+    const seenThere = [edited, text].filter(Boolean).join(' ');
+    const number = `${headWords({ layer, head })}: ${valueWords(value, table.unit)}`;
+    // what can be seen is part of what is heard, so that it can be spoken to
+    const heard = [isSorted && seenThere === text ? '' : seenThere, number, nameWords(name), how];
+    const said = heard.filter(Boolean).join('; ');
+    const look = `${value === null ? 'vv-unknown ' : ''}${shown && name?.name !== shown ? 'vv-faded ' : ''}${
+      name?.thin && name.name !== 'mixed' ? 'vv-thin ' : ''
+    }`;
+    const state = states.get(`${layer}.${head}`) ?? 'on';
+    return html`<${HeadCell}
+      key=${head}
+      ...${{ layer, head, value, ends, text, edited, state, said, look, kind: name?.name ?? '', marks }}
+    />`;
+  };
+  const { cell, bands } = layout;
+  const sizes = {
+    '--vv-cell-width': `${cell.width}px`,
+    '--vv-cell-height': `${cell.height}px`,
+    '--vv-band-rows': layout.rows,
+    '--vv-grid-width': `${LABEL + (bands - 1) * layout.shift + cell.width * heads}px`,
+  };
+  const heading = (/** @type {number} */ place) => {
+    const ranked = place === 0 ? 'largest' : place === heads - 1 ? 'smallest' : String(place + 1);
+    const said = isSorted ? `rank ${place + 1}` : `head ${place}`;
+    return html`<th scope="col" role="columnheader" aria-label=${said}>${isSorted ? ranked : place}</th>`;
+  };
+  const corner = html`<th scope="col" role="columnheader" class="vv-heads-corner">layer</th>`;
+  return html`<div class="vv-heads-scroll vv-scroll" ref=${box}>
+      <div class=${bands > 1 ? 'vv-heads-grid vv-banded' : 'vv-heads-grid'} style=${sizes}>
+        <${Tiles} ...${{ rows, orders, layout, photo, colours: seen.colours.plain }} />
+        <table
+          class="vv-heads-table vv-table"
+          role="grid"
+          aria-label=${`${label}: a row for each layer, a cell for each head`}
+          onClick=${clicked}
+          onKeyDown=${typed}
+          ...${drag}
+        >
+          <thead>
+            <tr role="row">
+              ${Array.from({ length: bands }, () => [corner, ...Array.from({ length: heads }, (_, place) => heading(place))])}
+            </tr>
+          </thead>
+          <tbody>
+            ${orders.map(
+              (row, layer) =>
+                html`<tr role="row" key=${layer}>
+                  <th scope="row" role="rowheader" aria-label=${`layer ${layer}`}>
+                    ${
+                      switches
+                        ? html`<button
+                            type="button"
+                            class="vv-bare"
+                            data-all=${layer}
+                            aria-label=${`all heads of layer ${layer}`}
+                            onClick=${() => {
+                              const all = row.map((_, head) => `${layer}.${head}`);
+                              switches.set(all, switches.next(all));
+                            }}
+                          >
+                            ${layer}
+                          </button>`
+                        : layer
+                    }
+                  </th>
+                  ${row.map((head) => cellAt(layer, head))}
+                </tr>`,
+            )}
+          </tbody>
+        </table>
+      </div>
+    </div>
+    ${
+      table.values.flat().some((value) => value !== null) &&
+      html`<div class="vv-bar">
+        <span class="vv-small">bars:</span>
+        <span class="vv-low">${short(ends[0])}</span
+        ><span class="vv-strip" aria-hidden="true" data-signed=${table.signed ? '' : undefined}></span
+        ><span class="vv-high">${short(ends[1])}</span>
+        <span class="vv-unit">${table.unit}</span>
+      </div>`
+    }`;
+}
+
+/**
+ * A head. Where it is marked it is drawn again by itself.
+ * @param {Place & {value: number | null, ends: [number, number], text: string, edited: string, state: State, said: string, look: string,
+ *   kind: string, marks: Marks}} props
+ */
+function HeadCell({ layer, head, value, ends, text, edited, state, said, look, kind, marks }) {
+  const { chosen, hovered } = marks;
+  const isChosen = useComputed(() => isSame(chosen.value, { layer, head }));
+  const isHovered = useComputed(() => isSame(hovered.value, { layer, head }));
+  const isReached = useComputed(() => isSame(hovered.value ?? chosen.value, { layer, head }));
+  const { start, length } = value === null ? { start: 0, length: 0 } : barOf(value, ends);
+  const bar = { '--from': `${(100 * start).toFixed(2)}%`, '--long': `${(100 * length).toFixed(2)}%` };
+  return html`<td
+    class=${look + (isHovered.value ? 'vv-hovered' : '')}
+    role="gridcell"
+    tabindex=${isReached.value ? 0 : -1}
+    aria-selected=${String(isChosen.value)}
+    aria-label=${said}
+    data-layer=${layer}
+    data-head=${head}
+    data-state=${state}
+  >
+    <span class="vv-heads-tile"
+      ><${Dot} kind=${kind} /><b class="vv-heads-state">${edited && `${edited} `}</b></span
+    >
+    <span class="vv-heads-foot"
+      ><i class="vv-heads-bar" data-below=${value !== null && value < 0 ? '' : undefined} style=${bar}></i
+      ><span class="vv-heads-number">${text}</span></span
+    >
+  </td>`;
+}
+
+/** A drag across switches gives all of them what a click would make of the first; a finger scrolls. @param {Switches | null} switches */
+function useDrag(switches) {
+  const drag = useRef(
+    /** @type {{first: string, state: State, step: string, isMoving: boolean} | null} */ (null),
+  );
+  useLayoutEffect(() => {
+    const end = () => void (drag.current = null);
+    window.addEventListener('pointerup', end);
+    return () => window.removeEventListener('pointerup', end);
+  }, []);
+  return {
+    onPointerDown(/** @type {PointerEvent} */ { pointerType, target, timeStamp }) {
+      const place = pointerType === 'touch' ? null : placeOf(target);
+      const first = place && keyOf(place);
+      drag.current =
+        first && switches
+          ? { first, state: switches.next([first]), step: `drag ${timeStamp}`, isMoving: false }
+          : null;
+    },
+    onPointerOver(/** @type {PointerEvent} */ { target, buttons }) {
+      const [one, place] = [drag.current, placeOf(target)];
+      if (!one || !place || !(buttons & 1)) return;
+      const key = keyOf(place);
+      if (key === one.first && !one.isMoving) return;
+      switches?.set(one.isMoving ? [key] : [one.first, key], one.state, one.step);
+      one.isMoving = true;
+    },
+  };
+}
