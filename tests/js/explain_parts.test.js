@@ -4,21 +4,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { asker } from '../../vit_viz/web/kit/ask.js';
-import { signal } from '../../vit_viz/web/kit/preact.js';
-import { Store } from '../../vit_viz/web/kit/store.js';
 import { headsOff, switched, withHeadsOff } from '../../vit_viz/web/explain/edits.js';
 import { decimalsOf, effectOf, madeOf } from '../../vit_viz/web/explain/made.js';
-import { Terms, nameOf } from '../../vit_viz/web/explain/parts_table.js';
-import { explain } from '../../vit_viz/web/explain/room.js';
 import { endOf, signed, signedTable } from '../../vit_viz/web/explain/signed.js';
-import { Browser, parse, read } from './browser.js';
-import { makeTrace } from './oracle.js';
-import { placeAt } from './store.test.js';
+import { Terms, nameOf } from '../../vit_viz/web/explain/terms.js';
+import { LION, openExplain, opened, pressed, texts } from './explain_page.js';
 import { settle } from './visit.js';
 
-const { fields } = JSON.parse(read('./links.json'));
-const HTML = read('../../vit_viz/web/explain/room.html');
 const [ROWS, COLS, LAYERS, HEADS] = [2, 3, 2, 4];
 const PREFIX = ['class', 'register 0', 'register 1'];
 const PATCHES = ROWS * COLS;
@@ -57,14 +49,6 @@ function decomposed(off = []) {
   };
 }
 
-const LION = {
-  classes: [
-    { index: 4, name: 'lion', probability: 0.9 },
-    { index: 7, name: 'cat', probability: 0.1 },
-    { index: 2, name: 'dog', probability: 0.01 },
-  ],
-  ...{ chosen: 4, other: null, name: 'lion', words: '', link: '4' },
-};
 /** @param {string[]} off */
 const made = (off = [], target = LION) =>
   madeOf(
@@ -74,64 +58,26 @@ const made = (off = [], target = LION) =>
     off,
   );
 
-/** What the page asks, and how a test answers; answers that are held back wait for `go`. */
-async function open(
-  /** @type {any} */ t,
-  search = '',
-  { answers = /** @type {Record<string, any>} */ ({}) } = {},
-) {
-  const browser = new Browser();
-  browser.install(t);
-  const place = placeAt(`?tab=explain&image=lion&explain=parts${search}`);
-  const store = new Store(fields, place);
-  /** @type {[string, any][]} */
-  const questions = [];
-  /** @type {Record<string, any>} */
-  const known = {
-    open: (/** @type {any} */ { view }) => {
-      const link = new URLSearchParams(view);
-      const about = { model: 'mini', image: { sample: link.get('image') }, edits: link.get('edits') ?? '' };
-      return makeTrace({
-        ...{ grid: [ROWS, COLS], prefix: PREFIX, photo: `/photo/${link.get('image')}`, photo_size: [40, 60] },
-        ...{ trace: `h-${view.length}`, name: link.get('image') },
-        ...{ crop: { original: [40, 60], input: [40, 60], region: [0, 0, 40, 60] }, about },
-      });
-    },
-    target: (/** @type {any} */ { view, find }) => {
-      if (find) return { hits: [{ index: 9, name: 'tiger' }] };
-      const [first, other] = (new URLSearchParams(view).get('target') || '4').split('-').map(Number);
-      if (first > 9) return { ...LION, words: `Class ${first} does not exist.` };
-      const name = LION.classes.find(({ index }) => index === first)?.name;
-      const link = other === undefined ? `${first}` : `${first}-${other}`;
-      return { ...LION, chosen: first, other: other ?? null, name, link };
-    },
-    decomposition: (/** @type {any} */ { edits }) => decomposed(headsOff(edits)),
-    ...answers,
-  };
-  const ask = asker({
-    keeps: (name) => name === 'decomposition',
-    async answer(name, body) {
-      questions.push([name, body]);
-      const answer = await known[name](body);
-      if (answer instanceof Error) throw answer;
-      return answer;
-    },
+/** @param {any} t @param {string} [search] @param {Record<string, any>} [answers] */
+async function open(t, search = '', answers = {}) {
+  const decomposition = (/** @type {any} */ { edits }) => decomposed(headsOff(edits));
+  const page = await openExplain(t, `&explain=parts${search}`, {
+    open: (/** @type {any} */ body) => ({ ...opened(body), prefix: PREFIX }),
+    ...{ decomposition, ...answers },
   });
-  const turn = signal(0);
-  const element = /** @type {any} */ (parse(HTML));
-  explain(element, { store, ask, turn });
-  await settle();
-  const find = (/** @type {string} */ name) => element.querySelector(`.vv-${name}`);
-  const text = (/** @type {string} */ name) => find(name).textContent;
-  const chips = (/** @type {string} */ name) =>
-    find(name).children.map((/** @type {any} */ one) => one.textContent);
-  const asked = (/** @type {string} */ name) =>
-    questions.filter(([one]) => one === name).map(([, body]) => body);
-  return { browser, place, store, element, find, text, chips, asked, known };
+  return {
+    ...page,
+    place: (/** @type {string} */ name) => page.find(`[data-place="${name}"]`),
+    chips: (/** @type {string} */ name) => page.all(`.vv-${name} > .vv-chip`),
+    bodies: (/** @type {string} */ name) => page.asked(name).map(({ body }) => body),
+    written: page.place.written,
+    go: page.place.go,
+    state: () => page.find('.vv-parts').dataset.state,
+  };
 }
 
 test('a head has its map, a layer and the whole their sums, and the scale is that of the strongest head', () => {
-  const all = new Terms(/** @type {any} */ ({ ...made(), grid: [ROWS, COLS] }));
+  const all = new Terms(made(), [ROWS, COLS]);
   assert.deepEqual(
     [...all.map('1.2')].map((part) => part.toFixed(1)),
     Array(6).fill('1.2'),
@@ -146,7 +92,7 @@ test('a head has its map, a layer and the whole their sums, and the scale is tha
 });
 
 test('a head that is off shows what it took before, and the sum leaves it out', () => {
-  const all = new Terms(/** @type {any} */ ({ ...made(['1.3']), grid: [ROWS, COLS] }));
+  const all = new Terms(made(['1.3']), [ROWS, COLS]);
   assert.equal(all.map('1.3')[4], -5);
   assert.equal(all.sum('1.3').toFixed(2), '2.50');
   assert.equal(all.map(null)[4].toFixed(1), (0.6 + 3.3).toFixed(1));
@@ -154,7 +100,7 @@ test('a head that is off shows what it took before, and the sum leaves it out', 
 });
 
 test('maps of another photo are refused', () => {
-  assert.throws(() => new Terms(/** @type {any} */ ({ ...made(), grid: [ROWS, COLS + 1] })), /reload/);
+  assert.throws(() => new Terms(made(), [ROWS, COLS + 1]), /reload/);
 });
 
 test('colours are clear in the middle, and signs are written out', () => {
@@ -247,111 +193,158 @@ test('of two classes it is the lead, of values the value, of a pool or an embedd
 
 test('the sum stands there with what came from outside the photo', async (t) => {
   const page = await open(t);
-  assert.equal(page.find('parts').dataset.state, 'ready');
-  assert.deepEqual(page.asked('decomposition'), [
+  assert.equal(page.state(), 'ready');
+  assert.deepEqual(page.bodies('decomposition'), [
     { model: 'mini', image: { sample: 'lion' }, edits: '', target: '4' },
   ]); // the same before and now, so once
-  assert.match(page.text('sum-title'), /^Exactly 34.90/);
+  assert.match(page.text('.vv-sum-title'), /^Exactly 34.90/);
   assert.equal(
-    page.text('sum-words'),
+    page.text('.vv-sum-words'),
     'embedding +0.75, all heads +32.90, all MLPs +1.00, bias +0.25. In units of the logit.',
   );
-  assert.match(page.text('sum-note'), /outside the photo: class token \+4.00, registers \+4.00\.$/);
-  assert.equal(page.text('parts-title'), 'Half of lion comes from nowhere');
-  assert.ok(page.find('parts-effect').hidden);
+  assert.match(page.text('.vv-sum-note'), /^Direct parts. Heads .* class token \+4.00, registers \+4.00\.$/);
+  assert.equal(page.text('.vv-parts-title'), 'Half of lion comes from nowhere');
+  assert.ok(page.find('.vv-parts-effect').hidden);
+});
+
+test('each head has its picture and number, each layer the bars of its heads and MLP; one is on the photo', async (t) => {
+  const { all, place, text, find } = await open(t);
+  const shares = () => texts(all('.vv-parts-cell .vv-number')).slice(0, 3);
+  assert.deepEqual(texts(all('.vv-parts-table th')), ['layer', '0', '1', '2', '3', 'heads', 'MLP', '0', '1']);
+  assert.deepEqual(shares(), ['+1.00', '+1.60', '+2.20']);
+  assert.deepEqual(texts(all('.vv-parts-sumbar')), ['+7.60', '−1.00', '+25.30', '+2.00']);
+  const painted = (/** @type {any} */ canvas) => new Uint32Array(canvas.canvas.data.data.buffer);
+  const [head] = place('1.2').querySelectorAll('canvas');
+  assert.deepEqual([head.width, head.height, painted(head).length], [COLS, ROWS, 6]);
+  const map = find('.vv-parts .vv-map');
+  assert.match(
+    text('.vv-parts-caption'),
+    /^lion · .* through all heads together, \+32.90 in all. A scale of its own;/,
+  );
+  place('1.2').fire('pointerover', { pointerType: 'mouse' });
+  await settle();
+  assert.ok(place('1.2').classList.contains('vv-chosen'));
+  assert.deepEqual([...painted(map)], [...painted(head)]);
+  assert.match(text('.vv-parts-caption'), /through 1 · 2, \+8.20 in all. The scale of all heads;/);
+  assert.deepEqual(['.vv-parts .vv-low', '.vv-parts .vv-high'].map(text), ['−5.0', '+5.0']);
+  const stage = find('.vv-parts .vv-stage');
+  stage.box = { left: 0, top: 0, width: 60, height: 40 };
+  stage.fire('pointermove', { clientX: 30, clientY: 30 }); // the fifth patch
+  await settle();
+  assert.equal(text('.vv-parts-caption'), 'Patch (1, 1): +1.200 through 1 · 2, −1.100 through all heads, most of it by 1 · 3 (−5.000)'); // prettier-ignore
+  assert.deepEqual(shares(), ['+0.00', '+0.10', '+0.20']);
+  assert.equal(all('.vv-parts .vv-ring').length, 1);
+  assert.equal(find('.vv-parts-scroll').style.getPropertyValue('--at-top'), '50%');
+  stage.fire('pointerleave');
+  await settle();
+  assert.deepEqual([shares()[1], all('.vv-parts .vv-ring').length], ['+1.60', 0]);
+  find('.vv-parts-all').click();
+  await settle();
+  assert.deepEqual([all('.vv-chosen').length, find('.vv-parts-all').hidden], [0, true]);
+});
+
+test('the keys go from head to head, and a finger sees a head before it switches it', async (t) => {
+  const { place, written, all, text } = await open(t);
+  const tabs = () => all('.vv-parts-cell[tabindex="0"]').map(({ dataset }) => dataset.place);
+  assert.deepEqual(tabs(), ['0.0']);
+  place('0.0').fire('keydown', { key: 'ArrowDown' });
+  place('1.0').fire('keydown', { key: 'ArrowRight' });
+  await settle();
+  assert.deepEqual([tabs(), place('1.1').focused], [['1.1'], true]);
+  place('0.2').fire('click', { pointerType: 'touch' });
+  await settle();
+  assert.deepEqual([written, text('.vv-parts-switch')], [[], 'switch off 0 · 2 (promised −2.20)']);
+  place('0.2').fire('click', { pointerType: 'touch' });
+  assert.deepEqual(written.at(-1), [{ edits: 'off 0.2', target: '4' }, true]);
 });
 
 test('the button names the head that gives most, then the one that is shown, and a click switches it', async (t) => {
   const page = await open(t);
-  assert.equal(page.text('parts-switch'), 'switch off 1 · 2 (promised −8.20)');
-  page.find('parts-switch').fire('click');
-  assert.deepEqual(page.place.written.at(-1), [{ edits: 'off 1.2', target: '4' }, true]);
-  await settle();
+  assert.equal(page.text('.vv-parts-switch'), 'switch off 1 · 2 (promised −8.20)');
+  await page.click('.vv-parts-switch');
+  assert.deepEqual(page.written.at(-1), [{ edits: 'off 1.2', target: '4' }, true]);
   assert.deepEqual(
-    page.asked('decomposition').map(({ edits }) => edits),
+    page.bodies('decomposition').map(({ edits }) => edits),
     ['', 'off 1.2'],
   );
   assert.match(
-    page.text('effect-words'),
+    page.text('.vv-effect-words'),
     /^Without 1 · 2, the logit of lion falls from 34.90 to 26.70, by 8.20/,
   );
-  assert.equal(page.text('parts-switch'), 'switch 1 · 2 on again');
-  page.find('parts-switch').fire('click');
-  await settle();
+  assert.deepEqual(texts(page.all('.vv-effect-bars .vv-number')), ['−8.20', '−8.20']);
+  assert.equal(page.text('.vv-parts-switch'), 'switch 1 · 2 on again');
+  const off = page.find('.vv-parts-off');
+  assert.deepEqual([off.title, pressed(off)], ['layer 1, head 2: off, was +8.20', 'true']);
+  assert.equal(page.place('1').title, 'all heads of layer 1: +17.10, before +25.30');
+  assert.equal(page.all('.vv-parts-tick').length, 4);
+  await page.click('.vv-parts-switch');
   assert.equal(page.store.view.edits.value, '');
-  assert.ok(page.find('parts-effect').hidden);
+  assert.ok(page.find('.vv-parts-effect').hidden);
 });
 
 test('heads that are pressed one after the other all go off, also before an answer is there', async (t) => {
   const page = await open(t, '&target=7');
-  const press = (/** @type {string} */ place) => {
-    const cell = page.element.querySelector(`[data-place="${place}"]`);
-    page.find('parts-table').fire('click', { target: cell, pointerType: 'mouse' });
-  };
-  press('0.1');
-  press('1');
+  for (const place of ['0.1', '1']) page.place(place).fire('click', { pointerType: 'mouse' });
   assert.equal(page.store.view.edits.value, 'off 0.1 1.0 1.1 1.2 1.3');
   assert.equal(page.store.view.target.value, '7');
   await settle();
-  assert.equal(page.find('parts').dataset.state, 'ready');
+  assert.equal(page.state(), 'ready');
 });
 
 test('where nothing can be switched off a click changes nothing, and the reason stands there', async (t) => {
   const target = () => ({ classes: [], name: '', words: 'no classes', link: '' });
-  const page = await open(t, '', { answers: { target } });
-  assert.equal(page.find('parts-switch').hidden, true);
-  assert.match(page.text('parts-hint'), /without one, the number that they sum to changes/);
-  page.find('parts-table').fire('click', { target: page.find('parts-cell') });
-  assert.deepEqual(page.place.written, []);
-  assert.equal(page.asked('decomposition')[0].target, null);
+  const page = await open(t, '', { target });
+  assert.equal(page.find('.vv-parts-switch').hidden, true);
+  assert.match(page.text('.vv-parts-hint'), /without one, the number that they sum to changes/);
+  page.place('0.0').click();
+  assert.deepEqual([page.written, page.place('1')], [[], null]);
+  assert.equal(page.bodies('decomposition')[0].target, null);
+  assert.ok(page.find('.vv-target-row').hidden);
 });
 
 test('a refusal hides what was there, and another photo brings it back', async (t) => {
   const page = await open(t);
-  page.known.decomposition = () => new Error('It has no such sum.');
+  const { decomposition } = page.known;
+  page.known.decomposition = new Error('It has no such sum.');
   page.store.look({ image: 'twins' });
   await settle();
-  assert.equal(page.text('parts-error'), 'It has no such sum.');
-  assert.equal(page.find('parts').dataset.state, 'error');
-  assert.equal(page.find('parts-heads').hidden, true);
-  page.known.decomposition = () => decomposed();
-  page.place.go('?tab=explain&image=lion&explain=parts');
+  assert.deepEqual([page.text('.vv-parts-error'), page.state()], ['It has no such sum.', 'error']);
+  assert.equal(page.find('.vv-parts-heads'), null);
+  page.known.decomposition = decomposition;
+  page.go('?tab=explain&image=lion&explain=parts');
   await settle();
-  assert.deepEqual([page.find('parts').dataset.state, page.find('parts-error').hidden], ['ready', true]);
-  assert.equal(page.find('parts-heads').hidden, false);
-  page.known.target = () => new Error('This model returns no scores of classes.');
+  assert.deepEqual([page.state(), page.find('.vv-parts-error').hidden], ['ready', true]);
+  assert.ok(page.find('.vv-parts-heads'));
+  page.known.target = new Error('This model returns no scores of classes.');
   page.store.look({ model: 'other' });
   await settle();
-  assert.equal(page.text('parts-error'), 'This model returns no scores of classes.');
+  assert.equal(page.text('.vv-parts-error'), 'This model returns no scores of classes.');
 });
 
 test('an answer to what is no longer asked never stands there', async (t) => {
   const page = await open(t);
-  /** @type {(() => void)[]} */
-  const held = [];
-  page.known.decomposition = (/** @type {any} */ { image }) =>
-    new Promise(
-      (done) => void held.push(() => done(image.sample === 'twins' ? decomposed(['0.1']) : decomposed())),
-    );
-  page.store.look({ image: 'twins' });
-  await settle();
-  assert.equal(page.find('parts').getAttribute('aria-busy'), 'true');
-  page.store.look({ image: 'tower' });
-  await settle();
-  for (const answer of held) answer();
-  await settle();
-  assert.match(page.text('sum-title'), /^Exactly 34.90/);
-  assert.equal(page.find('photo').getAttribute('src') ?? page.find('photo').src, '/photo/tower');
+  page.known.decomposition = null;
+  for (const image of ['twins', 'tower']) {
+    page.store.look({ image });
+    await settle();
+    assert.equal(page.find('.vv-parts').getAttribute('aria-busy'), 'true');
+    assert.equal(page.find('.vv-parts .vv-photo').src, '/photo/lion');
+  }
+  const [, twins, tower] = page.asked('decomposition');
+  await tower.answer(decomposed());
+  await twins.answer(decomposed(['0.1']));
+  assert.match(page.text('.vv-sum-title'), /^Exactly 34.90/);
+  assert.equal(page.find('.vv-parts .vv-photo').src, '/photo/tower');
 });
 
 test('the figure is that of the class and the colours that are chosen', async (t) => {
   const page = await open(t, '&target=7-2&style=heat&colors=magma');
   /** @type {any} */
   let detail;
-  page.element.addEventListener('vv-figure', (/** @type {any} */ event) => void ({ detail } = event));
-  page.find('parts-save').fire('click');
+  page.root.addEventListener('vv-figure', (/** @type {any} */ event) => void ({ detail } = event));
+  await page.click('.vv-parts-save');
   const [address, query] = detail.address.split('?');
-  assert.match(address, /^\/vit_viz\/figure\/h-/);
+  assert.equal(address, '/vit_viz/figure/h-lion');
   assert.deepEqual(Object.fromEntries(new URLSearchParams(query)), {
     ...{ kind: 'asked', ask: 'decomposition', target: '7-2', style: 'heat', colors: 'magma' },
   });
@@ -359,74 +352,64 @@ test('the figure is that of the class and the colours that are chosen', async (t
 
 // --- which class is explained
 
-test('the face is a place of its own; the maps are asked of nobody here', async (t) => {
+test('the face is a place of its own; what is behind it is asked of nobody', async (t) => {
   const page = await open(t);
-  assert.deepEqual(page.text('why-title'), 'What it is made of');
-  const face = (/** @type {string} */ name) => page.element.querySelector(`[data-face=${name}]`);
-  page.find('faces').fire('click', { target: face('why') });
-  assert.deepEqual(page.place.written, [[{ explain: null }, true]]);
-  assert.ok(page.find('parts').hidden);
-  assert.deepEqual(
-    [face('why'), face('parts')].map((one) => one.getAttribute('aria-pressed')),
-    ['true', 'false'],
-  );
-  assert.equal(page.text('why-title'), 'Why');
-  page.store.set({ target: '7' });
-  await settle();
+  const faces = () => ['why', 'parts'].map((name) => pressed(page.find(`[data-face=${name}]`)));
+  assert.deepEqual([page.text('.vv-why-title'), faces()], ['What it is made of', ['false', 'true']]);
+  assert.deepEqual([page.find('#vv-explain-columns').hidden, page.asked('stage').length], [true, 0]);
+  await page.click('[data-face=why]');
+  assert.deepEqual(page.written, [[{ explain: null }, true]]);
+  assert.deepEqual([page.text('.vv-why-title'), faces()], ['Why', ['true', 'false']]);
+  assert.deepEqual([page.find('.vv-parts').hidden, page.find('#vv-explain-columns').hidden], [true, false]);
+  await page.set({ target: '7' });
   assert.equal(page.asked('decomposition').length, 1);
-  page.store.set({ tab: 'look' });
+  await page.set({ tab: 'look' });
   page.store.look({ image: 'twins' });
-  await settle();
-  const before = page.asked('target').length;
-  page.store.set({ tab: 'look' });
-  page.store.set({ target: '7', explain: 'parts' });
-  page.store.look({ image: 'tower' });
-  await settle();
-  assert.equal(page.asked('target').length, before);
+  await page.set({ target: '7', explain: 'parts' });
   assert.equal(page.asked('open').length, 1); // only the tab that is looked at asks
 });
 
 test('a class is chosen, and set against another; what it was set against stays', async (t) => {
   const page = await open(t);
-  const press = (/** @type {string} */ name, /** @type {number} */ at) =>
-    page.find(name).children[at].click();
-  assert.deepEqual(page.chips('why'), ['lion90%', 'cat10%', 'dog1.0%']);
-  assert.deepEqual(page.chips('unlike'), ['cat', 'dog', 'compared with nothing']);
+  const { chips, written, store } = page;
+  const press = (/** @type {string} */ name, /** @type {number} */ at) => chips(name)[at].click();
+  assert.deepEqual(texts(chips('why')), ['lion90%', 'cat10%', 'dog1.0%']);
+  assert.deepEqual(texts(chips('unlike')), ['cat', 'dog', 'compared with nothing']);
   press('unlike', 0);
-  assert.deepEqual(page.place.written.at(-1), [{ target: '4-7', sides: 'difference' }, false]);
+  assert.deepEqual(written.at(-1), [{ target: '4-7', sides: 'difference' }, false]);
   await settle();
   press('why', 2);
   await settle();
-  assert.equal(page.store.view.target.value, '2-7');
+  assert.equal(store.view.target.value, '2-7');
   press('why', 1); // the class that it is set against: it is set against nothing then
-  assert.equal(page.store.view.target.value, '7');
+  assert.equal(store.view.target.value, '7');
   press('unlike', 0); // of the chips of before: of class 2, lion
-  assert.equal(page.store.view.target.value, '7-4');
+  assert.equal(store.view.target.value, '7-4');
   await settle();
   press('unlike', 2);
-  assert.equal(page.store.view.target.value, '7');
-  assert.equal(page.asked('decomposition').at(-1).target, '7-4');
+  assert.equal(store.view.target.value, '7');
+  assert.equal(page.bodies('decomposition').at(-1).target, '7-4');
 });
 
 test('a class that does not exist gives way to the first, in a sentence', async (t) => {
   const page = await open(t, '&target=99');
-  assert.equal(page.text('target-words'), 'Class 99 does not exist.');
-  assert.equal(page.asked('decomposition')[0].target, '4');
-  page.find('unlike').children[0].click();
-  assert.equal(page.store.view.target.value, '4-7');
+  assert.equal(page.text('.vv-target-words'), 'Class 99 does not exist.');
+  page.chips('unlike')[0].click();
+  assert.match(page.store.view.target.value, /-7$/);
 });
 
 test('classes are found by their name, and a chip of another model chooses nothing', async (t) => {
   const page = await open(t, '&target=7');
-  page.find('search').value = 'tig';
-  page.find('search').fire('input');
+  page.find('.vv-search').value = 'tig';
+  page.find('.vv-search').fire('input');
   page.browser.pass(150);
   await settle();
-  assert.deepEqual(page.asked('target').at(-1), { view: 'image=lion&target=7', find: 'tig' });
-  page.find('hits').querySelector('button').click();
+  assert.deepEqual(page.bodies('target').at(-1), { view: 'image=lion&target=7', find: 'tig' });
+  await page.click('.vv-hits button');
   assert.equal(page.store.view.target.value, '9');
-  await settle();
+  page.known.target = null;
   page.store.look({ model: 'other' });
-  page.find('why').children[0].click();
+  await settle();
+  page.chips('why')[0].click();
   assert.equal(page.store.view.target.value, '');
 });

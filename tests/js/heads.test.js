@@ -5,6 +5,7 @@ import test from 'node:test';
 
 import { agreement, jobWords } from '../../vit_viz/web/heads/causal.js';
 import { inkOn } from '../../vit_viz/web/heads/grid.js';
+import { atlasFinding } from '../../vit_viz/web/heads/findings.js';
 import { evidenceOf, nameWords, numberWords, ruleWords, thinWords } from '../../vit_viz/web/heads/names.js';
 import { agreementDots, depthDots, meanPath } from '../../vit_viz/web/heads/plot.js';
 import {
@@ -31,6 +32,18 @@ test('a value has its unit, and a share is in percent', () => {
   assert.equal(valueWords(56.44, 'pixels of the model input'), '56.4 pixels of the model input');
   assert.equal(valueWords(-0.5, 'correlation'), '-0.5 correlation');
   assert.equal(valueWords(null, SHARE), 'not computed yet');
+});
+
+test('the ends of a measure are in its unit, and a share is in percent', () => {
+  const beside = { target: '', counts: [{ kind: 'local', count: 2 }] };
+  assert.equal(
+    atlasFinding(table([[0.00006, 0.029]]), 'left neighbour', beside),
+    'Left neighbour: from less than 0.1% in layer 0, head 0 to 2.9% in layer 0, head 1; 2 of 2 heads are called local',
+  );
+  assert.match(
+    atlasFinding(table([[4, 30]], false, 'pixels'), 'distance', beside),
+    /^Distance: from 4 in layer 0, head 0 to 30 in/,
+  );
 });
 
 test('what is lit has its share of the attention', () => {

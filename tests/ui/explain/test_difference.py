@@ -105,8 +105,27 @@ def test_what_cannot_be_subtracted_is_said_in_a_sentence(options: dict[str, str]
     questions = asked(sides="difference", **options)
     value = staged(questions)
     assert words in f"{value['note']} {questions.targeted.problem}"
-    assert value["said"] == ""
+    assert value["said"].startswith("Half of ")
     assert value["sides"] == []
+
+
+@pytest.mark.parametrize("method", ["relevance", "rollout", "occlusion"])
+def test_a_map_is_said_by_how_few_patches_hold_half_of_it(method: str) -> None:
+    questions = asked(target="3", method=method)
+    view = questions.targeted.view
+    patch_map = pictures.explanation(questions.page.session, questions.subject, view)
+    left = sorted((max(value, 0.0) for value in patch_map.values.ravel().tolist()), reverse=True)
+    total, held, count = sum(left), 0.0, 0
+    while held < total / 2:
+        held += left[count]
+        count += 1
+    row, column = np.argwhere(patch_map.values == patch_map.values.max())[0]
+    what = "what speaks for animal 3" if patch_map.signed else "the map"
+    assert staged(questions)["said"] == (
+        f"Half of {what} lies on {count} of {patch_map.values.size} patches; most at row {row}, column {column}."
+    )
+    alone = asked(target="3", method=method, ruler="only")
+    assert staged(alone)["said"] == ""
 
 
 def scores(deletion: list[float], reverse: list[float], chance: list[float]) -> Any:

@@ -86,9 +86,10 @@ def unit(shown: Shown, usual: str) -> str:
 
 
 def sentence(shown: Shown) -> str:
-    """Where each of two classes has the most of its map that the other has not; says less where the maps are alike."""
+    """On how few patches half of a map lies, and which has most of it; of two maps subtracted where each class has the most that
+    the other has not, and less where they are alike."""
     if not pictures.is_subtracted(shown.view):
-        return ""
+        return "" if shown.view.explain.map_scale == "only" else _concentration(shown)
     one, other = (shown.questions.targeted.name(index) for index in shown.questions.targeted.chosen)
     values = shown.patch_map.values
     apart = float(np.abs(values).sum(dtype=np.float64)) / 2
@@ -101,3 +102,15 @@ def sentence(shown: Shown) -> str:
         f"Most for {one} at row {most[0]}, column {most[1]}; most for {other} at row {least[0]}, column {least[1]}. "
         f"{apart:.1%} of the map lies elsewhere."
     )
+
+
+def _concentration(shown: Shown) -> str:
+    """On how few patches half of a map lies, of a signed one half of what is above 0; nothing of a map that is nowhere above 0."""
+    values = np.maximum(shown.patch_map.values, 0).astype(np.float64)
+    if not values.any():
+        return ""
+    falling = np.cumsum(np.sort(values, axis=None)[::-1])
+    half = int(np.searchsorted(falling, falling[-1] / 2)) + 1
+    row, column = np.unravel_index(int(values.argmax()), values.shape)
+    what = f"what speaks for {words(shown)}" if shown.patch_map.signed else "the map"
+    return f"Half of {what} lies on {half} of {values.size} patches; most at row {row}, column {column}."

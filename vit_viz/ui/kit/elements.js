@@ -73,11 +73,6 @@ function cellOf(words, scope) {
   return scope ? having(make('th', '', words), { scope }) : make('td', '', words);
 }
 
-/** A new element of a drawing. @param {string} tag @param {Record<string, string | number>} attributes */
-export function makeSvg(tag, attributes) {
-  return having(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes);
-}
-
 /** The data-... of the element that an event is about, or of one around it; null where none has it. */
 export function dataAt(/** @type {Event} */ { target }, /** @type {string} */ name) {
   return (

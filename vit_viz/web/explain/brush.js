@@ -1,8 +1,6 @@
-// Taking patches away from the stage by mouse, finger and keys; or choosing the query there, where the map follows one.
+// Taking patches away from the stage: which lie on a stroke, and how mouse and finger draw one; or choosing the query there.
 
-import { ARROWS } from '../../explorer/elements.js';
 import { attachFinger, isFinger } from '../../explorer/long_press.js';
-/** @import { Stage } from './stage.js' */
 
 /** @typedef {[number, number]} Cell row, col */
 
@@ -27,90 +25,63 @@ export function stroke(from, to, [rows, cols]) {
   return patches;
 }
 
-/** One stroke of the brush, from where the pointer went down. */
-class Stroke {
-  /** @type {Cell | null} patch under the pointer a moment ago, while it is down */ last = null;
+/**
+ * What a pointer over the stage does.
+ * @typedef {object} Pointer
+ * @property {(event: PointerEvent) => Cell | null} cellAt null: outside of what the model received
+ * @property {() => boolean} isChoosing whether it chooses the query
+ * @property {(cell: Cell) => void} choose
+ * @property {(from: Cell, to: Cell) => void} brush
+ * @property {(event: PointerEvent | null) => void} read what is under it; null: nothing
+ */
 
-  /** @param {Stage} stage */
-  constructor(stage) {
-    this.stage = stage;
-  }
-
-  /** Returns whether a patch is under the pointer. */
-  begin(/** @type {PointerEvent} */ event) {
-    const patch = this.stage.patchAt(event);
-    if (!patch) return false;
-    this.stage.cursor = null;
-    this.stage.brush(patch, patch);
-    this.last = patch;
-    return true;
-  }
-
-  move(/** @type {PointerEvent} */ event) {
-    const patch = this.last && this.stage.patchAt(event);
-    if (!this.last || !patch || (patch[0] === this.last[0] && patch[1] === this.last[1])) return;
-    this.stage.brush(this.last, patch);
-    this.last = patch;
-  }
-
-  end() {
-    this.last = null;
-  }
-}
-
-/** Chooses the patch under a pointer as the query. */
-function pick(/** @type {Stage} */ stage, /** @type {PointerEvent} */ event) {
-  const patch = stage.patchAt(event);
-  if (stage.photo && patch) stage.actions.pick(stage.photo, patch[0] * stage.photo.grid[1] + patch[1]);
-}
-
-export function listenToMouse(/** @type {Stage} */ stage) {
-  const marks = stage.find('play-marks');
-  const brush = new Stroke(stage);
-  marks.addEventListener('pointerdown', (event) => {
-    if (isFinger(event) || event.button) return;
-    if (stage.tool === 'choose') return pick(stage, event);
-    if (!brush.begin(event)) return;
-    marks.setPointerCapture(event.pointerId);
-    event.preventDefault();
-    stage.find('play-stage').focus({ preventScroll: true });
-  });
-  marks.addEventListener('pointermove', (event) => {
-    if (isFinger(event)) return;
-    brush.move(event);
-    stage.read(brush.last ? null : event);
-  });
-  marks.addEventListener('pointerleave', () => stage.read(null));
-  for (const name of ['pointerup', 'pointercancel']) marks.addEventListener(name, () => brush.end());
-}
-
-/** A tap takes one patch, or puts it back; a finger that rests begins to brush; a swipe scrolls the page. */
-export function listenToFingers(/** @type {Stage} */ stage) {
-  const brush = new Stroke(stage);
-  attachFinger(stage.find('play-marks'), {
-    tap: (event) => {
-      if (stage.tool === 'choose') return pick(stage, event);
-      brush.begin(event);
-      return brush.end();
+/**
+ * Listens to mouse and fingers. A tap takes one patch, or puts it back; a finger that rests begins to brush; a swipe scrolls the page.
+ * @param {SVGElement} element in the stage @param {() => Pointer} now
+ */
+export function listenToPointers(element, now) {
+  /** @type {Cell | null} under the pointer a moment ago, while it is down */
+  let last = null;
+  const begin = (/** @type {PointerEvent} */ event) => {
+    last = now().cellAt(event);
+    if (last) now().brush(last, last);
+  };
+  const move = (/** @type {PointerEvent} */ event) => {
+    const cell = last && now().cellAt(event);
+    if (!last || !cell || (cell[0] === last[0] && cell[1] === last[1])) return;
+    now().brush(last, cell);
+    last = cell;
+  };
+  const end = () => void (last = null);
+  const choose = (/** @type {PointerEvent} */ event) => {
+    const cell = now().cellAt(event);
+    if (cell) now().choose(cell);
+  };
+  attachFinger(element, {
+    tap(event) {
+      if (now().isChoosing()) return choose(event);
+      begin(event);
+      end();
     },
-    begin: (event) => void (stage.tool !== 'choose' && brush.begin(event)),
-    draw: (event) => brush.move(event),
-    end: () => brush.end(),
-    cancel: () => brush.end(),
+    begin: (event) => now().isChoosing() || begin(event),
+    draw: move,
+    end,
+    cancel: end,
   });
-}
-
-export function listenToKeys(/** @type {Stage} */ stage) {
-  const element = stage.find('play-stage');
-  element.addEventListener('keydown', (event) => {
-    const step = ARROWS[event.key];
-    if (!stage.photo || (!step && event.key !== ' ')) return;
+  element.addEventListener('pointerdown', (event) => {
+    if (isFinger(event) || event.button) return;
+    if (now().isChoosing()) return choose(event);
+    begin(event);
+    if (!last) return;
+    element.setPointerCapture(event.pointerId);
     event.preventDefault();
-    if (stage.tool !== 'choose') stage.moveCursor(step);
-    else if (step) stage.actions.move(stage.photo, step);
+    /** @type {HTMLElement} */ (element.parentElement).focus({ preventScroll: true });
   });
-  element.addEventListener('blur', () => {
-    stage.cursor = null;
-    stage.paint();
+  element.addEventListener('pointermove', (event) => {
+    if (isFinger(event)) return;
+    move(event);
+    now().read(last ? null : event);
   });
+  element.addEventListener('pointerleave', () => now().read(null));
+  for (const name of ['pointerup', 'pointercancel']) element.addEventListener(name, end);
 }

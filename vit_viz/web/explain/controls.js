@@ -4,8 +4,8 @@
 import { isPossible, readOption } from '../../explorer/options.js';
 import { STRENGTHS } from '../../explorer/styles.js';
 import { limit, listenToOptions, makeControl, showOptions } from '../../ui/kit/controls.js';
-import { finder, having, make } from '../../ui/kit/elements.js';
-import { effect, signal } from '../kit/preact.js';
+import { having, make } from '../../ui/kit/elements.js';
+import { html, useLayoutEffect, useRef } from '../kit/preact.js';
 /** @import { Described } from '../../ui/kit/controls.js' */
 /** @import { Store } from '../kit/store.js' */
 
@@ -14,45 +14,43 @@ import { effect, signal } from '../kit/preact.js';
  * @typedef {Omit<Described, 'value'> & {layers?: number}} Control
  *
  * formula: as HTML; options: where the map begins, and those of its method; drawing: how it is drawn.
- * @typedef {{formula: string, options: Control[], drawing: Control[]}} Controls
+ * @typedef {{formula?: string, options?: Control[], drawing?: Control[]}} Told
  */
 
-/**
- * The controls in an element, over what the store holds.
- * @param {HTMLElement} element @param {Store} store
- * @returns {(controls: Controls) => void} shows those of another map
- */
-export function controlsIn(element, store) {
-  const find = finder(element);
-  const told = signal(/** @type {Controls} */ ({ formula: '', options: [], drawing: [] }));
-  const boxes = /** @type {const} */ (['options', 'drawing']).map((part) => {
-    const box = find(`map-${part}`);
-    let laidOut = '';
-    listenToOptions(box, (chosen) => {
-      for (const control of told.value[part])
+/** @param {{store: Store, told: Told | null}} props */
+export function Controls({ store, told }) {
+  const { formula = '', options = [], drawing = [] } = told ?? {};
+  return html`<details class="vv-formula vv-map-fold">
+    <summary>Options and formula of this map</summary>
+    <div class="vv-map-formula" dangerouslySetInnerHTML=${{ __html: formula }}></div>
+    <${Boxed} ...${{ store, controls: options, look: 'vv-map-options' }} />
+    <${Boxed} ...${{ store, controls: drawing, look: 'vv-map-drawing' }} />
+  </details>`;
+}
+
+/** Controls of the kit, which stay while the same ones are told. @param {{store: Store, controls: Control[], look: string}} props */
+function Boxed({ store, controls, look }) {
+  const box = useRef(/** @type {any} */ (null));
+  const now = useRef(controls);
+  now.current = controls;
+  const values = Object.fromEntries(controls.map((control) => [control.name, valueOf(control, store)]));
+  const isHeat = store.view.style.value === 'heat';
+  useLayoutEffect(() => {
+    listenToOptions(box.current, (chosen) => {
+      for (const control of now.current)
         if (control.name in chosen) store.set(...changeOf(control, chosen[control.name]));
     });
-    return () => {
-      const controls = told.value[part];
-      const written = JSON.stringify(controls);
-      if (written !== laidOut) {
-        box.replaceChildren(...controls.map((control) => madeOf(control, store)));
-        limit(box, controls);
-      }
-      laidOut = written;
-      const values = controls.map((control) => [control.name, valueOf(control, store)]);
-      showOptions(box, Object.fromEntries(values), '', () => true);
-    };
+  }, []);
+  useLayoutEffect(() => {
+    box.current.replaceChildren(...controls.map((control) => madeOf(control, store)));
+    limit(box.current, controls);
+  }, [JSON.stringify(controls)]);
+  useLayoutEffect(() => {
+    showOptions(box.current, values, '', () => true);
+    const table = box.current.querySelector('[data-option=table]')?.closest('.vv-option');
+    if (table) table.hidden = !isHeat;
   });
-  effect(() => {
-    boxes.forEach((show) => show());
-    const table = find('map-drawing').querySelector('[data-option=table]')?.closest('.vv-option');
-    if (table instanceof HTMLElement) table.hidden = store.view.style.value !== 'heat';
-  });
-  effect(() => {
-    find('map-formula').innerHTML = told.value.formula; // our own words and MathML, escaped in Python
-  });
-  return (controls) => void (told.value = controls);
+  return html`<div class=${look} ref=${box}></div>`;
 }
 
 /** A control; a slider has a button that takes it back. @param {Control} control @param {Store} store */
@@ -60,7 +58,7 @@ function madeOf(control, store) {
   const { link, label, default: usual } = control;
   const made = makeControl(/** @type {Described} */ (control), 'vv-map');
   if (!made.querySelector('[type=range]')) return made;
-  const reset = having(make('button', 'vv-bare', '↺'), { type: 'button' });
+  const reset = make('button', 'vv-bare', '↺');
   having(reset, { 'aria-label': `Reset ${label} to its default`, title: `Resets ${label} to its default` });
   reset.addEventListener('click', () => store.set({ [link]: usual }));
   made.children[0].after(reset);

@@ -1,21 +1,13 @@
-// The curve of what is followed while the patches of a map go or come, beside random orders of patches.
+// The curve of what is followed while the patches of a map go or come, beside random orders of patches; and of two classes the question
+// whether the lead of one goes with the patches that the difference of their maps gives to it.
 
 import { clamp, pointerIn } from '../../explorer/geometry.js';
-import { finder, having, make, makeSvg, onPress, press, showText } from '../../ui/kit/elements.js';
-/** @import { Trust } from './card.js' */
-
-/**
- * @typedef {object} Curve a curve, and between which values 95% of random orders lie
- * @property {number[]} x share of the patches, from 0 to 1
- * @property {number[]} y
- * @property {number[]} low
- * @property {number[]} high
- * @property {[number, number]} ends of the axis of y
- * @property {[string, string]} labels of these ends
- * @property {string[]} texts of y
- *
- * @typedef {keyof typeof TESTS} Test
- */
+import { Job, STOPPED } from '../kit/job.js';
+import { JobLine, Toggle, useJob } from '../kit/parts.js';
+import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preact.js';
+/** @import { Tell } from '../kit/ask.js' */
+/** @import { ReadonlySignal } from '../kit/preact.js' */
+/** @import { Curve, Trust } from './trust.js' */
 
 const GONE = /** @type {const} */ (['no patch gone', 'all gone']);
 const PAINTED = 'Here patches are painted over, in steps; on the photo they are gone for the model.';
@@ -30,146 +22,132 @@ const TESTS = {
   },
   reverse: { words: '', of: 'blue away', ends: GONE, how: PAINTED, done: 'gone' },
 };
+/** @typedef {keyof typeof TESTS} Test */
 
-/** A curve with its axes, its key, and the tests that there are. */
-export class Fall {
-  /** @type {Test} */ test = 'deletion';
-  taken = 0; // share of the patches that the slider of the stage took away
-  /** @type {Trust | undefined} */ trust;
-  name = '';
-  isMarked = true;
-
-  /** @param {HTMLElement} box where it is built */
-  constructor(box) {
-    this.box = box;
-    this.find = finder(box);
-    box.replaceChildren(...parts());
-    onPress(box, 'test', (test) => this.choose(/** @type {Test} */ (test)));
-    this.find('plot').addEventListener('pointermove', (event) => this.read(event));
-    this.find('plot').addEventListener('pointerleave', () => this.read(null));
-  }
-
-  /**
-   * @param {Trust | undefined} trust nothing is drawn without a curve
-   * @param {string} name of the map
-   * @param {boolean} isMarked whether the slider of the stage is about this map
-   */
-  draw(trust, name, isMarked = true) {
-    Object.assign(this, { trust, name, isMarked });
-    if (!trust?.curves?.[this.test]) this.test = 'deletion';
-    const curve = trust?.curves?.[this.test];
-    this.box.hidden = !curve;
-    if (!curve) return;
-    this.offer();
-    press(this.box, 'test', this.test);
-    this.find('fall-title').textContent = this.title();
-    this.find('curve').setAttribute('aria-label', `${this.title()}. ${trust?.title ?? ''}`);
-    showText(this.find('axis'), trust?.axis);
-    this.find('key-words').textContent = this.order();
-    this.trace(curve);
-    this.read(null);
-    this.mark(this.taken);
-  }
-
-  /** Names the tests that there are, and hides the others. */
-  offer() {
-    const { curves = {}, names } = this.trust ?? {};
-    for (const [test, { words, of }] of Object.entries(TESTS)) {
-      const button = /** @type {HTMLElement} */ (this.box.querySelector(`[data-test=${test}]`));
-      showText(button, curves[test] && (names ? of : words));
-    }
-  }
-
-  /** What is seen, in words. */
-  title() {
-    const { what = 'the answer', better, grows, names } = this.trust ?? {};
-    const verbs = { deletion: better && 'falls', reverse: grows && 'first grows', insertion: 'rises' };
-    const verb = verbs[this.test] ? ` ${verbs[this.test]}` : '';
-    const hue = names ? (this.test === 'reverse' ? 'blue ' : 'orange ') : '';
-    const way = this.test === 'insertion' ? 'come back' : 'go';
-    return `${this.name}: ${what}${verb} as its ${hue}patches ${way}`;
-  }
-
-  /** Which patches are the first. */
-  order() {
-    const { names } = this.trust ?? {};
-    return names ? `most for ${names[this.test === 'reverse' ? 1 : 0]} first` : 'best first, by this map';
-  }
-
-  trace(/** @type {Curve} */ { x, y, low, high, ends, labels }) {
-    const line = (/** @type {number[]} */ values) => values.map((value, i) => point(x[i], value, ends));
-    this.find('line').setAttribute('d', `M${line(y).join('L')}`);
-    this.find('random').setAttribute('d', `M${[...line(high), ...line(low).reverse()].join('L')}Z`);
-    const crosses = ends[0] < 0 && ends[1] > 0;
-    this.find('zero').setAttribute('d', crosses ? `M${point(0, 0, ends)}L${point(1, 0, ends)}` : '');
-    [this.find('bottom').textContent, this.find('top').textContent] = labels;
-    [this.find('first').textContent, this.find('last').textContent] = TESTS[this.test].ends;
-  }
-
-  choose(/** @type {Test} */ test) {
-    this.test = test;
-    this.draw(this.trust, this.name, this.isMarked);
-  }
-
-  /** Marks how far the slider of the stage is. */
-  mark(/** @type {number} */ share) {
-    this.taken = share;
-    const now = this.find('now');
-    now.hidden = !share || this.test !== 'deletion' || !this.isMarked;
-    now.style.left = `${100 * share}%`;
-  }
-
-  /** Says the numbers under the pointer; else how the curve was made. */
-  read(/** @type {PointerEvent | null} */ event) {
-    const curve = this.trust?.curves?.[this.test];
-    if (!curve) return;
-    const { how, done } = TESTS[this.test];
-    const words = this.find('curve-words');
-    if (!event) return void (words.textContent = how);
-    const last = curve.x.length - 1;
-    const i = clamp(Math.round(pointerIn(event, this.find('plot'))[1] * last), last);
-    words.textContent = `${Math.round(100 * curve.x[i])}% ${done}: ${curve.texts[i]}`;
-  }
+/**
+ * A curve with its axes, its key, and the tests that there are; nothing without a curve.
+ * @param {{trust: Trust | undefined, name: string, taken: ReadonlySignal<number> | null}} props name: of the map; taken: share of its
+ *     patches that the slider of the stage took away, null where that is about another map
+ */
+export function Fall({ trust, name, taken }) {
+  const [wanted, choose] = useState(/** @type {Test} */ ('deletion'));
+  const pointed = useSignal(/** @type {number | null} */ (null)); // across the curve
+  const curves = trust?.curves ?? {};
+  const test = curves[wanted] ? wanted : 'deletion';
+  const curve = curves[test];
+  if (!curve) return html`<div class="vv-fall" hidden></div>`;
+  const { axis, names, title: areas = '' } = /** @type {Trust} */ (trust);
+  const { x, y, low, high, ends, labels } = curve;
+  const line = (/** @type {number[]} */ values) => values.map((value, i) => point(x[i], value, ends));
+  const isCrossed = ends[0] < 0 && ends[1] > 0;
+  const title = `${name}: ${titleOf(/** @type {Trust} */ (trust), test)}`;
+  const small = (/** @type {string} */ kind, /** @type {string} */ words) =>
+    html`<span class=${`vv-${kind} vv-small`}>${words}</span>`;
+  /** @type {[Test, string][]} */
+  const choices = /** @type {Test[]} */ (Object.keys(TESTS))
+    .filter((one) => curves[one])
+    .map((one) => [one, names ? TESTS[one].of : TESTS[one].words]);
+  return html`<div class="vv-fall">
+    <h3 class="vv-title vv-fall-title">${title}</h3>
+    <p class="vv-axis vv-small" hidden=${!axis}>${axis}</p>
+    <div class="vv-curve" role="img" aria-label=${`${title}. ${areas}`}>
+      ${small('top', labels[1])}${small('bottom', labels[0])}
+      <div
+        class="vv-plot"
+        onPointerMove=${(/** @type {any} */ event) => (pointed.value = pointerIn(event, event.currentTarget)[1])}
+        onPointerLeave=${() => (pointed.value = null)}
+      >
+        <svg class="vv-layer" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
+          <path class="vv-random" d=${`M${[...line(high), ...line(low).reverse()].join('L')}Z`} />
+          <path class="vv-zero" d=${isCrossed ? `M${point(0, 0, ends)}L${point(1, 0, ends)}` : ''} />
+          <path class="vv-line" d=${`M${line(y).join('L')}`} />
+        </svg>
+        ${taken && test === 'deletion' && html`<${Now} taken=${taken} />`}
+      </div>
+      ${small('first', TESTS[test].ends[0])}${small('last', TESTS[test].ends[1])}
+    </div>
+    <p class="vv-curve-key vv-small" aria-hidden="true">
+      <span class="vv-key-line"></span>
+      <span class="vv-key-words">
+        ${names ? `most for ${names[test === 'reverse' ? 1 : 0]} first` : 'best first, by this map'}
+      </span>
+      <span class="vv-key-band"></span>taken at random (95% of orders)
+    </p>
+    <${Words} ...${{ curve, test, pointed }} />
+    <${Toggle}
+      ...${{ name: 'test', choices, value: test, choose }}
+      label="What happens to the patches"
+      look="vv-tests"
+    />
+  </div>`;
 }
 
-/** What a curve is built of. */
-function parts() {
-  const lines = ['random', 'zero', 'line'].map((name) => makeSvg('path', { class: `vv-${name}` }));
-  const shape = { viewBox: '0 0 100 100', preserveAspectRatio: 'none', 'aria-hidden': 'true' };
-  const drawing = makeSvg('svg', { class: 'vv-layer', ...shape });
-  drawing.append(...lines);
-  const now = make('span', 'vv-now');
-  now.hidden = true;
-  const small = (/** @type {string} */ name) => make('span', `vv-${name} vv-small`);
-  const plot = make('div', 'vv-plot', drawing, now);
-  const curve = make('div', 'vv-curve', small('top'), small('bottom'), plot, small('first'), small('last'));
-  const mine = [make('span', 'vv-key-line'), make('span', 'vv-key-words')];
-  const key = make('p', 'vv-curve-key vv-small', ...mine, make('span', 'vv-key-band'), KEY);
-  const buttons = Object.keys(TESTS).map((test) =>
-    having(make('button', ''), { type: 'button', 'data-test': test }),
-  );
-  const tests = having(make('div', 'vv-toggle vv-tests', ...buttons), {
-    role: 'group',
-    'aria-label': 'What happens to the patches',
-  });
-  return [
-    make('h3', 'vv-title vv-fall-title'),
-    make('p', 'vv-axis vv-small'),
-    having(curve, { role: 'img' }),
-    having(key, { 'aria-hidden': 'true' }),
-    make('p', 'vv-curve-words vv-small'),
-    tests,
-  ];
+/** What is seen, in words. @param {Trust} trust @param {Test} test */
+function titleOf({ what = 'the answer', better, grows, names }, test) {
+  const verbs = { deletion: better && ' falls', reverse: grows && ' first grows', insertion: ' rises' };
+  const hue = names ? (test === 'reverse' ? 'blue ' : 'orange ') : '';
+  return `${what}${verbs[test] || ''} as its ${hue}patches ${test === 'insertion' ? 'come back' : 'go'}`;
 }
 
-const KEY = 'taken at random (95% of orders)';
+/** Marks how far the slider of the stage is. @param {{taken: ReadonlySignal<number>}} props */
+function Now({ taken }) {
+  return html`<span class="vv-now" hidden=${!taken.value} style=${{ left: `${100 * taken.value}%` }}></span>`;
+}
 
-/** A point of the curve in a picture of 100 by 100. */
-function point(
-  /** @type {number} */ x,
-  /** @type {number} */ y,
-  /** @type {[number, number]} */ [bottom, top],
-) {
+/** The numbers under the pointer; else how the curve was made. @param {{curve: Curve, test: Test, pointed: ReadonlySignal<number | null>}} props */
+function Words({ curve: { x, texts }, test, pointed }) {
+  const { how, done } = TESTS[test];
+  const i = pointed.value === null ? -1 : clamp(Math.round(pointed.value * (x.length - 1)), x.length - 1);
+  return html`<p class="vv-curve-words vv-small">
+    ${i < 0 ? how : `${Math.round(100 * x[i])}% ${done}: ${texts[i]}`}
+  </p>`;
+}
+
+/** A point of the curve in a picture of 100 by 100. @param {number} x @param {number} y @param {[number, number]} ends */
+function point(x, y, [bottom, top]) {
   const height = 100 - (100 * (y - bottom)) / (top - bottom);
   return `${(100 * x).toFixed(2)} ${height.toFixed(2)}`;
+}
+
+// --- of two classes
+
+/** What is known of the difference of two maps; cost: of measuring it, in words. @typedef {Trust & {key: string, label: string, question: string, cost: string}} Known */
+
+const NONE = new Job();
+
+/**
+ * Measures whether the lead goes with the map, and shows the curve. What runs goes on while another map is looked at, but not another
+ * class or photo.
+ * @param {{known: Known | null | undefined, about: string, measure: (stop: AbortSignal, tell: Tell) => Promise<Trust>, taken:
+ *     ReadonlySignal<number>}} props
+ */
+export function Lead({ known, about, measure, taken }) {
+  const job = useJob();
+  const [last, found] = useState(/** @type {{key: string, trust?: Trust}} */ ({ key: '' })); // of the map that was measured last
+  const end = useRef(() => job.isRunning && job.end(STOPPED)).current;
+  useLayoutEffect(() => () => void end(), [about]);
+  if (!known) return html`<section class="vv-lead" hidden></section>`;
+  const { key, label, question, cost } = known;
+  const isMeasured = last.key === key;
+  const trust = known.curves ? known : isMeasured ? last.trust : undefined;
+  const doing = isMeasured && !trust ? job : NONE;
+  const begin = () => {
+    found({ key });
+    void job.follow(measure, { whole: (answer) => found({ key, trust: answer }) });
+  };
+  return html`<section
+    class="vv-lead"
+    aria-label="Trust in the difference of two classes"
+    data-state=${trust ? 'measured' : doing.isRunning ? 'running' : 'open'}
+  >
+    <${JobLine}
+      ...${{ job: doing, begin, end, go: trust ? '' : question, button: { class: 'vv-button vv-measure' } }}
+      words=${trust ? '' : doing.words || doing.error || cost}
+      look="vv-row"
+    />
+    <${Fall} trust=${trust} name=${label} taken=${taken} />
+    <div class="vv-lead-said" aria-live="polite">
+      ${trust?.sentences?.map((sentence) => html`<p>${sentence}</p>`)}
+    </div>
+  </section>`;
 }

@@ -2,311 +2,174 @@
 // as long as the cards are about the same; what was tested for another class of the same photo is shown as that class's until this one is
 // tested.
 
-import { finder, onPress, press, showText } from '../../ui/kit/elements.js';
-import { showError } from '../../ui/kit/notes.js';
-import { asked } from '../kit/ask.js';
-import { Job, JobBar, Places, STOPPED } from '../kit/job.js';
-import { thePage } from '../kit/page.js';
-import { computed, effect, signal } from '../kit/preact.js';
-import { drawAgreement, firstChoice } from './agree.js';
-import { Belief } from './belief.js';
-import { Card, endOfStrips } from './card.js';
-import { sanityIn } from './sanity.js';
-/** @import { Mount } from '../../ui/kit/elements.js' */
-/** @import { Ask } from '../kit/ask.js' */
+import { clamp } from '../../explorer/geometry.js';
+import { routeUrl } from '../../explorer/source.js';
+import { Places, STOPPED } from '../kit/job.js';
+import { JobLine, Problem, Toggle, useJob } from '../kit/parts.js';
+import { html, signal, useComputed, useLayoutEffect, useMemo, useSignal, useState } from '../kit/preact.js';
+import { Fall } from './fall.js';
+import { Sanity, useCheck } from './sanity.js';
+import { endOfStrips, firstChoice } from './trust.js';
 /** @import { Page } from '../kit/page.js' */
-/** @import { Method, Slow, Trust } from './card.js' */
-/** @import { Weights } from './sanity.js' */
+/** @import { Job } from '../kit/job.js' */
+/** @import { ReadonlySignal, Signal } from '../kit/preact.js' */
+/** @import { Held } from './room.js' */
+/** @import { Trust } from './trust.js' */
 
 /**
- * An answer to what the page asks by /vit_viz/gallery.
- * @typedef {object} Base
- * @property {string} link with which it was asked for
- * @property {string} key of the picture, the model and the class
- * @property {string} about of the picture and the model
- * @property {string} target the class in words; empty for an embedding
- * @property {Method[]} cards
- * @property {string} [rule] what the cards show, while that is not their own map
- * @property {import('./agree.js').Agreement | null} [agreement]
+ * What the server says of a method; blind: its map is the same for every class; slow: it is computed only where somebody asks for it;
+ * words: what it costs, or why there is no map; runs: how often the model runs for it; src, ratio: the address of the map, width over height;
+ * options: with which it was made.
+ * @typedef {{name: string, label: string, blind?: boolean, slow?: boolean, words?: string, runs?: string, shows?: string, hides?: string,
+ *   map?: {caption: string}, src: string, ratio: number, options: string}} Method
  *
- * What the test of all maps says: how far each can be trusted; order: methods, the most trusted first, in the end.
- * @typedef {{cards: Record<string, Trust>, words?: string, order?: string[]}} TestNews
+ * All cards; link: with which they were asked for; key: of the picture, the model and the class; about: of the picture and the model;
+ * target: the class in words, empty for an embedding; rule: what the cards show, while that is not their own map.
+ * @typedef {{link: string, key: string, about: string, target: string, cards: Method[], rule?: string, agreement?: Agreement | null}} Base
+ * @typedef {{names: string[], values: number[][], words: string}} Agreement values: rank correlations of each two
  *
- * What a test found of the maps for one class: how far each can be trusted, and which comes first.
+ * What a test found of the maps for one class; order: methods, the most trusted first.
  * @typedef {{target: string, trust: Record<string, Trust>, order: string[]}} Tested
- *
- * A slow method that was asked for, with the options of its map.
- * @typedef {Slow & {job: Job, options: string}} Started
  */
 
 const QUESTION = 'Which are the most faithful?';
 const UNSORTED = 'Compares each with random orders of patches.';
+const UNTESTED = 'Not compared with random orders of patches yet.';
 const NUMBERS =
   'No One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve Thirteen Fourteen Fifteen'.split(' ');
-
-/** Names in links that say nothing of the cards. */
-const ELSEWHERE = new Set(['tab', 'explain', 'method', 'q', 'layer', 'head', 'ask', 'run', 'ask.*']);
-
+const TEST = { class: 'vv-button vv-test' };
 const MOST_AT_A_TIME = 2; // a browser has six connections to a server, and the page needs some
 
-/** @type {Mount<{}>} */
-export function mount(element) {
-  galleryIn(element, thePage());
+/** @type {[string, string, string][]} */
+const SCALES = [
+  ['own', 'each map its own', 'Each map from its own smallest to its own largest value.'],
+  ['share', 'one scale for all', "Each patch's share of its map, on one scale for all methods."],
+  [
+    'only',
+    'what only this method says',
+    'Each map as shares, less the mean of the quick maps, on one signed scale: orange more, blue less.',
+  ],
+];
+
+/**
+ * @param {{page: Page, base: Held<Base>, isSeen: () => boolean, made: () => void, taken: ReadonlySignal<number>, how: string}} props made: a
+ *     slow map is there; taken: share of the chosen map's patches that the slider took away; how: all is measured, as HTML
+ */
+export function Gallery({ page, base, isSeen, made, taken, how }) {
+  const places = useMemo(() => new Places(MOST_AT_A_TIME), []);
+  const check = useCheck(page, places, isSeen);
+  const error = base.error.value;
+  const now = base.value.value;
+  const isBusy = base.isPending.value ? 'vv-busy' : '';
+  return html`<div id="vv-gallery" class="column">
+    <div class=${`vv-gallery vv-room ${isBusy}`}>
+      <${Problem} words=${error} stays look="vv-gallery-error" />
+      ${!now && !error && html`<p class="vv-gallery-wait vv-quiet">Making the maps …</p>`}
+      <div hidden=${Boolean(error)}>
+        ${now && html`<${Cards} ...${{ page, base: now, places, check, made, taken }} />`}
+      </div>
+      <details class="vv-fold vv-formula">
+        <summary>How this is measured</summary>
+        <div dangerouslySetInnerHTML=${{ __html: how }}></div>
+      </details>
+      <${Sanity} check=${check} />
+    </div>
+  </div>`;
 }
 
-/** The cards as the link has them. @param {HTMLElement} element @param {Page} one */
-export function galleryIn(element, one) {
-  const { store, ask, turn } = one;
-  const names = [...store.fields.keys()].filter((name) => !ELSEWHERE.has(name));
-  const isShown = () => store.view.tab.value === 'explain' && store.view.explain.value === 'why';
-  const made = signal(0); // maps that took long
-  const again = computed(() => turn.value + made.value);
-  const base = asked(
-    async (name, body, stop) => ({ link: body.view, ...(await ask(name, body, stop)) }),
-    () => (isShown() ? ['gallery', { view: store.linkOf(names) }] : null),
-    again,
-  );
-  const gallery = new Gallery(element, ask, {
-    choose: (change) => store.set(change),
-    made() {
-      made.value += 1; // it is compared with the others
-      window.dispatchEvent(new window.CustomEvent('vv-map-made'));
-    },
-  });
-  effect(() => {
-    press(element, 'map-scale', store.view.ruler.value);
-    gallery.choose(store.view.method.value);
-  });
-  const subject = computed(() => store.subject());
-  effect(() => {
-    void subject.value;
-    gallery.leave();
-  });
-  effect(() => {
-    const { state, value, error } = base.value;
-    element.classList.toggle('vv-busy', state === 'pending');
-    if (state === 'failed') gallery.refuse(error ?? '');
-    if (state === 'done') gallery.show(value);
-  });
-  const hear = (/** @type {Weights} */ weights) => gallery.hear(weights);
-  sanityIn(gallery.find('sanity'), one, { places: gallery.places, isShown, hear });
-  return gallery;
+/**
+ * The cards, and what is known of them.
+ * @param {{page: Page, base: Base, places: Places, check: import('./sanity.js').Check, made: () => void, taken: ReadonlySignal<number>}} props
+ */
+function Cards({ page, base, places, check, made, taken }) {
+  const { store, ask } = page;
+  const { key, about, target, link, cards, agreement, rule } = base;
+  /** @type {Signal<Map<string, Tested>>} by the keys of classes of this photo, the last tested last */
+  const tests = useMemo(() => signal(new Map()), [about]);
+  const computed = useSignal(/** @type {string[]} */ ([])); // slow maps, as `mapOf` names them
+  const job = useJob(places);
+  const subject = store.subject();
+  useLayoutEffect(() => () => job.end(), [key, subject]);
+  const methods = Object.fromEntries(cards.map((method) => [method.name, method]));
+  const mapOf = (/** @type {Method} */ { name, options }) => `${key} ${name} ${options}`;
+  const { own, trust, order, of } = knownOf(tests.value, key, target, methods);
+  const isTested = Object.keys(own.trust).length > 0;
+  const isThere = (/** @type {Method} */ method) => method.map || computed.value.includes(mapOf(method));
+  const untested = cards.filter((method) => isThere(method) && !own.trust[method.name]);
+  const learn = (/** @type {{cards: Record<string, Trust>, order?: string[]}} */ news) => {
+    const { [key]: before, ...rest } = Object.fromEntries(tests.peek());
+    const now = {
+      target,
+      trust: { ...before?.trust, ...news.cards },
+      order: news.order ?? before?.order ?? [],
+    };
+    tests.value = new Map([...Object.entries(rest), [key, now]]);
+  };
+  const testAll = () => {
+    // those that were tested are known, and take their places in the order
+    const body = { view: link, methods: [...Object.keys(own.trust), ...untested.map(({ name }) => name)] };
+    void job.follow((stop, tell) => ask('trust', body, stop, tell), { part: learn, whole: learn });
+  };
+  const chosen = methods[store.view.method.value];
+  const isChecked = check.known?.key === key && check.known.method === chosen?.name;
+  const weights = isChecked ? check.known?.words : '';
+  const end = endOfStrips(Object.values(trust));
+  const go = !untested.length ? '' : isTested ? 'Test the new maps too' : QUESTION;
+  const words = job.words || job.error || (go === QUESTION ? UNSORTED : '');
+  const count = NUMBERS[cards.length] ?? String(cards.length);
+  const sorted = order.some((name) => trust[name]) ? `, the most faithful ${of && `for ${of} `}first` : '';
+  const ranked = order.map((name) => ({ label: methods[name].label, trust: trust[name] }));
+  const first = firstChoice(ranked, of);
+  const shared = { page, computed, link, places, subject, end, of, made };
+  const card = (/** @type {Method} */ method) => {
+    const { name } = method;
+    return html`<${Card}
+      key=${name}
+      ...${{ ...shared, method, about: mapOf(method), trust: trust[name] }}
+    />`;
+  };
+  const agree = useMemo(() => agreement && html`<${Agree} ...${agreement} />`, [agreement]);
+  return html`
+    <div class="vv-gallery-head vv-row">
+      <h3 class="vv-title vv-gallery-title">${count} ways to ask${sorted}</h3>
+      <span class="vv-quiet vv-legend" hidden=${!end}>gray: what random orders reach on this photo</span>
+      <${JobLine}
+        ...${{ job, begin: testAll, end: () => job.end(STOPPED), go, words, look: 'vv-row' }}
+        button=${TEST}
+      />
+    </div>
+    <p class="vv-first-choice" aria-live="polite" hidden=${!first}>${first}</p>
+    <div class="vv-rule vv-row">
+      <span class="vv-small">scale</span>
+      <${Toggle}
+        ...${{ name: 'map-scale', choices: SCALES, value: store.view.ruler.value, label: 'Scale of the maps' }}
+        choose=${(/** @type {string} */ ruler) => store.set({ ruler })}
+      />
+    </div>
+    <p class="vv-rule-words vv-small" hidden=${!rule}>${rule}</p>
+    <div class="vv-cards">
+      ${[...order.map((name) => methods[name]), ...cards.filter(({ name }) => !order.includes(name))].map(card)}
+    </div>
+    ${agree}
+    ${chosen && html`<${Belief} ...${{ method: chosen, trust: trust[chosen.name], of, target, weights, taken }} />`}
+  `;
 }
 
-/** What is known of the methods, and their cards. */
-export class Gallery {
-  chosen = ''; // the method that is looked at closely
-  link = '';
-  key = '';
-  about = '';
-  target = '';
-  /** @type {Record<string, Method>} */ methods = {};
-  /** @type {Record<string, Started>} what is known of slow methods */ slow = {};
-  /** @type {Record<string, Trust>} */ trust = {};
-  /** @type {string[]} methods, the most trusted first */ order = [];
-  /** @type {Map<string, Tested>} other classes of the same photo, by their keys, the last tested last */ others =
-    new Map();
-  /** @type {Weights | null} */ weights = null;
-  places = new Places(MOST_AT_A_TIME);
-  /** @type {Record<string, Card>} */ cards = {};
-
-  /**
-   * @param {HTMLElement} element @param {Ask} ask
-   * @param {{choose: (change: Record<string, string>) => void, made: () => void}} actions names in links; a slow map is there
-   */
-  constructor(element, ask, actions) {
-    this.element = element;
-    this.ask = ask;
-    this.actions = actions;
-    this.find = finder(element);
-    this.belief = new Belief(element);
-    this.test = this.newJob();
-    this.bar = new JobBar(/** @type {HTMLElement} */ (element.querySelector('[data-job=trust]')), {
-      begin: () => this.testAll(),
-      end: () => this.test.end(STOPPED),
-    });
-    onPress(element, 'map-scale', (ruler) => actions.choose({ ruler }));
-  }
-
-  newJob() {
-    return new Job(() => this.draw(), this.places);
-  }
-
-  /** Another method is looked at closely. @param {string} name */
-  choose(name) {
-    this.chosen = name;
-    this.draw();
-  }
-
-  /** Says in a sentence why there are no cards. @param {string} error */
-  refuse(error) {
-    this.clear(error);
-    this.belief.draw(undefined, undefined);
-    drawAgreement(this.element, null);
-    for (const part of ['rule-words', 'first-choice']) this.find(part).hidden = true;
-  }
-
-  clear(error = '') {
-    this.find('gallery-wait').hidden = true;
-    showError(this.find('gallery-error'), error, { stays: true });
-    for (const part of ['cards', 'gallery-head', 'rule']) this.find(part).hidden = Boolean(error);
-  }
-
-  /** Takes a new base. @param {Base} base */
-  show(base) {
-    this.clear();
-    if (base.key !== this.key) this.begin(base);
-    this.link = base.link;
-    this.methods = Object.fromEntries(base.cards.map((method) => [method.name, method]));
-    this.forgetOtherOptions();
-    this.draw();
-    drawAgreement(this.element, base.agreement);
-    showText(this.find('rule-words'), base.rule);
-  }
-
-  /** Another picture, model or class: nothing that was known holds, but for what was tested of other classes of the same photo. */
-  begin(/** @type {Base} */ { key = '', about = '', target = '' }) {
-    if (Object.values(this.trust).some((trust) => trust.place)) {
-      this.others.delete(this.key);
-      this.others.set(this.key, { target: this.target, trust: this.trust, order: this.order });
-    }
-    if (about !== this.about) this.others.clear();
-    const known = this.others.get(key);
-    this.others.delete(key);
-    this.trust = known?.trust ?? {};
-    this.order = known?.order ?? [];
-    this.end();
-    Object.assign(this, { key, about, target });
-  }
-
-  /** Another picture or model is looked at, whose cards are still to come. */
-  leave() {
-    this.end();
-    this.draw();
-  }
-
-  /** Ends what runs. */
-  end() {
-    for (const { job } of [...Object.values(this.slow), { job: this.test }]) job.end();
-    this.slow = {};
-  }
-
-  /** What was last tested of another class, while nothing is known of this one. */
-  earlier() {
-    return Object.keys(this.trust).length ? undefined : [...this.others.values()].at(-1);
-  }
-
-  forgetOtherOptions() {
-    const isOther = (/** @type {string} */ name, /** @type {string} */ options) =>
-      this.methods[name]?.options !== options;
-    for (const [name, { options }] of Object.entries(this.trust))
-      if (this.methods[name] && isOther(name, options)) delete this.trust[name];
-    for (const [name, { job, options }] of Object.entries(this.slow)) {
-      if (!isOther(name, options)) continue;
-      job.end();
-      delete this.slow[name];
-    }
-  }
-
-  /** Computes the map of a slow method. */
-  compute(/** @type {string} */ name) {
-    /** @type {Started} */
-    const started = (this.slow[name] = { job: this.newJob(), options: this.methods[name].options });
-    const body = { view: this.link, method: name };
-    void started.job.follow((stop, tell) => this.ask('map', body, stop, tell), {
-      whole: (map) => {
-        started.map = map;
-        this.actions.made();
-      },
-    });
-  }
-
-  /** Tests all maps that are there; those that were tested are known, and take their places in the order. */
-  testAll() {
-    const methods = [...Object.keys(this.trust), ...this.untested()];
-    const body = { view: this.link, methods };
-    const learn = (/** @type {TestNews} */ news) => this.learn(news);
-    void this.test.follow((stop, tell) => this.ask('trust', body, stop, tell), { part: learn, whole: learn });
-  }
-
-  /** News of the test of all maps. */
-  learn(/** @type {TestNews} */ { cards, order }) {
-    for (const [name, trust] of Object.entries(cards))
-      if (this.methods[name]?.options === trust.options) this.trust[name] = trust;
-    this.order = order ?? this.order;
-  }
-
-  /** What became of a map when the weights were re-initialised. */
-  hear(/** @type {Weights} */ weights) {
-    this.weights = weights;
-    this.draw();
-  }
-
-  /** Methods whose map is there and was not tested. */
-  untested() {
-    const names = Object.keys(this.methods);
-    return names.filter((name) => (this.methods[name].map || this.slow[name]?.map) && !this.trust[name]);
-  }
-
-  draw() {
-    const names = Object.keys(this.methods);
-    if (!names.length) return;
-    const earlier = this.earlier();
-    const { trust, order } = earlier ?? this;
-    const sorted = [...order.filter((n) => this.methods[n]), ...names.filter((n) => !order.includes(n))];
-    const end = endOfStrips(Object.values(trust));
-    const of = earlier?.target ?? '';
-    const cards = sorted.map((name) => this.drawCard(name, this.trustIn(trust, name), end, of));
-    const box = this.find('cards');
-    const same = cards.length === box.children.length && cards.every((card, i) => card === box.children[i]);
-    if (!same) box.replaceChildren(...cards);
-    const count = NUMBERS[names.length] ?? String(names.length);
-    const sortedFor = order.some((name) => trust[name])
-      ? `, the most faithful ${of && `for ${of} `}first`
-      : '';
-    this.find('gallery-title').textContent = `${count} ways to ask${sortedFor}`;
-    this.find('legend').hidden = !end;
-    const ranked = order.flatMap((name) => this.methods[name] ?? []);
-    const known = ranked.map(({ name, label }) => ({ label, trust: this.trustIn(trust, name) }));
-    showText(this.find('first-choice'), firstChoice(known, of));
-    this.drawTest();
-    const { chosen } = this;
-    const isAbout = this.weights?.key === this.key && this.weights?.method === chosen;
-    const weights = isAbout ? this.weights?.words : '';
-    this.belief.draw(this.methods[chosen], this.trustIn(trust, chosen), { weights, of, target: this.target });
-  }
-
-  /** How far a map can be trusted, where it was tested with the options that it has now. */
-  trustIn(/** @type {Record<string, Trust>} */ trust, /** @type {string} */ name) {
-    return trust[name]?.options === this.methods[name]?.options ? trust[name] : undefined;
-  }
-
-  /** The button that tests all maps, how far that is, and a button that ends it. */
-  drawTest() {
-    const { words, error } = this.test;
-    const hasSome = Object.keys(this.trust).length > 0;
-    const [go, cost] = hasSome ? ['Test the new maps too', ''] : [QUESTION, UNSORTED];
-    const isNeeded = this.untested().length > 0;
-    this.bar.show(this.test, { words: words || error || (isNeeded ? cost : ''), go: isNeeded ? go : '' });
-  }
-
-  /** @param {string} name @param {Trust | undefined} trust @param {number} end of all strips @param {string} of which class else */
-  drawCard(name, trust, end, of) {
-    const card = (this.cards[name] ??= this.newCard(name));
-    card.draw(this.methods[name], this.slow[name] ?? {}, { trust, end, of, chosen: name === this.chosen });
-    return card.element;
-  }
-
-  newCard(/** @type {string} */ name) {
-    return new Card(name, {
-      open: (method) => {
-        this.actions.choose({ method });
-        scrollToStage();
-      },
-      compute: (method) => this.compute(method),
-      stop: (method) => this.slow[method]?.job.end(STOPPED),
-    });
-  }
+/**
+ * What was found with the options that the maps have now: of this class, else of the class that was tested last, which is named then.
+ * @param {Map<string, Tested>} tests @param {string} key @param {string} target @param {Record<string, Method>} methods
+ * @returns {{own: Tested, of: string} & Omit<Tested, 'target'>}
+ */
+function knownOf(tests, key, target, methods) {
+  const ofNow = (/** @type {Tested} */ { trust, order, ...tested }) => {
+    const now = Object.entries(trust).filter(([name, { options }]) => methods[name]?.options === options);
+    return { ...tested, trust: Object.fromEntries(now), order: order.filter((name) => methods[name]) };
+  };
+  const own = ofNow(tests.get(key) ?? { target, trust: {}, order: [] });
+  const isMeasured = (/** @type {Tested} */ { trust }) => Object.values(trust).some(({ place }) => place);
+  const [, other] = [...tests].filter(([one, tested]) => one !== key && isMeasured(tested)).at(-1) ?? [];
+  if (Object.keys(own.trust).length || !other) return { own, of: '', ...own };
+  return { own, of: other.target, ...ofNow(other) };
 }
 
 /** Brings the stage onto the screen where it has scrolled out, as on a phone. */
@@ -314,4 +177,173 @@ function scrollToStage() {
   document
     .querySelector('#vv-explain-picture .vv-play-stage')
     ?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
+}
+
+// --- a card
+
+/**
+ * One method: its map or how to get it, and its place beside random orders of patches. It is drawn again where one of these differs.
+ * @typedef {object} CardOf
+ * @property {Page} page
+ * @property {Signal<string[]>} computed what slow maps are of that are there
+ * @property {string} link with which the cards were asked for
+ * @property {Places} places
+ * @property {string} subject what is looked at: with another one what runs ends, as with another map
+ * @property {Method} method
+ * @property {string} about what its map is of
+ * @property {Trust} [trust]
+ * @property {string} of the class of the test, where it is another one
+ * @property {number} end of the strips of all cards
+ * @property {() => void} made a map that took long
+ */
+
+/** @param {CardOf} props */
+function Card({
+  page: { store, ask },
+  computed,
+  link,
+  places,
+  subject,
+  method,
+  about,
+  trust,
+  of,
+  end,
+  made,
+}) {
+  const { name, label, blind, src, ratio } = method;
+  const [last, setLast] = useState(/** @type {{about: string, map?: Method['map']}} */ ({ about: '' }));
+  const isChosen = useComputed(() => store.view.method.value === name).value;
+  const [there, setThere] = useState('');
+  const job = useJob(places);
+  useLayoutEffect(() => () => job.end(), [about, subject]);
+  const map = method.map ?? (last.about === about ? last.map : undefined);
+  const begin = () =>
+    void job.follow((stop, tell) => ask('map', { view: link, method: name }, stop, tell), {
+      whole(answer) {
+        setLast({ about, map: answer });
+        computed.value = [...computed.peek(), about];
+        made();
+      },
+    });
+  const choose = () => {
+    store.set({ method: name });
+    scrollToStage();
+  };
+  const falls = trust && (trust.error || trust.falls);
+  const style = { aspectRatio: String(ratio || 1) };
+  const looks = [isChosen && 'vv-chosen', map && there !== src && 'vv-busy', of && 'vv-of-other'];
+  const open = {
+    ...{ 'aria-label': `Show ${label} on the photo`, 'aria-pressed': String(isChosen), title: map?.caption },
+    ...{ hidden: !map, onClick: choose },
+  };
+  const image = { alt: map?.caption, src: routeUrl(src), style, onLoad: () => setThere(src) };
+  return html`<article class=${['vv-way', ...looks].filter(Boolean).join(' ')} data-method=${name}>
+    <button type="button" class="vv-open vv-bare" ...${open}>
+      ${map && html`<img class="vv-card-image" ...${image} />`}
+    </button>
+    ${!map && html`<div class="vv-blank" style=${style}><${Missing} ...${{ method, job, begin }} /></div>`}
+    <h4 class="vv-card-title">
+      <span class="vv-card-name">${label}</span>
+      <span class="vv-tag vv-small" hidden=${!blind}>same for every class</span>
+    </h4>
+    <${Strip} ...${{ trust, end }} />
+    <p class="vv-falls vv-small" hidden=${!falls} data-better=${String(Boolean(trust?.better))}>
+      ${of && `for ${of}: `}${falls}
+    </p>
+  </article>`;
+}
+
+/** What a map costs or why there is none, a button that computes it, and how far that is. @param {{method: Method, job: Job, begin: () => void}} props */
+function Missing({ method: { label, slow, words, runs }, job, begin }) {
+  const { share, left } = job;
+  const amount = share > 0 ? `${Math.round(100 * share)}%${left && ` (${left})`} of ${runs}` : '';
+  const title = 'Computes this map, which takes a while.';
+  return html`<${JobLine}
+    ...${{ job, begin, end: () => job.end(STOPPED), amount, go: slow ? 'compute' : '', cancel: `Cancel ${label}` }}
+    words=${amount ? '' : job.words || job.error || words || ''}
+    button=${{ class: 'vv-go vv-bare', title, 'aria-label': `Compute ${label}` }}
+  />`;
+}
+
+/**
+ * A line that begins and ends at the same numbers for all methods: where 95% of random orders lie, and where the map is. Left is better.
+ * @param {{trust: Trust | undefined, end: number}} props
+ */
+function Strip({ trust, end }) {
+  if (!end) return null;
+  const { place, title } = trust ?? {};
+  const at = (/** @type {number} */ x) =>
+    100 * clamp((x - (place?.floor ?? 0)) / (end - (place?.floor ?? 0)));
+  const band = place && { left: `${at(place.low)}%`, width: `${at(place.high) - at(place.low)}%` };
+  return html`<div class="vv-place" title=${title}>
+    ${
+      place &&
+      html`<span class="vv-band" style=${band}></span
+        ><span class="vv-dot" style=${{ left: `${at(place.area)}%` }}></span>`
+    }
+  </div>`;
+}
+
+// --- below the cards
+
+/** Which methods agree on this photo. @param {Agreement} props */
+function Agree({ names, values, words }) {
+  return html`<section class="vv-agree">
+    <h3 class="vv-title">Do they agree?</h3>
+    <p class="vv-agree-words">${words}</p>
+    <div class="vv-agree-box" tabindex="0" role="region" aria-label="Rank correlation of each two maps">
+      <table class="vv-agree-table">
+        <thead>
+          <tr>
+            <th scope="col">method</th>
+            ${names.map((name, i) => html`<th scope="col"><abbr title=${name}>${i + 1}</abbr></th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${names.map(
+            (name, row) =>
+              html`<tr>
+                <th scope="row">${row + 1} ${name}</th>
+                ${values[row].map(
+                  (value, col) =>
+                    html`<td
+                      class="vv-number"
+                      style=${{ '--agrees': `${Math.round(70 * Math.max(0, value))}%` }}
+                    >
+                      ${row === col ? '' : value.toFixed(1).replace('-', '−')}
+                    </td>`,
+                )}
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+    <p class="vv-small">
+      Spearman's rank correlation of each two maps over the patches of this photo: 1 the same order, 0 none,
+      −1 the opposite. Which of them is right it does not say.
+    </p>
+  </section>`;
+}
+
+/**
+ * How far to believe the chosen map: the curve of the answer while its patches go or come, beside random orders, and sentences.
+ * @param {{method: Method, trust: Trust | undefined, of: string, target: string, weights: string, taken: ReadonlySignal<number>}} props of:
+ *     the class of the test, where it is another one than `target`; weights: what became of the map when they were re-initialised
+ */
+function Belief({ method: { label, shows, hides }, trust, of, target, weights, taken }) {
+  const other = trust ? of : '';
+  const whose = other && `Measured for ${other}, not for ${target} yet.`;
+  const said = trust?.error ? [trust.error] : (trust?.sentences ?? [UNTESTED]);
+  return html`<section class="vv-belief">
+    <${Fall} ...${{ trust, name: `${label}${other && ` for ${other}`}`, taken: other ? null : taken }} />
+    <div class="vv-believe">
+      <h3 class="vv-title">How far to believe it</h3>
+      <div class="vv-said">
+        ${[whose, ...said, weights].filter(Boolean).map((line) => html`<p>${line}</p>`)}
+      </div>
+      <p class="vv-quiet vv-shows" hidden=${!shows}>Shows ${shows}</p>
+      <p class="vv-quiet vv-hides" hidden=${!hides}>Does not show ${hides}</p>
+    </div>
+  </section>`;
 }

@@ -1,7 +1,7 @@
 // What an answer is made of, as the Explain tab says it: the sum in a few summands, and what switching heads off did.
 
 import { signed } from './signed.js';
-/** @import { Target } from '../kit/target.js' */
+/** @import { Target } from '../kit/parts.js' */
 
 /**
  * An answer to the question `decomposition`.

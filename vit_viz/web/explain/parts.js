@@ -1,170 +1,170 @@
-// What the answer is made of: the photo with what each patch gave, a small one for each head, and bars (parts_table.js). What is under
-// the pointer is drawn from the maps of all heads, which came with their sums. A click on a head switches it off or on.
+// What the answer is made of: the photo with what each patch gave, a small one for each head, and bars. What is under the pointer is
+// drawn from the maps of all heads, which came with their sums. A click on a head switches it off or on.
 
-import { askForFigure } from '../../explorer/source.js';
-import { finder, make } from '../../ui/kit/elements.js';
-import { showError } from '../../ui/kit/notes.js';
-import { showBar } from '../../ui/kit/numbers.js';
-import { Stage } from '../../ui/kit/stage.js';
-import { HeadsTable, Terms, nameOf } from './parts_table.js';
-import { endOf, paintSigned, signed, signedStops } from './signed.js';
-/** @import { Photo } from '../../ui/kit/stage.js' */
+import { movedPatch } from '../../explorer/geometry.js';
+import { isFinger } from '../../explorer/long_press.js';
+import { Picture } from '../../explorer/paint.js';
+import { askForFigure, routeUrl } from '../../explorer/source.js';
+import { dataAt, stepOf } from '../../ui/kit/elements.js';
+import { ColourBar, PhotoStage, Problem, placeOfRect } from '../kit/parts.js';
+import { html, useComputed, useLayoutEffect, useMemo, useRef, useSignal, useState } from '../kit/preact.js';
+import { endOf, largestOf, paintSigned, signed, signedStops } from './signed.js';
+import { nameOf, total } from './terms.js';
+/** @import { Photo } from '../kit/parts.js' */
+/** @import { Signal } from '../kit/preact.js' */
 /** @import { Made } from './made.js' */
+/** @import { Terms } from './terms.js' */
 
-/** @typedef {Made & Photo} Value */
+/**
+ * @typedef {Made & Photo & {terms: Terms}} Value
+ *
+ * What is looked at: `shown` is the head on the photo, as "4.3", or the layer, as "4"; null: all heads. `at` is the patch that is read.
+ * Both change under the pointer, so only small parts read them.
+ * @typedef {{value: Value, shown: Signal<string | null>, at: Signal<number | null>, press: (place: string) => void}} Looked
+ *
+ * @typedef {{press: (places: string[]) => void, figure: () => string}} Actions press: switches heads; figure: the address of what is saved
+ */
 
-export class Parts {
-  /** @type {Value | null} */ value = null;
-  /** @type {Terms | null} */ terms = null;
-  /** @type {string | null} the head on the photo, as "4.3", or the layer, as "4"; null: all heads */ shown =
-    null;
-  /** @type {number | null} the patch that is read */ at = null;
+const STOPS = signedStops();
+const PATIENCE = 300; // ms before what is of before is dimmed: to begin that is slow where there are many small photos
+const EXACT = 'the parts sum to the number that the model returned';
+const CHOOSE = 'Choose a head, or the bar of its layer, to switch it off.';
 
-  /**
-   * @param {HTMLElement} element
-   * @param {{switch: (place: string) => void, figure: () => string}} actions figure: the address of what is saved
-   */
-  constructor(element, actions) {
-    this.actions = actions;
-    this.find = finder(element);
-    this.root = this.find('parts');
-    this.stage = new Stage(this.find('stage'));
-    this.table = new HeadsTable(this.find('parts-table'), {
-      show: (place) => this.show(place),
-      press: (place) => this.switch(place),
-    });
-    this.find('parts-switch').addEventListener('click', () => this.switch(this.named));
-    this.find('parts-all').addEventListener('click', () => this.show(null));
-    this.find('parts-save').addEventListener('click', () => askForFigure(element, actions.figure()));
-    const stage = this.find('stage');
-    stage.addEventListener('pointermove', (event) => this.read(this.stage.patchAt(event)));
-    stage.addEventListener('pointerleave', () => this.read(null));
-    this.stage.onChoice(
-      (patch) => this.read(patch),
-      () => this.at ?? undefined,
-    );
-    showBar(this.find, ['', ''], '', signedStops());
-  }
+/** The class of a number, or of its bar. */
+const lookOf = (/** @type {number} */ value) => (value < 0 ? 'vv-is-against' : 'vv-is-for');
 
-  /** Says how far it is, and in a sentence what went wrong. @param {'hidden' | 'busy' | 'error' | 'ready'} state */
-  tell(state, error = '') {
-    this.root.hidden = state === 'hidden';
-    this.root.dataset.state = state;
-    this.root.setAttribute('aria-busy', String(state === 'busy'));
-    showError(this.find('parts-error'), error, { stays: true });
-    for (const part of ['parts-photo', 'parts-sum', 'parts-heads'])
-      this.find(part).hidden = state === 'error' || !this.value;
-    if (state === 'error') this.find('parts-effect').hidden = true;
-  }
-
-  draw(/** @type {Value} */ value) {
-    const terms = new Terms(value);
-    Object.assign(this, { value, terms, at: null });
-    this.stage.place(value);
-    this.stage.rings.replaceChildren();
-    this.find('parts-title').textContent = value.title;
-    this.find('parts-hint').textContent =
-      `Rows are layers, columns heads; one scale for all of them: ±${terms.most.toFixed(value.decimals)}. ` +
-      (value.whyNot || 'Choose a head, or the bar of its layer, to switch it off.');
-    this.table.fill(value, terms);
-    this.drawSum(value);
-    this.drawEffect(value);
-    this.show(this.shown !== null && terms.has(this.shown) ? this.shown : null);
-  }
-
-  drawSum(/** @type {Value} */ { now, sum, decimals, unit, note, outside }) {
-    const total = now.total.toFixed(decimals);
-    const output = now.output.toFixed(decimals);
-    this.find('sum-title').textContent =
-      total === output
-        ? `Exactly ${total}: the parts sum to the number that the model returned`
-        : `The parts sum to ${total}; the model returned ${output}`;
-    const parts = sum.map(([name, value]) => `${name} ${signed(value, decimals)}`);
-    this.find('sum-words').textContent = `${parts.join(', ')}. In units of the ${unit}.`;
-    const other = Object.entries(outside).map(([name, value]) => `${name} ${signed(value, decimals)}`);
-    const beside = other.length ? ` Heads took from outside the photo: ${other.join(', ')}.` : '';
-    this.find('sum-note').textContent = `${note}${beside}`;
-  }
-
-  drawEffect(/** @type {Value} */ { effect, decimals }) {
-    this.find('parts-effect').hidden = !effect;
-    if (!effect) return;
-    const most = Math.max(Math.abs(effect.promised), Math.abs(effect.did), 1e-12);
-    const line = (/** @type {string} */ label, /** @type {number} */ value) => {
-      const bar = make('span', `vv-parts-bar ${value < 0 ? 'vv-is-against' : 'vv-is-for'}`);
-      bar.style.setProperty('--share', `${(100 * Math.abs(value)) / most}%`);
-      const track = make('span', 'vv-parts-track', bar);
-      return make(
-        'li',
-        '',
-        make('span', '', label),
-        track,
-        make('span', 'vv-number', signed(value, decimals)),
-      );
-    };
-    this.find('effect-bars').replaceChildren(
-      line('promised', effect.promised),
-      line('what it did', effect.did),
-    );
-    this.find('effect-words').textContent = effect.words;
-  }
-
-  /** The head that the button is about: the one on the photo, else the one that gives most. */
-  get named() {
-    if (this.shown !== null || !this.value) return this.shown ?? '';
-    const { heads } = this.value.now;
-    const best = Math.max(...heads.flat());
-    const layer = heads.findIndex((row) => row.includes(best));
-    return `${layer}.${heads[layer].indexOf(best)}`;
-  }
-
-  /** Puts a head, all of a layer, or all heads on the photo. */
-  show(/** @type {string | null} */ place) {
-    this.shown = place;
-    const { value, terms } = this;
-    if (!value || !terms) return;
-    const map = terms.map(place);
-    const most = place?.includes('.') ? terms.most : endOf(map);
-    paintSigned(this.stage.picture, map, most);
-    this.find('low').textContent = `−${most.toPrecision(2)}`;
-    this.find('high').textContent = `+${most.toPrecision(2)}`;
-    this.find('parts-all').hidden = place === null;
-    this.table.choose(place);
-    this.offer(value, terms);
-    this.read(this.at);
-  }
-
-  /** The button that switches the head off, with what its part promises. */
-  offer(/** @type {Value} */ { now, decimals, whyNot }, /** @type {Terms} */ terms) {
-    const button = this.find('parts-switch');
-    const { named } = this;
-    button.hidden = Boolean(whyNot) || !named;
-    const name = nameOf(named, now.layers);
-    button.textContent = terms.isOff(named)
-      ? `switch ${name} on again`
-      : `switch off ${name} (promised ${signed(-terms.sum(named), decimals)})`;
-  }
-
-  switch(/** @type {string} */ place) {
-    if (!this.value || this.value.whyNot || !place) return;
-    this.shown = place;
-    this.actions.switch(place);
-  }
-
-  /** Says what a patch gave, through what is on the photo and through the head that took most; null: nothing is read. */
-  read(/** @type {number | null} */ patch) {
-    const { value, terms } = this;
-    if (!value || !terms) return;
-    this.at = patch;
-    this.stage.ring(patch === null ? [] : [[patch, 'vv-ring']]);
-    this.table.read(patch);
-    this.find('parts-caption').textContent =
-      patch === null ? captionOf(value, terms, this.shown) : wordsOf(value, terms, patch, this.shown);
-  }
+/**
+ * The face of the tab. While another value is on its way the last one stays, dimmed.
+ * @param {{state: 'hidden' | 'busy' | 'error' | 'ready', error: string, value: Value | null} & Actions} props
+ */
+export function Parts({ state, error, value, press, figure }) {
+  const [isLate, setLate] = useState(false);
+  const isBusy = state === 'busy';
+  useLayoutEffect(() => {
+    const timer = window.setTimeout(() => setLate(isBusy), isBusy ? PATIENCE : 0);
+    return () => clearTimeout(timer);
+  }, [isBusy]);
+  const parts = useMemo(() => value && html`<${Sum} ...${{ value, press, figure }} />`, [value]); // drawn for another value only
+  return html`<div id="vv-parts">
+    <div
+      class=${`vv-parts vv-room ${isBusy && isLate ? 'vv-late' : ''}`}
+      data-state=${state}
+      hidden=${state === 'hidden'}
+      aria-busy=${String(isBusy)}
+    >
+      <${Problem} words=${error} stays look="vv-parts-error vv-notice" />
+      ${state !== 'error' && parts}
+    </div>
+  </div>`;
 }
 
-/** What is on the photo, and its scale. @param {Value} value @param {Terms} terms @param {string | null} shown */
-function captionOf({ name = '', now, target, decimals }, terms, shown) {
+/** @param {{value: Value} & Actions} props */
+function Sum({ value, press, figure }) {
+  const shown = useSignal(/** @type {string | null} */ (null));
+  const at = useSignal(/** @type {number | null} */ (null));
+  const { terms, title, now, sum, decimals, unit, note, outside, effect, whyNot } = value;
+  useMemo(() => {
+    if (shown.peek() !== null && !terms.has(shown.peek() ?? '')) shown.value = null;
+    at.value = null;
+  }, [value]);
+  const switched = (/** @type {string} */ place) => {
+    if (whyNot) return;
+    shown.value = place;
+    press(terms.places(place));
+  };
+  const looked = { value, shown, at, press: switched };
+  const [made, output] = [now.total, now.output].map((one) => one.toFixed(decimals));
+  const written = (/** @type {[string, number][]} */ parts) =>
+    parts.map(([name, one]) => `${name} ${signed(one, decimals)}`).join(', ');
+  const beside = written(Object.entries(outside));
+  return html`
+    <${Photograph} ...${looked} figure=${figure} />
+    <div class="vv-parts-effect" hidden=${!effect}>
+      <h3 class="vv-title">What switching off did</h3>
+      <ul class="vv-effect-bars">
+        ${effect && html`<${Effect} ...${{ ...effect, decimals }} />`}
+      </ul>
+      <p class="vv-effect-words" aria-live="polite">${effect?.words}</p>
+    </div>
+    <div class="vv-parts-sum">
+      <h3 class="vv-title vv-sum-title">
+        ${made === output ? `Exactly ${made}: ${EXACT}` : `The parts sum to ${made}; the model returned ${output}`}
+      </h3>
+      <p class="vv-sum-words">${written(sum)}. In units of the ${unit}.</p>
+      <p class="vv-sum-note vv-small">${note}${beside && ` Heads took from outside the photo: ${beside}.`}</p>
+    </div>
+    <div class="vv-parts-heads">
+      <h2 class="vv-title vv-parts-title">${title}</h2>
+      <p class="vv-parts-hint vv-small">
+        ${`Rows are layers, columns heads; one scale for all of them: ±${terms.most.toFixed(decimals)}. ${whyNot || CHOOSE}`}
+      </p>
+      <${Reading} ...${{ at, grid: value.grid }}><${Heads} ...${looked} /><//>
+    </div>
+  `;
+}
+
+/** What the parts that are off promised, and what switching them off did. @param {{promised: number, did: number, decimals: number}} props */
+function Effect({ promised, did, decimals }) {
+  const most = Math.max(Math.abs(promised), Math.abs(did), 1e-12);
+  const line = (/** @type {string} */ label, /** @type {number} */ value) =>
+    html`<li>
+      <span>${label}</span><span class="vv-parts-track">${barOf(value, most)}</span>
+      <span class="vv-number">${signed(value, decimals)}</span>
+    </li>`;
+  return html`${line('promised', promised)}${line('what it did', did)}`;
+}
+
+/** @param {number} value @param {number} most of all bars */
+function barOf(value, most) {
+  const share = `${(100 * Math.abs(value)) / most}%`;
+  return html`<span class=${`vv-parts-bar ${lookOf(value)}`} style=${{ '--share': share }}></span>`;
+}
+
+// --- the photo
+
+/** @param {Looked & {figure: () => string}} props */
+function Photograph({ value, shown, at, press, figure }) {
+  const { terms, now, decimals, whyNot, grid } = value;
+  const canvas = useRef(/** @type {any} */ (null));
+  const place = shown.value;
+  const map = terms.map(place);
+  const most = place?.includes('.') ? terms.most : endOf(map);
+  useLayoutEffect(() => paintSigned(new Picture(canvas.current, grid[1], grid[0]), map, most), [map, most]);
+  const named = place ?? terms.best();
+  const name = nameOf(named, now.layers);
+  const promised = `switch off ${name} (promised ${signed(-terms.sum(named), decimals)})`;
+  const button = (/** @type {string} */ look, /** @type {string} */ words, /** @type {object} */ more) =>
+    html`<button type="button" class=${`vv-button vv-parts-${look}`} ...${more}>${words}</button>`;
+  const save = (/** @type {any} */ event) => askForFigure(event.currentTarget, figure());
+  const ends = { low: `−${most.toPrecision(2)}`, high: `+${most.toPrecision(2)}`, ends: ['against', 'for'] };
+  return html`<div class="vv-parts-photo">
+    <${Stage} ...${{ value, at, canvas }} />
+    <${ColourBar} ...${{ ...ends, colours: STOPS, look: '' }} />
+    <${Caption} ...${{ value, place, at }} />
+    <div class="vv-parts-tools vv-row">
+      ${button('switch', terms.isOff(named) ? `switch ${name} on again` : promised, { hidden: Boolean(whyNot), onClick: () => press(named) })}
+      ${button('all', 'all heads on the photo', { hidden: place === null, onClick: () => (shown.value = null) })}
+      ${button('save', 'Save', { 'data-save': '', onClick: save })}
+    </div>
+  </div>`;
+}
+
+/** @param {{value: Value, at: Signal<number | null>, canvas: any}} props */
+function Stage({ value, at, canvas }) {
+  const read = (/** @type {number | null} */ patch) => void (at.value = patch);
+  const told = { photo: value, map: canvas, point: read, choose: read, pinned: at.value ?? undefined };
+  const rings = at.value === null ? [] : [[at.value, 'vv-ring']];
+  return html`<${PhotoStage} ...${{ ...told, rings }} label="Photo with what each patch gave" />`;
+}
+
+/** Says what a patch gave, or what is on the photo. @param {{value: Value, place: string | null, at: Signal<number | null>}} props */
+function Caption({ value, place, at }) {
+  const words = at.value === null ? captionOf(value, place) : wordsOf(value, at.value, place);
+  return html`<p class="vv-parts-caption vv-small" aria-live="polite">${words}</p>`;
+}
+
+/** What is on the photo, and its scale. @param {Value} value @param {string | null} shown */
+function captionOf({ name = '', now, target, decimals, terms }, shown) {
   const whose = shown === null ? 'all heads together' : nameOf(shown, now.layers);
   const was = shown !== null && terms.isOff(shown) ? ', before it was switched off' : '';
   const scale = shown?.includes('.') ? 'The scale of all heads' : 'A scale of its own';
@@ -175,8 +175,8 @@ function captionOf({ name = '', now, target, decimals }, terms, shown) {
   );
 }
 
-/** @param {Value} value @param {Terms} terms @param {number} patch @param {string | null} shown */
-function wordsOf({ now, grid, decimals }, terms, patch, shown) {
+/** What a patch gave, through what is on the photo and the head that took most. @param {Value} value @param {number} patch @param {string | null} shown */
+function wordsOf({ now, grid, decimals, terms }, patch, shown) {
   const digits = decimals + 1;
   const where = `Patch (${Math.floor(patch / grid[1])}, ${patch % grid[1]})`;
   const all = terms.map(null)[patch];
@@ -185,4 +185,144 @@ function wordsOf({ now, grid, decimals }, terms, patch, shown) {
   const most = terms.strongestAt(patch, Math.sign(all) || 1);
   const by = most ? `, most of it by ${nameOf(most.place, now.layers)} (${signed(most.value, digits)})` : '';
   return `${where}: ${one}${signed(all, digits)} through all heads${by}`;
+}
+
+// --- the heads
+
+/** Marks the patch that is read in each small photo. @param {{at: Signal<number | null>, grid: [number, number], children?: any}} props */
+function Reading({ at, grid: [rows, cols], children }) {
+  const patch = at.value;
+  const place = patch !== null && {
+    '--at': 'block',
+    '--at-top': `${(100 * Math.floor(patch / cols)) / rows}%`,
+    '--at-left': `${(100 * (patch % cols)) / cols}%`,
+    '--at-height': `${100 / rows}%`,
+    '--at-width': `${100 / cols}%`,
+  };
+  return html`<div class="vv-parts-scroll" style=${place || {}}>${children}</div>`;
+}
+
+/** All heads as small photos in a table, with bars for each layer's heads and MLP. @param {Looked} props */
+function Heads({ value, shown, at, press }) {
+  const { terms, now, before, off, crop, photo, whyNot, decimals } = value;
+  const [top, left, tall, wide] = crop.region;
+  const box = placeOfRect(crop, [top, left, top + tall, left + wide]);
+  const table = useRef(/** @type {any} */ (null));
+  const rover = useSignal('0.0'); // the one to which the tabulator key leads
+  const show = (/** @type {string | null} */ place) => {
+    if (place !== null) shown.value = place;
+  };
+  const listening = {
+    onPointerOver: (/** @type {PointerEvent} */ event) => isFinger(event) || show(dataAt(event, 'place')),
+    onFocusIn: (/** @type {FocusEvent} */ event) =>
+      /** @type {Element} */ (event.target).matches(':focus-visible') && show(dataAt(event, 'place')),
+    onClick(/** @type {PointerEvent} */ event) {
+      const place = dataAt(event, 'place');
+      // a finger has not seen the head before: its first tap shows it
+      if (isFinger(event) && place !== shown.value) show(place);
+      else if (place !== null) press(place);
+    },
+    onKeyDown(/** @type {KeyboardEvent} */ event) {
+      const [step, place] = [stepOf(event), dataAt(event, 'place')];
+      if (!step || !place?.includes('.')) return;
+      event.preventDefault();
+      const [row, head] = place.split('.').map(Number);
+      const to = movedPatch(row * terms.heads + head, step, [terms.rows, terms.heads]);
+      rover.value = `${Math.floor(to / terms.heads)}.${to % terms.heads}`;
+      table.current.querySelector(`[data-place="${rover.value}"]`).focus();
+    },
+  };
+  const ofHeads = [now, before].map(({ heads }) => heads.map(total));
+  const most = largestOf([...ofHeads.flat(), ...now.mlps, ...before.mlps]) || 1;
+  const bar = (
+    /** @type {string} */ words,
+    /** @type {number} */ gave,
+    /** @type {number} */ was,
+    place = '',
+  ) => {
+    const label = `${words}: ${signed(gave, decimals)}${off.length ? `, before ${signed(was, decimals)}` : ''}`;
+    return html`<td>
+      <${Bar} ...${{ gave, was: off.length ? was : null, most, decimals, label, place, shown }} />
+    </td>`;
+  };
+  const head = (/** @type {string} */ place) =>
+    html`<td key=${place}><${Head} ...${{ value, shown, at, rover, place }} /></td>`;
+  const line = (/** @type {string} */ layer, /** @type {number} */ row) =>
+    html`<tr>
+      <th scope="row"><span>${layer}</span></th>
+      ${terms.places(String(row)).map(head)}
+      ${bar(`all heads of layer ${layer}`, ofHeads[0][row], ofHeads[1][row], whyNot ? '' : String(row))}
+      ${bar(`MLP of layer ${layer}`, now.mlps[row], before.mlps[row])}
+    </tr>`;
+  const columns = ['layer', ...now.heads[0].map((_, place) => place), 'heads', 'MLP'];
+  const style = {
+    '--photo': `url("${routeUrl(photo)}")`,
+    '--heads': String(terms.heads),
+    '--vv-aspect': String(crop.original[1] / crop.original[0]),
+    ...Object.fromEntries(Object.entries(box).map(([name, text]) => [`--box-${name}`, text])),
+  };
+  return html`<table
+    class="vv-parts-table"
+    aria-label="Each head's part, rows are layers"
+    ref=${table}
+    ...${{ style, ...listening }}
+  >
+    <thead>
+      <tr>
+        ${columns.map((name) => html`<th scope="col"><span>${name}</span></th>`)}
+      </tr>
+    </thead>
+    <tbody>
+      ${now.layers.map(line)}
+    </tbody>
+  </table>`;
+}
+
+/** @param {Omit<Looked, 'press'> & {rover: Signal<string>, place: string}} props */
+function Head({ value: { terms, grid, now, decimals }, shown, at, rover, place }) {
+  const canvas = useRef(/** @type {any} */ (null));
+  const isShown = useComputed(() => shown.value === place);
+  const isNext = useComputed(() => rover.value === place);
+  useLayoutEffect(() => {
+    paintSigned(new Picture(canvas.current, grid[1], grid[0]), terms.map(place), terms.most);
+  }, [terms]);
+  const isOff = terms.off.has(place);
+  const [row, head] = place.split('.');
+  const gave = signed(terms.sum(place), decimals);
+  const words = `layer ${now.layers[Number(row)]}, head ${head}: ${isOff ? 'off, was ' : ''}${gave}`;
+  const look = `vv-bare vv-parts-cell ${isShown.value ? 'vv-chosen' : ''} ${isOff ? 'vv-parts-off' : ''}`;
+  const about = { 'data-place': place, tabindex: isNext.value ? 0 : -1, 'aria-label': words, title: words };
+  return html`<button type="button" class=${look} aria-pressed=${String(isOff)} ...${about}>
+    <span class="vv-parts-thumb">
+      <span class="vv-box"
+        ><canvas class="vv-layer" ref=${canvas}></canvas><span class="vv-parts-at"></span
+      ></span>
+    </span>
+    <${Given} ...${{ terms, at, place, decimals }} />
+  </button>`;
+}
+
+/** What a head gave, or took from the patch that is read. @param {{terms: Terms, at: Looked['at'], place: string, decimals: number}} props */
+function Given({ terms, at, place, decimals }) {
+  const gave = at.value === null ? terms.sum(place) : terms.map(place)[at.value];
+  const words = terms.off.has(place) ? 'off' : signed(gave, decimals);
+  return html`<span class=${`vv-number ${lookOf(gave)}`}>${words}</span>`;
+}
+
+/**
+ * A bar with its number; one that stands for all heads of a layer can be pressed.
+ * @param {{gave: number, was: number | null, most: number, decimals: number, label: string, place: string, shown: Looked['shown']}} props
+ *     was: before heads were switched off, a tick on the bar
+ */
+function Bar({ gave, was, most, decimals, label, place, shown }) {
+  const isShown = useComputed(() => place !== '' && shown.value === place);
+  const kind = place ? { type: 'button', 'data-place': place } : { role: 'img' };
+  const look = `vv-bare vv-parts-sumbar ${isShown.value ? 'vv-chosen' : ''}`;
+  const tick = was !== null && { left: `${(100 * Math.abs(was)) / most}%` };
+  return html`<${place ? 'button' : 'span'} class=${look} aria-label=${label} title=${label} ...${kind}>
+    <span class="vv-parts-track">
+      ${barOf(gave, most)} ${tick && html`<span class="vv-parts-tick" style=${tick}></span>`}
+    </span>
+    <span class=${`vv-number ${lookOf(gave)}`}>${signed(gave, decimals)}</span>
+  <//>`;
 }

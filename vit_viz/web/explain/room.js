@@ -1,17 +1,24 @@
-// The Explain tab: which class is explained and how, and what the answer is made of (parts.js). The maps beside it are drawn by Python.
+// The Explain tab: which class is explained and how: why, by all methods (stage.js, gallery.js), or what the answer is made of (parts.js).
 
 import { writeOption } from '../../explorer/options.js';
-import { finder, onPress, press } from '../../ui/kit/elements.js';
 import { asked } from '../kit/ask.js';
 import { opened, thePage } from '../kit/page.js';
-import { effect } from '../kit/preact.js';
+import { Classes, Toggle } from '../kit/parts.js';
+import { batch, computed, effect, html, render, signal, useMemo, useRef } from '../kit/preact.js';
 import { TARGETED } from '../kit/store.js';
-import { TargetChooser } from '../kit/target.js';
 import { headsOff, switched, withHeadsOff } from './edits.js';
+import { Gallery } from './gallery.js';
+import { goneFrom } from './gone.js';
 import { madeOf } from './made.js';
 import { Parts } from './parts.js';
+import { Stage } from './stage.js';
+import { Terms } from './terms.js';
+/** @import { Answer } from '../kit/ask.js' */
 /** @import { Page } from '../kit/page.js' */
-/** @import { Target } from '../kit/target.js' */
+/** @import { ReadonlySignal } from '../kit/preact.js' */
+/** @import { Target } from '../kit/parts.js' */
+/** @import { Base } from './gallery.js' */
+/** @import { Photo } from './stage.js' */
 
 /**
  * What is explained: a class, or one set against another; link: the same as it stands in links, name: in words.
@@ -19,34 +26,26 @@ import { Parts } from './parts.js';
  */
 
 const TITLES = { why: 'Why', parts: 'What it is made of' };
+/** @typedef {keyof typeof TITLES} Face */
 
 /** What links say of how a figure is drawn. */
 const DRAWING = ['style', 'alpha', 'colors', 'smooth'];
 
-/** @type {import('../../ui/kit/elements.js').Mount<{}>} */
-export function mount(element) {
-  explain(element, thePage());
+/** Names in links that say nothing of the map, and of the cards. */
+const NOT_OF_MAP = new Set(['tab', 'explain', 'layer', 'head']);
+const NOT_OF_CARDS = new Set(['tab', 'explain', 'method', 'q', 'layer', 'head', 'ask', 'run', 'ask.*']);
+
+/** @type {import('../../ui/kit/elements.js').Mount<{value: null, how: string}>} */
+export function mount(element, _trigger, { how }) {
+  render(html`<${Explain} ...${{ page: thePage(), how }} />`, element);
 }
 
-/** @param {HTMLElement} element @param {Page} one */
-export function explain(element, one) {
-  const { store, ask } = one;
-  const find = finder(element);
-  const open = opened(one, 'explain');
+/** @param {{page: Page, how: string}} props how: all is measured, as HTML */
+export function Explain({ page, how }) {
+  const { store, ask } = page;
   const link = () => store.linkOf(TARGETED);
-
-  // --- what is explained
-
-  const aim = asked(
-    async (name, of, stop) => ({
-      ...of,
-      target: /** @type {Aim} */ (await ask(name, { view: of.view }, stop)),
-    }),
-    () =>
-      store.view.tab.value === 'explain' && open.value.state === 'done'
-        ? ['target', { view: link(), wanted: store.view.target.value, ...subjectOf(open.value.value) }]
-        : null,
-  );
+  const { open, aim, aimed } = useMemo(() => aimOf(page), [page]);
+  const face = /** @type {Face} */ (store.view.explain.value);
   /** What is known of the class that the link names, in this model, however it is edited; of another photo nothing. @returns {Aim | null} */
   const known = () => {
     const { value } = aim.value;
@@ -56,85 +55,74 @@ export function explain(element, one) {
   const pair = () => {
     const wanted = store.view.target.value;
     const text = wanted && wanted !== aim.value.value?.wanted ? wanted : (known()?.link ?? '');
-    return text ? text.split('-').map(Number) : [];
+    return text ? text.split('-').map(Number) : /** @type {number[]} */ ([]);
   };
-  const chooser = new TargetChooser(find('target'), {
-    why(index) {
-      if (!known()) return;
-      const others = pair()
-        .slice(1)
-        .filter((/** @type {number} */ other) => other !== index);
-      store.set({ target: [index, ...others].join('-') });
-    },
-    unlike(index) {
-      const [first] = pair();
-      if (!known() || index === first) return;
-      store.set(
-        index === null ? { target: String(first) } : { target: `${first}-${index}`, sides: 'difference' },
-      );
-    },
-    find: async (text, stop) => (await ask('target', { view: link(), find: text }, stop)).hits,
-  });
-  onPress(find('faces'), 'face', (face) => store.set({ explain: face }, { push: true }));
-  effect(() => {
-    const face = /** @type {keyof typeof TITLES} */ (store.view.explain.value);
-    press(element, 'face', face);
-    find('why-title').textContent = TITLES[face];
-  });
-  effect(() => {
-    if (aim.value.state === 'done') chooser.show(aim.value.value.target);
-  });
+  const why = (/** @type {number} */ index) => {
+    if (!known()) return;
+    const [, ...others] = pair();
+    store.set({
+      target: [index, ...others.filter((/** @type {number} */ other) => other !== index)].join('-'),
+    });
+  };
+  const unlike = (/** @type {number | null} */ index) => {
+    const [first] = pair();
+    if (!known() || index === first) return;
+    store.set(
+      index === null ? { target: String(first) } : { target: `${first}-${index}`, sides: 'difference' },
+    );
+  };
+  const find = async (/** @type {string} */ text, /** @type {AbortSignal} */ stop) =>
+    (await ask('target', { view: link(), find: text }, stop)).hits;
+  const faces = html`<h2 class="vv-unseen vv-why-title">${TITLES[face]}</h2>
+    <${Toggle}
+      name="face"
+      choices=${Object.entries(TITLES)}
+      value=${face}
+      choose=${(/** @type {Face} */ explain) => store.set({ explain }, { push: true })}
+      label="How it is explained"
+      look="vv-faces"
+    />`;
+  return html`<div id="vv-target">
+      <${Classes}
+        ...${{ target: aimed.value ?? {}, why, unlike, find, title: faces }}
+        label="What is explained"
+      />
+    </div>
+    <${Made} ...${{ page, open, aim, known, pair }} />
+    <${Why} ...${{ page, how }} />`;
+}
 
-  // --- what the answer is made of
-
-  const made = asked(
-    async (name, { view, photo, about, target }, stop) => {
-      const off = headsOff(about.edits);
-      const of = (/** @type {string} */ edits) =>
-        ask(name, { ...about, edits, target: target.link || null }, stop);
-      const [now, before] = await Promise.all([of(about.edits), of(withHeadsOff(about.edits, []))]);
-      return { view, photo, made: madeOf(target, now, before, off) };
-    },
+/** What the tab is of, and what is explained of it. @param {Page} page */
+function aimOf(page) {
+  const { store, ask } = page;
+  const open = opened(page, 'explain');
+  const aim = asked(
+    async (name, of, stop) => ({
+      ...of,
+      target: /** @type {Aim} */ (await ask(name, { view: of.view }, stop)),
+    }),
     () =>
-      store.view.explain.value === 'parts' && aim.value.state === 'done'
-        ? ['decomposition', aim.value.value]
+      store.view.tab.value === 'explain' && open.value.state === 'done'
+        ? [
+            'target',
+            {
+              view: store.linkOf(TARGETED),
+              wanted: store.view.target.value,
+              ...subjectOf(open.value.value),
+            },
+          ]
         : null,
   );
-  const parts = new Parts(find('parts').parentElement ?? element, {
-    switch(place) {
-      const { heads } = parts.terms ?? { heads: 0 };
-      const places = place.includes('.')
-        ? [place]
-        : Array.from({ length: heads }, (_, head) => `${place}.${head}`);
-      if (!known()) return;
-      const target = pair().join('-'); // what is explained stays the same class
-      store.set({ edits: switched(store.view.edits.value, places), target }, { push: true });
-    },
-    figure() {
-      const address = new URLSearchParams({
-        kind: 'asked',
-        ask: 'decomposition',
-        target: known()?.link ?? '',
-      });
-      for (const name of DRAWING) {
-        const text = writeOption(/** @type {any} */ (store.fields.get(name)), store.view[name].value);
-        if (text !== null) address.set(name, text);
-      }
-      return `/vit_viz/figure/${made.value.value?.photo.trace}?${address}`;
-    },
-  });
-  /** @type {any} */
-  let drawn = null;
-  effect(() => {
-    if (store.view.explain.value !== 'parts') return parts.tell('hidden');
-    const step = [open.value, aim.value, made.value].find(({ state }) => state !== 'done');
-    if (step?.state === 'failed') return parts.tell('error', step.error);
-    if (step || made.value.value.view !== link()) return parts.tell('busy');
-    const { value } = made.value;
-    if (value !== drawn) parts.draw({ ...value.made, ...value.photo });
-    drawn = value;
-    parts.tell('ready');
-  });
+  return {
+    open,
+    aim,
+    aimed: heldOf(computed(() => ({ ...aim.value, value: aim.value.value?.target }))).value,
+  };
+}
+
+/** What the answers to the questions of the tab stand on. @param {any} value of /vit_viz/open */
+function subjectOf({ about, trace, grid, crop, photo, photo_size, name }) {
+  return { about, photo: { trace, grid, crop, photo, photo_size, name } };
 }
 
 /** A link to a class without what is edited in the model, and without the class. @param {string} view */
@@ -145,7 +133,117 @@ function unedited(view) {
   return link.toString();
 }
 
-/** What the answers to the questions of the tab stand on. @param {any} value of /vit_viz/open */
-function subjectOf({ about, trace, grid, crop, photo, photo_size, name }) {
-  return { about, photo: { trace, grid, crop, photo, photo_size, name } };
+/**
+ * What came of a question the last time, also while the next one is on its way; its error until one is answered.
+ * @template Value
+ * @typedef {{value: ReadonlySignal<Value | null>, error: ReadonlySignal<string>, isPending: ReadonlySignal<boolean>}} Held
+ */
+
+/** @param {ReadonlySignal<Answer>} answer @returns {Held<any>} */
+function heldOf(answer) {
+  const [value, error] = [signal(/** @type {any} */ (null)), signal('')];
+  effect(() => {
+    const { state, value: now, error: why = '' } = answer.value;
+    batch(() => {
+      if (state === 'done') value.value = now;
+      if (state === 'done' || state === 'failed') error.value = why;
+    });
+  });
+  return { value, error, isPending: computed(() => answer.value.state === 'pending') };
+}
+
+// --- the two faces
+
+/**
+ * What the answer is made of.
+ * @param {{page: Page, open: ReadonlySignal<Answer>, aim: ReadonlySignal<Answer>, known: () => Aim | null, pair: () => number[]}} props
+ */
+function Made({ page: { store, ask }, open, aim, known, pair }) {
+  const isSeen = store.view.explain.value === 'parts';
+  const made = useMemo(
+    () =>
+      asked(
+        async (name, { view, photo, about, target }, stop) => {
+          const of = (/** @type {string} */ edits) =>
+            ask(name, { ...about, edits, target: target.link || null }, stop);
+          const [now, before] = await Promise.all([of(about.edits), of(withHeadsOff(about.edits, []))]);
+          const parts = madeOf(target, now, before, headsOff(about.edits));
+          return { view, parts: { ...parts, ...photo, terms: new Terms(parts, photo.grid) } };
+        },
+        () =>
+          store.view.explain.value === 'parts' && aim.value.state === 'done'
+            ? ['decomposition', aim.value.value]
+            : null,
+      ),
+    [],
+  );
+  const shown = useRef(/** @type {any} */ (null));
+  const step = [open, aim, made].map(({ value }) => value).find(({ state }) => state !== 'done');
+  const isReady = !step && made.value.value.view === store.linkOf(TARGETED);
+  if (isReady) shown.current = made.value.value.parts;
+  const state = !isSeen ? 'hidden' : step?.state === 'failed' ? 'error' : isReady ? 'ready' : 'busy';
+  const press = (/** @type {string[]} */ places) => {
+    // what is explained stays the same class
+    if (known())
+      store.set(
+        { edits: switched(store.view.edits.value, places), target: pair().join('-') },
+        { push: true },
+      );
+  };
+  const figure = () => {
+    const address = new URLSearchParams({
+      kind: 'asked',
+      ask: 'decomposition',
+      target: known()?.link ?? '',
+    });
+    for (const name of DRAWING) {
+      const text = writeOption(/** @type {any} */ (store.fields.get(name)), store.view[name].value);
+      if (text !== null) address.set(name, text);
+    }
+    return `/vit_viz/figure/${shown.current.trace}?${address}`;
+  };
+  const error = state === 'error' ? step?.error : '';
+  return html`<${Parts} ...${{ state, error, value: shown.current, press, figure }} />`;
+}
+
+/** The chosen map on the photo, and the maps of all methods. @param {{page: Page, how: string}} props */
+function Why({ page, how }) {
+  const { map, base, gone, taken, isSeen, made } = useMemo(() => whyOf(page), [page]);
+  return html`<div id="vv-explain-columns" class="vv-view" hidden=${page.store.view.explain.value !== 'why'}>
+    <${Stage} ...${{ page, map, gone }} />
+    <${Gallery} ...${{ page, base, isSeen, made, taken, how }} />
+  </div>`;
+}
+
+/** What is asked for it. @param {Page} page */
+function whyOf({ store, ask, turn }) {
+  const namesBut = (/** @type {Set<string>} */ others) =>
+    [...store.fields.keys()].filter((name) => !others.has(name));
+  const [ofMap, ofCards] = [namesBut(NOT_OF_MAP), namesBut(NOT_OF_CARDS)];
+  const isSeen = () => store.view.tab.value === 'explain' && store.view.explain.value === 'why';
+  const [mapAgain, cardsAgain] = [signal(0), signal(0)]; // after maps that took long
+  const asking = asked(
+    async (name, { view, subject }, stop) => ({ ...(await ask(name, { view }, stop)), view, subject }),
+    () => (isSeen() ? ['stage', { view: store.linkOf(ofMap), subject: store.subject() }] : null),
+    computed(() => turn.value + mapAgain.value),
+  );
+  const map = /** @type {Held<Photo>} */ (heldOf(asking));
+  const base = /** @type {Held<Base>} */ (
+    heldOf(
+      asked(
+        async (name, body, stop) => ({ link: body.view, ...(await ask(name, body, stop)) }),
+        () => (isSeen() ? ['gallery', { view: store.linkOf(ofCards) }] : null),
+        computed(() => turn.value + cardsAgain.value),
+      ),
+    )
+  );
+  const gone = goneFrom(map.value, ask);
+  // the curve of a card is of its own map
+  const taken = computed(() => (map.value.value?.is_own === false ? 0 : gone.share.value));
+  const made = () => {
+    cardsAgain.value += 1; // it is compared with the others
+    const { state, value } = asking.peek();
+    if (state !== 'done' || value.shows !== store.view.method.peek()) mapAgain.value += 1;
+  };
+  return { map, base, gone, taken, isSeen, made };
 }

@@ -1,140 +1,124 @@
 // Whether the chosen map depends on what the model has learned: how it changes while the weights are re-initialised, as a curve.
 
 import { clamp, pointerIn } from '../../explorer/geometry.js';
-import { askForFigure, routeUrl } from '../../explorer/source.js';
-import { finder, having, make, showText } from '../../ui/kit/elements.js';
 import { asked } from '../kit/ask.js';
-import { Job, JobBar, STOPPED } from '../kit/job.js';
-import { computed, effect, signal } from '../kit/preact.js';
+import { Figure } from '../kit/figure.js';
+import { STOPPED } from '../kit/job.js';
+import { JobLine, useJob } from '../kit/parts.js';
+import { html, useLayoutEffect, useMemo, useSignal, useState } from '../kit/preact.js';
 import { TARGETED } from '../kit/store.js';
 /** @import { Page } from '../kit/page.js' */
-/** @import { Places } from '../kit/job.js' */
+/** @import { Job, Places } from '../kit/job.js' */
+/** @import { Signal } from '../kit/preact.js' */
 
 /**
- * What became of a map when the weights were re-initialised.
- * @typedef {{key: string, method: string, words: string}} Weights
- *
  * An answer to what the page asks by /vit_viz/checked and /vit_viz/sanity; without a curve as long as nobody had it computed.
- * @typedef {Weights & {link: string, label: string, title: string, caption: string, correlations?: number[], labels: [string, string],
- *   figure: string}} Checked
+ * @typedef {{link: string, key: string, method: string, label: string, words?: string, title: string, caption: string, correlations?:
+ *     number[], labels: [string, string], figure: string}} Checked
+ *
+ * @typedef {{known: Checked | undefined, error: string, job: Job, begin: () => void}} Check
  */
 
 const MOST_LABELS = 14; // below the curve
 
-/**
- * @param {HTMLElement} element @param {Page} one
- * @param {{places: Places, isShown: () => boolean, hear: (weights: Weights) => void}} gallery
- */
-export function sanityIn(element, { store, ask, turn }, { places, isShown, hear }) {
-  const find = finder(element);
-  const link = computed(() => store.linkOf([...TARGETED, 'method']));
-  const checked = signal(/** @type {Checked | null} */ (null));
-  const changed = signal(0);
-  const job = new Job(() => void (changed.value = changed.peek() + 1), places);
-  const kept = asked(
-    async (name, body, stop) => ({ link: body.view, ...(await ask(name, body, stop)) }),
-    () => (isShown() ? ['checked', { view: link.value }] : null),
-    turn,
+/** What is known of the chosen map, and the question that finds it out; that ends with the map. @param {Page} page @param {Places} places @param {() => boolean} isSeen @returns {Check} */
+export function useCheck({ store, ask, turn }, places, isSeen) {
+  const link = () => store.linkOf([...TARGETED, 'method']);
+  const kept = useMemo(
+    () =>
+      asked(
+        async (name, body, stop) => ({ link: body.view, ...(await ask(name, body, stop)) }),
+        () => (isSeen() ? ['checked', { view: link() }] : null),
+        turn,
+      ),
+    [],
   );
-  const curve = new WeightsCurve(element);
-  const bar = new JobBar(find('job'), {
-    begin() {
-      const view = link.peek();
-      void job.follow((stop, tell) => ask('sanity', { view }, stop, tell), {
-        whole: (value) => void (checked.value = { link: view, ...value }),
-      });
-    },
-    end: () => job.end(STOPPED),
-  });
-  effect(() => {
-    void link.value;
-    job.end(); // it is about another map
-  });
-  effect(() => {
-    void changed.value;
-    const known = [checked.value, kept.value.value].find((one) => one?.link === link.value);
-    const { label } = known ?? {};
-    const first = job.share > 0 ? '' : ' the trained model …';
-    const words = !label ? '' : job.isRunning ? `${label}:${first}` : `For ${label}.`;
-    bar.show(job, {
-      words: job.error || kept.value.error || words,
-      go: 'Re-initialise the weights, step by step',
+  const [found, find] = useState(/** @type {Checked | null} */ (null));
+  const job = useJob(places);
+  const view = link();
+  useLayoutEffect(() => () => job.end(), [view]);
+  const begin = () =>
+    void job.follow((stop, tell) => ask('sanity', { view }, stop, tell), {
+      whole: (value) => find({ link: view, ...value }),
     });
-    curve.draw(known);
-    if (known?.correlations) hear(known);
-  });
+  const known = [found, kept.value.value].find((one) => one?.link === view);
+  return { known, error: kept.value.error ?? '', job, begin };
 }
 
-/** The correlations with the map of the trained model, from one part re-initialised to the next. */
-class WeightsCurve {
-  /** @type {number[]} */ correlations = [];
-  figure = ''; // its address
-
-  /** @param {HTMLElement} element */
-  constructor(element) {
-    this.find = finder(element);
-    const [plot, save] = [this.find('weights-plot'), this.find('save')];
-    plot.addEventListener('pointermove', (event) => this.read(event));
-    plot.addEventListener('pointerleave', () => this.read(null));
-    save.addEventListener('click', (event) => {
-      if (askForFigure(save, this.figure)) event.preventDefault();
-    });
-  }
-
-  /** @param {Checked | undefined} checked */
-  draw(checked) {
-    const { find } = this;
-    const {
-      correlations = [],
-      label,
-      words,
-      title = '',
-      caption = '',
-      labels = ['', ''],
-      figure = '',
-    } = checked ?? {};
-    Object.assign(this, { correlations, figure });
-    find('weights-curve').hidden = !correlations.length;
-    showText(find('weights-words'), words && `${label}: ${words}`);
-    if (!correlations.length) return;
-    const last = correlations.length - 1;
-    const ticks = [1, 0.5, 0, -0.5, -1].filter((tick) => tick >= 0 || tick > Math.min(...correlations) - 0.5);
-    const bottom = ticks[ticks.length - 1];
-    const height = (/** @type {number} */ value) => (100 * (1 - value)) / (1 - bottom);
-    const points = correlations.map(
-      (value, i) => `${((100 * i) / last).toFixed(2)} ${height(value).toFixed(2)}`,
-    );
-    find('weights-line').setAttribute('d', `M${points.join('L')}`);
-    find('weights-grid').setAttribute('d', ticks.map((tick) => `M0 ${height(tick).toFixed(2)}H100`).join(''));
-    find('weights-heights').replaceChildren(
-      ...ticks.map((tick) => at('top', height(tick), String(tick).replace('-', '−'))),
-    );
-    const step = Math.ceil(correlations.length / MOST_LABELS);
-    const parts = correlations.flatMap((_, i) => (i % step ? [] : [at('left', (100 * i) / last, String(i))]));
-    find('weights-parts').replaceChildren(...parts);
-    find('weights-title').textContent = title;
-    [find('weights-axis').textContent, find('weights-what').textContent] = labels;
-    find('weights-plot').setAttribute('aria-label', `${title}: ${correlations.map(written).join(', ')}`);
-    find('caption').textContent = caption;
-    having(find('save'), { href: routeUrl(figure) });
-    this.read(null);
-  }
-
-  /** Says the number under the pointer. @param {PointerEvent | null} event */
-  read(event) {
-    const last = this.correlations.length - 1;
-    const i = event ? clamp(Math.round(pointerIn(event, this.find('weights-plot'))[1] * last), last) : 0;
-    this.find('weights-read').textContent = event
-      ? `${i} of ${last} re-initialised: ${written(this.correlations[i])}`
-      : '';
-  }
+/** @param {{check: Check}} props */
+export function Sanity({ check: { known, error, job, begin } }) {
+  const { label, words } = known ?? {};
+  const first = job.share > 0 ? '' : ' the trained model …';
+  const doing = !label ? '' : job.isRunning ? `${label}:${first}` : `For ${label}.`;
+  return html`<details class="vv-fold vv-formula vv-sanity" id="vv-sanity">
+    <summary>Does the map show the model, or only the photo? Re-initialise the weights</summary>
+    <p>
+      The head and then block after block lose what they learned. A map that depends on it falls apart, and
+      the curve falls; one that stays near 1 means that the map shows the photo, not the model (Adebayo et al.
+      2018, arXiv:1810.03292).
+    </p>
+    <${JobLine}
+      ...${{ job, begin, end: () => job.end(STOPPED), words: job.error || error || doing }}
+      go="Re-initialise the weights, step by step"
+      button=${{ class: 'vv-go vv-bare' }}
+      look="vv-row"
+    />
+    <p class="vv-weights-words" aria-live="polite" hidden=${!words}>${words && `${label}: ${words}`}</p>
+    ${known?.correlations && html`<${WeightsCurve} ...${known} />`}
+  </details>`;
 }
 
-/** A number beside an axis. @param {'top' | 'left'} side @param {number} share in percent @param {string} words */
-function at(side, share, words) {
-  const node = make('span', '', words);
-  node.style[side] = `${share}%`;
-  return node;
+/** The correlations with the map of the trained model, from one part re-initialised to the next. @param {Checked} props */
+function WeightsCurve({ correlations = [], title, caption, labels: [axis, what], figure }) {
+  const pointed = useSignal(/** @type {number | null} */ (null)); // across the curve
+  const last = correlations.length - 1;
+  const ticks = [1, 0.5, 0, -0.5, -1].filter((tick) => tick >= 0 || tick > Math.min(...correlations) - 0.5);
+  const bottom = ticks[ticks.length - 1];
+  const height = (/** @type {number} */ value) => (100 * (1 - value)) / (1 - bottom);
+  const points = correlations.map(
+    (value, i) => `${((100 * i) / last).toFixed(2)} ${height(value).toFixed(2)}`,
+  );
+  const step = Math.ceil(correlations.length / MOST_LABELS);
+  return html`<${Figure} id="vv-sanity-curve" caption=${caption} save=${figure}>
+    <h3 class="vv-title vv-weights-title">${title}</h3>
+    <p class="vv-small vv-weights-what">${what}</p>
+    <div
+      class="vv-weights-plot"
+      role="img"
+      aria-label=${`${title}: ${correlations.map(written).join(', ')}`}
+      onPointerMove=${(/** @type {any} */ event) => (pointed.value = pointerIn(event, event.currentTarget)[1])}
+      onPointerLeave=${() => (pointed.value = null)}
+    >
+      <svg class="vv-layer" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
+        <path
+          class="vv-weights-grid"
+          d=${ticks.map((tick) => `M0 ${height(tick).toFixed(2)}H100`).join('')}
+        />
+        <path class="vv-weights-line" d=${`M${points.join('L')}`} />
+      </svg>
+      <div class="vv-weights-heights vv-small" aria-hidden="true">
+        ${ticks.map(
+          (tick) => html`<span style=${{ top: `${height(tick)}%` }}>${String(tick).replace('-', '−')}</span>`,
+        )}
+      </div>
+      <div class="vv-weights-parts vv-small" aria-hidden="true">
+        ${correlations.map(
+          (_, i) => i % step === 0 && html`<span style=${{ left: `${(100 * i) / last}%` }}>${i}</span>`,
+        )}
+      </div>
+    </div>
+    <p class="vv-small vv-weights-axis">${axis}</p>
+    <${Read} ...${{ correlations, pointed }} />
+  <//>`;
+}
+
+/** The number under the pointer. @param {{correlations: number[], pointed: Signal<number | null>}} props */
+function Read({ correlations, pointed: { value } }) {
+  const last = correlations.length - 1;
+  const i = value === null ? -1 : clamp(Math.round(value * last), last);
+  return html`<p class="vv-small vv-weights-read">
+    ${i >= 0 && `${i} of ${last} re-initialised: ${written(correlations[i])}`}
+  </p>`;
 }
 
 function written(/** @type {number} */ correlation) {

@@ -5,7 +5,7 @@ import { Classes, JobLine, Toggle, useJob } from '../kit/parts.js';
 import { html, useLayoutEffect, useMemo, signal } from '../kit/preact.js';
 import { capital, correlation, tableOf } from './words.js';
 /** @import { Ask } from '../kit/ask.js' */
-/** @import { Target as Chosen } from '../kit/target.js' */
+/** @import { Target as Chosen } from '../kit/parts.js' */
 /** @import { Seen } from './room.js' */
 /** @import { Table } from './words.js' */
 
@@ -150,7 +150,7 @@ export function Causal({ seen }) {
       <${JobLine}
         look="vv-heads-switching vv-row"
         ...${{ job, end, begin: start, go, words: '', amount: '' }}
-        goes=${{ class: 'vv-button vv-heads-start', disabled: !target }}
+        button=${{ class: 'vv-button vv-heads-start', disabled: !target }}
       />
     </div>
     <p class="vv-heads-cost vv-small" hidden=${!price}>${price}</p>

@@ -1,7 +1,7 @@
 // What was found about the heads on this photo, in one sentence with its numbers; less where nothing stands out.
 
 import { amountWords, short } from '../../ui/kit/numbers.js';
-import { capital, headWords, layerMeans, valueWords } from './words.js';
+import { capital, headWords, layerMeans, shareWords, valueWords } from './words.js';
 /** @import { Table } from './words.js' */
 
 /** @import { Amount } from '../../ui/kit/numbers.js' */
@@ -38,7 +38,8 @@ export function atlasFinding(table, label, { target, counts }) {
   const high = heads.reduce((a, b) => (b.value > a.value ? b : a));
   if (low.value === high.value)
     return `${capital(label)} is ${valueWords(low.value, table.unit)} in all heads${named}`;
-  const at = (/** @type {typeof low} */ one) => `${short(one.value)} in ${headWords(one)}`;
+  const size = table.unit.startsWith('share of ') ? shareWords : short;
+  const at = (/** @type {typeof low} */ one) => `${size(one.value)} in ${headWords(one)}`;
   return `${capital(label)}: from ${at(low)} to ${at(high)}${named}`;
 }
 

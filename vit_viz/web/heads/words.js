@@ -63,15 +63,18 @@ export function valueWords(/** @type {number | null} */ value, unit = '') {
   return of ? `${short(100 * value)}% of ${of[1]}` : `${short(value)} ${unit}`.trim();
 }
 
+/** A share in percent; one that is next to none is not told exactly. */
+export function shareWords(/** @type {number} */ share) {
+  return share < 5e-4 ? 'less than 0.1%' : `${short(100 * share)}%`;
+}
+
 /** What a head lights on the photo, in numbers. @param {{most: number, lit: number, sum: number}} map */
 export function scaleWords({ most, lit, sum }) {
-  const percent = (/** @type {number} */ share) =>
-    share < 5e-4 ? 'less than 0.1%' : `${short(100 * share)}%`;
   const full =
     lit < most
-      ? `Fully lit from ${percent(lit)} of its attention on, at most ${percent(most)}`
-      : `Brightest: ${percent(most)} of its attention`;
-  return `${full}, this head's own scale; ${percent(sum)} falls on patches.`;
+      ? `Fully lit from ${shareWords(lit)} of its attention on, at most ${shareWords(most)}`
+      : `Brightest: ${shareWords(most)} of its attention`;
+  return `${full}, this head's own scale; ${shareWords(sum)} falls on patches.`;
 }
 
 /** A number in the few letters that a cell has room for: "114", "7.2", ".23", "−.05". */

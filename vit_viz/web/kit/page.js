@@ -58,11 +58,6 @@ function openWithTab() {
   if (tabs) tabs.props.selected = thePage().store.view.tab.peek();
 }
 
-/** What was known of the view is gone, or turned out to be wrong. */
-export function openAgain() {
-  if (made) made.turn.value += 1;
-}
-
 /**
  * What a view is of, opened as long as a tab is: its tokens, where they lie on the photo, and where the server has it.
  * @param {Page} page @param {string} tab

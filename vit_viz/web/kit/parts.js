@@ -1,19 +1,30 @@
 // What the rooms are made of, as components: buttons of which one is pressed, what went wrong, how far a question is, a colour bar, a
 // photo with rings, and which class is meant. Texts may come from strangers: Preact writes them as text.
 
-import { cellAt, centreOf, movedPatch, patchRect, placeIn, pointerIn } from '../../explorer/geometry.js';
+import {
+  cellAt,
+  centreOf,
+  movedPatch,
+  patchRect,
+  placeIn,
+  pointerIn,
+  shareOf,
+} from '../../explorer/geometry.js';
 import { Picture } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
 import { gradient, stepOf } from '../../ui/kit/elements.js';
 import { amountWords, short, stopsOf } from '../../ui/kit/numbers.js';
-import { cellUnder } from '../../ui/kit/stage.js';
 import { asked } from './ask.js';
 import { Job } from './job.js';
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useSignal, useState } from './preact.js';
 /** @import { Answer } from './ask.js' */
 /** @import { Places } from './job.js' */
-/** @import { Photo } from '../../ui/kit/stage.js' */
-/** @import { Choices, Entry, Hits, Target } from './target.js' */
+
+/**
+ * A photo, and where the model's patches lie on it.
+ * @typedef {{grid: [number, number], crop: import('../../explorer/geometry.js').Trace['crop'], photo:
+ *   string, photo_size: [number, number], name?: string}} Photo
+ */
 
 /**
  * Buttons of which one is pressed.
@@ -102,16 +113,32 @@ export function useJob(places) {
  * @param {() => void} props.end
  * @param {() => void} [props.begin]
  * @param {string} [props.go] what the button says that begins it; '' or none: there is none now
- * @param {{class?: string, disabled?: boolean}} [props.goes] more of that button
  * @param {string} [props.words] in place of what is done
  * @param {string} [props.amount] in place of the share and the time that is left
  * @param {string} [props.look] more classes
+ * @param {Record<string, unknown>} [props.button] more attributes of the button that begins it
+ * @param {string} [props.cancel] what the button that ends it is called
  */
-export function JobLine({ job, end, begin, go = '', goes, words = job.words, amount, look = '' }) {
+export function JobLine({
+  job,
+  end,
+  begin,
+  go = '',
+  words = job.words,
+  amount,
+  look = '',
+  button,
+  cancel = 'Cancel',
+}) {
   const { isRunning, share, left } = job;
   const far = amount ?? (share > 0 ? `${Math.round(100 * share)}%${left && `, ${left}`}` : '');
   return html`<div class=${`vv-job ${look}`} hidden=${!isRunning && !words && !go}>
-    ${begin && html`<button type="button" class="vv-button" ...${goes} hidden=${isRunning || !go} onClick=${begin}>${go}</button>`}
+    ${
+      begin &&
+      html`<button type="button" class="vv-button" hidden=${isRunning || !go} onClick=${begin} ...${button}>
+        ${go}
+      </button>`
+    }
     <span class="vv-job-words vv-quiet" role="status">${words}</span>
     <span class="vv-job-amount vv-number">${isRunning ? far : ''}</span>
     ${
@@ -121,19 +148,35 @@ export function JobLine({ job, end, begin, go = '', goes, words = job.words, amo
           max="1"
           aria-label="How far it is"
           ...${share > 0 ? { value: share } : {}}
-        /><button type="button" class="vv-button vv-stop" onClick=${end}>Cancel</button>`
+        /><button type="button" class="vv-button vv-stop" aria-label=${cancel} onClick=${end}>Cancel</button>`
     }
   </div>`;
 }
 
-/** A colour bar. @param {{low: string, high: string, unit: string, colours: string[] | Uint32Array, look?: string}} props look: more classes */
-export function ColourBar({ low, high, unit, colours, look = 'vv-small' }) {
+/**
+ * A colour bar.
+ * @param {{low: string, high: string, unit?: string, colours: string[] | Uint32Array, look?: string, ends?: [string, string]}} props
+ *     ends: what its two colours say
+ */
+export function ColourBar({ low, high, unit = '', colours, look = 'vv-small', ends }) {
   const background = gradient(Array.isArray(colours) ? colours : stopsOf(colours));
   return html`<div class=${`vv-bar ${look}`}>
+    ${ends && html`<span>${ends[0]}</span>`}
     <span class="vv-low">${low}</span><span class="vv-strip" aria-hidden="true" style=${{ background }}></span
     ><span class="vv-high">${high}</span>
+    ${ends && html`<span>${ends[1]}</span>`}
     <span class="vv-unit">${unit}</span>
   </div>`;
+}
+
+/**
+ * The row and column of the patch under a pointer; null outside.
+ * @param {MouseEvent} event @param {Element} picture @param {number[]} area of the photo that it shows: top, left, bottom, right
+ * @param {import('../../explorer/geometry.js').Trace['crop']['region']} region @param {[number, number]} grid
+ */
+export function cellUnder(event, picture, [top, left, bottom, right], region, grid) {
+  const [down, across] = pointerIn(event, picture);
+  return cellAt(shareOf([top + down * (bottom - top), left + across * (right - left)], region), grid);
 }
 
 /** Where a patch lies on the photo, as CSS. @param {Photo} photo @param {number} patch */
@@ -266,14 +309,28 @@ export function Cells({ grid, paint, label, read, aspect, look = '', children })
 // --- which class is meant
 
 /**
+ * @typedef {{name: string, index?: number, probability?: number | null, value?: number}} Entry
+ * @typedef {{classes?: Entry[], chosen?: number | null, other?: number | null, words?: string, name?: string, single?: boolean}}
+ *   Target single: whether a class is chosen alone, with nothing to set against it
+ * @typedef {{name: string, index: number}[]} Hits
+ *
+ * What is done with a choice.
+ * @typedef {object} Choices
+ * @property {(index: number | null) => void} why
+ * @property {(index: number | null) => void} [unlike] null: nothing
+ * @property {(text: string, stop: AbortSignal) => Promise<Hits>} find
+ */
+
+/**
  * Which class is meant: among the first by chips, or by its name; and another that it is set against, or none.
  * @param {{target: Target, why: Choices['why'], unlike?: Choices['unlike'], find: Choices['find'], label: string, title?: any}} props
- *     target: `single` where a class is chosen alone; title: what stands before the chips
+ *     target: `single` where a class is chosen alone; title: what stands before the chips, also while it is not known which there are
  */
 export function Classes({ target, why, unlike, find, label, title }) {
   const { classes = [], chosen, other = null, words = '', single = false } = target;
-  return html`<div class="vv-target">
-    <div class="vv-target-row vv-row" role="group" aria-label=${label} hidden=${!classes.length}>
+  const isNone = title ? target.classes?.length === 0 : !classes.length;
+  return html`<div class="vv-target vv-row">
+    <div class="vv-target-row vv-row" role="group" aria-label=${label} hidden=${isNone}>
       ${title}
       <span class="vv-why">
         ${classes.map((entry) => html`<${Chip} entry=${entry} on=${entry.index === chosen} choose=${why} />`)}
@@ -287,7 +344,7 @@ export function Classes({ target, why, unlike, find, label, title }) {
         class="vv-target-row vv-row"
         role="group"
         aria-label="What it is compared with"
-        hidden=${!classes.length}
+        hidden=${isNone}
       >
         <span class="vv-quiet">and not</span>
         <span class="vv-unlike">
@@ -297,7 +354,7 @@ export function Classes({ target, why, unlike, find, label, title }) {
               ({ name, index }) =>
                 html`<${Chip} entry=${{ name, index }} on=${index === other} choose=${unlike} />`,
             )}
-          <${Chip} entry=${{ name: 'compared with nothing' }} on=${other === null} choose=${unlike} />
+          ${classes.length > 0 && html`<${Chip} entry=${{ name: 'compared with nothing' }} on=${other === null} choose=${unlike} />`}
         </span>
       </div>`
     }

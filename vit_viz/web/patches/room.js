@@ -14,7 +14,7 @@ import {
 import { routeUrl } from '../../explorer/source.js';
 import { stepOf } from '../../ui/kit/elements.js';
 import { percent } from '../../ui/kit/numbers.js';
-import { cellUnder } from '../../ui/kit/stage.js';
+import { cellUnder } from '../kit/parts.js';
 import { asked } from '../kit/ask.js';
 import { Figure } from '../kit/figure.js';
 import { opened, thePage } from '../kit/page.js';

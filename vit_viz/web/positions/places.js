@@ -9,7 +9,7 @@ import { byPointer, fetched, stepOf } from '../../ui/kit/elements.js';
 import { short } from '../../ui/kit/numbers.js';
 import { Cells, ColourBar, PhotoStage } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef, useSignal } from '../kit/preact.js';
-/** @import { Photo } from '../../ui/kit/stage.js' */
+/** @import { Photo } from '../kit/parts.js' */
 
 /**
  * @typedef {[number, number]} Grid rows, cols
@@ -20,7 +20,7 @@ import { html, useLayoutEffect, useRef, useSignal } from '../kit/preact.js';
  * @typedef {object} Of
  * @property {string} model
  * @property {string} trace where the server has the view
- * @property {import('../../ui/kit/stage.js').Photo} photo with the grid of its patches
+ * @property {import('../kit/parts.js').Photo} photo with the grid of its patches
  * @property {string[]} prefix
  * @property {{questions: string[], grid: Grid | null, prefix: string[], why: string}} positions what the model has of them; why: there
  *     are none to compare

@@ -6,7 +6,7 @@ import { Classes, Toggle } from '../kit/parts.js';
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../kit/preact.js';
 import { namedToken } from './questions.js';
 /** @import { Option } from '../../explorer/options.js' */
-/** @import { Choices, Target } from '../kit/target.js' */
+/** @import { Choices, Target } from '../kit/parts.js' */
 /** @import { Measure } from './questions.js' */
 /** @import { Parts } from './room.js' */
 /** @import { Options } from './scene.js' */

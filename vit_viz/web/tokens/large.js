@@ -141,7 +141,7 @@ function useBox({ scene: { held, subject }, boxing, choose }) {
   return { isBox, listening };
 }
 
-/** Whether a map can be drawn on a photo; then the canvas has as many pixels as it takes on the screen. @param {HTMLCanvasElement} canvas @param {Plate} plate @param {Ready} ready @param {import('../../ui/kit/stage.js').Photo} photo */
+/** Whether a map can be drawn on a photo; then the canvas has as many pixels as it takes on the screen. @param {HTMLCanvasElement} canvas @param {Plate} plate @param {Ready} ready @param {import('../kit/parts.js').Photo} photo */
 function prepare(canvas, plate, { image }, { crop }) {
   const { offsetWidth: width = 0, offsetHeight: height = 0 } = canvas.parentElement ?? {}; // also while it is shown smaller
   const scale = sharpness({ width, height }, window.devicePixelRatio || 1);

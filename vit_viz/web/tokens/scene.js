@@ -4,8 +4,7 @@ import { centreOf, patchQuery, queryTokens } from '../../explorer/geometry.js';
 import { STRENGTHS, barPixels, layerTable, suited } from '../../explorer/styles.js';
 import { QUESTIONS, outliersOf } from './questions.js';
 /** @import { Style } from '../../explorer/styles.js' */
-/** @import { Photo } from '../../ui/kit/stage.js' */
-/** @import { Target } from '../kit/target.js' */
+/** @import { Photo, Target } from '../kit/parts.js' */
 /** @import { Held, Of, Piece, Role } from './held.js' */
 /** @import { Plate } from './plate.js' */
 /** @import { Drawing, Measure } from './questions.js' */

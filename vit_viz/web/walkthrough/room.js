@@ -3,8 +3,8 @@
 
 import { centreOf, clamp, movedPatch, patchQuery, placeIn, queryPatches } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
-import { gradient, stepOf } from '../../ui/kit/elements.js';
-import { cellUnder } from '../../ui/kit/stage.js';
+import { stepOf } from '../../ui/kit/elements.js';
+import { ColourBar, cellUnder } from '../kit/parts.js';
 import { asked } from '../kit/ask.js';
 import { Figure } from '../kit/figure.js';
 import { thePage } from '../kit/page.js';
@@ -239,15 +239,7 @@ function Beside({ photo, isBusy, query, follow, again }) {
         </div>
         ${lost === src && html`<p class="vv-empty">${NOT_FETCHED}</p>`}
       </div>
-      ${
-        bar &&
-        html`<div class="vv-bar">
-          <span class="vv-low">${bar.low}</span
-          ><span class="vv-strip" aria-hidden="true" style=${{ background: gradient(bar.stops) }}></span
-          ><span class="vv-high">${bar.high}</span>
-          <span class="vv-unit">${bar.unit}</span>
-        </div>`
-      }
+      ${bar && html`<${ColourBar} ...${{ ...bar, colours: bar.stops, look: '' }} />`}
     </div>
   <//>`;
 }

@@ -1,0 +1,531 @@
+// The maps of all methods side by side, how far they can be trusted, and whether they show the model.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { endOfStrips, firstChoice } from '../../vit_viz/web/explain/trust.js';
+import { CARDS, SHAP, STAGED, TRUST, openExplain, pressed, texts } from './explain_page.js';
+import { settle } from './visit.js';
+
+const STOPPED = 'This was stopped; nothing of it was kept.';
+const [ROLLOUT, RELEVANCE] = CARDS.cards;
+const other = (/** @type {any} */ card) => ({ ...card, options: 'p' });
+
+/** @param {any} t @param {string} [search] @param {any} [answers] */
+async function open(t, search = '&method=rollout', answers = {}) {
+  const page = await openExplain(t, search, answers);
+  const { find, card, asked, turn, known, click } = page;
+  /** How far a job is. */
+  const far = (/** @type {string} */ within) =>
+    texts(['words', 'amount'].map((name) => find(`${within} .vv-job-${name}`)))
+      .join(' ')
+      .trim();
+  return {
+    ...page,
+    far,
+    farOf: (/** @type {string} */ name) => far(`[data-method=${name}]`),
+    compute: (/** @type {string} */ name) => click(`[data-method=${name}] .vv-go`),
+    order: () => page.all('[data-method]').map(({ dataset }) => dataset.method),
+    falls: (/** @type {string} */ name) => {
+      const words = card(name, '.vv-falls');
+      return words.hidden ? '' : words.textContent.trim();
+    },
+    title: () => page.text('.vv-gallery-title'),
+    said: () => texts(page.all('.vv-said > p')),
+    /** Other cards. */
+    async show(/** @type {any} */ base) {
+      known.gallery = base;
+      turn.value += 1;
+      await settle();
+    },
+    /** Tests all maps, with what comes of it. */
+    async tested(/** @type {any} */ news) {
+      await click('.vv-test');
+      await asked('trust').at(-1)?.answer(news);
+    },
+  };
+}
+
+test('a gallery has a card per method: a map, or how to get one', async (t) => {
+  const { all, find, card, text, farOf, order, title } = await open(t);
+  assert.deepEqual(order(), ['rollout', 'relevance', 'shap']);
+  assert.equal(find('.vv-gallery-wait'), null);
+  assert.ok(card('rollout').matches('.vv-chosen.vv-busy'));
+  const image = card('rollout', 'img');
+  assert.deepEqual([image.src, image.alt, image.style.aspectRatio], ['/rollout.png', 'a rollout', '1.5 / 1']);
+  image.fire('load');
+  await settle();
+  assert.ok(!card('rollout').classList.contains('vv-busy'));
+  assert.equal(title(), 'Three ways to ask');
+  assert.deepEqual(
+    all('.vv-tag').map(({ hidden }) => hidden),
+    [false, true, true],
+  );
+  assert.deepEqual(
+    all('.vv-open').map(({ hidden }) => hidden),
+    [false, false, true],
+  );
+  assert.deepEqual(all('.vv-open').map(pressed), ['true', 'false', 'false']);
+  assert.deepEqual([farOf('shap'), text('[data-method=shap] .vv-go')], ['about 800 runs', 'compute']);
+  assert.equal(card('shap', '.vv-blank').style.aspectRatio, '1.5 / 1');
+  assert.equal(card('shap', '.vv-go').getAttribute('aria-label'), 'Compute Shap');
+  assert.equal(text('.vv-fold.vv-formula > div'), 'how');
+});
+
+test('a slow method says how far it is, and shows its map in the end, on the stage too', async (t) => {
+  const page = await open(t, '&method=shap', { stage: { ...STAGED, shows: 'relevance' } });
+  const { card, farOf, compute, asked } = page;
+  await compute('shap');
+  const [first] = asked('map');
+  assert.deepEqual(first.body, { view: 'image=lion', method: 'shap' });
+  assert.deepEqual([farOf('shap'), card('shap', '.vv-go').hidden], ['Starting …', true]);
+  assert.equal(card('shap', '.vv-stop').getAttribute('aria-label'), 'Cancel Shap');
+  await first.tell({ share: 0.5, left: 'about 3 s left' });
+  assert.equal(farOf('shap'), '50% (about 3 s left) of about 800 runs');
+  assert.equal(card('shap', 'progress').value, 0.5);
+  await first.answer(new Error('No.'));
+  assert.deepEqual([farOf('shap'), card('shap', '.vv-go').hidden], ['No.', false]);
+  await compute('shap');
+  page.known.gallery = null;
+  page.known.stage = { ...STAGED, shows: 'shap' };
+  await asked('map')[1].answer({ caption: 'a shap' });
+  assert.deepEqual([card('shap', '.vv-open').hidden, card('shap', 'img').alt], [false, 'a shap']);
+  assert.equal(asked('gallery').length, 2); // it is compared with the others
+  assert.equal(asked('stage').length, 2); // another one stood for it there
+  assert.equal(page.text('.vv-test'), 'Which are the most faithful?');
+  await page.click('.vv-test');
+  assert.deepEqual(asked('trust')[0].body.methods, ['rollout', 'relevance', 'shap']);
+  await page.set({ method: 'rollout' });
+  page.known.stage = { ...STAGED, shows: 'rollout' };
+  page.turn.value += 1;
+  await settle();
+  const before = asked('stage').length;
+  await page.show({ ...CARDS, cards: [ROLLOUT, RELEVANCE, other(SHAP)] });
+  await compute('shap');
+  const stages = asked('stage').length;
+  await asked('map').at(-1)?.answer({ caption: 'another shap' });
+  assert.equal(asked('stage').length, stages);
+  assert.ok(stages > before);
+});
+
+test('several slow methods run at once, each with its bar; more of them wait, as the page needs its connections', async (t) => {
+  const names = ['one', 'two', 'three', 'four'];
+  const cards = names.map((name) => ({ ...SHAP, name, label: name }));
+  const { compute, asked, farOf, click } = await open(t, '', { gallery: { ...CARDS, cards } });
+  const methods = () => asked('map').map(({ body }) => body.method);
+  for (const name of names) await compute(name);
+  assert.deepEqual(methods(), ['one', 'two']);
+  await asked('map')[1].tell({ share: 0.25 });
+  await asked('map')[0].tell({ share: 0.5 });
+  assert.deepEqual(names.map(farOf), [
+    ...['50% of about 800 runs', '25% of about 800 runs', 'Starting …', 'Starting …'],
+  ]);
+  await click('[data-method=three] .vv-stop'); // while it waits
+  await click('[data-method=two] .vv-stop');
+  assert.deepEqual(
+    asked('map')
+      .slice(0, 2)
+      .map(({ stop }) => stop.aborted),
+    [false, true],
+  );
+  await asked('map')[1].answer(new Error('aborted'));
+  assert.deepEqual(methods(), ['one', 'two', 'four']);
+  assert.deepEqual(names.map(farOf), ['50% of about 800 runs', STOPPED, STOPPED, 'Starting …']);
+  await asked('map')[1].tell({ share: 0.75 }); // came late
+  assert.equal(farOf('two'), STOPPED);
+  await compute('two');
+  await asked('map')[0].answer({ caption: 'a map' });
+  assert.deepEqual(methods(), ['one', 'two', 'four', 'two']);
+});
+
+test('what runs about another class, or with other options, is ended and never shown', async (t) => {
+  for (const next of [
+    { ...CARDS, key: 'another class' },
+    { ...CARDS, cards: [ROLLOUT, RELEVANCE, other(SHAP)] },
+  ]) {
+    const { compute, asked, farOf, show, card } = await open(t);
+    await compute('shap');
+    await show(CARDS); // drawn again
+    assert.equal(farOf('shap'), 'Starting …');
+    await show(next);
+    const [run] = asked('map');
+    await run.tell({ share: 0.5 });
+    assert.deepEqual([run.stop.aborted, farOf('shap')], [true, 'about 800 runs']);
+    await run.answer({ caption: 'a shap' });
+    assert.ok(card('shap', '.vv-open').hidden);
+  }
+});
+
+test('the test of all maps sorts them and says how far each can be trusted', async (t) => {
+  const { asked, find, text, far, falls, title, order, card, show, tested, click } = await open(t);
+  const job = '.vv-gallery-head .vv-job';
+  assert.deepEqual([text('.vv-test'), far(job)], ['Which are the most faithful?', 'Compares each with random orders of patches.']); // prettier-ignore
+  await click('.vv-test');
+  const [run] = asked('trust');
+  assert.deepEqual(run.body, { view: 'image=lion', methods: ['rollout', 'relevance'] });
+  await run.tell({ share: 0.25, preview: { words: 'testing', cards: { relevance: TRUST } } });
+  await run.tell({ share: 0.5 });
+  assert.deepEqual(
+    [far(job), find(`${job} progress`).value, find('.vv-test').hidden],
+    ['testing 50%', 0.5, true],
+  );
+  assert.deepEqual([falls('relevance'), title()], [TRUST.falls, 'Three ways to ask']); // while the others are tested
+  const cards = { relevance: TRUST, rollout: { ...TRUST, options: 'others' } };
+  await run.answer({ order: ['relevance', 'rollout'], cards });
+  assert.deepEqual(order(), ['relevance', 'rollout', 'shap']);
+  assert.equal(title(), 'Three ways to ask, the most faithful first');
+  assert.ok(!find('.vv-legend').hidden);
+  assert.deepEqual([falls('rollout'), text('.vv-test')], ['', 'Test the new maps too']); // tested with other options
+  assert.equal(card('relevance', '.vv-falls').dataset.better, 'true');
+  assert.equal(card('relevance', '.vv-place').title, 'the areas');
+  await tested({ order: ['relevance', 'rollout'], cards: { relevance: TRUST, rollout: TRUST } });
+  assert.ok(find(job).hidden); // nothing is left to test
+  assert.match(text('.vv-first-choice'), /^Relevance and Rollout do about equally well: /);
+  await show({ ...CARDS, cards: [other(ROLLOUT), RELEVANCE, SHAP] });
+  assert.deepEqual([falls('rollout'), falls('relevance'), find(job).hidden], ['', TRUST.falls, false]);
+  await click('.vv-test');
+  const last = asked('trust')[2];
+  assert.deepEqual(last.body.methods, ['relevance', 'rollout']); // the known one takes its place in the order
+  await show({ ...CARDS, key: 'new', about: 'another photo' });
+  assert.ok(last.stop.aborted);
+  await last.tell({ share: 0.5, preview: { words: 'testing', cards: { relevance: TRUST } } });
+  await last.answer({ order: ['relevance'], cards: { relevance: TRUST } });
+  assert.deepEqual([falls('relevance'), title(), find('.vv-legend').hidden], ['', 'Three ways to ask', true]);
+  assert.equal(text('.vv-test'), 'Which are the most faithful?');
+});
+
+test('a test that is cancelled or fails keeps what was tested, and may be taken up again', async (t) => {
+  const { asked, far, falls, text, find, said, click } = await open(t);
+  const job = '.vv-gallery-head .vv-job';
+  await click('.vv-test');
+  await asked('trust')[0].tell({ share: 0.75, preview: { words: 'testing', cards: { relevance: TRUST } } });
+  await click(`${job} .vv-stop`);
+  assert.ok(asked('trust')[0].stop.aborted);
+  assert.deepEqual([far(job), falls('relevance'), text('.vv-test')], [STOPPED, TRUST.falls, 'Test the new maps too']); // prettier-ignore
+  await click('.vv-test');
+  const failed = { rollout: { options: 'o', error: 'not this one' } };
+  await asked('trust')[1].tell({ share: 0.8, preview: { words: 'testing', cards: failed } });
+  await asked('trust')[1].answer(new Error('Too slow.'));
+  assert.deepEqual([far(job), falls('rollout'), said()], ['Too slow.', 'not this one', ['not this one']]);
+  assert.ok(find('.vv-belief .vv-fall').hidden);
+});
+
+test('all cards have one line, from 0 to beyond every map, with the random orders and the map on it', async (t) => {
+  const { card, tested } = await open(t);
+  const far = { ...TRUST, place: { ...TRUST.place, area: 0.8 } };
+  await tested({ cards: { relevance: TRUST, rollout: far } });
+  const at = (/** @type {string} */ name, /** @type {string} */ of, side = 'left') =>
+    Math.round(10 * parseFloat(card(name, of).style[side])) / 10;
+  const percent = (/** @type {number} */ value) => Math.round((1000 * value) / (1.05 * 0.8)) / 10;
+  for (const name of ['relevance', 'rollout'])
+    assert.deepEqual([at(name, '.vv-band'), at(name, '.vv-band', 'width')], [percent(0.1), percent(0.2)]);
+  assert.deepEqual([at('relevance', '.vv-dot'), at('rollout', '.vv-dot')], [percent(0.05), percent(0.8)]);
+  assert.deepEqual([Boolean(card('shap', '.vv-place')), card('shap', '.vv-dot')], [true, null]); // an empty line
+});
+
+test('the chosen map has a curve, sentences and what it does not show; another photo takes them away', async (t) => {
+  const { find, all, text, said, tested, show, click } = await open(t);
+  const within = (/** @type {string} */ name) => text(`.vv-belief .vv-${name}`);
+  const line = () => find('.vv-belief .vv-line').getAttribute('d');
+  assert.ok(find('.vv-belief .vv-fall').hidden);
+  assert.deepEqual(said(), ['Not compared with random orders of patches yet.']);
+  assert.deepEqual(['shows', 'hides'].map(within), ['Shows how tokens mix.', 'Does not show any class.']);
+  await tested({ cards: { rollout: TRUST } });
+  assert.equal(within('fall-title'), 'Rollout: the answer falls as its patches go');
+  assert.equal(find('.vv-belief .vv-curve').getAttribute('aria-label'), `${within('fall-title')}. the areas`);
+  assert.deepEqual(said(), TRUST.sentences);
+  assert.equal(line(), 'M0.00 0.00L50.00 75.00L100.00 100.00');
+  assert.equal(
+    find('.vv-belief .vv-random').getAttribute('d'),
+    'M0.00 0.00L50.00 25.00L100.00 50.00L100.00 100.00L50.00 75.00L0.00 50.00Z',
+  );
+  assert.deepEqual(['top', 'bottom', 'first', 'last'].map(within), [
+    '100%',
+    '0',
+    'no patch gone',
+    'all gone',
+  ]);
+  const plot = find('.vv-belief .vv-plot');
+  plot.box = { left: 10, top: 0, width: 200, height: 50 };
+  plot.fire('pointermove', { clientX: 10 + 110 });
+  await settle();
+  assert.equal(within('curve-words'), '50% gone: 25%');
+  plot.fire('pointerleave');
+  await settle();
+  assert.match(within('curve-words'), /painted over/);
+  assert.deepEqual(texts(all('.vv-belief [data-test]')), ['taking away', 'putting back']);
+  await click('.vv-belief [data-test=insertion]');
+  assert.equal(within('fall-title'), 'Rollout: the answer rises as its patches come back');
+  assert.equal(line(), 'M0.00 100.00L50.00 50.00L100.00 0.00');
+  assert.deepEqual(['first', 'last'].map(within), ['no patch there', 'all back']);
+  await show({ ...CARDS, key: 'k2', about: 'another photo' });
+  assert.ok(find('.vv-belief .vv-fall').hidden);
+});
+
+test('the curve says where the slider of the stage is, while both are about the same map', async (t) => {
+  const page = await open(t);
+  const now = () => page.find('.vv-belief .vv-now');
+  const slide = async (/** @type {number} */ count) => {
+    page.find('.vv-most').value = String(count);
+    page.find('.vv-most').fire('input');
+    await settle();
+  };
+  await page.tested({ cards: { rollout: TRUST } });
+  assert.ok(now().hidden);
+  await slide(1);
+  assert.deepEqual([now().hidden, now().style.left], [false, '25%']);
+  await page.click('.vv-belief [data-test=insertion]');
+  assert.equal(now(), null);
+  await page.click('.vv-belief [data-test=deletion]');
+  assert.ok(!now().hidden);
+  page.known.stage = { ...STAGED, is_own: false };
+  page.turn.value += 1;
+  await settle();
+  assert.ok(now().hidden);
+});
+
+test('what was tested for a class stays as that of this class until the other one is tested, and comes back with it', async (t) => {
+  const about = (/** @type {string} */ target, photo = 'photo') => ({
+    ...CARDS,
+    ...{ target, about: photo, key: `${photo}|${target}` },
+  });
+  const page = await open(t, '&method=rollout', { gallery: about('lion') });
+  const { find, text, card, falls, order, title, said, asked, show, tested, click } = page;
+  const shown = () => ({
+    ...{ title: title(), first: order()[0], falls: falls('rollout'), said: said()[0] },
+    isOther: card('rollout').classList.contains('vv-of-other'),
+    curve: find('.vv-belief .vv-fall').hidden ? '' : text('.vv-belief .vv-fall-title'),
+  });
+  page.find('.vv-most').value = '1';
+  page.find('.vv-most').fire('input');
+  await tested({ order: ['relevance', 'rollout'], cards: { relevance: TRUST, rollout: TRUST } });
+  const lion = shown();
+  assert.deepEqual(lion, {
+    ...{ title: 'Three ways to ask, the most faithful first', first: 'relevance', falls: TRUST.falls },
+    ...{ said: TRUST.sentences[0], isOther: false, curve: 'Rollout: the answer falls as its patches go' },
+  });
+  assert.ok(!find('.vv-belief .vv-now').hidden);
+  await show(about('cougar'));
+  assert.deepEqual(shown(), {
+    ...{ title: 'Three ways to ask, the most faithful for lion first', first: 'relevance' },
+    ...{ falls: `for lion: ${TRUST.falls}`, said: 'Measured for lion, not for cougar yet.', isOther: true },
+    curve: 'Rollout for lion: the answer falls as its patches go',
+  });
+  assert.match(text('.vv-first-choice'), /do about equally well for lion: /);
+  assert.equal(find('.vv-belief .vv-now'), null); // the slider takes away the patches of another map
+  await click('.vv-test');
+  const [, run] = asked('trust');
+  assert.deepEqual(run.body.methods, ['rollout', 'relevance']);
+  await run.tell({ share: 0.5, preview: { words: 'testing', cards: {} } });
+  assert.equal(falls('rollout'), `for lion: ${TRUST.falls}`);
+  const slower = { ...TRUST, falls: 'falls slower than at random', better: false };
+  await run.answer({ order: ['rollout'], cards: { rollout: slower } });
+  assert.deepEqual([falls('rollout'), shown().isOther, order()[0]], [slower.falls, false, 'rollout']);
+  assert.equal(falls('relevance'), ''); // not tested for this class
+  await show(about('lion'));
+  assert.deepEqual(shown(), lion);
+  await show(about('tower', 'another photo'));
+  assert.deepEqual([shown().falls, shown().curve, shown().isOther], ['', '', false]);
+  await show(about('lion'));
+  assert.equal(falls('rollout'), ''); // of a photo that was left nothing is kept
+});
+
+test('a card that is opened puts its map on the stage and brings that onto the screen', async (t) => {
+  const page = await open(t, '&method=shap');
+  const there = { scrolled: 0, scrollIntoView: () => void (there.scrolled += 1) };
+  /** @type {any} */ (globalThis.document).querySelector = (/** @type {string} */ stage) =>
+    stage === '#vv-explain-picture .vv-play-stage' ? there : null;
+  await page.click('[data-method=relevance] .vv-open');
+  assert.deepEqual(page.place.written.at(-1), [{ method: null }, false]); // the first one
+  assert.ok(page.card('relevance').classList.contains('vv-chosen'));
+  assert.equal(there.scrolled, 1);
+});
+
+test('the card with the smallest area is to be believed first, and less is said where two do as well or none does', () => {
+  const trust = (/** @type {number} */ area, better = true, more = {}) => ({
+    ...{ options: '', better, place: { area, low: 0.31, high: 0.56, mean: 0.44, ...more } },
+  });
+  const cards = (/** @type {[string, any][]} */ ...all) => all.map(([label, of]) => ({ label, trust: of }));
+  assert.equal(
+    firstChoice(cards(['Relevance', trust(0.0721)], ['LeGrad', trust(0.2)])),
+    "Believe Relevance first: as the best patches go, the mean height of the answer's curve is 0.072; random orders lie between 0.31 and 0.56.",
+  );
+  assert.ok(firstChoice(cards(['A', trust(0.07)]), 'lion').startsWith('Believe A first for lion: '));
+  const both = firstChoice(cards(['A', trust(0.1)], ['B', trust(0.11)]));
+  assert.ok(both.startsWith('A and B do about equally well: ') && both.includes(' is 0.1 and 0.11; '));
+  assert.ok(firstChoice(cards(['A', trust(0.1)], ['B', trust(0.12)])).startsWith('Believe A first: '));
+  assert.equal(
+    firstChoice(cards(['A', trust(0.4, false)], ['B', trust(0.5, false)])),
+    'Believe none first: no map tested does better than the band of random orders (0.31 to 0.56).',
+  );
+  assert.equal(firstChoice(cards(['A', undefined], ['B', { options: '', error: 'no' }])), '');
+  const lead = (/** @type {number} */ area) => ({
+    ...trust(area, true, { low: -0.5, high: 1, floor: -2 }),
+    what: 'the lead of lion over cougar',
+  });
+  assert.equal(endOfStrips([lead(-1), lead(0)]), -2 + 1.6 * 3);
+  assert.equal(endOfStrips([]), 0);
+  assert.equal(
+    firstChoice(cards(['A', lead(-1.5)], ['B', lead(-1)])),
+    'Believe A first: as the best patches go, the mean of the lead of lion over cougar is −1.5; random orders lie between −0.5 and 1.',
+  );
+});
+
+test('the agreement is a table of the correlations; with a refusal it goes, and all cards', async (t) => {
+  const agreement = { names: ['A', 'B'], values: [[1, -0.26], [-0.26, 1]], words: 'No two maps look alike.' }; // prettier-ignore
+  const { text, all, show, find } = await open(t, '', {
+    gallery: { ...CARDS, rule: 'Less the mean.', agreement },
+  });
+  assert.deepEqual(['.vv-agree-words', '.vv-rule-words'].map(text), [agreement.words, 'Less the mean.']);
+  assert.deepEqual(texts(all('.vv-agree-table td')), ['', '−0.3', '−0.3', '']);
+  assert.deepEqual(texts(all('.vv-agree-table th')), ['method', '1', '2', '1 A', '2 B']);
+  assert.equal(all('.vv-agree-table td')[0].style.getPropertyValue('--agrees'), '70%');
+  await show(new Error('No model.'));
+  assert.equal(text('.vv-gallery-error'), 'No model.');
+  assert.ok(['agree', 'belief', 'cards'].every((name) => find(`.vv-${name}`).closest('[hidden]')));
+  await show(CARDS);
+  assert.deepEqual([find('.vv-gallery-error').hidden, find('.vv-cards').closest('[hidden]')], [true, null]);
+});
+
+// --- as the link has it
+
+test('the cards are asked for as the link has them, and again where it changes what they show', async (t) => {
+  const page = await open(t, '&target=7&ruler=share&share=0.25', { gallery: null });
+  const { asked, find, all, set, click } = page;
+  const [first] = asked('gallery');
+  assert.deepEqual(Object.fromEntries(new URLSearchParams(first.body.view)), {
+    ...{ image: 'lion', target: '7', ruler: 'share', share: '0.25' },
+  });
+  assert.ok(find('.vv-gallery').classList.contains('vv-busy') && find('.vv-gallery-wait'));
+  await first.answer(CARDS);
+  assert.ok(!find('.vv-gallery').classList.contains('vv-busy'));
+  assert.deepEqual(all('[data-map-scale]').map(pressed), ['false', 'true', 'false']);
+  await set({ q: '1,2', layer: 3, method: 'rollout' });
+  assert.equal(asked('gallery').length, 1); // another map that is looked at is in the same gallery
+  await click('[data-map-scale=own]');
+  assert.deepEqual(page.place.written.at(-1), [{ ruler: null }, false]);
+  assert.equal(asked('gallery').length, 2);
+  page.store.look({ image: 'twins' });
+  await settle();
+  await asked('gallery')[2].answer({ ...CARDS, key: 'twins', cards: [ROLLOUT, RELEVANCE] });
+  await asked('gallery')[1].answer(CARDS); // of what is looked at no longer
+  assert.equal(all('[data-method]').length, 2);
+  await set({ explain: 'parts' });
+  await set({ tab: 'look' });
+  page.store.look({ image: 'tower' });
+  await settle();
+  assert.equal(asked('gallery').length, 3); // nobody asks for cards that nobody looks at
+});
+
+test('another photo ends what runs at once, before its cards are there; another tab does not', async (t) => {
+  const page = await open(t);
+  await page.compute('shap');
+  await page.click('.vv-test');
+  page.known.gallery = null;
+  const ended = () => [page.asked('map')[0], page.asked('trust')[0]].map(({ stop }) => stop.aborted);
+  await page.set({ tab: 'look' });
+  await page.set({ tab: 'explain', explain: 'parts' });
+  await page.set({ explain: 'why', target: '7' }); // whose cards say whether this is another class
+  assert.deepEqual(ended(), [false, false]);
+  page.store.look({ image: 'twins' });
+  await settle();
+  assert.deepEqual(ended(), [true, true]);
+  assert.deepEqual([page.farOf('shap'), page.find('.vv-test').hidden], ['about 800 runs', false]);
+});
+
+// --- whether the map shows the model
+
+const NOTHING = { key: 'k', method: 'rollout', label: 'Rollout' };
+const CURVE = {
+  ...NOTHING,
+  ...{
+    words: 'It falls apart.',
+    title: 'Rollout, weights re-initialised',
+    caption: 'mini · lion · for lion',
+  },
+  ...{ correlations: [1, 0.25, -0.125], labels: ['parts re-initialised', 'correlation'] },
+  figure: '/vit_viz/figure/abc?kind=asked&ask=randomisation',
+};
+
+/** @param {any} t @param {any} [checked] */
+async function openCheck(t, checked = NOTHING) {
+  const page = await open(t, '&method=rollout&target=7', { checked });
+  const curve = () => page.find('#vv-sanity-curve') && page.text('.vv-weights-title');
+  return {
+    ...page,
+    shown: () => [page.far('#vv-sanity'), !page.find('#vv-sanity .vv-go').hidden, curve()],
+    begin: () => page.click('#vv-sanity .vv-go'),
+  };
+}
+
+test('a curve that is at hand is shown, and said beside the map; else nothing but the button', async (t) => {
+  const { asked, shown, text, find, all, said, known, turn } = await openCheck(t);
+  const view = Object.fromEntries(new URLSearchParams(asked('checked')[0].body.view));
+  assert.deepEqual(view, { image: 'lion', target: '7', method: 'rollout' });
+  assert.deepEqual([shown(), said().length], [['For Rollout.', true, null], 1]);
+  known.checked = CURVE;
+  turn.value += 1;
+  await settle();
+  assert.deepEqual(shown(), ['For Rollout.', true, CURVE.title]);
+  assert.equal(text('.vv-weights-words'), 'Rollout: It falls apart.');
+  assert.equal(said()[1], 'It falls apart.');
+  assert.equal(find('.vv-weights-line').getAttribute('d'), 'M0.00 0.00L50.00 50.00L100.00 75.00');
+  assert.equal(
+    find('.vv-weights-grid').getAttribute('d'),
+    'M0 0.00H100M0 33.33H100M0 66.67H100M0 100.00H100',
+  );
+  assert.deepEqual(texts(all('.vv-weights-heights span')), ['1', '0.5', '0', '−0.5']);
+  assert.deepEqual(texts(all('.vv-weights-parts span')), ['0', '1', '2']);
+  assert.deepEqual(['.vv-weights-axis', '.vv-weights-what'].map(text), CURVE.labels);
+  assert.equal(text('#vv-sanity-curve .vv-caption'), CURVE.caption);
+  const plot = find('.vv-weights-plot');
+  assert.equal(plot.getAttribute('aria-label'), `${CURVE.title}: 1.00, 0.25, −0.13`);
+  plot.box = { left: 10, top: 0, width: 200, height: 50 };
+  plot.fire('pointermove', { clientX: 10 + 190 });
+  await settle();
+  assert.equal(text('.vv-weights-read'), '2 of 2 re-initialised: −0.13');
+  plot.fire('pointerleave');
+  await settle();
+  assert.equal(text('.vv-weights-read'), '');
+  assert.equal(find('#vv-sanity-curve .vv-save').getAttribute('href'), CURVE.figure);
+});
+
+test('the check says how far it is, can be cancelled and fail, and then shows its curve', async (t) => {
+  const { asked, shown, said, find, begin, click } = await openCheck(t);
+  await begin();
+  const [run] = asked('sanity');
+  assert.deepEqual(run.body, asked('checked')[0].body);
+  assert.deepEqual(shown(), ['Rollout: the trained model …', false, null]);
+  await run.tell({ share: 0.5 });
+  assert.deepEqual(shown(), ['Rollout: 50%', false, null]);
+  assert.equal(find('#vv-sanity progress').value, 0.5);
+  await click('#vv-sanity .vv-stop');
+  assert.deepEqual([run.stop.aborted, shown()], [true, [STOPPED, true, null]]);
+  await begin();
+  await asked('sanity')[1].answer(new Error('Not this model.'));
+  assert.deepEqual(shown(), ['Not this model.', true, null]);
+  await begin();
+  await asked('sanity')[2].answer(CURVE);
+  assert.deepEqual(shown(), ['For Rollout.', true, CURVE.title]);
+  assert.equal(said()[1], 'It falls apart.');
+});
+
+test('another map has its own check: what runs ends, and what came of it is not shown for this one', async (t) => {
+  const page = await openCheck(t, CURVE);
+  const { asked, set, shown, said, known, begin } = page;
+  known.checked = { ...NOTHING, method: 'relevance', label: 'Relevance' };
+  await set({ method: 'relevance' });
+  assert.deepEqual([shown(), said().length], [['For Relevance.', true, null], 1]);
+  await begin();
+  const [run] = asked('sanity');
+  await set({ layer: 3, q: '1,2' }); // of another tab
+  await set({ tab: 'look' });
+  await set({ tab: 'explain' });
+  assert.deepEqual([run.stop.aborted, shown()[1]], [false, false]);
+  known.checked = null;
+  await set({ target: '3' });
+  await run.answer({ ...CURVE, method: 'relevance', label: 'Relevance' });
+  assert.deepEqual([run.stop.aborted, shown()], [true, ['', true, null]]);
+  await page.asked('checked').at(-1)?.answer(new Error('This model has no scores.'));
+  assert.deepEqual(shown(), ['This model has no scores.', true, null]);
+});

@@ -1,0 +1,148 @@
+// The Explain tab over a store, against a source that a test answers for; and what it is answered with.
+
+import { Explain } from '../../vit_viz/web/explain/room.js';
+import { asker } from '../../vit_viz/web/kit/ask.js';
+import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
+import { Store } from '../../vit_viz/web/kit/store.js';
+import { Browser, parse, read } from './browser.js';
+import { makeTrace } from './oracle.js';
+import { placeAt } from './store.test.js';
+import { settle } from './visit.js';
+
+const { fields } = JSON.parse(read('./links.json'));
+
+/** @typedef {{name: string, body: any, stop: AbortSignal, tell: any, answer: (value: any) => Promise<void>}} Question an error refuses it */
+
+export const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent.trim());
+export const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
+
+/** A photo of 2 x 3 patches. @param {any} about its name and the edits of the model */
+export const opened = ({ view }) => {
+  const link = new URLSearchParams(view);
+  const image = link.get('image');
+  return makeTrace({
+    ...{
+      grid: [2, 3],
+      prefix: ['class'],
+      photo: `/photo/${image}`,
+      photo_size: [40, 60],
+      trace: `h-${image}`,
+    },
+    ...{ name: image, crop: { original: [40, 60], input: [40, 60], region: [0, 0, 40, 60] } },
+    about: { model: 'mini', image: { sample: image }, edits: link.get('edits') ?? '' },
+  });
+};
+
+export const LION = {
+  classes: [
+    { index: 4, name: 'lion', probability: 0.9 },
+    { index: 7, name: 'cat', probability: 0.1 },
+    { index: 2, name: 'dog', probability: 0.01 },
+  ],
+  ...{ chosen: 4, other: null, name: 'lion', words: '', link: '4' },
+};
+
+/** The class of a link. @param {any} body */
+export const aimed = ({ view, find }) => {
+  if (find) return { hits: [{ index: 9, name: 'tiger' }] };
+  const [first, other] = (new URLSearchParams(view).get('target') || '4').split('-').map(Number);
+  if (first > 9) return { ...LION, words: `Class ${first} does not exist.` }; // the first in its place
+  const name = LION.classes.find(({ index }) => index === first)?.name;
+  const link = other === undefined ? `${first}` : `${first}-${other}`;
+  return { ...LION, chosen: first, other: other ?? null, name, link };
+};
+
+/** A map on a photo of 60 x 180 pixels, whose middle is cut into 4 x 6 patches. */
+export const STAGED = {
+  ...{ src: '/map/x', alt: 'A map.', caption: 'c', note: '', pick: false, area: [0, 0, 60, 180], rings: [] },
+  ...{ key: 'k', target: '3', method: 'Rollout', shows: 'rollout', grid: [4, 6], region: [10, 30, 40, 120] },
+  ...{ photo_size: [60, 180], order: '7,3,20,1', whole: { words: 'With all patches: lion 50%.', top: [] } },
+  ...{ save: '/map/x?save', formula: '<p>A</p>', options: [], drawing: [] },
+};
+
+const card = (/** @type {string} */ name, /** @type {string} */ label, more = {}) => ({
+  ...{ name, label, src: `/${name}.png`, ratio: 1.5, options: 'o', map: { caption: `a ${name}` } },
+  ...more,
+});
+export const SHAP = card('shap', 'Shap', {
+  ...{ slow: true, words: 'about 800 runs', runs: 'about 800 runs', map: undefined },
+});
+/** The cards of two quick methods, and of a slow one. */
+export const CARDS = {
+  ...{ key: 'k', about: 'photo', target: 'lion' },
+  cards: [
+    card('rollout', 'Rollout', { blind: true, shows: 'how tokens mix.', hides: 'any class.' }),
+    card('relevance', 'Relevance'),
+    SHAP,
+  ],
+};
+
+const curve = (/** @type {number[]} */ y) => ({
+  ...{ x: [0, 0.5, 1], y, low: [0.5, 0.25, 0], high: [1, 0.75, 0.5], ends: [0, 1], labels: ['0', '100%'] },
+  texts: y.map((value) => `${100 * value}%`),
+});
+/** What is known of a map that was tested. */
+export const TRUST = {
+  ...{ options: 'o', falls: 'falls 4.0 x faster than at random', better: true, title: 'the areas' },
+  ...{ place: { area: 0.05, low: 0.1, high: 0.3, mean: 0.2 }, sentences: ['Better than each.', 'Changes.'] },
+  curves: { deletion: curve([1, 0.25, 0]), insertion: curve([0, 0.5, 1]) },
+};
+
+const ANSWERS = { open: opened, target: aimed, stage: STAGED, gallery: CARDS, checked: { key: 'k' } };
+
+/**
+ * Opens the tab. What is not among the answers waits for a test; null in place of one takes it away.
+ * @param {any} t @param {string} [search] @param {Record<string, any>} [answers]
+ */
+export async function openExplain(t, search = '', answers = {}) {
+  const browser = new Browser();
+  browser.install(t);
+  const place = placeAt(`?tab=explain&image=lion${search}`);
+  const store = new Store(fields, place);
+  const known = /** @type {Record<string, any>} */ ({ ...ANSWERS, ...answers });
+  /** @type {Question[]} */
+  const questions = [];
+  const ask = asker({
+    keeps: (name) => name === 'decomposition',
+    answer(name, body, stop, tell) {
+      /** @type {[(value: any) => void, (error: Error) => void]} */
+      let [resolve, reject] = [() => {}, () => {}];
+      const promise = new Promise((...both) => ([resolve, reject] = both));
+      const answer = async (/** @type {any} */ value) => {
+        if (value instanceof Error) reject(value);
+        else resolve(value);
+        await settle();
+      };
+      const told = (/** @type {any} */ far) => {
+        tell?.({ share: 0, left: '', ...far });
+        return settle();
+      };
+      questions.push({ name, body, stop, tell: told, answer });
+      const value = known[name];
+      if (value) void answer(typeof value === 'function' ? value(body) : value);
+      return promise;
+    },
+  });
+  const turn = signal(0);
+  const root = /** @type {any} */ (parse('<div></div>').querySelector('div'));
+  render(html`<${Explain} page=${{ store, ask, turn }} how="<p>how</p>" />`, root);
+  t.after(() => render(null, root));
+  await settle();
+  const find = (/** @type {string} */ selector) => root.querySelector(selector);
+  return {
+    ...{ browser, place, store, turn, root, known, find },
+    all: (/** @type {string} */ selector) => [...root.querySelectorAll(selector)],
+    text: (/** @type {string} */ selector) => find(selector).textContent.trim(),
+    card: (/** @type {string} */ name, part = '') => find(`[data-method=${name}] ${part}`),
+    asked: (/** @type {string} */ name) => questions.filter((one) => one.name === name),
+    /** Changes the link, and waits. */
+    async set(/** @type {Record<string, any>} */ change, how = {}) {
+      store.set(change, how);
+      await settle();
+    },
+    async click(/** @type {string} */ selector) {
+      find(selector).click();
+      await settle();
+    },
+  };
+}

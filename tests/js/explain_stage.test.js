@@ -1,0 +1,612 @@
+// The stage of the Explain tab: the chosen map on the photo, the patches that are taken away there, and the controls of the map.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { REST } from '../../vit_viz/explorer/long_press.js';
+import { stroke } from '../../vit_viz/web/explain/brush.js';
+import { STAGED, TRUST, openExplain, pressed, texts } from './explain_page.js';
+import { settle } from './visit.js';
+
+const line = { name: 'lion <b>', now: 0.5, text: '50%', target: true };
+const MAP = {
+  ...STAGED,
+  caption: 'a caption',
+  rings: [[20, 30, 30, 50]],
+  bar: { low: '0', high: '1', unit: 'share', stops: ['red', 'blue'] },
+  cells: {
+    ...{ grid: [4, 6], region: [10, 30, 40, 120] },
+    texts: Array.from({ length: 24 }, (_, i) => `value ${i}`),
+  },
+  whole: { words: 'With all patches: lion 50%.', top: [line] },
+};
+
+/** A stage whose photo is drawn twice as large as it is, at (100, 50). @param {any} t @param {any} [map] @param {string} [search] */
+async function open(t, map = MAP, search = '&method=rollout') {
+  const page = await openExplain(t, search, { stage: map });
+  const marks = page.find('.vv-play-marks');
+  page.find('.vv-image').box = { left: 100, top: 50, width: 360, height: 120 };
+  const fire =
+    (/** @type {string} */ name) =>
+    async (/** @type {number} */ row, /** @type {number} */ col, more = {}) => {
+      const at = { clientY: 50 + 2 * (10 + 10 * (row + 0.5)), clientX: 100 + 2 * (30 + 20 * (col + 0.5)) };
+      const event = marks.fire(name, { ...at, pointerId: 8, pointerType: 'mouse', ...more });
+      await settle();
+      return event;
+    };
+  const [down, move, up] = ['pointerdown', 'pointermove', 'pointerup'].map(fire);
+  const key = async (/** @type {string} */ name) => {
+    const event = page.find('.vv-play-stage').fire('keydown', { key: name });
+    await settle();
+    return event;
+  };
+  return {
+    ...{ ...page, marks, down, move, up, key },
+    /** The patches that were asked about. */
+    gone: () => page.asked('without').map(({ body }) => body.gone),
+    answer: (/** @type {any} */ more = {}) =>
+      page
+        .asked('without')
+        .at(-1)
+        ?.answer(more instanceof Error ? more : { words: 'a lion', top: [], ...more }),
+    async slide(/** @type {number} */ count) {
+      page.find('.vv-most').value = String(count);
+      page.find('.vv-most').fire('input');
+      await settle();
+    },
+    /** Another map, with what differs. */
+    async show(/** @type {any} */ next) {
+      page.known.stage = next;
+      page.turn.value += 1;
+      await settle();
+    },
+    words: () => page.text('.vv-play-words'),
+    busy: () => page.find('.vv-play-top').getAttribute('aria-busy'),
+    places: () =>
+      [...marks.children].map((/** @type {any} */ mark) =>
+        [mark.getAttribute('class'), mark.getAttribute('y'), mark.getAttribute('x')].join(' '),
+      ),
+  };
+}
+
+test('a stage shows the map and what the model says of the whole photo, and asks nothing', async (t) => {
+  const { find, text, gone, all, words, marks } = await open(t);
+  const image = find('.vv-image');
+  assert.deepEqual([image.src, image.alt, image.style.aspectRatio], ['/map/x', 'A map.', '3 / 1']);
+  assert.equal(marks.getAttribute('viewBox'), '0 0 180 60');
+  assert.deepEqual(['.vv-caption', '.vv-low', '.vv-unit'].map(text), ['a caption', '0', 'share']);
+  assert.equal(text('.vv-slider-words'), 'drag to take the best patches away, or brush over the photo');
+  assert.deepEqual([find('.vv-all').disabled, find('[data-tool=choose]')], [true, null]);
+  assert.equal(find('.vv-most').max, '3');
+  assert.equal(
+    find('.vv-most').getAttribute('aria-label'),
+    'How many of the best patches are taken away, by Rollout',
+  );
+  assert.deepEqual(texts(all('.vv-target-answer > *')), ['lion <b>', '', '50%']);
+  assert.deepEqual([all('.vv-answer-tick').length, gone()], [0, []]); // nothing to compare with yet
+  assert.equal(words(), 'With all patches: lion 50%.');
+});
+
+test('the picture of before stays, dimmed, until the next one is there; rings come with it', async (t) => {
+  const page = await open(t);
+  const busy = () => page.find('.vv-play-picture').classList.contains('vv-busy');
+  assert.deepEqual([busy(), page.all('.vv-ring').length], [true, 0]);
+  page.find('.vv-image').fire('load');
+  await settle();
+  assert.deepEqual([busy(), page.all('.vv-ring').length], [false, 1]);
+  await page.show({ ...MAP, src: '/map/y', rings: [] });
+  assert.deepEqual([busy(), page.all('.vv-ring').length], [true, 1]);
+  page.find('.vv-image').fire('load');
+  await settle();
+  assert.deepEqual([busy(), page.all('.vv-ring').length], [false, 0]);
+  t.mock.method(globalThis, 'fetch', async () => ({ ok: false }));
+  await page.show({ ...MAP, src: '/map/gone' });
+  page.find('.vv-image').fire('error');
+  await settle();
+  assert.match(page.text('.vv-empty'), /could not be fetched/);
+  assert.ok(page.find('.vv-image').hidden && page.find('#vv-stage .vv-save').hidden);
+});
+
+test('a stroke takes every patch on its way, and what is taken is marked where it was', async (t) => {
+  const { down, move, up, answer, gone, find, text, marks } = await open(t);
+  assert.equal((await down(0, 1)).prevented, true);
+  await answer();
+  await move(2, 5);
+  await answer();
+  await up(2, 5);
+  await move(3, 5);
+  assert.deepEqual(gone(), ['1', '1,8,9,16,17']);
+  const first = marks.children[1];
+  assert.equal(first.getAttribute('class'), 'vv-gone');
+  const place = ['x', 'y', 'width', 'height'].map((name) => Number(first.getAttribute(name)));
+  assert.deepEqual(place, [30 + 20 * 2, 10 + 10, 20, 10]);
+  assert.equal(text('.vv-slider-words'), '21% of the patches are gone (5 of 24)');
+  assert.equal(find('.vv-all').disabled, false);
+  assert.deepEqual([marks.captured, find('.vv-play-stage').focused], [8, true]);
+});
+
+test('a stroke begins within what the model received, goes on where it comes back, and ends', async (t) => {
+  const { down, move, marks, places, gone } = await open(t);
+  for (const [row, col, more] of /** @type {[number, number, any][]} */ ([
+    [-1, 0, {}],
+    [4, 0, {}],
+    [0, -1, {}],
+    [0, 6, {}],
+    [0, 0, { button: 2 }],
+  ]))
+    assert.equal((await down(row, col, more)).prevented, false);
+  assert.deepEqual(gone(), []);
+  await down(0, 1);
+  await move(-1, 1); // above it
+  await move(0, 3);
+  await move(1, 3);
+  assert.deepEqual(places(), ['vv-gone 10 50', 'vv-gone 10 70', 'vv-gone 10 90', 'vv-gone 20 90']);
+  marks.fire('pointercancel');
+  await move(3, 3);
+  assert.equal(places().length, 4);
+});
+
+test('a stroke is straight in any direction, and three patches wide on a fine grid', () => {
+  const across = (/** @type {any[]} */ ...stroked) =>
+    [...new Set(stroke(stroked[0], stroked[1], stroked[2]))].sort((a, b) => a - b);
+  assert.deepEqual(across([1, 2], [1, 2], [5, 7]), [9]);
+  assert.deepEqual(across([0, 1], [3, 1], [5, 7]), [1, 8, 15, 22]);
+  assert.deepEqual(across([3, 1], [0, 1], [5, 7]), [1, 8, 15, 22]);
+  assert.deepEqual(across([1, 5], [1, 2], [5, 7]), [9, 10, 11, 12]);
+  assert.deepEqual(across([0, 0], [2, 6], [5, 7]), [0, 1, 9, 10, 11, 19, 20]);
+  assert.deepEqual(across([1, 20], [1, 20], [3, 23]), [43]);
+  assert.deepEqual(across([2, 20], [2, 20], [3, 24]), [43, 44, 45, 67, 68, 69]);
+  assert.deepEqual(across([20, 0], [20, 0], [24, 3]), [57, 58, 60, 61, 63, 64]);
+});
+
+test('one question is under way at a time, and the last one is asked when it is answered', async (t) => {
+  const { down, answer, gone, busy, browser, asked } = await open(t);
+  for (const col of [0, 1, 2]) await down(0, col);
+  assert.deepEqual([gone(), busy()], [['0'], 'true']);
+  await answer();
+  assert.deepEqual([gone(), busy()], [['0', '0,1,2'], 'true']);
+  await answer();
+  assert.deepEqual([gone(), busy()], [['0', '0,1,2'], 'false']);
+  browser.pass(6000);
+  await down(1, 0);
+  browser.pass(9999);
+  await down(1, 1);
+  assert.equal(gone().length, 3);
+  browser.pass(1); // the answer was lost
+  await down(1, 2);
+  assert.equal(gone()[3], '0,1,2,6,7,8');
+  const [, , late, last] = asked('without');
+  assert.deepEqual([late.stop.aborted, last.stop.aborted], [true, false]);
+});
+
+test('an answer says what changed, or why there is none, until the next one', async (t) => {
+  const { answer, find, all, text, down, words, busy } = await open(t);
+  await down(0, 0);
+  await answer({ top: [{ ...line, now: 0.25, before: 0.5, text: '50% → 25%' }] });
+  assert.equal(words(), 'a lion');
+  assert.deepEqual(texts(all('.vv-answer > *')), ['lion <b>', '', '50% → 25%']);
+  assert.deepEqual([find('.vv-answer-bar').style.width, find('.vv-answer-tick').style.left], ['25%', '50%']);
+  await down(0, 1);
+  await answer(new Error('Too many.'));
+  assert.deepEqual([text('.vv-play-error'), words(), busy()], ['Too many.', 'a lion', 'false']);
+  await down(0, 2);
+  await answer({ top: [{ ...line, now: -1 }] });
+  assert.equal(find('.vv-answer-bar').style.width, '0%');
+  assert.ok(find('.vv-play-error').hidden);
+});
+
+test('another target is asked about at once, an answer about the one before is not shown', async (t) => {
+  const { asked, down, known, set, words, busy, answer, click } = await open(t);
+  await down(0, 0);
+  known.stage = { ...MAP, target: '4', whole: { words: 'With all patches: cat 1%.', top: [] } };
+  await set({ target: '4' });
+  const [old, next] = asked('without');
+  assert.deepEqual([old.stop.aborted, next.body.gone], [true, '0']);
+  assert.equal(new URLSearchParams(next.body.view).get('target'), '4');
+  await old.answer({ words: 'of the old one', top: [] });
+  assert.deepEqual([words(), busy()], ['With all patches: cat 1%.', 'true']);
+  await answer({ words: 'of the new one' });
+  assert.equal(words(), 'of the new one');
+  await click('.vv-all');
+  assert.equal(words(), 'With all patches: cat 1%.');
+});
+
+test('patches are put back by the other brush, all at once by a button, which needs no answer', async (t) => {
+  const { down, find, gone, answer, click, words, asked, slide } = await open(t);
+  for (const col of [0, 1]) {
+    await down(0, col);
+    await answer();
+  }
+  await click('[data-tool=restore]');
+  assert.deepEqual(
+    ['erase', 'restore'].map((name) => pressed(find(`[data-tool=${name}]`))),
+    ['false', 'true'],
+  );
+  await down(0, 0);
+  await answer();
+  await down(0, 0); // nothing changes: nothing is asked
+  assert.deepEqual(gone(), ['0', '0,1', '1']);
+  await click('[data-tool=erase]');
+  await down(2, 2);
+  await click('.vv-all');
+  assert.deepEqual([gone().at(-1), words()], ['1,14', 'With all patches: lion 50%.']);
+  await answer({ words: 'came late' });
+  assert.equal(words(), 'With all patches: lion 50%.');
+  await slide(2);
+  const late = asked('without').at(-1);
+  await click('.vv-all');
+  assert.deepEqual([find('.vv-most').value, find('.vv-all').disabled], ['0', true]);
+  await down(3, 3); // a new stroke is asked about at once
+  assert.deepEqual([late?.stop.aborted, gone().at(-1)], [true, '21']);
+  await answer({ words: 'of the second' });
+  assert.equal(words(), 'of the second');
+});
+
+test('the slider takes the best patches of the map, also of the next one; a stroke puts it back', async (t) => {
+  const { find, gone, answer, down, show, text, slide } = await open(t);
+  await slide(2);
+  assert.equal(gone().at(-1), '7,3');
+  const words = 'the best 8% of the patches are gone (2 of 24): drag, or brush over the photo';
+  assert.equal(text('.vv-slider-words'), words);
+  assert.equal(find('.vv-most').getAttribute('aria-valuetext'), words);
+  await answer();
+  await show({ ...MAP, order: '5,6,7' }); // another map of the same picture
+  assert.equal(gone().at(-1), '5,6');
+  await answer();
+  await down(0, 0);
+  assert.deepEqual([gone().at(-1), find('.vv-most').value], ['5,6,0', '0']);
+  await answer();
+  await show(MAP);
+  assert.equal(gone().length, 3);
+});
+
+test('another picture begins anew, an error hides the photo until there is a map again', async (t) => {
+  const { down, show, find, text, marks, asked } = await open(t);
+  await down(0, 0);
+  assert.equal(text('.vv-slider-words'), '4% of the patches are gone (1 of 24)');
+  assert.deepEqual(asked('without')[0].body, { view: 'image=lion&method=rollout', gone: '0' });
+  await show({ ...MAP, key: 'new', order: '' });
+  assert.match(text('.vv-slider-words'), /^drag to take/);
+  assert.equal(find('.vv-most').max, '0');
+  await show(new Error('Gone.'));
+  assert.deepEqual([find('.vv-play-below').hidden, text('.vv-empty')], [true, 'Gone.']);
+  assert.ok(
+    find('.vv-image').hidden && marks.hasAttribute('hidden') && !find('#vv-stage .vv-caption').textContent,
+  );
+  await show({ ...MAP, key: 'new' });
+  assert.deepEqual([find('.vv-play-below').hidden, find('.vv-empty').hidden], [false, true]);
+  assert.ok(!marks.hasAttribute('hidden'));
+});
+
+test('hovering reads the value of a patch, but not while a stroke is drawn', async (t) => {
+  const { move, down, up, find, text, marks } = await open(t);
+  await move(2, 4);
+  assert.ok(find('.vv-tip').hidden); // the picture is not there yet
+  find('.vv-image').fire('load');
+  await settle();
+  await move(2, 4);
+  assert.deepEqual([text('.vv-tip'), find('.vv-tip').hidden], ['row 2, column 4: value 16', false]);
+  await down(2, 4);
+  await move(2, 5);
+  assert.ok(find('.vv-tip').hidden);
+  await up(2, 5);
+  await move(0, 0);
+  assert.equal(text('.vv-tip'), 'row 0, column 0: value 0');
+  marks.fire('pointerleave');
+  await settle();
+  assert.ok(find('.vv-tip').hidden);
+});
+
+test('a finger that taps takes one patch, one that rests brushes, one that swipes takes nothing', async (t) => {
+  const { down, move, up, gone, answer, browser, marks, click } = await open(t);
+  const finger = { pointerType: 'touch' };
+  assert.equal(marks.style.touchAction, 'pan-y pinch-zoom');
+  await down(1, 1, finger);
+  assert.deepEqual(gone(), []); // not before it is known what it does
+  await up(1, 1, finger);
+  assert.deepEqual(gone(), ['7']);
+  await answer();
+  await down(0, 0, finger);
+  await move(3, 0, finger); // a swipe
+  await up(3, 0, finger);
+  assert.deepEqual(gone(), ['7']);
+  await down(0, 0, finger);
+  browser.pass(REST);
+  assert.equal(gone().at(-1), '7,0');
+  await answer();
+  await move(0, 2, finger);
+  assert.equal(gone().at(-1), '7,0,1,2');
+  await answer();
+  await up(0, 2, finger);
+  await move(0, 5, finger);
+  assert.equal(gone().at(-1), '7,0,1,2');
+  await click('[data-tool=restore]');
+  await down(1, 1, finger);
+  await up(1, 1, finger);
+  assert.equal(gone().at(-1), '0,1,2');
+});
+
+test('keys move a cursor from the centre and take its patch away, or put it back; a press puts it away', async (t) => {
+  const { find, gone, answer, key, words, places, down } = await open(t);
+  const cursor = () => places().find((place) => place.startsWith('vv-cursor'));
+  assert.equal((await key('a')).prevented, false);
+  assert.equal((await key('ArrowDown')).prevented, true);
+  assert.equal(cursor(), 'vv-cursor 30 90'); // the first key only shows it
+  await key('ArrowLeft');
+  await key('ArrowUp');
+  assert.equal(cursor(), 'vv-cursor 20 70');
+  await key(' ');
+  assert.equal(gone().at(-1), '8');
+  await answer();
+  await key(' ');
+  assert.equal(words(), 'With all patches: lion 50%.');
+  for (const name of ['ArrowRight', 'ArrowDown']) for (let i = 0; i < 9; i++) await key(name);
+  assert.equal(cursor(), 'vv-cursor 40 130');
+  await down(0, 0);
+  assert.equal(cursor(), undefined);
+  await key('ArrowUp');
+  find('.vv-play-stage').fire('blur');
+  await settle();
+  assert.equal(cursor(), undefined);
+});
+
+test('where a map follows a query, it is chosen on the photo by pointer and keys, while the photo is looked at', async (t) => {
+  const page = await open(t, { ...MAP, pick: true });
+  const { down, key, click, set, place, store, gone, find, show } = page;
+  await click('[data-tool=choose]');
+  await key('ArrowUp');
+  assert.deepEqual(place.written.at(-1), [{ q: '2,3' }, true]); // from no patch to the centre
+  await down(1, 4);
+  assert.equal(store.view.q.value, '1,4');
+  for (const name of ['ArrowDown', 'ArrowRight', 'ArrowRight', ' ']) await key(name);
+  assert.equal(store.view.q.value, '2,5');
+  for (const other of ['class', '0,0;1,1', '9,9']) {
+    await set({ q: other });
+    await key('ArrowLeft');
+    assert.equal(store.view.q.value, '2,3', other);
+  }
+  await down(0, -1); // outside of what the model received
+  assert.equal(store.view.q.value, '2,3');
+  await show({ ...MAP, pick: false });
+  assert.deepEqual([find('[data-tool=choose]'), pressed(find('[data-tool=erase]'))], [null, 'true']);
+  await show({ ...MAP, pick: true });
+  page.known.stage = null;
+  store.look({ image: 'twins' });
+  await settle();
+  await down(1, 4);
+  await key('ArrowUp');
+  assert.deepEqual([store.view.q.value, gone()], ['', []]);
+});
+
+// --- as the link has it
+
+test('the map is asked for as the link has it, and again where the link changes it', async (t) => {
+  const page = await openExplain(t, '&target=7&method=rollout&share=0.25&layer=3', { stage: null });
+  const [first] = page.asked('stage');
+  assert.deepEqual(Object.keys(first.body), ['view']);
+  assert.deepEqual(Object.fromEntries(new URLSearchParams(first.body.view)), {
+    ...{ image: 'lion', target: '7', method: 'rollout', share: '0.25' },
+  });
+  assert.ok(
+    page.find('.vv-play-picture').classList.contains('vv-busy') && page.find('.vv-play-below').hidden,
+  );
+  await first.answer(MAP);
+  assert.equal(page.find('.vv-image').src, '/map/x');
+  await page.set({ layer: 1, head: 2 });
+  assert.equal(page.asked('stage').length, 1);
+  await page.set({ q: '1,2' });
+  assert.equal(page.asked('stage').length, 2);
+  assert.ok(!page.find('.vv-play-below').hidden);
+  page.store.look({ image: 'twins' });
+  await settle();
+  assert.ok(page.asked('stage')[1].stop.aborted);
+  await page.asked('stage')[2].answer({ ...MAP, key: 'twins', caption: 'of the twins' });
+  await page.asked('stage')[1].answer(MAP);
+  assert.equal(page.text('#vv-stage .vv-caption'), 'of the twins');
+  await page.set({ explain: 'parts', method: 'relevance' });
+  await page.set({ tab: 'look', explain: 'why' });
+  page.turn.value += 1;
+  await settle();
+  assert.equal(page.asked('stage').length, 3); // none while nobody looks
+  await page.set({ tab: 'explain' });
+  assert.equal(page.asked('stage').length, 4);
+});
+
+test('what is left without patches is asked of the map on the stage', async (t) => {
+  const { known, set, slide, asked } = await open(t, MAP, '&target=7');
+  known.stage = null;
+  await set({ target: '8' }); // whose map is on its way
+  await slide(1);
+  assert.deepEqual(asked('without')[0].body, { view: 'image=lion&target=7', gone: '7' });
+});
+
+test('one of two classes is chosen by its small map', async (t) => {
+  const sides = ['one', 'difference'].map((side) => ({
+    ...{ side, label: side, chosen: side === 'difference', src: `/${side}.png` },
+  }));
+  const page = await open(t, { ...MAP, sides, said: 'Most for one.' }, '&target=4-7&sides=difference');
+  assert.equal(page.text('.vv-sides-words'), 'Most for one.');
+  assert.deepEqual(page.all('.vv-side').map(pressed), ['false', 'true']);
+  await page.click('[data-side=one]');
+  assert.deepEqual(page.place.written.at(-1), [{ sides: 'one' }, false]);
+});
+
+const named = (/** @type {string} */ name, /** @type {string} */ label, /** @type {any} */ more) => ({
+  ...{ name, link: name, label, sentence: `${label}.` },
+  ...more,
+});
+const OPTIONS = [
+  named('query', 'from which token', { link: 'q', default: 'class', choices: ['class', 'register 0'] }),
+  named('attention_share', 'attention share', { link: 'share', default: 0.5, low: 0, high: 1, step: 0.05 }),
+  named('head_fusion', 'head fusion', { link: 'fusion', default: 'mean', choices: ['mean', 'max', 'min'] }),
+  named('last', 'last layer', { default: -1, low: 0, high: 5, layers: 6 }),
+];
+const DRAWING = [
+  named('style', 'style', { default: 'light', choices: ['light', 'tint', 'heat'] }),
+  named('table', 'colours of heat', {
+    ...{ link: 'colors', default: 'viridis', choices: ['viridis', 'magma', 'cividis', 'inferno', 'gray'] },
+  }),
+  named('smooth', 'smooth', { default: true }),
+];
+
+test('the controls are those of the map on the stage, and say what the link has', async (t) => {
+  const map = { ...MAP, options: OPTIONS, drawing: DRAWING };
+  const page = await open(t, map, '&method=rollout&share=0.25&style=tint&last=-2');
+  const { place, find } = page;
+  const option = (/** @type {string} */ name) => find(`[data-option=${name}]`);
+  const choice = (/** @type {string} */ name, /** @type {string} */ value) =>
+    find(`[data-option=${name}] [data-value="${value}"]`);
+  const press = async (/** @type {any} */ node) => {
+    node.click();
+    await settle();
+    return place.written.at(-1);
+  };
+  assert.equal(find('.vv-map-formula').innerHTML, '<p>A</p>');
+  const share = option('attention_share');
+  assert.deepEqual([share.value, option('last').value, option('last').max], ['0.25', '4', '5']);
+  assert.deepEqual([choice('query', 'class'), choice('style', 'tint'), option('smooth')].map(pressed), [
+    'true',
+    'true',
+    'true',
+  ]);
+  assert.ok(option('table').closest('.vv-option').hidden);
+  assert.deepEqual(await press(choice('head_fusion', 'max')), [{ fusion: 'max' }, false]);
+  assert.equal(pressed(choice('head_fusion', 'max')), 'true');
+  assert.deepEqual(await press(choice('style', 'heat')), [{ style: 'heat', alpha: '0.55' }, false]);
+  const table = option('table');
+  assert.deepEqual([table.closest('.vv-option').hidden, table.value], [false, 'viridis']);
+  table.value = 'magma';
+  table.fire('change');
+  assert.deepEqual(place.written.at(-1), [{ colors: 'magma' }, false]);
+  assert.deepEqual(await press(option('smooth')), [{ smooth: '0' }, false]);
+  share.value = '0.75';
+  share.fire('input');
+  await settle();
+  assert.equal(share.parentElement.querySelector('output').textContent, '0.75');
+  assert.deepEqual(place.written.at(-1), [{ smooth: '0' }, false]); // while it is moved nothing is asked
+  page.browser.pass(200);
+  await settle();
+  assert.deepEqual(place.written.at(-1), [{ share: '0.75' }, false]);
+  assert.deepEqual(await press(find('[aria-label="Reset attention share to its default"]')), [
+    ...[{ share: null }, false],
+  ]);
+  assert.equal(share.value, '0.5');
+  assert.deepEqual(await press(choice('query', 'class')), [{ q: 'class' }, true]);
+  await page.set({ q: '1,2' });
+  assert.equal(pressed(choice('query', 'class')), 'false');
+  assert.equal(option('attention_share'), share); // which keeps the focus
+  page.known.stage = { ...MAP, formula: '<p>B</p>', drawing: DRAWING };
+  await page.set({ method: 'relevance' });
+  assert.equal(find('.vv-map-formula').innerHTML, '<p>B</p>');
+  assert.equal(option('attention_share'), null);
+});
+
+// --- of two classes
+
+const LEAD = { key: 'k|1-2|relevance', label: 'Relevance', question: 'Does it follow?', cost: 'about 9 s' };
+const PAIR = { ...MAP, target: '1-2', is_own: false, lead: LEAD };
+const { deletion, insertion } = TRUST.curves;
+const values = { ends: [-1, 3], labels: ['−1.00', '3.00'] };
+const MEASURED = {
+  ...TRUST,
+  ...{ what: 'the lead of lion over cougar', axis: 'lead of lion over cougar, in logits', grows: true },
+  ...{ names: ['lion', 'cougar'], sentences: ['It is lost when 50% are gone.'] },
+  curves: {
+    deletion: { ...deletion, ...values, y: [3, -1, -1] },
+    insertion: { ...insertion, ...values },
+    reverse: { ...deletion, ...values },
+  },
+};
+
+/** @param {any} t @param {any} [lead] */
+async function openLead(t, lead = LEAD) {
+  const page = await open(t, { ...PAIR, lead }, '&target=1-2');
+  const { find, text, click } = page;
+  return {
+    ...page,
+    state: () => find('.vv-lead').dataset.state,
+    far: () => ['words', 'amount'].map((name) => text(`.vv-lead .vv-job-${name}`)),
+    measure: () => click('.vv-measure'),
+    of: (/** @type {string} */ key, more = {}) => page.show({ ...PAIR, ...more, lead: { ...LEAD, key } }),
+  };
+}
+
+test('of one map there is no lead to measure; of two a button says what it costs', async (t) => {
+  const page = await openLead(t);
+  assert.deepEqual(
+    [page.state(), page.far(), page.text('.vv-measure')],
+    ['open', ['about 9 s', ''], LEAD.question],
+  );
+  assert.ok(page.find('.vv-lead .vv-fall').hidden);
+  await page.show({ ...PAIR, lead: null });
+  assert.ok(page.find('.vv-lead').hidden);
+  await page.show({ ...PAIR, lead: { ...LEAD, ...MEASURED } }); // at hand
+  assert.deepEqual([page.state(), page.find('.vv-lead .vv-job').hidden], ['measured', true]);
+});
+
+test('what is measured says how far it is, and can be ended, refused and asked for again', async (t) => {
+  const { find, asked, far, state, measure, click } = await openLead(t);
+  await measure();
+  const [first] = asked('lead');
+  assert.deepEqual(
+    [first.body, state(), far()],
+    [{ view: 'image=lion&target=1-2' }, 'running', ['Starting …', '']],
+  );
+  assert.ok(find('.vv-measure').hidden);
+  await first.tell({ preview: { words: 'Random orders …' } });
+  await first.tell({ share: 0.5, left: 'about 4 s left' });
+  assert.equal(find('.vv-lead progress').value, 0.5);
+  assert.deepEqual(far(), ['Random orders …', '50%, about 4 s left']);
+  await first.tell({ share: 0.75, preview: { words: 'This map …' } });
+  assert.deepEqual(far(), ['This map …', '75%']);
+  await click('.vv-lead .vv-stop');
+  assert.ok(first.stop.aborted);
+  assert.deepEqual([far()[0], state()], ['This was stopped; nothing of it was kept.', 'open']);
+  await measure();
+  await asked('lead')[1].answer(new Error('The picture is gone.'));
+  assert.deepEqual([far()[0], find('.vv-measure').hidden], ['The picture is gone.', false]);
+  await measure();
+  await asked('lead')[2].answer(MEASURED);
+  assert.equal(state(), 'measured');
+});
+
+test('a measurement is about one map; it goes on while another one is looked at, but not another class', async (t) => {
+  const { asked, of, state, measure } = await openLead(t);
+  await measure();
+  await of('k|1-2|legrad');
+  assert.deepEqual([state(), asked('lead')[0].stop.aborted], ['open', false]);
+  await of(LEAD.key);
+  assert.equal(state(), 'running');
+  await of('k|1-2|legrad');
+  await measure();
+  assert.ok(asked('lead')[0].stop.aborted);
+  await asked('lead')[1].answer(MEASURED);
+  assert.equal(state(), 'measured');
+  await of(LEAD.key);
+  assert.equal(state(), 'open');
+  await measure();
+  await of('k|1-3|relevance', { target: '1-3' });
+  assert.deepEqual([asked('lead')[2].stop.aborted, state()], [true, 'open']);
+});
+
+test('the curve is of the lead, from either end of the map, with 0 as a line and the slider on it', async (t) => {
+  const { asked, find, all, text, measure, slide, click } = await openLead(t);
+  await measure();
+  await asked('lead')[0].answer(MEASURED);
+  const title = 'Relevance: the lead of lion over cougar';
+  assert.equal(text('.vv-lead .vv-fall-title'), `${title} falls as its orange patches go`);
+  assert.equal(text('.vv-lead .vv-axis'), MEASURED.axis);
+  assert.deepEqual(texts(all('.vv-lead [data-test]')), ['orange away', 'orange back', 'blue away']);
+  assert.equal(find('.vv-lead .vv-line').getAttribute('d'), 'M0.00 0.00L50.00 100.00L100.00 100.00');
+  assert.equal(find('.vv-lead .vv-zero').getAttribute('d'), 'M0.00 75.00L100.00 75.00');
+  assert.equal(text('.vv-lead-said'), 'It is lost when 50% are gone.');
+  await slide(2);
+  const now = find('.vv-lead .vv-now');
+  assert.deepEqual([now.hidden, now.style.left], [false, '50%']);
+  await click('.vv-lead [data-test=reverse]');
+  assert.equal(text('.vv-lead .vv-fall-title'), `${title} first grows as its blue patches go`);
+  assert.equal(text('.vv-lead .vv-key-words'), 'most for cougar first');
+  assert.equal(find('.vv-lead .vv-now'), null);
+  await click('.vv-lead [data-test=insertion]');
+  assert.equal(text('.vv-lead .vv-first'), 'no patch there');
+});
