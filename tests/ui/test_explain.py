@@ -164,7 +164,7 @@ def test_a_slow_method_can_be_cancelled(explain: Any) -> None:
     one = card(explain, "kernel_shap")
     one.get_by_role("button", name="Compute").click()
     one.get_by_role("button", name="Cancel").click()
-    one.get_by_text("cancelled").wait_for()
+    one.get_by_text("This was stopped").wait_for()
     expect(one.get_by_role("button", name="Compute")).to_be_visible()
 
 
