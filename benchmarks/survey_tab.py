@@ -154,37 +154,35 @@ def _open(page: Any, port: int) -> None:
     )
 
 
-_DRAG = """
-async ([fromX, fromY, toX, toY]) => {
-  const layer = document.querySelector('#vv-survey-dots .nsewdrag');
-  const before = document.querySelector('.vv-survey-count').textContent;
-  const box = layer.getBoundingClientRect();
-  const at = (x, y) => ({ clientX: box.left + x * box.width, clientY: box.top + y * box.height, bubbles: true, buttons: 1 });
-  layer.dispatchEvent(new MouseEvent('mousedown', at(fromX, fromY)));
-  document.dispatchEvent(new MouseEvent('mousemove', at((fromX + toX) / 2, (fromY + toY) / 2)));
-  document.dispatchEvent(new MouseEvent('mousemove', at(toX, toY)));
-  await new Promise((done) => setTimeout(done, 200));
-  const began = performance.now();
-  document.dispatchEvent(new MouseEvent('mouseup', at(toX, toY)));
-  while (document.querySelector('.vv-survey-count').textContent === before) {
-    if (performance.now() - began > 20000) throw new Error('no answer');
-    await new Promise((done) => setTimeout(done, 1));
-  }
-  await new Promise((done) => requestAnimationFrame(() => setTimeout(done))); // painted
-  return (performance.now() - began) / 1000;
+_DRAGGED = """
+() => {
+  const count = document.querySelector('.vv-survey-count');
+  const before = count.textContent;
+  window.dragged = new Promise((done, failed) => window.addEventListener('pointerup', async () => {
+    const began = performance.now();
+    while (count.textContent === before) {
+      if (performance.now() - began > 20000) return failed(new Error('no answer'));
+      await new Promise((next) => setTimeout(next, 1));
+    }
+    await new Promise((next) => requestAnimationFrame(() => setTimeout(next))); // painted
+    done((performance.now() - began) / 1000);
+  }, { once: true, capture: true }));
 }
 """
 
 
 def _brush(page: Any) -> tuple[float, float]:
     chance = random.Random(page.locator(".vv-survey-where").input_value())
-    drag = [
-        chance.uniform(0.05, 0.4),
-        chance.uniform(0.05, 0.4),
-        chance.uniform(0.5, 0.95),
-        chance.uniform(0.5, 0.95),
-    ]
-    seconds = float(page.evaluate(_DRAG, drag))
+    begin, end = ([chance.uniform(low, high) for _ in range(2)] for low, high in ((0.05, 0.4), (0.5, 0.95)))
+    box = page.locator("#vv-survey-dots canvas").bounding_box()
+    points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in (begin, end)]
+    page.evaluate(_DRAGGED)
+    page.mouse.move(*points[0])
+    page.mouse.down()
+    page.mouse.move(*points[1], steps=3)
+    page.wait_for_timeout(200)
+    page.mouse.up()
+    seconds = float(page.evaluate("window.dragged"))
     page.wait_for_timeout(1000)
     return seconds, seconds
 

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { agreement, jobWords } from '../../vit_viz/web/heads/causal.js';
-import { inkOn } from '../../vit_viz/web/heads/grid.js';
 import { atlasFinding } from '../../vit_viz/web/heads/findings.js';
 import { evidenceOf, nameWords, numberWords, ruleWords, thinWords } from '../../vit_viz/web/heads/names.js';
 import { agreementDots, depthDots, meanPath } from '../../vit_viz/web/heads/plot.js';
@@ -17,6 +16,7 @@ import {
   scaleWords,
   valueWords,
 } from '../../vit_viz/web/heads/words.js';
+import { inkOn } from '../../vit_viz/web/survey/heads.js';
 import { open, partOf } from './heads_page.js';
 import { settle } from './visit.js';
 

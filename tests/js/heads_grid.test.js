@@ -1,10 +1,8 @@
-// The table of heads of a survey, the plot and the names, each by itself on its part of the page.
+// The plot and the names of heads, each by itself on its part of the page.
 
-import { ARROWS } from '../../vit_viz/explorer/elements.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Grid, inkOn, placeOf } from '../../vit_viz/web/heads/grid.js';
 import {
   countsOf,
   evidenceOf,
@@ -17,29 +15,11 @@ import {
 import { layoutOf } from '../../vit_viz/web/heads/maps.js';
 import { besideIn, depthDots, meanPath, Plot } from '../../vit_viz/web/heads/plot.js';
 import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
-import { Browser, Element, parse } from './browser.js';
+import { inkOn } from '../../vit_viz/web/survey/heads.js';
+import { Browser, parse } from './browser.js';
 
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
-const texts = (/** @type {any} */ nodes) => nodes.map((/** @type {any} */ node) => node.textContent);
 const GRAYS = Uint32Array.from({ length: 256 }, (_, i) => 0xff000000 + 0x10101 * i);
-
-/** The table of a room. */
-function parts(/** @type {any} */ context) {
-  new Browser().install(context);
-  const element = any(parse('<table><thead></thead><tbody></tbody></table>'));
-  return () => element.querySelector('table');
-}
-
-/** A table of numbers, painted. */
-function makeGrid(/** @type {any} */ context, /** @type {(number | null)[][]} */ values, order = 'head') {
-  const find = parts(context);
-  const grid = new Grid(find());
-  grid.lay(values.length, values[0].length);
-  const nameOf = (/** @type {any} */ { layer, head }) => (layer + head === 2 ? 'local' : '');
-  const look = { colours: GRAYS, ends: /** @type {[number, number]} */ ([0, 100]), order, nameOf };
-  grid.paint({ values, unit: 'pixels', signed: false }, look);
-  return { find, grid, cells: /** @type {any[]} */ (grid.cells.flat()), headings: any(grid.headings), look };
-}
 
 test('letters are black on what is lighter than the middle of lightness, else white', () => {
   const ink = (/** @type {number} */ colour) => inkOn(Uint32Array.of(0, colour), 1).ink;
@@ -51,93 +31,6 @@ test('letters are black on what is lighter than the middle of lightness, else wh
   assert.equal(inkOn(GRAYS, 7).ground, 'rgb(7 7 7)');
   assert.equal(inkOn(GRAYS.subarray(5), 7).ground, 'rgb(12 12 12)');
   assert.equal(inkOn(Uint32Array.of(0x0a0b0c), 0).ground, 'rgb(12 11 10)');
-});
-
-test('a table has a heading for each head and a row for each layer', (context) => {
-  const { find, grid, headings } = makeGrid(context, [[1, 2, 3], [4, 5, 6]]); // prettier-ignore
-  const [corner, ...others] = find().querySelectorAll('thead th');
-  assert.deepEqual([corner.className, corner.textContent], ['vv-heads-corner', 'layer']);
-  assert.deepEqual(texts(others), ['0', '1', '2']);
-  assert.ok([corner, ...others].every((one) => one.getAttribute('scope') === 'col'));
-  assert.deepEqual(headings.map((/** @type {any} */ one) => one.getAttribute('aria-label')), ['head 0', 'head 1', 'head 2']); // prettier-ignore
-  const rows = find().querySelectorAll('tbody tr');
-  assert.deepEqual(rows.map((/** @type {any} */ row) => texts(row.children)), [['0', '1.0', '2.0', '3.0'], ['1', '4.0', '5.0', '6.0']]); // prettier-ignore
-  const [name, cell] = rows[1].children;
-  assert.deepEqual([name.tagName, name.getAttribute('scope'), name.getAttribute('aria-label')], ['TH', 'row', 'layer 1']); // prettier-ignore
-  assert.deepEqual([cell.tagName, cell.getAttribute('role'), cell.getAttribute('tabindex')], ['TD', 'gridcell', '-1']); // prettier-ignore
-  assert.equal(find().style.getPropertyValue('--vv-count'), '3');
-  const before = grid.cells[0][0];
-  grid.lay(2, 3);
-  assert.equal(grid.cells[0][0], before); // so that the focus stays where it is
-  grid.lay(2, 4);
-  assert.equal(find().querySelectorAll('td').length, 8);
-  grid.lay(3, 4);
-  assert.equal(find().querySelectorAll('td').length, 12);
-});
-
-test('a cell has the colour of its number, its name, and is empty where it is not known', (context) => {
-  const { cells, grid, look } = makeGrid(context, [[20, null, 100], [0, 60, 40]]); // prettier-ignore
-  assert.deepEqual(texts(cells), ['20', '', '100', '.00', '60', '40']);
-  const grounds = cells.map(({ style }) => style.backgroundColor);
-  assert.deepEqual(grounds, ['rgb(51 51 51)', '', 'rgb(255 255 255)', 'rgb(0 0 0)', 'rgb(153 153 153)', 'rgb(102 102 102)']); // prettier-ignore
-  assert.deepEqual(cells.map(({ style }) => style.color), ['#fff', '', '#000', '#fff', '#000', '#fff']); // prettier-ignore
-  const unknown = () => cells.map((/** @type {any} */ cell) => cell.classList.contains('vv-unknown'));
-  assert.deepEqual(unknown(), [false, true, false, false, false, false]);
-  assert.deepEqual(cells.map((/** @type {any} */ cell) => cell.getAttribute('aria-label')).slice(1, 4), [
-    'layer 0, head 1: not computed yet',
-    '100; layer 0, head 2: 100 pixels; local',
-    '.00; layer 1, head 0: 0 pixels',
-  ]); // prettier-ignore
-  grid.paint({ values: [[1, 2, 3], [1, 2, 3]], unit: '', signed: false }, look); // prettier-ignore
-  assert.ok(!unknown().includes(true));
-});
-
-test('the largest first: headings are ranks and cells say which head they are', (context) => {
-  const { cells, headings } = makeGrid(context, [[20, null, 100], [0, 60, 40]], 'value'); // prettier-ignore
-  assert.deepEqual(texts(headings), ['largest', '2', 'smallest']);
-  assert.deepEqual(headings.map((/** @type {any} */ one) => one.getAttribute('aria-label')), ['rank 1', 'rank 2', 'rank 3']); // prettier-ignore
-  assert.deepEqual(texts(cells), ['head 2', 'head 0', 'head 1', 'head 1', 'head 2', 'head 0']);
-  assert.deepEqual(cells.map(({ dataset }) => `${dataset.layer}.${dataset.head}`), ['0.2', '0.0', '0.1', '1.1', '1.2', '1.0']); // prettier-ignore
-  assert.equal(cells[0].getAttribute('aria-label'), 'layer 0, head 2: 100 pixels; local');
-  assert.equal(cells[0].style.backgroundColor, 'rgb(255 255 255)');
-  const row = (/** @type {number} */ count) => [Array.from({ length: count }, (_, i) => count - i)];
-  assert.equal(makeGrid(context, row(8), 'value').cells[7].textContent, 'head 7');
-  assert.equal(makeGrid(context, row(9), 'value').cells[7].textContent, '7'); // of many heads there is no room for more
-});
-
-test('one cell is chosen, one is under the pointer, and that is where the tab key leads', (context) => {
-  const { grid, cells } = makeGrid(context, [[1, 2, 3], [4, 5, 6]]); // prettier-ignore
-  const marked = () => ({
-    chosen: cells.findIndex((/** @type {any} */ cell) => cell.getAttribute('aria-selected') === 'true'),
-    tab: cells.map((/** @type {any} */ cell) => cell.getAttribute('tabindex')).join(' '),
-    hovered: cells.findIndex((/** @type {any} */ cell) => cell.classList.contains('vv-hovered')),
-  });
-  grid.mark({ layer: 1, head: 2 }, null);
-  assert.deepEqual(marked(), { chosen: 5, tab: '-1 -1 -1 -1 -1 0', hovered: -1 });
-  grid.mark({ layer: 1, head: 2 }, { layer: 0, head: 1 });
-  assert.deepEqual(marked(), { chosen: 5, tab: '-1 0 -1 -1 -1 -1', hovered: 1 });
-});
-
-test('arrows go to neighbours as the table stands, and stop at its edges', (context) => {
-  const { grid, cells } = makeGrid(context, [[20, null, 100], [0, 60, 40]], 'value'); // prettier-ignore
-  const go = (/** @type {number} */ layer, /** @type {number} */ head, /** @type {string} */ key) => {
-    const to = grid.moved({ layer, head }, ARROWS[`Arrow${key}`]);
-    return `${to.layer}.${to.head}`;
-  };
-  // heads 2, 0, 1 above heads 1, 2, 0
-  assert.equal(go(0, 2, 'Right'), '0.0');
-  assert.equal(go(0, 1, 'Right'), '0.1');
-  assert.equal(go(0, 2, 'Left'), '0.2');
-  assert.equal(go(0, 1, 'Left'), '0.0');
-  assert.equal(go(0, 0, 'Down'), '1.2');
-  assert.equal(go(1, 0, 'Down'), '1.0');
-  assert.equal(go(1, 0, 'Up'), '0.1');
-  assert.equal(go(0, 2, 'Up'), '0.2');
-  assert.equal(grid.cellOf({ layer: 1, head: 0 }), cells[5]);
-  assert.equal(grid.cellOf({ layer: 4, head: 0 }), undefined);
-  assert.deepEqual(placeOf(cells[4]), { layer: 1, head: 2 });
-  assert.equal(placeOf(new Element('p')), null);
-  assert.equal(placeOf(null), null);
 });
 
 /** The plot of a table, and its parts. */

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { highest, outputKind, shown } from '../../vit_viz/browser/outputs.js';
 import { surgeryFinding } from '../../vit_viz/web/heads/findings.js';
 import { amountWords } from '../../vit_viz/ui/kit/numbers.js';
-import { findingWords } from '../../vit_viz/web/survey/compared.js';
+import { findingWords } from '../../vit_viz/web/survey/room.js';
 
 const SCORES = [Math.log(1), Math.log(2), Math.log(5)];
 

@@ -1,108 +1,78 @@
-// The Survey tab's words and arithmetic: what a brush writes, which dots pass, what is said of heads and methods.
+// The Survey tab's words and arithmetic: what a brush writes, what a filter holds, and where dots lie.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { endsOf } from '../../vit_viz/web/survey/heads.js';
+import { axisEnds, dotsOf, nearestDot, paintDots } from '../../vit_viz/web/survey/scatter.js';
+import { brushFilter, cardWords, groupsOf, parted } from '../../vit_viz/web/survey/words.js';
 import { Browser, Element } from './browser.js';
-import { axisEnds, dotWords, nearestDot, paintDots, pixelsOf } from '../../vit_viz/web/survey/scatter.js';
-import {
-  boxFilter,
-  columnWords,
-  countWords,
-  endsOf,
-  headLine,
-  intervalWords,
-  methodWords,
-  joined,
-  lassoFilter,
-  MOST_CORNERS,
-  nameLine,
-  readBits,
-  traceRows,
-} from '../../vit_viz/web/survey/lists.js';
+import { card } from './survey_page.js';
 
-test('a box is two ranges, whichever corner it was begun in', () => {
-  assert.equal(
-    boxFilter('margin', 'head_entropy', { x: [0.5, 0.123456], y: [-1, 2e-7] }),
-    '(margin BETWEEN 0.12346 AND 0.5 AND head_entropy BETWEEN -1 AND 2e-7)',
-  );
-});
+const BOX = '(margin BETWEEN 0.12346 AND 0.5 AND head_entropy BETWEEN -1 AND 2e-7)';
+const LASSO = "inside(a, b, '0 0, 1 0, 1 1')";
 
-test('a lasso is a polygon with no more corners than a filter holds', () => {
-  const line = (/** @type {number} */ count) => Array.from({ length: count }, (_none, at) => at / count);
-  assert.equal(lassoFilter('a', 'b', { x: [0, 1, 1], y: [0, 0, 1] }), "inside(a, b, '0 0, 1 0, 1 1')");
-  for (const count of [MOST_CORNERS, MOST_CORNERS + 1, 977]) {
-    const corners = lassoFilter('a', 'b', { x: line(count), y: line(count) }).split(', ').length - 2;
-    assert.ok(corners <= MOST_CORNERS && corners >= MOST_CORNERS / 2, String(corners));
+test('a box is two ranges, whichever corner it was begun in; a lasso a polygon with no more corners than a filter holds', () => {
+  const corners = /** @type {[number, number][]} */ ([[0.5, -1], [0.123456, 2e-7]]); // prettier-ignore
+  assert.equal(brushFilter('select', ['margin', 'head_entropy'], corners), BOX);
+  assert.equal(brushFilter('lasso', ['a', 'b'], [[0, 0], [1, 0], [1, 1]]), LASSO); // prettier-ignore
+  for (const count of [40, 41, 977]) {
+    const line = Array.from({ length: count }, (_, at) => /** @type {[number, number]} */ ([at, at / count]));
+    const kept = parted(brushFilter('lasso', ['a', 'b'], line)).corners.length;
+    assert.ok(kept <= 40 && kept >= 20, String(kept));
   }
 });
 
-test('what was written and what was brushed are one filter', () => {
-  assert.equal(joined('a or b', '(c)'), '(a or b) AND (c)');
-  assert.equal(joined('', '(c)'), '(c)');
-  assert.equal(joined('a', ''), 'a');
+test('a filter is read as what was written and what was brushed on top of it', () => {
+  const square = [[0.12346, -1], [0.5, -1], [0.5, 2e-7], [0.12346, 2e-7]]; // prettier-ignore
+  assert.deepEqual(parted(BOX), {
+    typed: '',
+    mode: 'select',
+    axes: ['margin', 'head_entropy'],
+    corners: square,
+  });
+  const triangle = [[0, 0], [1, 0], [1, 1]]; // prettier-ignore
+  const typed = "label = ':)' or (a)";
+  assert.deepEqual(parted(`(${typed}) AND ${LASSO}`), {
+    typed,
+    mode: 'lasso',
+    axes: ['a', 'b'],
+    corners: triangle,
+  });
+  for (const where of ['', 'is_right', `(a) or (b) AND ${LASSO}`, `not ${BOX}`, `a AND ${BOX}`])
+    assert.deepEqual(parted(where), { typed: where, mode: 'select', axes: [], corners: [] });
 });
 
-test('how many photos pass is said with how many are right of those with a label', () => {
-  assert.equal(
-    countWords({ count: 1200, labelled: 1200, accuracy: 0.5 }, 1200),
-    'All 1,200 photos; 50.0% are right.',
-  );
-  assert.equal(
-    countWords({ count: 7, labelled: 3, accuracy: 1 / 3 }, 1200),
-    '7 of 1,200 photos; 33.3% of the 3 with a label are right.',
-  );
-  assert.match(countWords({ count: 7, labelled: 0, accuracy: null }, 9), /of none is it known/);
+test('a card says the answer first, then only what is known', () => {
+  const words = (/** @type {any} */ changes, named = '') => cardWords(card(1, changes), named);
+  assert.deepEqual(words({}, 'outside'), ['dog', '63%, is cat', 'outside 12.5']);
+  assert.deepEqual(words({ right: true }), ['dog', '63%', '12.5']);
+  assert.deepEqual(words({ confidence: null, number: 37.25 }), ['dog', '37.3, is cat', '12.5']);
+  assert.deepEqual(words({ confidence: null, right: null, answer: '' }), ['no answer', '', '12.5']);
+  assert.deepEqual(words({ value: null }, 'outside'), ['dog', '63%, is cat', 'photo 1.jpg']);
+  assert.deepEqual(words({ value: 0, there: false }), ['dog', '63%, is cat', '0', 'its file is gone']);
+  assert.deepEqual(words({ there: false, small: false }), ['dog', '63%, is cat', '12.5']);
 });
 
-test('one bit per photo says which pass', () => {
-  const text = 'hQI='; // bytes 10000101 and 00000010
-  assert.deepEqual([...readBits(text, 10)], [1, 0, 1, 0, 0, 0, 0, 1, 0, 1]);
+test('what became of an answer, in words', () => {
+  const change = { kind: 'other class', was: 'wolf', now: 'fox', confidences: [0.625, 0.5] };
+  const words = (/** @type {string} */ label, kind = change.kind) =>
+    cardWords(card(1, { label, change: { ...change, kind } }), '');
+  assert.deepEqual(words('cat', 'right to wrong'), ['was wolf, is now fox', '63%, then 50%']);
+  assert.deepEqual(words('cat'), ['was wolf, is now fox', '63%, then 50%; neither is right: cat']);
+  for (const label of ['', 'wolf', 'fox'])
+    assert.deepEqual(words(label), ['was wolf, is now fox', '63%, then 50%']);
+  assert.deepEqual(groupsOf('changed', { won: 2 }), [['won', 'wrong before, right now: 2']]);
+  assert.deepEqual(groupsOf('changed', {}), [['other', '']]);
 });
 
-test('dots are right, wrong or without a label; what is not known has none', () => {
-  const points = new Float32Array([0, 1, 2, NaN, 4, 5, 6, NaN, 8, 9, 1, 0, NaN, 1, 1]);
-  assert.deepEqual(traceRows(points), [[0, 4], [1], []]);
-  const unlabelled = new Float32Array([0, 1, 2, 3, 0, NaN]);
-  assert.deepEqual(traceRows(unlabelled), [[], [0], [1]]);
-});
-
-test('a head is told with its spread and its name', () => {
-  const atlas = { mean: [[0.25, null]], spread: [[0.5, null]], unit: 'share', photos: 4000 };
-  assert.equal(
-    headLine({ layer: 0, head: 0 }, atlas),
-    'Layer 0, head 0: 0.25 ± 0.5 share, over 4,000 photos.',
-  );
-  assert.equal(headLine({ layer: 0, head: 1 }, atlas), 'Layer 0, head 1: not known of these photos.');
-  assert.deepEqual(endsOf(atlas.mean, atlas.spread), [-0.25, 0.75]);
-  assert.deepEqual(endsOf([[null]], [[null]]), [0, 1]);
-  assert.deepEqual(endsOf([[3, 8]], [[null, 1]]), [3, 9]); // a mean without a spread is its own end
-  assert.deepEqual(endsOf([[3, 8]], [[1, null]]), [2, 8]);
-  const named = { name: 'local', sentence: '0.1 of all.', evidence: 0.93, thin: true };
-  assert.equal(
-    nameLine(named),
-    'local: 0.1 of all. It holds in 93% of these photos alone. The evidence is thin.',
-  );
-  assert.equal(nameLine({ ...named, evidence: null, thin: false }), 'local: 0.1 of all.');
-  assert.equal(nameLine(undefined), '');
-});
-
-test('a mean has its interval, a column is read as words', () => {
-  assert.equal(intervalWords({ mean: 0.851, low: 0.8, high: 0.9 }), '0.85 (0.80 to 0.90)');
-  assert.equal(intervalWords(undefined), '');
-  assert.equal(columnWords('head_prefix_mass'), 'head prefix mass');
-});
-
-test('chance is said of the scores that have one', () => {
-  const one = { mean: 0.5, low: 0.4, high: 0.6 };
-  const pointed = { lines: { rollout: { pointing: one } }, resamples: 1000 };
-  assert.equal(
-    methodWords(pointed),
-    'Means with 95% intervals from 1000 bootstrap samples of the photos; higher is better.',
-  );
-  const deleted = { lines: { rollout: { pointing: one, deletion: one } }, resamples: 9 };
-  assert.match(methodWords(deleted), /higher is better; in insertion and deletion 0 is chance\.$/);
-  assert.equal(methodWords({ lines: {}, resamples: 9 }), '');
+test('the colours of heads end at the outermost spread', () => {
+  const ends = (/** @type {any} */ mean, /** @type {any} */ spread) =>
+    endsOf(/** @type {any} */ ({ mean, spread }));
+  assert.deepEqual(ends([[0.25, null]], [[0.5, null]]), [-0.25, 0.75]);
+  assert.deepEqual(ends([[3, 8]], [[null, 1]]), [3, 9]); // a mean without a spread is its own end
+  assert.deepEqual(ends([[3], [8]], [[1], [null]]), [2, 8]);
+  assert.deepEqual(ends([[null]], [[null]]), [0, 1]);
 });
 
 test('an axis has room around its outermost dots, and ends of its own where there is nothing to span', () => {
@@ -113,39 +83,51 @@ test('an axis has room around its outermost dots, and ends of its own where ther
   assert.deepEqual(axisEnds(new Float32Array([0])), [-0.5, 0.5]);
 });
 
-test('a number becomes pixels from the first end of its axis, also where that is the upper one', () => {
-  assert.deepEqual([...pixelsOf(new Float32Array([0, 5, 10]), 0, 10, 400)], [0, 200, 400]);
-  assert.deepEqual([...pixelsOf(new Float32Array([0, 5, 8]), 10, 0, 200)], [200, 100, 40]);
+// across, up and right of five photos: 2 of no number, 3 of no label
+const POINTS = Float32Array.of(...[0, 10, NaN, 5, 10], ...[0, 20, 5, 10, 0], ...[0, 1, 1, NaN, 0]);
+
+test('dots lie by their numbers, upwards, the wrong ones over the right ones; what is not known has none', () => {
+  const { rows, kinds, across, up } = dotsOf(POINTS, [30, 40, 108, 216, ...[-0.4, 10.4], ...[-0.8, 20.8]]);
+  assert.deepEqual(rows, [1, 0, 4, 3]);
+  assert.deepEqual([...kinds], [1, 0, 0, 2, 1]);
+  assert.deepEqual([...across].map(Math.round), [4, 104, NaN, 54, 104]);
+  assert.deepEqual([...up].map(Math.round), [208, 8, 158, 108, 208]);
 });
 
-test('the nearest dot is within eight pixels, passes, and has both numbers', () => {
-  const across = new Float32Array([10, 14, 10, NaN]);
-  const up = new Float32Array([10, 10, 90, 10]);
-  assert.equal(nearestDot(across, up, null, 11, 10), 0);
-  assert.equal(nearestDot(across, up, Uint8Array.of(0, 1, 1, 1), 11, 10), 1);
-  assert.equal(nearestDot(across, up, null, 10, 18), 0);
-  assert.equal(nearestDot(across, up, null, 10, 19), -1);
+test('the nearest dot is within eight pixels across and down alike, passes, and has both numbers', () => {
+  const [across, up] = [Float32Array.of(10, 14, 10, NaN), Float32Array.of(10, 10, 90, 10)];
+  assert.equal(nearestDot(across, up, null, [11, 10]), 0);
+  assert.equal(nearestDot(across, up, Uint8Array.of(0, 1, 1, 1), [11, 10]), 1);
+  assert.equal(nearestDot(across, up, null, [10, 18]), 0);
+  assert.equal(nearestDot(across, up, null, [10, 19]), -1);
+  assert.equal(nearestDot(across, up, null, [2, 10]), 0);
+  assert.equal(nearestDot(across, up, null, [4, 4]), -1); // too far along the diagonal
 });
 
-test('a dot says its numbers and whether the answer was right', () => {
-  assert.equal(
-    dotWords(['confidence', 'mean_entropy'], [0.25, 3], 'wrong'),
-    'confidence 0.25, mean entropy 3; wrong',
-  );
-});
-
-test('dots of photos that pass are painted last, and at the places given', (context) => {
-  new Browser().install(context);
+test('dots that pass are painted last: discs, or diamonds of wrong answers, as large as the pixels of the screen ask for', (context) => {
+  const browser = new Browser();
+  browser.install(context);
+  Object.assign(browser.window, { devicePixelRatio: 2.5 });
   const canvas = new Element('canvas');
-  const paint = (/** @type {Uint8Array | null} */ passes) => {
-    canvas.canvas = null; // nothing drawn yet
-    const places = { across: new Float32Array([10, 20]), up: new Float32Array([30, 40]) };
-    const figure = { colours: ['red', 'blue', 'gray'], width: 100, height: 50 };
-    paintDots(/** @type {any} */ (canvas), { ...places, rows: [[0], [1], []], passes }, figure);
-    const kept = canvas.getContext().calls.filter(([name]) => ['drawImage', 'globalAlpha ='].includes(name));
-    return kept.map(([name, first, ...place]) => (name === 'drawImage' ? place : first));
+  const dots = {
+    across: Float32Array.of(10, 21),
+    up: Float32Array.of(31, 40),
+    rows: [0, 1],
+    kinds: Float32Array.of(0, 1),
   };
-  assert.deepEqual(paint(Uint8Array.of(1, 0)), [0.06, [16, 36], 0.85, [6, 26]]);
-  assert.deepEqual(paint(null), [0.85, [6, 26], [16, 36]]);
-  assert.deepEqual([/** @type {any} */ (canvas).width, /** @type {any} */ (canvas).height], [100, 50]);
+  const legend = [['red', 'circle'], ['blue', 'diamond']].map(([color, symbol]) => ({ name: '', marker: { color, symbol } })); // prettier-ignore
+  const made = browser.made.length;
+  paintDots(/** @type {any} */ (canvas), dots, null, legend, [101, 51]);
+  assert.deepEqual([/** @type {any} */ (canvas).width, /** @type {any} */ (canvas).height], [253, 128]);
+  const [disc, diamond] = browser.made.slice(made);
+  assert.equal(/** @type {any} */ (disc).width, 18); // 7.5 pixels around the middle, and one at the edge
+  assert.deepEqual(disc.getContext().calls.at(-2), ['arc', 9, 9, 7.5, 0, 2 * Math.PI]);
+  assert.deepEqual(disc.getContext().calls[0], ['fillStyle =', 'red']);
+  const corners = diamond.getContext().calls.filter(([name]) => name === 'lineTo');
+  assert.deepEqual(corners.map(([, ...at]) => at), [[-0.375, 9], [9, -0.375], [18.375, 9], [9, 18.375]]); // prettier-ignore
+  const drawn = () => canvas.getContext().calls.filter(([name]) => /^(drawImage|globalAlpha =)$/.test(name));
+  assert.deepEqual(drawn(), [['globalAlpha =', 0.85], ['drawImage', disc, 16, 69], ['drawImage', diamond, 44, 91]]); // prettier-ignore
+  canvas.canvas = null;
+  paintDots(/** @type {any} */ (canvas), dots, Uint8Array.of(1, 0), legend, [101, 51]);
+  assert.deepEqual(drawn().map(([, what, ...at]) => (at.length ? at : what)), [0.06, [44, 91], 0.85, [16, 69]]); // prettier-ignore
 });

@@ -1,23 +1,25 @@
-// The Survey tab on a page of its own: seven photos, two layers of three heads, a server whose answers are known, a figure for the dots.
+// The Survey tab against a source that a test answers for: seven photos, two layers of three heads, no server and no browser.
 
-import { writeOption } from '../../vit_viz/explorer/options.js';
+import { asker } from '../../vit_viz/web/kit/ask.js';
+import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
-import { survey as surveyTab } from '../../vit_viz/web/survey/room.js';
-import { Browser, Element, component, mount, parse, read } from './browser.js';
+import { Survey } from '../../vit_viz/web/survey/room.js';
+import { read } from './browser.js';
+import { page as dom } from './document.js';
 import { placeAt } from './store.test.js';
 
 const { fields } = JSON.parse(read('./links.json'));
 const TABLE = Buffer.from(Uint8Array.from({ length: 768 }, (_, i) => Math.floor(i / 3))).toString('base64');
 
-export const settle = async () => {
-  for (let i = 0; i < 10; i++) await new Promise((done) => setImmediate(done));
+export const settled = async () => {
+  for (let i = 0; i < 6; i++) await new Promise((done) => setImmediate(done));
 };
 
-export const texts = (/** @type {any} */ nodes) =>
-  [...nodes].map((/** @type {any} */ node) => node.textContent);
+export const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent.trim());
 
-export const survey = {
-  photos: 7,
+/** @type {import('../../vit_viz/web/survey/state.js').Opened} */
+export const SURVEY = {
+  photos: 1207,
   model: 'mini',
   layers: 2,
   heads: 3,
@@ -27,60 +29,19 @@ export const survey = {
     { name: 'distance', label: 'mean distance', unit: 'pixels', meaning: 'How far a head looks.' },
     { name: 'entropy', label: 'evenness', unit: 'bits', meaning: 'How widely a head looks.' },
   ],
-  others: /** @type {string[]} */ ([]),
+  others: ['tuned', 'fewer'],
   numbers: ['confidence', 'head_entropy', 'mean_entropy'],
   columns: [
-    { name: 'label', kind: 'text', unit: '', meaning: 'what it shows', words: ['label'] },
-    {
-      name: 'mean_depth',
-      kind: 'number',
-      unit: 'pixels',
-      meaning: 'how far it looks',
-      words: ['mean depth', 'depth'],
-    },
+    { name: 'label', unit: '', meaning: 'what it shows', words: ['label'] },
+    { name: 'mean_depth', unit: 'pixels', meaning: 'how far it looks', words: ['mean depth', 'depth'] },
   ],
 };
 
-/** What is chosen, and what depends on the model that the page shows: `lit`, `note` and `jump`. */
-export const value = {
-  jump: '',
-  lit: false,
-  note: '',
-  layer: 1,
-  head: 2,
-  where: '',
-  across: 'confidence',
-  up: 'mean_entropy',
-  measure: 'distance',
-  list: 'high',
-  second: '',
-};
-
-/** What a link says of a choice. @param {Record<string, any>} choice */
-function linkOf({ layer, head, ...named }) {
-  const link = new URLSearchParams({ tab: 'survey', layer: String(layer), head: String(head) });
-  for (const [name, text] of Object.entries(named)) {
-    const field = fields.find((/** @type {any} */ one) => one.name === `survey_${name}`);
-    const written = field ? writeOption(field, text) : null;
-    if (written !== null) link.set(field.link, written);
-  }
-  return `?${link}`;
-}
-
-/** A photo in a list. @returns {import('../../vit_viz/web/survey/lists.js').Card} */
+/** A photo in a list. @returns {import('../../vit_viz/web/survey/words.js').Card} */
 export function card(/** @type {number} */ row, changes = {}) {
   return {
-    row,
-    photo: `photo ${row}.jpg`,
-    label: 'cat',
-    answer: 'dog',
-    confidence: 0.625,
-    right: false,
-    value: 12.5,
-    size: [40, 60],
-    peak: [0.25, 0.75],
-    small: true,
-    there: true,
+    ...{ row, photo: `photo ${row}.jpg`, label: 'cat', answer: 'dog', confidence: 0.625, right: false },
+    ...{ value: 12.5, size: [40, 60], peak: [0.25, 0.75], small: true, there: true },
     ...changes,
   };
 }
@@ -89,193 +50,196 @@ const named = (/** @type {string} */ name) => ({
   name,
   sentence: `It is ${name}.`,
   evidence: 0.5,
-  thin: false,
+  is_thin: name === 'last',
 });
 
-export const chosen = {
-  count: 3,
-  labelled: 3,
-  accuracy: 2 / 3,
-  bits: Buffer.from([0b0010110]).toString('base64'), // rows 1, 2 and 4
+export const CHOSEN = {
+  ...{ count: 3, labelled: 3, accuracy: 2 / 3 },
+  bits: Buffer.from([0b0010110, ...Array(150).fill(0)]).toString('base64'), // rows 1, 2 and 4
   atlas: {
-    measure: 'distance',
-    unit: 'pixels',
-    mean: [
-      [11, 20, 30],
-      [8, null, 5],
-    ],
-    spread: [
-      [3, 6, 5],
-      [3, null, null],
-    ],
-    photos: 3,
+    ...{ measure: 'distance', unit: 'pixels', photos: 3, unknown: 'Nothing is unknown.' },
+    mean: [[11, 20, 30], [8, null, 5]], // prettier-ignore
+    spread: [[3, 6, 5], [3, null, null]], // prettier-ignore
     names: ['first', 'local', 'wide', 'even', 'odd', 'last'].map(named),
-    unknown: 'Nothing is unknown.',
   },
   lists: {
     high: [card(4), card(1)],
     low: [card(2)],
     elsewhere: [card(1)],
     all: [card(1), card(2), card(4)],
-    lost: /** @type {any[]} */ ([]),
-    won: /** @type {any[]} */ ([]),
-    other: /** @type {any[]} */ ([]),
+    ...{ lost: [], won: [], other: [] },
   },
-  totals: { high: 2, low: 1, elsewhere: 1, all: 3, lost: 0, won: 0, other: 0, changed: 0 },
-  classes: [{ label: "cat's", photos: 2, accuracy: 0.5, means: { confidence: 0.75 } }],
-};
-
-const one = { mean: 0.5, low: 0.4, high: 0.6, photos: 3 };
-export const methods = {
-  lines: { rollout: { pointing: one } },
-  scores: { pointing: 'points at the object' },
-  conclusion: 'Trust rollout.',
-  resamples: 50,
+  totals: { high: 3, low: 1, elsewhere: 1, all: 3, lost: 0, won: 0, other: 0, changed: 0 },
+  classes: [{ label: "cat's", photos: 2, accuracy: 0.5, means: { confidence: 0.75, depth: null } }],
 };
 
 /** Across, up, and whether the answer was right, of seven photos; the last has no number across, the one before it no label. */
-export const POINTS = Float32Array.of(
+const POINTS = Float32Array.of(
   ...[0, 1, 2, 3, 4, 5, NaN],
   ...[10, 20, 30, 40, 50, 60, 70],
   ...[1, 0, 1, 0, 1, NaN, 1],
 );
 
-/** A figure of plotly's, 200 x 100 pixels at (30, 40) of itself, that lays itself out as it is told. */
+const ESTIMATE = { mean: 0.5, low: 0.4, high: 0.6, photos: 3 };
+
+/** @type {Record<string, any>} */
+const ANSWERS = {
+  chosen: CHOSEN,
+  points: POINTS,
+  beside: { lit: false, note: '', jump: '' },
+  methods: {
+    lines: { raw: { deletion: ESTIMATE }, rollout: { pointing: ESTIMATE } },
+    scores: { pointing: 'points at the object', energy: 'map on it', deletion: 'deletion below random' },
+    ...{ conclusion: 'Trust rollout.', resamples: 50 },
+  },
+};
+
+/** A figure of plotly's, whose plot is 200 x 100 pixels at (30, 40) of itself, and which lays itself out as it is told. */
 export function makeFigure() {
-  const graph = /** @type {any} */ (new Element('div'));
+  const graph = dom.document.createElement('div');
   graph.className = 'js-plotly-plot';
-  const plot = new Element('div');
-  plot.className = 'gl-container';
-  graph.append(plot);
+  graph.innerHTML = '<div class="gl-container"></div>';
+  graph.box = { left: 0, top: 0, width: 700, height: 450 };
+  graph.firstElementChild.addEventListener('pointerdown', (/** @type {Event} */ event) =>
+    event.stopPropagation(),
+  );
+  const axis = (/** @type {number} */ _offset, /** @type {number} */ _length) => ({ range: [0, 1], _offset, _length }); // prettier-ignore
+  const [xaxis, yaxis] = [axis(30, 200), axis(40, 100)];
   /** @type {Record<string, (told: any) => void>} */
   const heard = {};
   return Object.assign(graph, {
-    plot,
     heard,
+    /** @type {Record<string, any>} what it was told last of each */ told: {},
     on: (/** @type {string} */ name, /** @type {(told: any) => void} */ run) => void (heard[name] = run),
-    data: ['red', 'blue', 'gray'].map((color) => ({ marker: { color } })),
-    layout: { xaxis: {}, yaxis: {} },
-    _fullLayout: {
-      xaxis: { range: [0, 1], _offset: 30, _length: 200 },
-      yaxis: { range: [0, 1], _offset: 40, _length: 100 },
-    },
-    /** Lays the axes out with what was asked for last. */
-    draw(/** @type {any} */ change) {
-      graph.layout.xaxis.title = { text: change['xaxis.title.text'] };
-      graph._fullLayout.xaxis.range = change['xaxis.range'];
-      graph._fullLayout.yaxis.range = change['yaxis.range'];
-      heard.plotly_afterplot(undefined);
+    data: [['right', 'circle'], ['wrong', 'diamond'], ['no label', 'circle']].map(([name, symbol]) => ({ name, marker: { color: name, symbol } })), // prettier-ignore
+    layout: { xaxis: /** @type {{title?: {text?: string}}} */ ({}) },
+    _fullLayout: { xaxis, yaxis },
+    relayout(/** @type {Record<string, any>} */ change) {
+      Object.assign(graph.told, change);
+      graph.layout.xaxis.title = { text: graph.told['xaxis.title.text'] };
+      xaxis.range = graph.told['xaxis.range'] ?? xaxis.range;
+      yaxis.range = graph.told['yaxis.range'] ?? yaxis.range;
+      heard.plotly_afterplot?.(undefined);
     },
   });
-}
-
-/** What the dots and the room find around them on the page. */
-export function makePage() {
-  const browser = new Browser();
-  const [holder, look] = [parse(''), new Element('button')];
-  /** @type {Record<string, Element>} */
-  const places = { 'vv-survey-dots': holder, 'vv-tab-look-button': look };
-  /** @type {any[]} */
-  const laid = [];
-  /** @type {(() => void)[]} */
-  const watchers = [];
-  class MutationObserver {
-    constructor(/** @type {() => void} */ run) {
-      watchers.push(run);
-    }
-
-    observe() {}
-  }
-  const Plotly = {
-    relayout: async (/** @type {any} */ graph, /** @type {any} */ change) =>
-      void laid.push({ graph, ...change }),
-  };
-  Object.assign(browser.window, { Plotly });
-  Object.assign(browser.globals, { MutationObserver });
-  const page = Object.assign(browser.globals.document, {
-    body: new Element('body'),
-    getElementById: (/** @type {string} */ id) => places[id] ?? null,
-  });
-  return {
-    browser,
-    holder,
-    look,
-    laid,
-    page: /** @type {any} */ (page),
-    changed: () => watchers.forEach((run) => run()),
-  };
 }
 
 /**
- * The tab with its numbers. `answer` gives what the server says to an address in place of what is known here, or an error, or a
- * promise of either; every address that was asked for is in `asked`.
+ * The room, whose dots lie on 200 x 100 pixels from (100, 50) on.
+ * @param {any} context @param {{link?: string, of?: any, answers?: Record<string, any>, touch?: boolean, copies?: boolean, hasFigure?: boolean}} [how] answers:
+ *     by the name of the question, functions of what is asked where they depend on that, errors where they fail
  */
-export async function open({
-  now = /** @type {any} */ (value),
-  of = /** @type {any} */ (survey),
-  answer = /** @type {(path: string) => any} */ (() => undefined),
-  figure = /** @type {any} */ (null),
-  prepare = /** @type {(page: any) => void} */ (() => {}),
-} = {}) {
-  const around = makePage();
-  if (figure) around.holder.append(figure);
-  prepare(around);
+export async function open(
+  context,
+  { link = '?tab=survey', of = SURVEY, answers = {}, touch = false, copies = true, hasFigure = true } = {},
+) {
   /** @type {string[]} */
-  const asked = [];
-  const fetch = async (/** @type {string} */ path, /** @type {any} */ { signal }) => {
-    const route = path.replace('/vit_viz/survey/', '');
-    if (!route.startsWith('beside')) asked.push(route);
-    const found = (await answer(route)) || standard(route, now);
-    if (signal?.aborted) throw new Error('This request was given up.');
-    if (found instanceof Error) return { ok: false, text: async () => found.message };
-    return { ok: true, json: async () => found, arrayBuffer: async () => found.buffer };
-  };
-  Object.assign(around.browser.globals, { fetch });
-  let clicks = 0;
-  around.look.addEventListener('click', () => (clicks += 1));
-  const place = placeAt(linkOf(now));
-  const store = new Store(fields, place);
-  const props = { survey: of, tables: { viridis: TABLE } };
-  const start = (/** @type {any} */ element) => void surveyTab(element, store, props);
-  const part = mount(component(start, 'web/survey/room.html'), null, { browser: around.browser });
-  await settle();
-  const cell = (/** @type {number} */ layer, /** @type {number} */ head) =>
-    part.find('survey-heads').querySelectorAll('td')[layer * of.heads + head];
-  const chip = (/** @type {number} */ at) => part.find('survey-chips').children[at];
-  const type = (/** @type {string} */ words) => {
-    part.find('survey-where').value = words;
-    return part.find('survey-filter').fire('submit');
-  };
-  return {
-    ...part,
-    ...around,
-    /** What was written into the link, and whether Back leads to what was there before. */
-    told: place.written,
-    go: place.go,
-    store,
-    /** Another link. */
-    set: (/** @type {any} */ next) => place.go(linkOf(next)),
-    asked,
-    cell,
-    chip,
-    type,
-    text: (/** @type {string} */ name) => part.find(`survey-${name}`).textContent,
-    cards: () => part.find('survey-cards').querySelectorAll('.vv-survey-card'),
-    opened: () => clicks,
-    /** Another choice in a chooser. */
-    select(/** @type {string} */ name, /** @type {string} */ to) {
-      const chooser = part.find(`survey-${name}`);
-      chooser.value = to;
-      chooser.fire('change');
-    },
-    /** What was asked since it was asked the last time. */
-    news: () => asked.splice(0),
-  };
-}
+  const copied = [];
+  class ResizeObserver {
+    constructor(/** @type {any} */ call) {
+      this.observe = () => call([{ contentRect: { width: 600, height: 400 } }]);
+    }
 
-function standard(/** @type {string} */ route, /** @type {any} */ { lit, note, jump }) {
-  const [name] = route.split(/[/?]/);
-  if (name === 'beside') return { lit, note, jump };
-  if (name === 'photo') return card(Number(route.split(/[/?]/)[1]), { photo: 'the one.jpg' });
-  return { chosen, methods, points: POINTS }[name];
+    disconnect() {}
+  }
+  const clipboard = {
+    writeText: async (/** @type {string} */ text) => {
+      if (!copies) throw new Error('This page may not.');
+      copied.push(text);
+    },
+  };
+  const globals = {
+    ...{ document: dom.document, window: dom, history: dom.history, location: dom.location, ResizeObserver },
+    navigator: { clipboard },
+    MutationObserver: dom.MutationObserver,
+    matchMedia: () => ({ matches: touch }),
+  };
+  for (const [name, value] of Object.entries(globals)) {
+    const before = Object.getOwnPropertyDescriptor(globalThis, name);
+    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+    context.after(() => {
+      if (before) Object.defineProperty(globalThis, name, before);
+      else delete (/** @type {any} */ (globalThis)[name]);
+    });
+  }
+  const [figure, holder] = [makeFigure(), dom.document.createElement('div')];
+  holder.id = 'vv-survey-dots';
+  if (hasFigure) holder.append(figure);
+  dom.document.body.append(holder);
+  const Plotly = {
+    relayout: async (/** @type {any} */ graph, /** @type {any} */ change) => graph.relayout(change),
+  };
+  Object.assign(dom, { Plotly });
+  context.after(() => holder.remove());
+  context.mock.timers.reset();
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const place = placeAt(link);
+  const store = new Store(fields, place);
+  /** @type {[string, any][]} */
+  const questions = [];
+  const ask = asker({
+    keeps: (name) => !name.startsWith('look'),
+    async answer(name, body) {
+      if (name !== 'beside') questions.push([name, body]);
+      const known = { ...ANSWERS, ...answers }[name];
+      const value = await (typeof known === 'function' ? known(body) : known);
+      if (value instanceof Error) throw value;
+      return { of: body, value };
+    },
+  });
+  const root = dom.document.createElement('div');
+  dom.document.body.append(root);
+  render(html`<${Survey} ...${{ store, ask, survey: of, tables: { viridis: TABLE } }} />`, root);
+  context.after(() => render(null, root));
+  await settled();
+  const find = (/** @type {string} */ selector) => root.querySelector(selector);
+  const all = (/** @type {string} */ selector) => [...root.querySelectorAll(selector)];
+  const over = (/** @type {string} */ selector) => holder.querySelector(selector);
+  if (over('canvas')) over('.vv-survey-area').box = { left: 100, top: 50, width: 200, height: 100 };
+  const button = (/** @type {string} */ words) =>
+    all('button').find((one) => one.textContent.trim() === words);
+  const dots = (/** @type {string} */ event, /** @type {number} */ x, /** @type {number} */ y) =>
+    figure.firstElementChild.fire(event, { clientX: 100 + x, clientY: 50 + y });
+  return {
+    ...{ store, place, copied, root, find, all, button, dots, figure, holder, over },
+    /** What was asked since it was asked the last time. */
+    news: () => questions.splice(0),
+    /** Whether a part with these words is there. */
+    says: (/** @type {string} */ words) => root.textContent.includes(words),
+    cell: (/** @type {number} */ layer, /** @type {number} */ head) =>
+      find(`td[data-layer="${layer}"][data-head="${head}"]`),
+    cards: () => all('.vv-survey-card').map((one) => one.dataset.row),
+    async press(/** @type {string} */ words) {
+      button(words).click();
+      await settled();
+    },
+    async choose(/** @type {string} */ name, /** @type {string} */ value) {
+      const chooser = find(`.vv-survey-${name}`);
+      chooser.value = value;
+      chooser.fire('change');
+      await settled();
+    },
+    /** Writes a filter and applies it. */
+    async filter(/** @type {string} */ words) {
+      find('textarea').value = words;
+      const event = find('textarea').fire('keydown', { key: 'Enter', isComposing: false });
+      await settled();
+      return event;
+    },
+    /** Presses on the dots, in pixels of their area, and lets go some pixels further. */
+    async pressDot(/** @type {number} */ x, /** @type {number} */ y, across = 0, down = 0) {
+      dots('pointerdown', x, y);
+      dom.document.body.fire('pointerup', { clientX: 100 + x + across, clientY: 50 + y + down });
+      await settled();
+    },
+    /** What plotly tells of what was drawn or taken away. */
+    async tell(/** @type {string} */ event, /** @type {any} */ told = undefined) {
+      figure.heard[`plotly_${event}`](told);
+      await settled();
+    },
+    go: async (/** @type {string} */ to) => {
+      place.go(to);
+      await settled();
+    },
+  };
 }

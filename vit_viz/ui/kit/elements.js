@@ -53,26 +53,6 @@ export function having(node, attributes) {
   return node;
 }
 
-/** Fills the body of a table: the first cell of each line is its heading. @param {Element} table @param {(string | Node)[][]} lines */
-export function fillRows(table, lines) {
-  const rows = lines.map((line) => make('tr', '', ...line.map((words, i) => cellOf(words, i ? '' : 'row'))));
-  table.querySelector('tbody')?.replaceChildren(...rows);
-  return rows;
-}
-
-/** Fills a table with headings. @param {Element} table @param {(string | Node)[]} heads @param {(string | Node)[][]} lines */
-export function fillTable(table, heads, lines) {
-  const first = make('tr', '', ...heads.map((words) => cellOf(words, 'col')));
-  table.querySelector('thead')?.replaceChildren(first);
-  return fillRows(table, lines);
-}
-
-/** A cell, unless it is one. @param {string | Node} words @param {string} scope of a heading; '' where it is none */
-function cellOf(words, scope) {
-  if (/^T[DH]$/.test(/** @type {Element} */ (words).tagName ?? '')) return words;
-  return scope ? having(make('th', '', words), { scope }) : make('td', '', words);
-}
-
 /** The data-... of the element that an event is about, or of one around it; null where none has it. */
 export function dataAt(/** @type {Event} */ { target }, /** @type {string} */ name) {
   return (
@@ -97,18 +77,6 @@ export function press(element, name, value) {
 /** The step of an arrow key; Ctrl, Alt and Meta leave it to the browser. @param {KeyboardEvent} event */
 export function stepOf({ key, ctrlKey, metaKey, altKey }) {
   return ctrlKey || metaKey || altKey ? undefined : ARROWS[key];
-}
-
-/**
- * Lets the arrow keys do something, unless it returns false.
- * @param {HTMLElement} element
- * @param {(step: [number, number], event: KeyboardEvent) => unknown} move told the step down and to the right
- */
-export function onArrows(element, move) {
-  element.addEventListener('keydown', (event) => {
-    const step = stepOf(event);
-    if (step && move(step, event) !== false) event.preventDefault();
-  });
 }
 
 /** The line of a class in a list: a bar, the name, and a number. */

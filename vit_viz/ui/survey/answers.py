@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +13,6 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.analyses.head_statistics import OUTLIER_FACTOR
 from vit_viz.bundled import example_survey
 from vit_viz.errors import Cancelled, ParameterError, VitVizError
 from vit_viz.images import Mode
@@ -29,7 +26,7 @@ from vit_viz.surveys.filters import HEAD_MEASURES, SCORE_WORDS
 from vit_viz.surveys.opened import OpenedSurvey, Rows, open_survey
 from vit_viz.surveys.photo_files import PhotoFiles
 from vit_viz.ui.payload import rounded
-from vit_viz.ui.survey.compared import EXAMPLE, KINDS, OtherSurveys, changed, named
+from vit_viz.ui.survey.compared import EXAMPLE, KINDS, OtherSurveys, as_csv, changed, named
 from vit_viz.views import choices
 
 Value = dict[str, Any]
@@ -180,7 +177,6 @@ def opened_value(survey: OpenedSurvey, others: Sequence[str] = ()) -> Value:
         ],
         "numbers": list(photo_lists.scatter_columns(survey)),
         "columns": [asdict(column) | {"words": survey.words[column.name]} for column in survey.columns],
-        "outlier_factor": OUTLIER_FACTOR,
     }
 
 
@@ -223,7 +219,15 @@ def chosen_value(
         "atlas": _atlas(survey, rows, measure, patch_size),
         "lists": {which: one.cards(files, layer, head) for which, one in lists.items() if which != "changed"},
         "totals": {which: len(one.rows) for which, one in lists.items()},
-        "classes": [_class(line) for line in photo_lists.classes(survey, rows)[:MOST_CLASSES]],
+        "classes": [
+            asdict(line)
+            | {
+                "means": {
+                    name: value if value is None else rounded(value) for name, value in line.means.items()
+                }
+            }
+            for line in photo_lists.classes(survey, rows)[:MOST_CLASSES]
+        ],
     }
 
 
@@ -250,21 +254,17 @@ class PhotoList:
 
     def csv(self, survey: OpenedSurvey) -> str:
         """The whole list, a photo a line, by its path from the root of the survey."""
-        file = io.StringIO()
-        lines = csv.writer(file, lineterminator="\n")
         amount = "value" if "value" in survey.numbers else "confidence"
-        names = ["photo", "label", "answer", "is_right", amount]
         after = [] if self.changes is None else ["change", "answer_after", "confidence_after"]
-        lines.writerow([*names, *filter(None, [self.measured]), *after])
+        lines = [["photo", "label", "answer", "is_right", amount, *filter(None, [self.measured]), *after]]
         for row in self.rows:
             texts = [survey.texts[name][row] for name in ("photo", "label", "answer")]
-            right, sure = (float(survey.numbers[name][row]) for name in ("is_right", amount))
-            value: list[Any] = [] if self.values is None else [_number(float(self.values[row]))]
-            if self.changes is not None:
-                one = self.changes[row]
-                value += [one.kind, one.after, _number(one.after_probability)]
-            lines.writerow([*texts, _truth(right), _number(sure), *value])
-        return file.getvalue()
+            numbers = [_truth(survey.numbers["is_right"][row]), rounded(survey.numbers[amount][row])]
+            value = [] if self.values is None else [rounded(self.values[row])]
+            one = self.changes and self.changes[row]
+            change = [one.kind, one.after, rounded(one.after_probability)] if one else []
+            lines.append([*texts, *numbers, *value, *change])
+        return as_csv(lines)
 
 
 def lists_of(
@@ -291,19 +291,7 @@ def lists_of(
 
 def method_value(survey: OpenedSurvey, rows: Rows) -> Value:
     """The table of methods."""
-    table = trust.method_table(survey, rows)
-    return {
-        "lines": {
-            method: {
-                score: {"mean": one.mean, "low": one.low, "high": one.high, "photos": one.photos}
-                for score, one in scores.items()
-            }
-            for method, scores in table.lines.items()
-        },
-        "scores": SCORE_WORDS,
-        "conclusion": table.conclusion,
-        "resamples": trust.RESAMPLES,
-    }
+    return asdict(trust.method_table(survey, rows)) | {"scores": SCORE_WORDS, "resamples": trust.RESAMPLES}
 
 
 def point_bytes(survey: OpenedSurvey, across: str, up: str, *, layer: int, head: int) -> bytes:
@@ -325,10 +313,7 @@ def _atlas(survey: OpenedSurvey, rows: Rows, measure: str, patch_size: tuple[int
         "mean": rounded(over_photos.mean),
         "spread": rounded(over_photos.spread),
         "photos": over_photos.photos,
-        "names": [
-            {"name": one.name, "sentence": one.sentence, "evidence": one.evidence, "thin": one.is_thin}
-            for one in named
-        ],
+        "names": [asdict(one) for one in named],
         "unknown": atlas.UNKNOWN if patch_size else f"{atlas.UNKNOWN} {_NO_PATCHES}",
     }
 
@@ -341,28 +326,19 @@ def card_value(files: PhotoFiles, row: int, layer: int, head: int, value: float 
     peak_row, peak_col = survey.peaks[row, layer, head].tolist()
     down = place["top"] + (peak_row + 0.5) / place["rows"] * place["tall"]
     across = place["left_"] + (peak_col + 0.5) / place["cols"] * place["wide"]
-    return ({"number": _number(float(numbers["value"][row]))} if "value" in numbers else {}) | {
+    return ({"number": rounded(numbers["value"][row])} if "value" in numbers else {}) | {
         "row": int(row),
         "photo": texts["photo"][row],
         "label": texts["label"][row],
         "answer": texts["answer"][row],
-        "confidence": _number(float(numbers["confidence"][row])),
-        "right": _truth(float(numbers["is_right"][row])),
-        "value": None if value is None else _number(value),
+        "confidence": rounded(numbers["confidence"][row]),
+        "right": _truth(numbers["is_right"][row]),
+        "value": value if value is None else rounded(value),
         "size": [int(place["height"]), int(place["width"])],
         "peak": [down / place["height"], across / place["width"]],
         "small": bool(survey.has_thumbnail[row]),
         "there": files.is_there(row),
     }
-
-
-def _class(line: photo_lists.ClassLine) -> Value:
-    means = {name: None if value is None else _number(value) for name, value in line.means.items()}
-    return {"label": line.label, "photos": line.photos, "accuracy": line.accuracy, "means": means}
-
-
-def _number(value: float) -> float | None:
-    return float(f"{value:.5g}") if math.isfinite(value) else None
 
 
 def _truth(value: float) -> bool | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +74,15 @@ class Compared:
 
     def csv(self) -> str:
         """The heads that moved, a statistic a line, the largest effect first."""
-        file = io.StringIO()
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow([*(field.name for field in fields(HeadChange)), "unit"])
-        for one in self.comparison.moved:
-            lines.writerow([*astuple(one), unit_of(one.statistic)])
-        return file.getvalue()
+        names = [*(field.name for field in fields(HeadChange)), "unit"]
+        return as_csv([names, *([*astuple(one), unit_of(one.statistic)] for one in self.comparison.moved)])
+
+
+def as_csv(lines: Iterable[Iterable[Any]]) -> str:
+    """Lines of a table as a file."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(lines)
+    return file.getvalue()
 
 
 class OtherSurveys:
@@ -199,12 +202,7 @@ def _without_paths(sentence: str, names: Mapping[Path, str]) -> str:
 
 
 def _moved(one: HeadChange) -> Value:
-    numbers = ("before", "after", "difference", "low", "high", "effect")
-    return {
-        "layer": one.layer,
-        "head": one.head,
-        "statistic": one.statistic,
-        "words": _WORDS[one.statistic],
-        "unit": unit_of(one.statistic),
-        "photos": one.photos,
-    } | dict(zip(numbers, rounded([getattr(one, name) for name in numbers]), strict=True))
+    numbers = {
+        name: rounded(value) if isinstance(value, float) else value for name, value in asdict(one).items()
+    }
+    return numbers | {"words": _WORDS[one.statistic], "unit": unit_of(one.statistic)}

@@ -23,6 +23,7 @@ answered instead, because browsers write refusals into their console.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -37,12 +38,14 @@ from vit_viz.explorer import colour_tables
 from vit_viz.figures.plots import photo_scatter
 from vit_viz.session.handles import visitor_in
 from vit_viz.session.session import Session
+from vit_viz.surveys.opened import Rows
 from vit_viz.ui import pictures
 from vit_viz.ui.kit import web_room, words
 from vit_viz.ui.page import Page, Room, Tab
 from vit_viz.ui.routes import as_json, fetched, whole
 from vit_viz.ui.survey import answers
 from vit_viz.ui.survey.answers import OTHER_MODEL, OpenedRoom, open_room
+from vit_viz.ui.survey.compared import Compared
 from vit_viz.views.state import ViewState
 
 NAME = "survey"
@@ -102,119 +105,133 @@ def build(opened: OpenedRoom, _page: Page) -> None:
 
 def survey_routes(room: OpenedRoom) -> list[BaseRoute]:
     """The routes of an opened survey; they stand before those of the page."""
-    return [fetched(f"/survey/{path}", lambda _: room, answer) for path, answer in _ANSWERS.items()]
+
+    def route(path: str, answer: Callable[[_Asked], Response]) -> BaseRoute:
+        return fetched(f"/survey/{path}", partial(_Asked, room), lambda _, asked: answer(asked))
+
+    return [route(path, answer) for path, answer in _ANSWERS.items()]
 
 
-def _beside(request: HttpRequest, room: OpenedRoom) -> Response:
-    given = request.query_params
+@dataclass(frozen=True)
+class _Asked:
+    """What a request asks of an opened survey; whatever is none is refused where it is read."""
+
+    room: OpenedRoom
+    request: HttpRequest
+
+    def text(self, name: str, otherwise: str = "") -> str:
+        return self.request.query_params.get(name, otherwise)
+
+    @property
+    def row(self) -> int:
+        row = whole(self.request.path_params["row"], "photo", longest=_LONGEST_NUMBER)
+        self.room.files.check(row)
+        return row
+
+    @property
+    def head(self) -> tuple[int, int]:
+        layer, head = (
+            whole(self.text(name, "0"), name, longest=_LONGEST_NUMBER) for name in ("layer", "head")
+        )
+        return self.room.survey.checked(layer, head)
+
+    @property
+    def measure(self) -> str:
+        return self.text("measure", "concentration")
+
+    @property
+    def rows(self) -> Rows:
+        layer, head = self.head
+        return self.room.survey.select(self.text("where"), layer=layer, head=head)
+
+    @property
+    def compared(self) -> Compared:
+        return self.room.others.compared(self.text("second"))
+
+    @property
+    def changes(self) -> answers.Changes:
+        return self.compared.changes if self.text("second") else answers.NO_CHANGES
+
+    @property
+    def photos(self) -> answers.PhotoList:
+        layer, head = self.head
+        lists = answers.lists_of(
+            self.room.survey, self.rows, layer=layer, head=head, measure=self.measure, changes=self.changes
+        )
+        return lists[read_choice("list", self.text("list"), tuple(lists))]
+
+
+def _beside(asked: _Asked) -> Response:
+    room = asked.room
     return as_json(
         {
             "lit": room.is_own_model and room.files.are_there,
-            "jump": room.jump_words(given.get("model", ""), given.get("edits", "")),
+            "jump": room.jump_words(asked.text("model"), asked.text("edits")),
             "note": "" if room.is_own_model else OTHER_MODEL,
         }
     )
 
 
-def _look(request: HttpRequest, room: OpenedRoom) -> Response:
+def _look(asked: _Asked) -> Response:
     """A photo as the survey's model received it; why not, where its file is gone or is another one now."""
-    row = _row(room, request)
-    name = room.files.name_of(row)
+    room = asked.room
+    name = room.files.name_of(asked.row)
     try:
         room.files.picture(name)
     except ImageError as error:
         return as_json({"refused": str(error)})
-    model = room.model_name or request.query_params.get("model", "")
-    return as_json({"image": name, "model": model, "part": "", **room.options})
+    return as_json(
+        {"image": name, "model": room.model_name or asked.text("model"), "part": "", **room.options}
+    )
 
 
-def _chosen(request: HttpRequest, room: OpenedRoom) -> Response:
-    layer, head = _head_of(room, request)
-    given = request.query_params
+def _chosen(asked: _Asked) -> Response:
     try:
-        changes = _changes(request, room)
+        changes = asked.changes
     except ParameterError:
         changes = answers.NO_CHANGES  # why, says the answer to `compared`
+    room, (layer, head) = asked.room, asked.head
     told = answers.chosen_value(
         room.files,
-        given.get("where", ""),
+        asked.text("where"),
         layer=layer,
         head=head,
-        measure=given.get("measure", "concentration"),
+        measure=asked.measure,
         patch_size=room.patch_size,
         changes=changes,
     )
     return as_json(told)
 
 
-def _changes(request: HttpRequest, room: OpenedRoom) -> answers.Changes:
-    """The photos that changed their answer in the second survey; none where there is none."""
-    second = request.query_params.get("second", "")
-    return room.others.compared(second).changes if second else answers.NO_CHANGES
-
-
-def _compared(request: HttpRequest, room: OpenedRoom) -> Response:
+def _compared(asked: _Asked) -> Response:
     try:
-        return as_json(room.others.compared(request.query_params.get("second", "")).value())
+        return as_json(asked.compared.value())
     except ParameterError as error:
         return as_json({"refused": str(error)})
 
 
-def _heads_csv(request: HttpRequest, room: OpenedRoom) -> Response:
-    headers = {"Content-Disposition": 'attachment; filename="survey-heads.csv"'}
-    moved = room.others.compared(request.query_params.get("second", "")).csv()
-    return Response(moved, media_type="text/csv", headers=headers)
-
-
-def _methods(request: HttpRequest, room: OpenedRoom) -> Response:
-    layer, head = _head_of(room, request)
-    rows = room.survey.select(request.query_params.get("where", ""), layer=layer, head=head)
-    return as_json(answers.method_value(room.survey, rows))
-
-
-def _points(request: HttpRequest, room: OpenedRoom) -> Response:
-    layer, head = _head_of(room, request)
-    given = request.query_params
-    dots = answers.point_bytes(
-        room.survey, given.get("across", ""), given.get("up", ""), layer=layer, head=head
-    )
+def _points(asked: _Asked) -> Response:
+    (layer, head), axes = asked.head, (asked.text("across"), asked.text("up"))
+    dots = answers.point_bytes(asked.room.survey, *axes, layer=layer, head=head)
     return Response(dots, media_type="application/octet-stream")
 
 
-def _listed(request: HttpRequest, room: OpenedRoom) -> answers.PhotoList:
-    layer, head = _head_of(room, request)
-    given = request.query_params
-    rows = room.survey.select(given.get("where", ""), layer=layer, head=head)
-    measure = given.get("measure", "concentration")
-    lists = answers.lists_of(
-        room.survey, rows, layer=layer, head=head, measure=measure, changes=_changes(request, room)
+def _cards(asked: _Asked) -> Response:
+    begin = whole(asked.text("from", "0"), "from", longest=_LONGEST_NUMBER)
+    return as_json(asked.photos.cards(asked.room.files, *asked.head, begin))
+
+
+def _csv(name: str, text: str) -> Response:
+    return Response(
+        text,
+        media_type="text/csv",
+        headers={"Content-Disposition": f'attachment; filename="survey-{name}.csv"'},
     )
-    return lists[read_choice("list", given.get("list", ""), tuple(lists))]
 
 
-def _cards(request: HttpRequest, room: OpenedRoom) -> Response:
-    layer, head = _head_of(room, request)
-    begin = whole(request.query_params.get("from", "0"), "from", longest=_LONGEST_NUMBER)
-    return as_json(_listed(request, room).cards(room.files, layer, head, begin))
-
-
-def _csv(request: HttpRequest, room: OpenedRoom) -> Response:
-    headers = {"Content-Disposition": 'attachment; filename="survey-photos.csv"'}
-    return Response(_listed(request, room).csv(room.survey), media_type="text/csv", headers=headers)
-
-
-def _photo(request: HttpRequest, room: OpenedRoom) -> Response:
-    layer, head = _head_of(room, request)
-    return as_json(answers.card_value(room.files, _row(room, request), layer=layer, head=head))
-
-
-def _thumbnail(request: HttpRequest, room: OpenedRoom) -> Response:
-    return Response(room.files.thumbnail(_row(room, request)), media_type="image/webp")
-
-
-def _lit(request: HttpRequest, room: OpenedRoom) -> Response:
-    layer, head = _head_of(room, request)
-    subject = room.subject(_row(room, request), visitor_in(request.cookies))
+def _lit(asked: _Asked) -> Response:
+    room, (layer, head) = asked.room, asked.head
+    subject = room.subject(asked.row, visitor_in(asked.request.cookies))
     view = ViewState().with_options({"layer": layer, "head": head, "style": "light"})
     try:
         drawn = pictures.picture(room.session, subject, view, "map", bare=True)
@@ -223,31 +240,17 @@ def _lit(request: HttpRequest, room: OpenedRoom) -> Response:
     return Response(drawn.data, media_type=drawn.media_type)
 
 
-_ANSWERS: dict[str, Callable[[HttpRequest, OpenedRoom], Response]] = {
+_ANSWERS: dict[str, Callable[[_Asked], Response]] = {
     "beside": _beside,
     "look/{row}": _look,
     "chosen": _chosen,
-    "methods": _methods,
+    "methods": lambda asked: as_json(answers.method_value(asked.room.survey, asked.rows)),
     "points": _points,
     "cards": _cards,
-    "photos.csv": _csv,
-    "photo/{row}": _photo,
-    "thumbnail/{row}": _thumbnail,
+    "photos.csv": lambda asked: _csv("photos", asked.photos.csv(asked.room.survey)),
+    "photo/{row}": lambda asked: as_json(answers.card_value(asked.room.files, asked.row, *asked.head)),
+    "thumbnail/{row}": lambda asked: Response(asked.room.files.thumbnail(asked.row), media_type="image/webp"),
     "lit/{row}": _lit,
     "compared": _compared,
-    "heads.csv": _heads_csv,
+    "heads.csv": lambda asked: _csv("heads", asked.compared.csv()),
 }
-
-
-def _head_of(room: OpenedRoom, request: HttpRequest) -> tuple[int, int]:
-    layer, head = (
-        whole(request.query_params.get(name, "0"), name, longest=_LONGEST_NUMBER)
-        for name in ("layer", "head")
-    )
-    return room.survey.checked(layer, head)
-
-
-def _row(room: OpenedRoom, request: HttpRequest) -> int:
-    row = whole(request.path_params["row"], "photo", longest=_LONGEST_NUMBER)
-    room.files.check(row)
-    return row

@@ -1,428 +1,281 @@
-// The Survey tab: a filter, every head over the photos that pass, and those photos in lists. Numbers are fetched; the view holds choices.
+// The Survey tab: a filter, every head over the photos that pass, and those photos as dots and in lists.
 
-import { decodeTable } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
-import { fetched, fillRows, finder, having, make, optionOf, press, showText } from '../../ui/kit/elements.js';
-import { showError } from '../../ui/kit/notes.js';
-import { Grid } from '../heads/grid.js';
-import { showBar, short } from '../../ui/kit/numbers.js';
-import { Comparison } from './compared.js';
-import { groupsOf, listWords, NAMED } from './groups.js';
-import { listen } from './listen.js';
-import {
-  cardGroup,
-  drawClasses,
-  drawMethods,
-  drawSpread,
-  Lighter,
-  columnWords,
-  countWords,
-  endsOf,
-  growGroup,
-  headLine,
-  joined,
-  nameLine,
-  OFTEN,
-  readBits,
-} from './lists.js';
-import { Dots } from './scatter.js';
-import { Job } from '../kit/job.js';
+import { short } from '../../ui/kit/numbers.js';
+import { headWords } from '../heads/words.js';
+import { asker } from '../kit/ask.js';
 import { thePage } from '../kit/page.js';
-import { effect } from '../kit/preact.js';
-/** @import { GroupName, ListName } from './groups.js' */
-/** @import { Card, ClassLine, Methods } from './lists.js' */
-/** @import { Mount } from '../../ui/kit/elements.js' */
+import { Problem, Toggle } from '../kit/parts.js';
+import { html, render, useLayoutEffect, useMemo, useState } from '../kit/preact.js';
+import { Heads } from './heads.js';
+import { Chooser, Table, useMore } from './controls.js';
+import { Photos } from './photos.js';
+import { Scatter } from './scatter.js';
+import { makeState, SOURCE } from './state.js';
+import { columnWords, many, moreWords, OFTEN, PAGE } from './words.js';
+/** @import { Ask } from '../kit/ask.js' */
 /** @import { Store } from '../kit/store.js' */
+/** @import { ClassLine, Compared, Moved, Opened, State } from './state.js' */
 
-/**
- * @typedef {{name: string, label: string, unit: string, meaning: string}} Measure
- * @typedef {{name: string, kind: string, unit: string, meaning: string, words: string[]}} Column words: its names on the screen
- * @typedef {{photos: number, model: string, layers: number, heads: number, has_boxes: boolean, has_labels:
- *   boolean, measures: Measure[], numbers: string[], columns: Column[], others: string[]}} Opened others: can be compared with
- *
- * @typedef {{layer: number, head: number, where: string, across: string, up: string, measure: string,
- *   list: ListName, second: string}} Choice second: the survey that this one is compared with
- * @typedef {{lit: boolean, note: string, jump: string}} Beside whether photos are lit by the head, or why not; jump: what a photo
- *   opens through, where the page shows another model
- *
- * @typedef {{measure: string, unit: string, mean: (number | null)[][], spread: (number | null)[][], photos:
- *   number, names: {name: string, sentence: string, evidence: number | null, thin: boolean}[], unknown:
- *   string}} Atlas
- *
- * @typedef {{count: number, labelled: number, accuracy: number | null, bits: string, atlas: Atlas, lists:
- *   Record<GroupName, Card[]>, totals: Record<GroupName | ListName, number>,
- *   classes: ClassLine[]}} Chosen
- *
- * @typedef {{survey: Opened, tables: Record<string, string>}} Props
- */
-
-const METHODS_WAIT = 250; // milliseconds that a filter stands before the methods are resampled
-
-/** @type {Mount<Props>} */
-export function mount(element, _trigger, props) {
-  survey(element, thePage().store, props);
+/** @type {import('../../ui/kit/elements.js').Mount<{survey: Opened, tables: Record<string, string>}>} */
+export function mount(element, _trigger, { survey, tables }) {
+  const [{ store }, ask] = [thePage(), asker(SOURCE)];
+  render(html`<${Survey} ...${{ store, ask, survey, tables }} />`, element);
 }
 
-/** @param {HTMLElement} element @param {Store} store @param {Props} props */
-export function survey(element, store, props) {
-  const { view } = store;
-  const room = new SurveyRoom(element, store, props);
-  listen(room);
-  effect(() => {
-    if (view.tab.value === 'survey') room.show(room.linked());
-  });
-  effect(() => {
-    if (view.tab.value === 'survey') void room.askBeside(view.model.value, view.edits.value);
-  });
-  return room;
+const FACES = Object.entries({ heads: 'heads', dots: 'two numbers', tables: 'classes, methods' });
+
+/** @param {{store: Store, ask: Ask, survey: Opened, tables: Record<string, string>}} props */
+export function Survey({ store, ask, survey, tables }) {
+  const state = useMemo(() => makeState(store, ask, survey), []);
+  const [face, setFace] = useState('heads');
+  if (!state.choice.value) return null; // its tab was not open yet
+  return html`<div
+    class="vv-survey"
+    data-shows=${face}
+    data-waits=${state.isBusy.value ? 'true' : undefined}
+    data-stale=${state.refusal.value ? '' : undefined}
+  >
+    <div class="vv-survey-head vv-stack">
+      <${Filter} state=${state} />
+      <${Columns} columns=${survey.columns} />
+      <${Comparison} state=${state} />
+    </div>
+    <${Toggle}
+      ...${{ name: 'face', choices: FACES, value: face, choose: setFace, look: 'vv-survey-faces' }}
+      label="What is shown above the photos"
+    />
+    <${Heads} state=${state} tables=${tables} />
+    <${Scatter} state=${state} />
+    <${Photos} state=${state} />
+    <${Classes} state=${state} />
+    <${Methods} state=${state} />
+  </div>`;
 }
 
-/** What the component shows. */
-export class SurveyRoom {
-  lighter = new Lighter();
-  /** @type {Choice} */ choice = {
-    layer: 0,
-    head: 0,
-    where: '',
-    across: '',
-    up: '',
-    measure: '',
-    list: 'high',
-    second: '',
+// --- the filter
+
+/** @param {{state: State}} props */
+function Filter({ state }) {
+  const { survey, choice, brush, compared, comparing, chosen, beside, field, filter, compareWith } = state;
+  const { where = '' } = choice.value ?? {};
+  const { typed } = brush.value;
+  useLayoutEffect(() => {
+    const node = field.current;
+    if (node && document.activeElement !== node) node.value = where; // else somebody is writing there
+  }, [where]);
+  const apply = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    // on one line; within quotes spaces are part of a label
+    const text =
+      field.current?.value.replace(/('[^']*'|"[^"]*")|\s+/g, (_, quoted) => quoted ?? ' ').trim() ?? '';
+    if (text !== where) filter(text);
   };
-  typed = '';
-  brushed = '';
-  isShown = false;
-  /** @type {Beside} */ beside = { lit: false, note: '', jump: '' };
-  /** @type {Chosen | null} */ chosen = null;
-  /** @type {Card | null} the photo whose dot was clicked */ picked = null;
-  timer = 0;
-  job = new Job(() => {
-    if (this.job.isRunning) return void (this.element.dataset.waits = 'true');
-    delete this.element.dataset.waits;
-    this.say(this.job.error);
-  });
+  const pressed = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === 'Enter' && !event.isComposing) apply(event);
+  };
+  const { name, isRunning } = comparing.value;
+  const note = beside.value.error ?? beside.value.value?.value.note;
+  return html`<div class="vv-row">
+      <h2 class="vv-title">${many(survey.photos)} photos through ${survey.model}</h2>
+      ${
+        survey.others.length > 0 &&
+        html`<${Chooser}
+          ...${{ words: 'compared with', look: 'second', choose: compareWith }}
+          value=${(isRunning ? name : compared.value?.name) ?? ''}
+          options=${[['', 'no other survey'], ...survey.others.map((other) => [other, other])]}
+        />`
+      }
+    </div>
+    <form class="vv-survey-filter vv-row" onSubmit=${apply}>
+      <label class="vv-survey-label" for="vv-survey-where">WHERE</label>
+      <textarea
+        id="vv-survey-where"
+        class="vv-survey-where vv-control"
+        ...${{ rows: 1, maxlength: 4000, spellcheck: false, autocomplete: 'off' }}
+        placeholder="every photo; or, for example: not is_right and confidence > 0.5"
+        aria-invalid=${String(Boolean(state.refusal.value))}
+        ref=${field}
+        onKeyDown=${pressed}
+      ></textarea>
+      <button type="submit" class="vv-button">Filter</button>
+      ${where && html`<button type="button" class="vv-button vv-plain vv-survey-clear" onClick=${() => filter('')}>Show all</button>`}
+    </form>
+    <div class="vv-survey-chips vv-row" role="group" aria-label="Filters that are often asked for">
+      ${OFTEN.filter(([, , needs]) => survey[needs]).map(([words, often]) => {
+        const isOn = often === typed;
+        const choose = () => filter(isOn ? '' : often);
+        return html`<button type="button" class="vv-chip" aria-pressed=${String(isOn)} onClick=${choose}>
+          ${words}
+        </button>`;
+      })}
+    </div>
+    <${Problem} words=${state.error.value} look="vv-survey-error vv-error" />
+    <p class="vv-survey-count vv-number" role="status">${chosen.value && countWords(state)}</p>
+    ${note && html`<p class="vv-small">${note}</p>`}`;
+}
 
-  /** @param {HTMLElement} element @param {Store} store @param {Props} props */
-  constructor(element, store, { survey: opened, tables }) {
-    this.find = finder(element);
-    this.element = element;
-    this.store = store;
-    this.survey = opened;
-    /** What is chosen, by the names of links. @type {Record<string, string>} */
-    this.links = Object.fromEntries(
-      [...store.fields.values()].flatMap(({ name, link }) =>
-        name.startsWith('survey_') ? [[name.slice('survey_'.length), link]] : [],
-      ),
-    );
-    this.colours = decodeTable(tables.viridis);
-    this.grid = new Grid(this.find('survey-heads'));
-    this.dots = new Dots('vv-survey-dots', {
-      brush: (filter) => this.filter({ brushed: filter }),
-      pick: (row) => void this.pick(row),
-    });
-    this.dots.beside = this.find('survey-atlas');
-    this.comparison = new Comparison(this.find, opened.others);
-    this.lay();
-  }
+/** How many photos pass, and how many of those are right; of a filter that is refused, that it is of the one before. @param {State} state */
+function countWords({ chosen, survey, refusal }) {
+  const { count, labelled, accuracy } = /** @type {NonNullable<typeof chosen.value>} */ (chosen.value).value;
+  const all = `${count === survey.photos ? 'All' : `${many(count)} of`} ${many(survey.photos)} photos`;
+  const labels = labelled === count ? '' : ` of the ${many(labelled)} with a label`;
+  const right =
+    accuracy === null
+      ? 'of none is it known whether the answer is right.'
+      : `${(100 * accuracy).toFixed(1)}%${labels} are right.`;
+  return `${refusal.value ? 'Still of the filter before: ' : ''}${all}; ${right}`;
+}
 
-  /** What never changes. */
-  lay() {
-    const { photos, model, measures, numbers, columns } = this.survey;
-    this.find('survey-what').textContent = `${photos.toLocaleString('en')} photos through ${model}`;
-    this.find('survey-measure').replaceChildren(...measures.map(({ name, label }) => optionOf(name, label)));
-    for (const axis of ['across', 'up'])
-      this.find(`survey-${axis}`).replaceChildren(
-        ...numbers.map((name) => optionOf(name, columnWords(name))),
-      );
-    const often = OFTEN.filter(([, , needs]) =>
-      needs === 'labels' ? this.survey.has_labels : this.survey.has_boxes,
-    );
-    const chips = often.map(([words, where]) =>
-      having(make('button', 'vv-chip', words), { 'data-where': where }),
-    );
-    this.find('survey-chips').replaceChildren(...chips);
-    fillRows(
-      this.find('survey-names'),
-      columns.map(({ name, unit, meaning, words }) => [
-        having(make('th', '', words.join(', '), ...(words[0] === name ? [] : [make('code', '', name)])), {
-          scope: 'row',
-        }),
-        unit ? `${meaning} (${unit})` : meaning,
-      ]),
-    );
-    this.grid.lay(this.survey.layers, this.survey.heads);
-  }
+/** @param {{columns: Opened['columns']}} props */
+function Columns({ columns }) {
+  const rows = columns.map(({ name, unit, meaning, words }) => [
+    [words.join(', '), words[0] !== name && html`<code>${name}</code>`],
+    unit ? `${meaning} (${unit})` : meaning,
+  ]);
+  return html`<details class="vv-survey-columns">
+    <summary class="vv-small">What a filter can name</summary>
+    <p class="vv-small">
+      SQL of one photo: comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, arithmetic, a few functions
+      such as abs, least and lower; inside(x, y, '0 0, 1 0, 1 1') is a polygon. Columns go by the words that
+      this tab shows, such as mean entropy, or by the name beside them.
+    </p>
+    <${Table} look="vv-survey-names" label="Columns" rows=${rows} />
+  </details>`;
+}
 
-  /** What the link says is chosen, as this survey has it. @returns {Choice} */
-  linked() {
-    const { view } = this.store;
-    const { layers, heads, measures } = this.survey;
-    const [layer, head] = [view.layer.value, view.head.value];
-    const named = Object.entries(this.links).map(([name, link]) => [name, view[link].value]);
-    const { measure, ...others } = Object.fromEntries(named);
-    return {
-      ...others,
-      layer: layer === null ? layers - 1 : Math.min(layer, layers - 1),
-      head: typeof head === 'number' ? Math.min(head, heads - 1) : 0,
-      measure: measures.some(({ name }) => name === measure) ? measure : measures[0].name,
-    };
-  }
+// --- a second survey
 
-  /** What the link says is chosen. */
-  show(/** @type {Choice} */ choice) {
-    const isFirst = !this.isShown;
-    this.isShown = true;
-    if (choice.where !== this.choice.where) Object.assign(this, { typed: choice.where, brushed: '' });
-    this.change(choice, { isFirst });
-  }
+/** What the two say together, and the heads that moved. @param {{state: State}} props */
+function Comparison({ state: { compared: told, comparing, head } }) {
+  const compared = told.value;
+  const { name, isRunning, error } = comparing.value;
+  const refusal = error && `Not compared with ${name}. ${error}`;
+  const title = isRunning ? `Comparing with ${name} …` : compared && findingWords(compared);
+  const chance = ' p: how likely so uneven a split is where both are equally good.';
+  const about = [compared?.note, compared?.accuracy].filter(Boolean).join(' ');
+  return html`<section
+    class="vv-survey-compared"
+    aria-label="Comparison"
+    aria-busy=${String(isRunning)}
+    hidden=${!title && !refusal}
+  >
+    <div class="vv-stack">
+      <${Problem} words=${refusal} look="vv-survey-compared-error vv-error" />
+      ${title && html`<h3 class="vv-title vv-survey-compared-title">${title}</h3>`}
+      ${about && html`<p>${about}</p>`}
+      ${compared?.heads && html`<p class="vv-survey-compared-heads">${compared.heads}</p>`}
+      ${
+        compared &&
+        html`<p class="vv-small">
+          ${`Before: this survey. After: ${compared.name}, through ${compared.model}. Over all photos that both could read, whatever the filter.${compared.accuracy && chance}`}
+        </p>`
+      }
+    </div>
+    ${compared && compared.moved.length > 0 && html`<${HeadsThatMoved} key=${compared.name} ...${{ compared, head }} />`}
+  </section>`;
+}
 
-  /** What depends on the model that the page shows. @param {string} model @param {string} edits */
-  async askBeside(model, edits) {
-    try {
-      const answer = await fetched(`/vit_viz/survey/beside?${new URLSearchParams({ model, edits })}`);
-      const { view } = this.store;
-      if (view.model.peek() !== model || view.edits.peek() !== edits) return;
-      this.beside = /** @type {Beside} */ (await answer.json());
-    } catch (error) {
-      this.beside = { lit: false, note: /** @type {Error} */ (error).message, jump: '' };
+/** How many photos have another answer in the second survey. @param {Compared} compared */
+export function findingWords({ name, photos, changed }) {
+  if (changed === null) return `Compared with ${name}: ${many(photos)} photos`;
+  return `Compared with ${name}: ${many(changed)} of ${many(photos)} photos changed their answer`;
+}
+
+const MOVED = ['head', 'statistic', 'mean before, after', 'mean difference (95% interval)', 'effect'];
+
+/** @param {{compared: Compared, head: State['head']}} props */
+function HeadsThatMoved({ compared: { name, moved }, head }) {
+  const [most, setMost] = useState(PAGE);
+  const shown = moved.slice(0, most);
+  const more = useMore(shown.length, () => setMost(most + PAGE));
+  const signed = (/** @type {number} */ value) => `${value > 0 ? '+' : ''}${short(value)}`;
+  const line = (/** @type {Moved} */ one) => [
+    html`<button
+      ...${{ type: 'button', class: 'vv-survey-class vv-bare', title: 'Choose this head' }}
+      data-moved=${`${one.layer}/${one.head}/${one.statistic}`}
+      onClick=${() => head(one, one.statistic)}
+    >
+      ${headWords(one)}
+    </button>`,
+    `${one.words} (${one.unit})`,
+    `${short(one.before)} to ${short(one.after)}`,
+    `${signed(one.difference)} (${signed(one.low)} to ${signed(one.high)})`,
+    one.effect === null ? 'alike in all photos' : signed(one.effect),
+  ];
+  const file = routeUrl(`/vit_viz/survey/heads.csv?${new URLSearchParams({ second: name })}`);
+  return html`<div class="vv-survey-moved vv-stack" ref=${more.box}>
+    <${Table} look="vv-survey-moved-table" label="Heads that moved" heads=${MOVED} rows=${shown.map(line)} />
+    <p class="vv-small">
+      The largest effect first: the mean difference in standard deviations of the photos' own differences.
+    </p>
+    <div class="vv-row">
+      ${
+        most < moved.length &&
+        html`<button type="button" class="vv-button vv-plain" onClick=${more.goOn}>
+          ${moreWords(most, moved.length)}
+        </button>`
+      }
+      <a class="vv-button" download href=${file}>Save ${many(moved.length)} changes of heads (CSV)</a>
+    </div>
+  </div>`;
+}
+
+// --- classes and methods
+
+/** Count, accuracy and means of every class; the name filters by it. @param {{state: State}} props */
+function Classes({ state: { chosen, filter } }) {
+  const { classes = [] } = chosen.value?.value ?? {};
+  if (!classes.length) return null;
+  const known = Object.keys(classes[0].means).filter((name) =>
+    classes.some(({ means }) => means[name] !== null),
+  );
+  const line = (/** @type {ClassLine} */ { label, photos, accuracy, means }) => [
+    html`<button
+      ...${{ type: 'button', class: 'vv-survey-class vv-bare', title: `Filter by ${label}` }}
+      onClick=${() => filter(`label = '${label.replaceAll("'", "''")}'`)}
+    >
+      ${label}
+    </button>`,
+    photos,
+    accuracy === null ? '' : `${(100 * accuracy).toFixed(0)}%`,
+    ...known.map((name) => (means[name] === null ? '' : short(means[name]))),
+  ];
+  return html`<section class="vv-survey-classes vv-stack" aria-label="Classes">
+    <h3 class="vv-title">By class</h3>
+    <${Table}
+      ...${{ look: 'vv-survey-class-table', label: 'Table of classes', rows: classes.map(line) }}
+      heads=${['label', 'photos', 'right', ...known.map(columnWords)]}
+    />
+  </section>`;
+}
+
+/** What each method scores, with intervals. @param {{state: State}} props */
+function Methods({ state: { methods } }) {
+  const { value: answer, error } = methods.value;
+  /** @type {{lines?: Record<string, Record<string, Record<'mean' | 'low' | 'high', number>>>, scores?: Record<string, string>, conclusion?: string, resamples?: number}} */
+  const { lines = {}, scores = {}, conclusion = error, resamples } = answer?.value ?? {};
+  const known = Object.keys(scores).filter((score) => Object.values(lines).some((line) => line[score]));
+  const rows = Object.entries(lines).map(([method, line]) => [
+    method,
+    ...known.map((score) => {
+      const { mean, low, high } = line[score] ?? {};
+      return line[score] && `${mean.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)})`;
+    }),
+  ]);
+  const hasChance = known.includes('insertion') || known.includes('deletion');
+  return html`<section class="vv-survey-methods vv-stack" aria-label="Methods">
+    <h3 class="vv-title">Which map to trust here</h3>
+    <p class="vv-survey-conclusion">${conclusion}</p>
+    ${
+      rows.length > 0 &&
+      html`<${Table}
+          ...${{ look: 'vv-survey-method-table', label: 'Table of methods', rows }}
+          heads=${['method', ...known.map((score) => scores[score])]}
+        />
+        <p class="vv-small">
+          ${`Means with 95% intervals from ${resamples} bootstrap samples of the photos; higher is better${hasChance ? '; in insertion and deletion 0 is chance' : ''}.`}
+        </p>`
     }
-    showText(this.find('survey-note'), this.beside.note);
-    showText(this.find('survey-jump'), this.beside.jump);
-    this.drawLists();
-  }
-
-  /** Another choice: fetches what it changes. @param {Partial<Choice>} choice @param {{isFirst?: boolean}} [how] */
-  change(choice, { isFirst = false } = {}) {
-    const before = this.choice;
-    this.choice = { ...before, ...choice };
-    const isNew = (/** @type {(keyof Choice)[]} */ names) =>
-      isFirst || names.some((name) => this.choice[name] !== before[name]);
-    this.drawChoice();
-    const ofHead = isNew(['layer', 'head']);
-    const axes = [this.choice.across, this.choice.up];
-    if (isNew(['across', 'up']) || (ofHead && axes.some((name) => name.startsWith('head_'))))
-      void this.place();
-    if (isNew(['second'])) void this.compare();
-    if (ofHead || isNew(['where', 'measure', 'second'])) this.ask();
-    else if (isNew(['list'])) this.drawLists();
-  }
-
-  /** A choice of the user. @param {Partial<Choice>} choice */
-  choose(choice) {
-    this.change(choice);
-    const named = Object.entries(choice).map(([name, value]) => [this.links[name] ?? name, value]);
-    this.store.set(Object.fromEntries(named));
-  }
-
-  /** Another filter: what was written, what was brushed, or both. @param {{typed?: string, brushed?: string}} parts */
-  filter({ typed = this.typed, brushed = this.brushed }) {
-    Object.assign(this, { typed, brushed, picked: null });
-    const where = joined(typed, brushed);
-    if (where !== this.choice.where) this.choose({ where });
-  }
-
-  get search() {
-    const { where, layer, head, measure } = this.choice;
-    const { second } = this.comparison;
-    const search = new URLSearchParams({ where, layer: String(layer), head: String(head), measure });
-    if (second) search.set('second', second);
-    return search.toString();
-  }
-
-  /** The second survey, which takes a while: all else is there before. */
-  async compare() {
-    if (await this.comparison.show(this.choice.second)) this.ask();
-  }
-
-  /** Everything that depends on the filter. */
-  ask() {
-    clearTimeout(this.timer);
-    this.lighter.stop(); // photos of the answer before would keep the server from this one
-    const ask = async (/** @type {AbortSignal} */ stop) => {
-      const answer = await fetched(`/vit_viz/survey/chosen?${this.search}`, stop, 400);
-      const chosen = /** @type {Chosen & {refused?: string}} */ (await answer.json());
-      if (chosen.refused) throw new Error(chosen.refused);
-      return chosen;
-    };
-    const whole = (/** @type {Chosen} */ chosen) => {
-      this.chosen = chosen;
-      this.draw();
-      const { signal } = this.job.stop;
-      this.timer = window.setTimeout(() => void this.askMethods(signal), METHODS_WAIT);
-    };
-    void this.job.follow(ask, { whole });
-  }
-
-  /** Says why the filter was refused: what is shown of the one before is dimmed. */
-  say(/** @type {string} */ refusal) {
-    showError(this.find('survey-error'), refusal);
-    this.element.toggleAttribute('data-stale', Boolean(refusal));
-    this.find('survey-where').setAttribute('aria-invalid', String(Boolean(refusal)));
-  }
-
-  async askMethods(/** @type {AbortSignal} */ signal) {
-    try {
-      const answer = await fetched(`/vit_viz/survey/methods?${this.search}`, signal);
-      const methods = /** @type {Methods} */ (await answer.json());
-      this.find('survey-conclusion').textContent = methods.conclusion;
-      const words = drawMethods(this.find('survey-method-table'), methods);
-      showText(this.find('survey-method-words'), words);
-    } catch (error) {
-      if (!signal.aborted) this.find('survey-conclusion').textContent = /** @type {Error} */ (error).message;
-    }
-  }
-
-  /** Where the dots are. */
-  async place() {
-    const { across, up, layer, head } = this.choice;
-    const search = new URLSearchParams({ across, up, layer: String(layer), head: String(head) });
-    try {
-      const answer = await fetched(`/vit_viz/survey/points?${search}`);
-      const points = new Float32Array(await answer.arrayBuffer());
-      if (across === this.choice.across && up === this.choice.up) this.dots.fill(points, across, up);
-    } catch (error) {
-      showError(this.find('survey-error'), /** @type {Error} */ (error).message);
-    }
-  }
-
-  /** The photo of a dot, first of the list. */
-  async pick(/** @type {number} */ row) {
-    const { layer, head } = this.choice;
-    const answer = await fetched(`/vit_viz/survey/photo/${row}?layer=${layer}&head=${head}`);
-    this.picked = /** @type {Card} */ (await answer.json());
-    this.drawLists();
-  }
-
-  drawChoice() {
-    const { where, across, up, measure, layer, head } = this.choice;
-    const field = /** @type {HTMLTextAreaElement} */ (this.find('survey-where'));
-    if (document.activeElement !== field || this.brushed) field.value = where;
-    for (const [name, value] of Object.entries({ across, up, measure }))
-      /** @type {HTMLSelectElement} */ (this.find(`survey-${name}`)).value = value;
-    this.find('survey-clear').hidden = !where;
-    this.find('survey-unbrush').hidden = !this.brushed;
-    press(this.find('survey-chips'), 'where', this.typed);
-    this.grid.mark({ layer, head }, null);
-  }
-
-  draw() {
-    const { chosen } = this;
-    if (!chosen) return;
-    this.find('survey-count').textContent = countWords(chosen, this.survey.photos);
-    this.dots.select(chosen.count === this.survey.photos ? null : readBits(chosen.bits, this.survey.photos));
-    this.drawAtlas(chosen.atlas);
-    this.drawLists();
-    drawClasses(this.find('survey-class-table'), chosen.classes);
-    this.find('survey-classes').hidden = !chosen.classes.length;
-    this.dots.fit();
-  }
-
-  drawAtlas(/** @type {Atlas} */ atlas) {
-    const { mean, spread, unit, names } = atlas;
-    const ends = endsOf(mean, spread);
-    const nameOf = (/** @type {{layer: number, head: number}} */ { layer, head }) =>
-      names[layer * this.survey.heads + head]?.name ?? '';
-    this.grid.paint(
-      { values: mean, unit, signed: false },
-      { colours: this.colours, ends, order: 'head', nameOf },
-    );
-    this.grid.mark(this.choice, null); // before the first table no cell says which head it is of
-    this.grid.cells.forEach((cells, layer) =>
-      cells.forEach((cell, head) => drawSpread(cell, mean[layer][head], spread[layer][head], ends)),
-    );
-    const { measure } = this.choice;
-    const said = this.survey.measures.find(({ name }) => name === measure);
-    this.find('survey-meaning').textContent = said?.meaning ?? '';
-    showBar(this.find, [short(ends[0]), short(ends[1])], unit, this.colours);
-    this.find('survey-unknown').textContent = atlas.unknown;
-    this.read(this.choice);
-  }
-
-  /** Says what is known of a head. */
-  read(/** @type {{layer: number, head: number}} */ place) {
-    if (!this.chosen) return;
-    const { atlas } = this.chosen;
-    this.find('survey-readout').textContent = headLine(place, atlas);
-    showText(this.find('survey-named'), nameLine(atlas.names[place.layer * this.survey.heads + place.head]));
-  }
-
-  drawLists() {
-    const { chosen, choice } = this;
-    const { list } = choice;
-    if (!chosen) return;
-    const label = this.survey.measures.find(({ name }) => name === choice.measure)?.label ?? '';
-    const isKnown = this.survey.has_boxes && this.survey.has_labels;
-    this.find('survey-list-words').textContent = listWords(
-      list,
-      { ...choice, label, isKnown, second: this.comparison.second },
-      this.litWords,
-    );
-    const nodes = groupsOf(list, chosen.totals).map(([title, name]) =>
-      cardGroup(title, chosen.lists[name], NAMED[name] ?? '', { name, total: chosen.totals[name] }),
-    );
-    if (this.picked) nodes.unshift(cardGroup('the dot that was chosen', [this.picked], ''));
-    this.find('survey-cards').replaceChildren(...nodes);
-    const file = /** @type {HTMLAnchorElement} */ (this.find('survey-csv'));
-    file.href = routeUrl(`/vit_viz/survey/photos.csv?${this.search}&list=${list}`);
-    file.textContent = `Save ${chosen.totals[list].toLocaleString('en')} paths (CSV)`;
-    file.hidden = !chosen.totals[list];
-    press(this.element, 'list', list);
-    this.light();
-  }
-
-  get litWords() {
-    return this.beside.lit
-      ? 'Each photo is lit by what the head looks at, computed now; until then a ring marks the highest patch that the survey noted.'
-      : 'The ring marks the highest patch of the head, as the survey noted it.';
-  }
-
-  light() {
-    if (!this.beside.lit) return this.lighter.stop();
-    const { layer, head } = this.choice;
-    const cards = /** @type {HTMLElement[]} */ ([...this.element.querySelectorAll('.vv-survey-card')]);
-    void this.lighter.light(cards, (row) =>
-      routeUrl(`/vit_viz/survey/lit/${row}?layer=${layer}&head=${head}`),
-    );
-  }
-
-  /** The next photos of a list. */
-  async more(/** @type {GroupName} */ name) {
-    const { chosen } = this;
-    if (!chosen) return;
-    const cards = chosen.lists[name];
-    const from = cards.length;
-    try {
-      const path = `/vit_viz/survey/cards?${this.search}&list=${name}&from=${from}`;
-      const more = /** @type {Card[]} */ (await (await fetched(path, this.job.stop.signal)).json());
-      if (chosen !== this.chosen || cards.length !== from) return;
-      cards.push(...more);
-      const groups = /** @type {HTMLElement[]} */ ([...this.element.querySelectorAll('[data-group]')]);
-      const group = groups.find(({ dataset }) => dataset.group === name);
-      if (group) growGroup(group, more, NAMED[name] ?? '', cards.length, chosen.totals[name]);
-      this.light();
-    } catch (error) {
-      if (chosen === this.chosen) showError(this.find('survey-error'), /** @type {Error} */ (error).message);
-    }
-  }
-
-  /** A photo in Look, as the survey's model received it, with the head under the outline. */
-  async open(/** @type {number} */ row) {
-    const { layer, head } = this.choice;
-    const { store } = this;
-    const now = (/** @type {string} */ name) => {
-      const value = store.view[name].peek();
-      return value || (store.fields.get(name)?.usual ?? value);
-    };
-    const path = `/vit_viz/survey/look/${row}?model=${encodeURIComponent(now('model'))}`;
-    try {
-      const { refused, ...subject } = await (await fetched(path)).json();
-      if (refused) throw new Error(refused);
-      if (Object.entries(subject).some(([name, value]) => now(name) !== value)) store.look(subject);
-      store.set({ layer, head });
-      document.getElementById('vv-tab-look-button')?.click();
-    } catch (error) {
-      showError(this.find('survey-error'), /** @type {Error} */ (error).message);
-    }
-  }
+  </section>`;
 }

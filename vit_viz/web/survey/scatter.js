@@ -1,21 +1,39 @@
-// The scatter of photos. Axes, legend and brush are one of plotly's figures (vit_viz/figures/plots.py lays it out; it comes with
-// gr.Plot). The dots are painted on a canvas of our own: plotly takes most of a second for ten thousand without a graphics card.
+// The photos by two of their numbers. Axes, legend and brush are one of plotly's figures (vit_viz/figures/plots.py lays it out; it
+// comes with gr.Plot). The dots are painted on a canvas of our own over it: plotly takes most of a second for ten thousand without
+// a graphics card.
 
 import { extent } from '../../explorer/attention.js';
+import { pointerIn } from '../../explorer/geometry.js';
+import { bytesOf } from '../../explorer/paint.js';
 import { make } from '../../ui/kit/elements.js';
 import { short } from '../../ui/kit/numbers.js';
-import { boxFilter, columnWords, lassoFilter, traceRows } from './lists.js';
+import { Toggle } from '../kit/parts.js';
+import { html, render, useLayoutEffect, useMemo, useRef, useSignal, useState } from '../kit/preact.js';
+import { Chooser } from './controls.js';
+import { brushFilter, columnWords, many } from './words.js';
+/** @import { Signal } from '../kit/preact.js' */
+/** @import { Chosen, State } from './state.js' */
+/** @import { Brush } from './words.js' */
 
 const SHOWN = 0.85; // how opaque a dot is whose photo passes
 const FADED = 0.06; // and one whose photo does not
 const RADIUS = 3; // in pixels
 const REACH = 8; // how far from the pointer a dot may be, in pixels
-const ALONE = 340; // height of the figure where nothing stands beside it, in pixels
-const LEAST = 300; // and where something does
+const STILL = 4; // pixels that a pointer may move between down and up and still point at a dot
 const ROOM = 0.04; // around the outermost dots, as a share of the axis
 
-/** What the three kinds of dots say, in the order of the figure's traces. */
-export const KINDS = ['right', 'wrong', 'no label'];
+/**
+ * @typedef {'select' | 'lasso' | 'off'} Mode what dragging draws
+ * @typedef {{name: string, marker: {color: string, symbol: string}}} Kind of dots, as the legend has it: right, wrong, no label
+ * @typedef {{x: number[], y: number[]}} Line
+ * @typedef {{range?: Line, lassoPoints?: Line} | undefined} Drawn
+ * @typedef {{range: [number, number], _offset: number, _length: number}} Axis as plotly laid it out, in pixels of the figure
+ * @typedef {HTMLElement & {data: Kind[], layout: {xaxis: {title?: {text?: string}}}, _fullLayout: {xaxis: Axis, yaxis: Axis},
+ *   on: (event: string, listener: (told: any) => void) => void}} Graph
+ */
+
+/** @returns {{relayout: (graph: Graph, change: Record<string, unknown>) => Promise<unknown>} | undefined} */
+const plotly = () => /** @type {any} */ (window).Plotly;
 
 /**
  * The ends of an axis that shows all dots, with some room around them.
@@ -30,24 +48,13 @@ export function axisEnds(values) {
 }
 
 /**
- * Where dots are: a number along an axis as pixels from its first end.
- * @param {Float32Array} values
- * @param {number} low value at pixel 0
- * @param {number} high value at the last pixel
- * @param {number} length in pixels
- */
-export function pixelsOf(values, low, high, length) {
-  return values.map((value) => ((value - low) / (high - low)) * length);
-}
-
-/**
  * The dot under the pointer, of those that pass if there are any; -1: none.
  * @param {Float32Array} across pixels of each photo, NaN where it has no dot
  * @param {Float32Array} up
  * @param {Uint8Array | null} passes null: all
- * @param {number} x @param {number} y
+ * @param {number[]} place
  */
-export function nearestDot(across, up, passes, x, y) {
+export function nearestDot(across, up, passes, [x, y]) {
   let [best, least] = [-1, REACH * REACH];
   for (let row = 0; row < across.length; row++) {
     if (passes && !passes[row]) continue;
@@ -57,252 +64,277 @@ export function nearestDot(across, up, passes, x, y) {
   return best;
 }
 
-/** What is said of a dot. @param {[string, string]} axes @param {[number, number]} numbers @param {string} kind */
-export function dotWords([across, up], [x, y], kind) {
-  return `${columnWords(across)} ${short(x)}, ${columnWords(up)} ${short(y)}; ${kind}`;
-}
-
 /**
- * Paints every dot: those that do not pass first and nearly clear.
+ * Paints every dot: those that do not pass first and nearly clear, each time the wrong ones over the right ones.
  * @param {HTMLCanvasElement} canvas
- * @param {{across: Float32Array, up: Float32Array, rows: number[][], passes: Uint8Array | null}} dots rows of each kind
- * @param {{colours: string[], width: number, height: number}} figure in pixels of the page
+ * @param {{across: Float32Array, up: Float32Array, rows: number[], kinds: Float32Array}} dots rows in the order of their kinds
+ * @param {Uint8Array | null} passes
+ * @param {Kind[]} legend
+ * @param {number[]} size width and height in pixels of the page
  */
-export function paintDots(canvas, { across, up, rows, passes }, { colours, width, height }) {
+export function paintDots(canvas, { across, up, rows, kinds }, passes, legend, size) {
   const scale = window.devicePixelRatio || 1;
-  canvas.width = Math.round(width * scale);
-  canvas.height = Math.round(height * scale);
+  [canvas.width, canvas.height] = size.map((side) => Math.round(side * scale));
   const context = canvas.getContext('2d');
+  const stamps = legend.map(({ marker }) => stampOf(marker, RADIUS * scale));
   if (!context) return;
-  const layers = passes ? [0, 1] : [1];
-  for (const passing of layers) {
+  for (const passing of passes ? [0, 1] : [1]) {
     context.globalAlpha = passing ? SHOWN : FADED;
-    rows.forEach((ofKind, kind) => {
-      const stamp = stampOf(kind, colours[kind], scale);
-      const half = stamp.width / 2;
-      for (const row of ofKind)
-        if (!passes || passes[row] === passing)
-          context.drawImage(
-            stamp,
-            Math.round(across[row] * scale - half),
-            Math.round(up[row] * scale - half),
-          );
-    });
+    for (const row of rows) {
+      if (passes && passes[row] !== passing) continue;
+      const stamp = stamps[kinds[row]];
+      const [x, y] = [across[row], up[row]].map((place) => Math.round(place * scale - stamp.width / 2));
+      context.drawImage(stamp, x, y);
+    }
   }
 }
 
-/** One dot, to be copied: a disc, or a diamond where the answer was wrong. */
-function stampOf(/** @type {number} */ kind, /** @type {string} */ colour, /** @type {number} */ scale) {
-  const radius = RADIUS * scale;
-  const stamp = document.createElement('canvas');
-  stamp.width = stamp.height = 2 * Math.ceil(radius) + 2;
+/** One dot, to be copied: a disc, or a diamond where the answer was wrong. @param {Kind['marker']} marker @param {number} radius */
+function stampOf({ color, symbol }, radius) {
+  const middle = Math.ceil(radius) + 1;
+  const stamp = Object.assign(document.createElement('canvas'), { width: 2 * middle, height: 2 * middle });
   const context = /** @type {CanvasRenderingContext2D} */ (stamp.getContext('2d'));
-  const middle = stamp.width / 2;
-  context.fillStyle = colour;
+  context.fillStyle = color;
   context.beginPath();
-  if (KINDS[kind] === 'wrong') {
-    const reach = 1.25 * radius;
-    context.moveTo(middle - reach, middle);
-    context.lineTo(middle, middle - reach);
-    context.lineTo(middle + reach, middle);
-    context.lineTo(middle, middle + reach);
-  } else context.arc(middle, middle, radius, 0, 2 * Math.PI);
+  const corners = symbol === 'diamond' ? [[-1, 0], [0, -1], [1, 0], [0, 1]] : []; // prettier-ignore
+  for (const [x, y] of corners) context.lineTo(middle + 1.25 * radius * x, middle + 1.25 * radius * y);
+  if (!corners.length) context.arc(middle, middle, radius, 0, 2 * Math.PI);
   context.fill();
   return stamp;
 }
 
-/**
- * @typedef {{x: number[], y: number[]}} Line
- * @typedef {{range?: Line, lassoPoints?: Line} | undefined} Brushed
- * @typedef {{range: [number, number], _offset: number, _length: number}} Axis as plotly laid it out, in pixels of the page
- * @typedef {{data: {marker: {color: string}}[], _fullLayout: {xaxis: Axis, yaxis: Axis, height?: number}, layout: {xaxis:
- *   {title?: {text?: string}}, yaxis: {title?: {text?: string}}}, on: (event: string, listener: (told: any)
- *   => void) => void}} GraphParts
- * @typedef {HTMLElement & GraphParts} Graph
- * @typedef {{relayout: (graph: Graph, change: Record<string, unknown>) => Promise<unknown>}} PlotlyParts
- */
+const BRUSHES = Object.entries({ select: 'box', lasso: 'lasso', off: 'nothing' });
 
-/** Dragging draws a rectangle or a line around dots. */
-const MODES = { select: 'select', lasso: 'lasso', off: false };
-const STILL = 4; // pixels that a pointer may move between down and up and still point at a dot
+/** The section with the axes, what dragging does, and the dots. @param {{state: State}} props */
+export function Scatter({ state }) {
+  const { survey, store, choice, brush, filter } = state;
+  const [mode, setMode] = useState(
+    /** @type {Mode} */ (matchMedia('(pointer: coarse)').matches ? 'off' : 'select'),
+  );
+  const { typed, corners } = brush.value;
+  const choose = (/** @type {string} */ axis, /** @type {string} */ name) => {
+    if (corners.length) filter(typed); // which was of the axes before
+    store.set({ [axis]: name });
+  };
+  return html`<section class="vv-survey-axes vv-stack" aria-label="Photos by two numbers">
+    <div class="vv-row">
+      <h3 class="vv-title">Every photo by two numbers</h3>
+      ${
+        /** @type {const} */ (['across', 'up']).map(
+          (axis) =>
+            html`<${Chooser}
+              ...${{ words: axis, look: axis, value: choice.value?.[axis] }}
+              options=${survey.numbers.map((name) => [name, columnWords(name)])}
+              choose=${(/** @type {string} */ name) => choose(axis, name)}
+            />`,
+        )
+      }
+    </div>
+    <div class="vv-row">
+      <${Toggle}
+        ...${{ name: 'brush', choices: BRUSHES, value: mode, choose: setMode }}
+        label="What dragging over the dots does"
+      />
+      ${
+        corners.length > 0 &&
+        html`<button type="button" class="vv-button vv-plain" onClick=${() => filter(typed)}>
+          Forget the brush
+        </button>`
+      }
+      <span class="vv-small">Dragging writes the filter; from the keyboard, write it above.</span>
+    </div>
+    <${Dots} state=${state} mode=${mode} />
+  </section>`;
+}
 
-export class Dots {
-  /** @type {Graph | null} */ graph = null;
-  canvas = make('canvas', 'vv-survey-canvas');
-  says = make('div', 'vv-survey-dot-words');
-  /** @type {HTMLElement | null} what the figure stands beside, where there is room */ beside = null;
-  /** @type {Float32Array | null} */ points = null;
-  /** @type {number[][]} rows of the photos of each kind */ rows = [[], [], []];
-  /** @type {Uint8Array | null} null: every photo passes */ passes = null;
-  /** @type {[string, string]} */ axes = ['', ''];
-  /** Where each photo's dot is, in pixels of the plot's area. */
-  places = [new Float32Array(), new Float32Array()];
-  /** @type {keyof typeof MODES} */ mode = matchMedia('(pointer: coarse)').matches ? 'off' : 'select';
+/** The figure, once Gradio has drawn it, and again where it has drawn another one. @returns {Graph | null} */
+function useGraph() {
+  const [graph, setGraph] = useState(/** @type {Graph | null} */ (null));
+  useLayoutEffect(() => {
+    const find = () => {
+      /** @type {Graph | null} */
+      const drawn = document.querySelector('#vv-survey-dots .js-plotly-plot');
+      if (plotly() && drawn?.on) setGraph(drawn); // plotly drew it, not only Gradio its place
+    };
+    const watcher = new MutationObserver(find);
+    watcher.observe(document.body, { childList: true, subtree: true });
+    find();
+    return () => watcher.disconnect();
+  }, []);
+  return graph;
+}
 
-  /**
-   * @param {string} holder id of the element with the figure
-   * @param {{brush: (filter: string) => void, pick: (row: number) => void}} tell
-   */
-  constructor(holder, tell) {
-    this.holder = holder;
-    this.tell = tell;
-    this.says.hidden = true;
-    new MutationObserver(() => this.find()).observe(document.body, { childList: true, subtree: true });
-    this.find();
-  }
+/** What plotly is told, what it tells, and the dots over its figure. @param {{state: State, mode: Mode}} props */
+function Dots({ state: { survey, choice, chosen, points: answer, brush, filter, pick }, mode }) {
+  const graph = useGraph();
+  const area = useMemo(() => make('div', 'vv-survey-area'), []);
+  const [room, setRoom] = useState(''); // width and height of the figure
+  const [plot, setPlot] = useState([0, 0, 1, 1, 0, 1, 0, 1]); // left, top, width, height; the ends of the axes
+  const [times, setTimes] = useState(0); // that the figure was laid out without our axes
+  const pointed = useSignal(-1);
+  const { of, value: points } = answer.value ?? {};
+  const size = plot.slice(2, 4);
+  const dots = useMemo(() => dotsOf(points ?? new Float32Array(), plot), [points, plot]);
+  const passes = useMemo(() => passedIn(chosen.value?.value, survey.photos), [chosen.value]);
+  /** @type {[string, string]} */
+  const names = [of?.across ?? '', of?.up ?? ''];
+  const words = names.map(columnWords);
 
-  /** @returns {PlotlyParts | undefined} */
-  get plotly() {
-    return /** @type {any} */ (window).Plotly;
-  }
-
-  /** The figure, once Gradio has drawn it, and again where it has drawn another one. */
-  find() {
-    const graph = /** @type {Graph | null} */ (
-      document.getElementById(this.holder)?.querySelector('.js-plotly-plot') ?? null
-    );
-    if (!graph?.on || !this.plotly || graph === this.graph) return;
-    this.graph = graph;
-    graph.on('plotly_selected', (/** @type {Brushed} */ told) => this.brushed(told));
-    graph.on('plotly_deselect', () => this.tell.brush(''));
-    graph.on('plotly_afterplot', () => this.laidOut());
-    graph.addEventListener('pointermove', (event) => this.point(event));
-    graph.addEventListener('pointerleave', () => this.point(null));
-    graph.addEventListener('pointerdown', (event) => this.press(event), { capture: true });
-    this.lay();
-  }
-
-  brushed(/** @type {Brushed} */ told) {
-    const [across, up] = this.axes;
-    if (told?.lassoPoints) this.tell.brush(lassoFilter(across, up, told.lassoPoints));
-    else if (told?.range) this.tell.brush(boxFilter(across, up, told.range));
-  }
-
-  /** @param {Float32Array} points @param {string} across @param {string} up */
-  fill(points, across, up) {
-    this.points = points;
-    this.axes = [across, up];
-    this.rows = traceRows(points);
-    this.lay();
-  }
-
-  /** Lets only some photos stand out; null: all. */
-  select(/** @type {Uint8Array | null} */ passes) {
-    this.passes = passes;
-    this.paint();
-  }
-
-  use(/** @type {keyof typeof MODES} */ mode) {
-    this.mode = mode;
-    if (this.graph) void this.plotly?.relayout(this.graph, { dragmode: MODES[mode] });
-  }
-
-  /** Takes the drawn rectangle or line away. */
-  forget() {
-    if (this.graph) void this.plotly?.relayout(this.graph, { selections: [] });
-  }
-
-  /** Lets plotly draw the axes of these dots. */
-  lay() {
-    const { graph, points } = this;
-    if (!graph || !points) return;
-    const count = points.length / 3;
-    const [across, up] = this.axes.map(columnWords);
-    void this.plotly?.relayout(graph, {
-      'xaxis.title.text': across,
-      'yaxis.title.text': up,
-      'xaxis.range': axisEnds(points.subarray(0, count)),
-      'yaxis.range': axisEnds(points.subarray(count, 2 * count)),
-      dragmode: MODES[this.mode],
-      selections: [],
-    });
-  }
-
-  /** Lets the figure end where what stands beside it ends. */
-  fit() {
-    const { graph, beside } = this;
-    const now = graph?._fullLayout.height;
-    if (!graph || !beside || !now) return;
-    const [own, other] = [graph, beside].map((one) => one.getBoundingClientRect());
-    const below =
-      (document.getElementById(this.holder)?.getBoundingClientRect().bottom ?? own.bottom) - own.bottom;
-    const isBeside = own.left >= other.right && other.height > 0;
-    const height = isBeside ? Math.max(LEAST, Math.round(other.bottom - own.top - below)) : ALONE;
-    if (Math.abs(height - now) > 1) void this.plotly?.relayout(graph, { height });
-  }
-
-  /** Plotly has drawn: the dots have their places. Where the theme changes, Gradio lays the figure out anew, without our axes. */
-  laidOut() {
-    const { graph, points } = this;
-    if (!graph || !points) return;
-    const { xaxis, yaxis } = graph._fullLayout;
-    if (graph.layout.xaxis.title?.text !== columnWords(this.axes[0])) {
-      this.lay();
-      return;
+  const nearest = (/** @type {PointerEvent} */ event) => {
+    const [down, right] = pointerIn(event, area);
+    return nearestDot(dots.across, dots.up, passes, [right * size[0], down * size[1]]);
+  };
+  const { typed, corners } = brush.value;
+  const hear = {
+    plotly_selected(/** @type {Drawn} */ told) {
+      const line = told?.lassoPoints ?? told?.range;
+      const drawn = line?.x.map((x, at) => /** @type {[number, number]} */ ([x, line.y[at]]));
+      if (drawn) filter(typed, brushFilter(told?.lassoPoints ? 'lasso' : 'select', names, drawn));
+    },
+    plotly_deselect: () => corners.length && filter(typed),
+    /** Plotly has drawn: the dots have their places. Where the theme changes, Gradio lays the figure out anew, without our axes. */
+    plotly_afterplot() {
+      if (!graph || !points) return;
+      if (graph.layout.xaxis.title?.text !== words[0]) return setTimes(times + 1);
+      const { xaxis, yaxis } = graph._fullLayout;
+      const place = [xaxis._offset, yaxis._offset, xaxis._length, yaxis._length];
+      const now = [...place, ...xaxis.range, ...yaxis.range];
+      setPlot((before) => (before.join() === now.join() ? before : now));
+      const over = graph.querySelector('.gl-container');
+      if (area.parentElement !== over) over?.append(area);
+    },
+    pointermove: (/** @type {PointerEvent} */ event) => (pointed.value = nearest(event)),
+    pointerleave: () => (pointed.value = -1),
+    /** A press without a drag chooses the dot under it. */
+    pointerdown(/** @type {PointerEvent} */ down) {
+      const row = nearest(down);
+      const release = (/** @type {PointerEvent} */ up) => {
+        if (Math.hypot(up.clientX - down.clientX, up.clientY - down.clientY) < STILL) pick(row);
+      };
+      if (row >= 0) window.addEventListener('pointerup', release, { once: true, capture: true });
+    },
+  };
+  const hearing = useRef(/** @type {Record<string, (told: any) => void>} */ (hear));
+  hearing.current = hear;
+  useLayoutEffect(() => {
+    for (const name of graph ? Object.keys(hear) : []) {
+      const listener = (/** @type {any} */ told) => hearing.current[name](told);
+      if (name.startsWith('plotly')) graph?.on(name, listener);
+      else graph?.addEventListener(name, listener, { capture: name === 'pointerdown' }); // which plotly keeps to itself
     }
-    this.fit();
-    const count = points.length / 3;
-    const [[left, right], [bottom, top]] = [xaxis.range, yaxis.range];
-    this.places = [
-      pixelsOf(points.subarray(0, count), left, right, xaxis._length),
-      pixelsOf(points.subarray(count, 2 * count), top, bottom, yaxis._length),
-    ];
-    const plot = graph.querySelector('.gl-container');
-    if (plot && this.canvas.parentElement !== plot) plot.append(this.canvas, this.says);
-    this.canvas.style.left = `${xaxis._offset}px`;
-    this.canvas.style.top = `${yaxis._offset}px`;
-    this.canvas.style.width = `${xaxis._length}px`;
-    this.canvas.style.height = `${yaxis._length}px`;
-    this.paint();
-  }
+  }, [graph]);
 
-  paint() {
-    const { graph, places, rows, passes } = this;
-    if (!graph || !this.canvas.isConnected) return;
-    const { xaxis, yaxis } = graph._fullLayout;
-    const [across, up] = places;
-    const figure = {
-      colours: graph.data.map(({ marker }) => marker.color),
-      width: xaxis._length,
-      height: yaxis._length,
-    };
-    paintDots(this.canvas, { across, up, rows, passes }, figure);
-    this.canvas.dataset.dots = String(rows.flat().length);
-    const isShown = (/** @type {number} */ row) => !passes || passes[row] === 1;
-    this.canvas.dataset.shown = String(rows.flat().filter(isShown).length);
-  }
+  useLayoutEffect(() => {
+    if (!graph || !points) return;
+    const [x, y] = axesOf(points);
+    void plotly()?.relayout(graph, {
+      'xaxis.title.text': words[0],
+      'yaxis.title.text': words[1],
+      'xaxis.range': axisEnds(x),
+      'yaxis.range': axisEnds(y),
+    });
+  }, [graph, times, answer.value]);
+  useLayoutEffect(() => {
+    if (!graph || !points) return;
+    const [width, height] = room ? room.split(' ').map(Number) : [];
+    const selections = selectionsOf(brush.value, names);
+    const dragmode = mode !== 'off' && mode;
+    void plotly()?.relayout(graph, { dragmode, selections, ...(room && { width, height }) });
+  }, [graph, times, answer.value, mode, room, choice.value?.where]);
+  useLayoutEffect(() => {
+    const holder = graph?.closest('#vv-survey-dots');
+    if (!graph || !holder) return;
+    const fit = new ResizeObserver(([{ contentRect }]) => {
+      const scale = graph.getBoundingClientRect().width / graph.offsetWidth; // of large screens
+      const sides = [contentRect.width, contentRect.height].map((side) => Math.floor(side / scale));
+      if (sides[1] > 0) setRoom(sides.join(' ')); // none while the tab is not seen
+    });
+    fit.observe(holder);
+    return () => fit.disconnect();
+  }, [graph]);
 
-  /** The photo whose dot is under the pointer, or -1. */
-  rowAt(/** @type {PointerEvent} */ event) {
-    const box = this.canvas.getBoundingClientRect();
-    const [across, up] = this.places;
-    return nearestDot(across, up, this.passes, event.clientX - box.left, event.clientY - box.top);
-  }
+  useLayoutEffect(() => {
+    ['left', 'top', 'width', 'height'].forEach((side, at) => area.style.setProperty(side, `${plot[at]}px`));
+    const legend = graph?.data;
+    if (legend && points)
+      render(html`<${Painted} ...${{ dots, passes, legend, size, words, pointed }} />`, area);
+  });
+  return null;
+}
 
-  /** Says the numbers of the dot under the pointer. */
-  point(/** @type {PointerEvent | null} */ event) {
-    const { points } = this;
-    const row = event && points ? this.rowAt(event) : -1;
-    this.says.hidden = row < 0;
-    if (row < 0 || !points) return;
-    const count = points.length / 3;
-    const kind = this.rows.findIndex((ofKind) => ofKind.includes(row));
-    this.says.textContent = dotWords(this.axes, [points[row], points[count + row]], KINDS[kind]);
-    const [x, y] = this.places.map((places) => places[row]);
-    const isRight = x > this.canvas.clientWidth / 2; // beside the dot, where there is room
-    this.says.style.translate = isRight ? '-100% -50%' : '0 -50%';
-    this.says.style.left = `${this.canvas.offsetLeft + x + (isRight ? -10 : 10)}px`;
-    this.says.style.top = `${this.canvas.offsetTop + y}px`;
-  }
+/** A brush as plotly draws it, where it is of the axes that are shown. @param {Brush} brush @param {string[]} names of those */
+function selectionsOf({ mode, axes, corners }, names) {
+  if (!corners.length || axes.join() !== names.join()) return [];
+  const [[x0, y0], , [x1, y1]] = corners;
+  if (mode === 'select') return [{ type: 'rect', x0, y0, x1, y1 }];
+  return [{ type: 'path', path: `M${corners.map((corner) => corner.join()).join('L')}Z` }];
+}
 
-  /** A press without a drag chooses the dot under it. */
-  press(/** @type {PointerEvent} */ down) {
-    const row = this.rowAt(down);
-    if (row < 0) return;
-    const release = (/** @type {PointerEvent} */ up) => {
-      const moved = Math.hypot(up.clientX - down.clientX, up.clientY - down.clientY);
-      if (moved < STILL) this.tell.pick(row);
-    };
-    window.addEventListener('pointerup', release, { once: true, capture: true });
-  }
+/**
+ * The dots, and what is said of the one under the pointer.
+ * @param {{dots: ReturnType<typeof dotsOf>, passes: Uint8Array | null, legend: Kind[], size: number[], words: string[], pointed:
+ *   Signal<number>}} props
+ */
+function Painted({ dots, passes, legend, size, words, pointed }) {
+  const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
+  useLayoutEffect(() => {
+    paintDots(/** @type {HTMLCanvasElement} */ (canvas.current), dots, passes, legend, size);
+  }, [dots, passes]);
+  const isShown = (/** @type {number} */ row) => !passes || passes[row];
+  return html`<canvas
+      ref=${canvas}
+      role="img"
+      aria-label=${`${words.join(' and ')} of ${many(dots.rows.length)} photos`}
+      data-dots=${dots.rows.length}
+      data-shown=${dots.rows.filter(isShown).length}
+    ></canvas>
+    <${Pointed} ...${{ pointed, words, dots, legend, size }} />`;
+}
+
+/** Across, up and right of each photo. @param {Float32Array} points */
+function axesOf(points) {
+  const count = points.length / 3;
+  return [0, 1, 2].map((at) => points.subarray(at * count, (at + 1) * count));
+}
+
+/**
+ * Where the dots are, in pixels of the plot.
+ * @param {Float32Array} points [3, photos]: across, up, and 1 for right, 0 for wrong; NaN where it is not known
+ * @param {number[]} plot its place and the ends of its axes
+ */
+export function dotsOf(points, [, , width, height, left, right, low, high]) {
+  const [x, y, isRight] = axesOf(points);
+  const kinds = isRight.map((one) => (one === 1 ? 0 : one === 0 ? 1 : 2)); // of the legend
+  const rows = [...x.keys()].filter((row) => !Number.isNaN(x[row] + y[row]));
+  return {
+    numbers: [x, y],
+    kinds,
+    rows: rows.sort((one, other) => kinds[one] - kinds[other]),
+    across: x.map((value) => ((value - left) / (right - left)) * width),
+    up: y.map((value) => ((high - value) / (high - low)) * height),
+  };
+}
+
+/** The photos that pass, from one bit each; null: all. @param {Chosen | undefined} chosen @param {number} photos */
+function passedIn(chosen, photos) {
+  if (!chosen || chosen.count === photos) return null;
+  const bytes = bytesOf(chosen.bits);
+  return Uint8Array.from({ length: photos }, (_, row) => (bytes[row >> 3] >> (row & 7)) & 1);
+}
+
+/**
+ * The numbers of the dot under the pointer, beside it where there is room.
+ * @param {{pointed: Signal<number>, words: string[], size: number[], legend: Kind[], dots: ReturnType<typeof dotsOf>}} props
+ */
+function Pointed({ pointed, words, size: [width], legend, dots: { across, up, kinds, numbers } }) {
+  const row = pointed.value;
+  if (row < 0) return null;
+  const isRight = across[row] > width / 2;
+  const style = {
+    translate: isRight ? '-100% -50%' : '0 -50%',
+    left: `${across[row] + (isRight ? -10 : 10)}px`,
+    top: `${up[row]}px`,
+  };
+  const said = words.map((name, axis) => `${name} ${short(numbers[axis][row])}`).join(', ');
+  return html`<div class="vv-survey-dot-words" style=${style}>${said}; ${legend[kinds[row]].name}</div>`;
 }
