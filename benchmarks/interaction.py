@@ -51,10 +51,12 @@ QUIET = """() => {
   return open && !document.querySelector('[aria-busy=true], [data-state=loading]');
 }"""
 
-CONTROLS = """(tab) => [...document.querySelectorAll(`#vv-tab-${tab} :is(button, select, input, [role=slider])`)]
+CONTROLS = """(tab) => {
+  for (const one of document.querySelectorAll('[data-benchmark]')) delete one.dataset.benchmark; // it may be hidden by now
+  return [...document.querySelectorAll(`#vv-tab-${tab} :is(button, select, input, [role=slider])`)]
   .filter((one) => one.checkVisibility() && !one.disabled && !one.closest('dialog')
     && !/save|download|tour/i.test(one.className + one.textContent))
-  .map((one, place) => { one.dataset.benchmark = place; return [place, one.tagName, one.type ?? '']; })"""
+  .map((one, place) => { one.dataset.benchmark = place; return [place, one.tagName, one.type ?? '']; }); }"""
 
 PICTURE = """([tab, turn]) => {
   const pictures = [...document.querySelectorAll(`#vv-tab-${tab} canvas`)].filter((one) => one.checkVisibility());

@@ -213,6 +213,9 @@ test('each head has its picture and number, each layer the bars of its heads and
   assert.deepEqual(texts(all('.vv-parts-table th')), ['layer', '0', '1', '2', '3', 'heads', 'MLP', '0', '1']);
   assert.deepEqual(shares(), ['+1.00', '+1.60', '+2.20']);
   assert.deepEqual(texts(all('.vv-parts-sumbar')), ['+7.60', '−1.00', '+25.30', '+2.00']);
+  for (const bar of all('.vv-parts-sumbar'))
+    // only what can be pressed looks so
+    assert.equal(bar.classList.contains('vv-bare'), bar.tagName === 'BUTTON');
   const painted = (/** @type {any} */ canvas) => new Uint32Array(canvas.canvas.data.data.buffer);
   const [head] = place('1.2').querySelectorAll('canvas');
   assert.deepEqual([head.width, head.height, painted(head).length], [COLS, ROWS, 6]);

@@ -317,7 +317,7 @@ function Given({ terms, at, place, decimals }) {
 function Bar({ gave, was, most, decimals, label, place, shown }) {
   const isShown = useComputed(() => place !== '' && shown.value === place);
   const kind = place ? { type: 'button', 'data-place': place } : { role: 'img' };
-  const look = `vv-bare vv-parts-sumbar ${isShown.value ? 'vv-chosen' : ''}`;
+  const look = `${place && 'vv-bare'} vv-parts-sumbar ${isShown.value ? 'vv-chosen' : ''}`;
   const tick = was !== null && { left: `${(100 * Math.abs(was)) / most}%` };
   return html`<${place ? 'button' : 'span'} class=${look} aria-label=${label} title=${label} ...${kind}>
     <span class="vv-parts-track">
