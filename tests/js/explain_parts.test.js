@@ -254,6 +254,16 @@ test('the keys go from head to head, and a finger sees a head before it switches
   place('1.0').fire('keydown', { key: 'ArrowRight' });
   await settle();
   assert.deepEqual([tabs(), place('1.1').focused], [['1.1'], true]);
+  for (let i = 0; i < 9; i++)
+    /** @type {any} */ (globalThis).document.activeElement.fire('keydown', { key: 'ArrowRight' });
+  await settle();
+  assert.ok(place('1').focused); // from the last head to the bar of its layer
+  place('1').fire('keydown', { key: 'ArrowUp' });
+  await settle();
+  assert.ok(place('0').focused);
+  place('0').fire('keydown', { key: 'ArrowLeft' });
+  await settle();
+  assert.match(tabs()[0], /^0[.]/);
   place('0.2').fire('click', { pointerType: 'touch' });
   await settle();
   assert.deepEqual([written, text('.vv-parts-switch')], [[], 'switch off 0 · 2 (promised −2.20)']);

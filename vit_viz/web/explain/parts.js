@@ -224,12 +224,15 @@ function Heads({ value, shown, at, press }) {
     },
     onKeyDown(/** @type {KeyboardEvent} */ event) {
       const [step, place] = [stepOf(event), dataAt(event, 'place')];
-      if (!step || !place?.includes('.')) return;
+      if (!step || place === null) return;
       event.preventDefault();
-      const [row, head] = place.split('.').map(Number);
-      const to = movedPatch(row * terms.heads + head, step, [terms.rows, terms.heads]);
-      rover.value = `${Math.floor(to / terms.heads)}.${to % terms.heads}`;
-      table.current.querySelector(`[data-place="${rover.value}"]`).focus();
+      const { rows, heads } = terms;
+      const across = heads + (whyNot ? 0 : 1); // the last is the bar of the layer
+      const [row, head = heads] = place.split('.').map(Number);
+      const to = movedPatch(row * across + head, step, [rows, across]);
+      const [down, right] = [Math.floor(to / across), to % across];
+      if (right < heads) rover.value = `${down}.${right}`;
+      table.current.querySelector(`[data-place="${right < heads ? rover.value : down}"]`).focus();
     },
   };
   const ofHeads = [now, before].map(({ heads }) => heads.map(total));
