@@ -7,6 +7,15 @@ import { Element, page, parse } from './document.js';
 
 export { Element, parse };
 
+/** @type {(() => void)[]} */
+const undone = [];
+
+/** What is undone after a test, the last first. */
+export const ending = { after: (/** @type {() => void} */ undo) => void undone.push(undo) };
+afterEach(() => {
+  for (const undo of undone.splice(0).reverse()) undo();
+});
+
 /** The file beside the tests' own address, as text. */
 export function read(/** @type {string} */ path) {
   return readFileSync(new URL(path, import.meta.url), 'utf8');
@@ -132,10 +141,6 @@ export class Browser {
   }
 }
 
-/** @type {(() => void)[]} */
-const undone = [];
-afterEach(() => undone.splice(0).forEach((undo) => undo()));
-
 /**
  * A small component of the page as Gradio runs it: its template, its module, and what it tells Python.
  * @param {(element: any, trigger: any, props: any, watch: any) => void} start `mount` of its module
@@ -161,7 +166,7 @@ export function mount(
   const told = [];
   /** @type {Record<string, (() => void)[]>} */
   const watched = {};
-  browser.install({ after: (undo) => void undone.push(undo) });
+  browser.install(ending);
   start(
     element,
     (/** @type {string} */ name, /** @type {any} */ data) => void told.push([name, data]),

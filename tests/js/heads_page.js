@@ -1,13 +1,11 @@
 // The Heads tab over the store, on a page of its own: two layers of three heads, 2 x 3 patches between two named tokens, and a source
 // whose answers are known.
 
-import { afterEach } from 'node:test';
-
 import { asker } from '../../vit_viz/web/kit/ask.js';
 import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Heads } from '../../vit_viz/web/heads/room.js';
-import { Browser, parse, read } from './browser.js';
+import { Browser, parse, read, ending } from './browser.js';
 import { makeTrace } from './oracle.js';
 import { placeAt } from './store.test.js';
 import { settle } from './visit.js';
@@ -135,15 +133,6 @@ function answersOf(/** @type {any} */ { edits }) {
   };
 }
 
-/** @type {(() => void)[]} */
-const left = [];
-afterEach(() =>
-  left
-    .splice(0)
-    .reverse()
-    .forEach((undo) => undo()),
-);
-
 /**
  * The tab at a link, once it is there. `asked` are the questions about numbers, each with its picture and what else it is asked with;
  * `answer` may answer one (an error refuses it), and is told how to tell how far it is.
@@ -207,9 +196,9 @@ export async function open({
   };
   const turn = signal(0);
   const root = parse('<div></div>');
-  browser.install({ after: (undo) => void left.push(undo) });
+  browser.install(ending);
   render(html`<${Heads} page=${{ store, ask, turn }} ...${props} />`, any(root));
-  left.push(() => render(null, any(root)));
+  ending.after(() => render(null, any(root)));
   await settle();
   const find = (/** @type {string} */ of_) => {
     const part_ = BAR.includes(of_) ? of_ : `heads-${of_}`;

@@ -148,6 +148,24 @@ test('of a link to what is not possible the rest is shown', async (t) => {
   assert.equal(header.note.value, 'Too small.');
 });
 
+test('a view that was possible and is not any more gives way to what is', async (t) => {
+  let isGone = false;
+  const { header, store, turn, settle } = headerPage(t, {
+    search: '?image=tower&edits=off 1.0',
+    answers: {
+      facts: ({ view }) =>
+        isGone && view.includes('edits')
+          ? { refused: 'No such head.', instead: { size: 0, part: '', edits: '' } }
+          : DONE,
+    },
+  });
+  await settle();
+  isGone = true;
+  turn.value += 1;
+  await settle();
+  assert.deepEqual([store.view.edits.value, store.view.image.value, header.note.value], ['', 'tower', 'No such head.']); // prettier-ignore
+});
+
 test('a model is chosen: nothing is asked of what is here, and the page stays as it is until the model has come', async (t) => {
   const load = later();
   /** @type {any} */

@@ -1,14 +1,12 @@
 // The matrix of a head on a page of its own: 4 x 6 patches behind two named tokens, cells of ten pixels, and weights that are powers of two.
 
-import { afterEach } from 'node:test';
-
 import { decodeTable } from '../../vit_viz/explorer/paint.js';
 import { LayerStore } from '../../vit_viz/explorer/layers.js';
 import { Matrix } from '../../vit_viz/web/heads/matrix.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { SERVER } from '../../vit_viz/web/look/server_source.js';
-import { Browser, parse, read } from './browser.js';
+import { Browser, parse, read, ending } from './browser.js';
 import { makeTrace } from './oracle.js';
 import { placeAt } from './store.test.js';
 import { settle, tables } from './visit.js';
@@ -65,15 +63,6 @@ export async function fire(/** @type {any} */ node, /** @type {string} */ event,
   return fired;
 }
 
-/** @type {(() => void)[]} */
-const undone = [];
-afterEach(() =>
-  undone
-    .splice(0)
-    .reverse()
-    .forEach((undo) => undo()),
-);
-
 /** The component once its matrix is there, or with `wait` before the first frame. */
 export async function open({
   now = /** @type {any} */ (trace),
@@ -127,8 +116,8 @@ export async function open({
   const write = place.write.bind(place);
   place.write = (change, how) => void (told.push(change), write(change, how));
   const root = /** @type {any} */ (parse('<div></div>'));
-  browser.install({ after: (undo) => void undone.push(undo) });
-  undone.push(() => render(null, root));
+  browser.install(ending);
+  ending.after(() => render(null, root));
   const isLinked = { current: options !== null && Number(options.strongest) !== 10 };
   /** @type {LayerStore | null} */
   let layers = null;

@@ -1,8 +1,6 @@
 // The Tokens tab on a page of its own, for its tests: a photo of 2 x 3 patches in a model of four layers, and a server whose vectors
 // have dot products that are easy to work out.
 
-import { afterEach } from 'node:test';
-
 import { defaultsOf, writeOption } from '../../vit_viz/explorer/options.js';
 import { decodeTable } from '../../vit_viz/explorer/paint.js';
 import { asker } from '../../vit_viz/web/kit/ask.js';
@@ -10,22 +8,13 @@ import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Plate } from '../../vit_viz/web/tokens/plate.js';
 import { Tokens } from '../../vit_viz/web/tokens/room.js';
-import { Browser, OPTIONS, read } from './browser.js';
+import { Browser, OPTIONS, read, ending } from './browser.js';
 import { page as dom } from './document.js';
 import { placeAt } from './store.test.js';
 
 const { fields } = JSON.parse(read('./links.json'));
 const BITS = [0, 0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700, 0x4800]; // 0 to 8 in fp16
 const GRAYS = Buffer.from(Uint8Array.from({ length: 768 }, (_, i) => Math.floor(i / 3))).toString('base64');
-
-/** @type {(() => void)[]} */
-const undone = [];
-afterEach(() =>
-  undone
-    .splice(0)
-    .reverse()
-    .forEach((undo) => undo()),
-);
 
 export const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 export const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
@@ -226,12 +215,12 @@ export async function open(
     clearMeasures: performance.clearMeasures.bind(performance),
   };
   Object.assign(browser.globals, { fetch, performance: clock, document: dom.document });
-  browser.install({ after: (undo) => void undone.push(undo) });
+  browser.install(ending);
   const element = dom.document.createElement('div');
   dom.document.body.append(element);
   const colours = decodeTable(GRAYS);
   render(html`<${Tokens} ...${{ page: { store, ask, turn }, colours, schema: OPTIONS.tokens }} />`, element);
-  undone.push(() => render(null, element));
+  ending.after(() => render(null, element));
   const find = (/** @type {string} */ name) => element.querySelector(`.vv-${name}`);
   const ready = () => element.firstElementChild.dataset.ready;
   const part = { element, browser, find, ready, told: place.written };

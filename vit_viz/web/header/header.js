@@ -58,7 +58,9 @@ export function headerOf({ store, ask, turn }, samples) {
   /** Shows the view that was there before this one, or what is possible of it, and says why. @param {string} words @param {Record<string, any>} instead of a link */
   function giveWay(words, instead) {
     pass.end(words);
-    if (shown) store.set(shown, { push: false });
+    const before = Object.entries(shown ?? {}); // which may have been this one
+    if (before.some(([name, value]) => value !== store.view[name].peek()))
+      store.set(shown ?? {}, { push: false });
     else store.look(instead, { push: false });
     note.value = { subject: store.subject(), words };
   }

@@ -98,6 +98,36 @@ export function useAsked(ask, question, again) {
   return isOther ? { ...answer.value, state: 'pending', error: undefined } : answer.value;
 }
 
+const PAUSE = 200; // ms: while a slider is moved, what it asks for is asked once it rests
+
+/**
+ * A slider that says its number at once and tells it once the hand rests.
+ * @param {number} value @param {(value: number) => void} choose
+ */
+export function useSlider(value, choose) {
+  const [moved, setMoved] = useState(/** @type {number | null} */ (null));
+  const timer = useRef(0);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const tell = (/** @type {number} */ chosen) => {
+    clearTimeout(timer.current);
+    setMoved(null);
+    choose(chosen);
+  };
+  return {
+    said: moved ?? value,
+    tell,
+    listening: {
+      onInput(/** @type {any} */ { target }) {
+        const number = Number(target.value);
+        setMoved(number);
+        clearTimeout(timer.current);
+        timer.current = window.setTimeout(() => tell(number), PAUSE);
+      },
+      onChange: (/** @type {any} */ { target }) => tell(Number(target.value)),
+    },
+  };
+}
+
 /** A job whose news draw the component again; it ends with the component. @param {Places} [places] */
 export function useJob(places) {
   const [, draw] = useState(0);

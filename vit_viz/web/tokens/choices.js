@@ -2,16 +2,14 @@
 
 import { tidy } from '../../ui/kit/controls.js';
 import { askForShown } from '../../ui/kit/parts.js';
-import { Classes, Toggle } from '../kit/parts.js';
-import { html, useEffect, useLayoutEffect, useRef, useState } from '../kit/preact.js';
+import { Classes, Toggle, useSlider } from '../kit/parts.js';
+import { html, useLayoutEffect, useRef } from '../kit/preact.js';
 import { namedToken } from './questions.js';
 /** @import { Option } from '../../explorer/options.js' */
 /** @import { Choices, Target } from '../kit/parts.js' */
 /** @import { Measure } from './questions.js' */
 /** @import { Parts } from './room.js' */
 /** @import { Options } from './scene.js' */
-
-const PAUSE = 200; // ms: while a slider is moved, what it asks for is asked once it rests
 
 /** What a choice is called, where its name does not say it. @type {Record<string, string>} */
 const WORDS = { layer: 'each layer', shared: 'all alike', cut: 'cut in two' };
@@ -178,27 +176,14 @@ function Control({ option, value, label, more, pictures, choose }) {
 
 /** A number, by a slider: it is said at once, and told once the hand rests. @param {{option: Option, value: number, choose: (value: number) => void}} props */
 function Slider({ option: { name, low, high, step = 1 }, value, choose }) {
-  const [moved, setMoved] = useState(/** @type {number | null} */ (null));
-  const timer = useRef(0);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  const tell = (/** @type {number} */ chosen) => {
-    clearTimeout(timer.current);
-    setMoved(null);
-    choose(chosen);
-  };
+  const { said, listening } = useSlider(value, choose);
   return html`<input
       type="range"
       data-option=${name}
       ...${{ min: low, max: high, step }}
-      value=${moved ?? value}
-      onInput=${(/** @type {any} */ { target }) => {
-        const number = Number(target.value);
-        setMoved(number);
-        clearTimeout(timer.current);
-        timer.current = window.setTimeout(() => tell(number), PAUSE);
-      }}
-      onChange=${(/** @type {any} */ { target }) => tell(Number(target.value))}
-    /><output>${moved ?? value}</output>`;
+      value=${said}
+      ...${listening}
+    /><output>${said}</output>`;
 }
 
 /** The box as text; what somebody types stays until it is told. @param {{text: string, choose: (text: string) => void}} props */

@@ -4,11 +4,11 @@
 import { centreOf, clamp, movedPatch, patchQuery, placeIn, queryPatches } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
 import { stepOf } from '../../ui/kit/elements.js';
-import { ColourBar, cellUnder } from '../kit/parts.js';
+import { ColourBar, cellUnder, useSlider } from '../kit/parts.js';
 import { asked } from '../kit/ask.js';
 import { Figure } from '../kit/figure.js';
 import { thePage } from '../kit/page.js';
-import { html, render, untracked, useEffect, useMemo, useRef, useState } from '../kit/preact.js';
+import { html, render, untracked, useMemo, useRef, useState } from '../kit/preact.js';
 import { SUBJECT } from '../kit/store.js';
 /** @import { Ask } from '../kit/ask.js' */
 /** @import { Page } from '../kit/page.js' */
@@ -37,7 +37,6 @@ import { SUBJECT } from '../kit/store.js';
 const TAB = 'walkthrough';
 const OWN = ['q', 'step', 'play', 'layer', 'head']; // what a step depends on, beside its subject and how maps are drawn
 const GROUPS = [['play'], ['layer', 'head']]; // of controls: of the step, and of the whole page
-const PAUSE = 200; // ms: while a slider is moved, what it asks for is asked once it rests
 const KEPT_MS = 10 * 60 * 1000; // the addresses in an answer are good for longer
 const MOST_KEPT = 16;
 const NOT_FETCHED = 'This picture could not be fetched; please reload the page.';
@@ -253,14 +252,7 @@ const IDS = Object.freeze(/** @type {Record<string, string>} */ ({ play: 'vv-w-s
  * @param {{control: Control, value: number, choose: (value: number) => void, reset: () => void}} props
  */
 function Slider({ control: { option, label, low, high }, value, choose, reset }) {
-  const [moved, setMoved] = useState(/** @type {number | null} */ (null));
-  const timer = useRef(0);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  const tell = (/** @type {number} */ chosen) => {
-    clearTimeout(timer.current);
-    setMoved(null);
-    choose(chosen);
-  };
+  const { said, tell, listening } = useSlider(value, choose);
   const typed = (/** @type {HTMLInputElement} */ field) => {
     const number = Math.round(field.valueAsNumber);
     if (Number.isFinite(number)) tell(clamp(number, high, low));
@@ -274,7 +266,7 @@ function Slider({ control: { option, label, low, high }, value, choose, reset })
         aria-label=${`number input for ${label}`}
         min=${low}
         max=${high}
-        value=${moved ?? value}
+        value=${said}
         onChange=${(/** @type {any} */ { target }) => typed(target)}
       /><button type="button" aria-label=${`Reset ${label} to its default`} onClick=${reset}>↺</button>
     </span>
@@ -286,14 +278,8 @@ function Slider({ control: { option, label, low, high }, value, choose, reset })
         min=${low}
         max=${high}
         step="1"
-        value=${moved ?? value}
-        onInput=${(/** @type {any} */ { target }) => {
-          const number = Number(target.value);
-          setMoved(number);
-          clearTimeout(timer.current);
-          timer.current = window.setTimeout(() => tell(number), PAUSE);
-        }}
-        onChange=${(/** @type {any} */ { target }) => tell(Number(target.value))}
+        value=${said}
+        ...${listening}
       />
       <span>${high}</span>
     </span>
