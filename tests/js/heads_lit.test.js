@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Lit, Rows } from '../../vit_viz/web/heads/maps.js';
+import { Lit, Rows, usePhoto } from '../../vit_viz/web/heads/maps.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { Browser, Element, parse } from './browser.js';
 import { settle } from './visit.js';
@@ -223,4 +223,37 @@ test('a photo that is too dark to be lit is tinted, and a change has the colours
   const values = Float32Array.of(-2, 0, 2, 1, 0, 0);
   const { pixels } = await light(context, { isChange: true, values, top: 2, colours });
   assert.deepEqual(pixels.slice(0, 4).map((pixel) => [pixel & 255, pixel >>> 24]), [[0, 230], [128, 0], [255, 230], [191, 115]]); // prettier-ignore
+});
+
+test('a photo that comes after its numbers is lit once it is there', async (context) => {
+  const { browser } = open(context);
+  browser.install(context, {
+    ResizeObserver: class {
+      observe() {}
+      disconnect() {}
+    },
+  });
+  const root = any(parse('<div></div>'));
+  const seen = { subject, values: Float32Array.of(0, 0.25, 0.5, 0.75, 1, 0.5), top: 1, colours: TABLE };
+  const Both = (/** @type {{address: string}} */ { address }) =>
+    html`<${Lit} ...${seen} photo=${usePhoto(address)} />`;
+  const show = (/** @type {string} */ address) => render(html`<${Both} address=${address} />`, root);
+  const drawn = () =>
+    (canvas.canvas?.calls ?? []).filter((/** @type {any[]} */ [name]) => name === 'drawImage').length;
+  const photo = () => any(browser.made.filter((node) => node.tagName === 'IMG').at(-1));
+  show('/photo/x');
+  context.after(() => render(null, root));
+  const canvas = root.querySelector('canvas');
+  canvas.box = { left: 0, top: 0, width: 60, height: 32 };
+  await settle();
+  assert.equal(drawn(), 0);
+  photo().onload();
+  await settle();
+  assert.equal(drawn(), 2); // the layer and the dimmed photo
+  show('/photo/y');
+  await settle();
+  assert.equal(drawn(), 2); // nothing of the one with the numbers of the other
+  photo().onload();
+  await settle();
+  assert.equal(drawn(), 4);
 });

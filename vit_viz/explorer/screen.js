@@ -45,12 +45,12 @@ export class Tile {
 
   /**
    * Draws the photo, once per photo and size.
-   * @param {HTMLImageElement} photo @param {Trace['crop']} crop @param {Size} size
+   * @param {HTMLImageElement | null} photo @param {Trace['crop']} crop @param {Size} size
    * @param {number} [radius] of its corners
    * @returns {boolean} whether there is a photo
    */
   prepare(photo, crop, size, radius = 0) {
-    if (!photo.complete || !photo.naturalWidth || size.width < 1 || size.height < 1) return false;
+    if (!photo?.complete || !photo.naturalWidth || size.width < 1 || size.height < 1) return false;
     const key = [photo.src, size.width, size.height, ...crop.region].join('|');
     if (key === this.key) return true;
     this.key = key;
@@ -110,7 +110,7 @@ export class PhotoScreen {
 
   /**
    * @param {HTMLCanvasElement} map one pixel per patch: the layer of the style
-   * @param {HTMLImageElement} photo @param {Trace} trace @param {{style: Style, smooth: boolean}} how
+   * @param {HTMLImageElement | null} photo @param {Trace} trace @param {{style: Style, smooth: boolean}} how
    */
   show(map, photo, { crop }, { style, smooth }) {
     const { context, size, tile } = this;
@@ -172,7 +172,7 @@ export class MosaicScreen {
   }
 
   /** Draws the photo, and the dimmed photo, into every cell; once per photo and size. */
-  prepare(/** @type {HTMLImageElement} */ photo, /** @type {Trace} */ { crop }) {
+  prepare(/** @type {HTMLImageElement | null} */ photo, /** @type {Trace} */ { crop }) {
     const before = this.tile.key;
     if (!this.tile.prepare(photo, crop, this.cell, this.radius)) return false;
     if (before === this.tile.key) return true;
@@ -187,7 +187,7 @@ export class MosaicScreen {
 
   /**
    * @param {HTMLCanvasElement} atlas one pixel per patch, cells side by side: the layer of the style
-   * @param {HTMLImageElement} photo @param {Frame} frame @param {Style} style
+   * @param {HTMLImageElement | null} photo @param {Frame} frame @param {Style} style
    */
   show(atlas, photo, frame, style) {
     const { context, canvas } = this;

@@ -152,7 +152,7 @@ function Evidence({ number, value, bound, limit, passes, name }) {
 
 /**
  * The heads whose maps of this query are most like this one's.
- * @param {{rows: Rows, place: Place, lit: {subject: any, photo: HTMLImageElement, colours: Uint32Array}, choose: (place: Place) => void}} props
+ * @param {{rows: Rows, place: Place, lit: {subject: any, photo: HTMLImageElement | null, colours: Uint32Array}, choose: (place: Place) => void}} props
  */
 function Kin({ rows, place, lit, choose }) {
   const own = /** @type {import('./maps.js').HeadMap} */ (rows.mapOf(place));

@@ -98,20 +98,20 @@ export function useRows(subject, gone) {
   return /** @type {Rows} */ (known.current);
 }
 
-/** The photo to paint with, which draws the component again once it is there. @param {string} address */
+/**
+ * The photo to paint with; null until it is there. (Not an image that loads meanwhile: what has a state is not drawn again for a property
+ * that changed inside.)
+ * @param {string} address
+ */
 export function usePhoto(address) {
-  const [, draw] = useState(0);
-  return useMemo(() => {
+  const [known, setKnown] = useState(/** @type {{address: string, image: HTMLImageElement} | null} */ (null));
+  useLayoutEffect(() => {
     const image = document.createElement('img');
-    image.onload = () => draw((count) => count + 1);
+    image.onload = () => setKnown({ address, image });
     image.src = routeUrl(address);
-    return image;
+    return () => void (image.onload = null);
   }, [address]);
-}
-
-/** Whether a photo can be painted; its size is known before. */
-function isThere(/** @type {HTMLImageElement} */ photo) {
-  return photo.complete && photo.naturalWidth > 0;
+  return known?.address === address ? known.image : null;
 }
 
 /** Draws the component again when an element has another size. @param {{current: Element | null}} element @returns {number} how often */
@@ -130,7 +130,7 @@ export function useSize(element) {
  * What was painted stays until there is something else to paint.
  * @param {object} props
  * @param {Subject} props.subject
- * @param {HTMLImageElement} props.photo
+ * @param {HTMLImageElement | null} props.photo
  * @param {Float32Array | null} props.values
  * @param {number} props.top
  * @param {Uint32Array} props.colours
@@ -172,7 +172,7 @@ export function Lit({
     screen.context.globalCompositeOperation = 'destination-over';
     screen.context.drawImage(screen.tile.plain.canvas, 0, 0);
     screen.context.globalCompositeOperation = 'source-over';
-  }, [values, top, colours, size, photo, isThere(photo)]);
+  }, [values, top, colours, size, photo]);
   const aspect = String(subject.crop.region[3] / subject.crop.region[2]);
   return html`<canvas class=${look} ref=${canvas} style=${{ aspectRatio: aspect }}></canvas>`;
 }
@@ -231,7 +231,7 @@ export function layoutOf({ layers, heads, crop }, width) {
  * @param {Rows} props.rows
  * @param {number[][]} props.orders heads by layer and place in the row
  * @param {ReturnType<typeof layoutOf>} props.layout
- * @param {HTMLImageElement} props.photo
+ * @param {HTMLImageElement | null} props.photo
  * @param {Uint32Array} props.colours
  */
 export function Tiles({ rows, orders, layout, photo, colours }) {
@@ -265,7 +265,7 @@ export function Tiles({ rows, orders, layout, photo, colours }) {
     );
     atlas.show();
     screen.show(atlas.canvas, photo, /** @type {any} */ ({ trace: subject, fresh }), style);
-  }, [rows, rows.arrived.value, orders, layout, photo, isThere(photo), colours]);
+  }, [rows, rows.arrived.value, orders, layout, photo, colours]);
   const size = {
     width: `${(bands - 1) * shift + cell.width * heads}px`,
     height: `${cell.height * layout.rows}px`,
