@@ -27,7 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a check
 from benchmarks.shapes import random_model
 from vit_viz.checkpoints import load
 from vit_viz.session.session import Session
-from vit_viz.ui.app import build_app, launch_options
+from vit_viz.ui.app import TABS, build_app, launch_options
+from vit_viz.ui.survey.view import survey_room
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 ROOT = "#vv-explorer [data-vv=root]"
@@ -60,13 +61,18 @@ def main() -> None:
 
 
 @contextmanager
-def served(name: str) -> Iterator[str]:
-    """The app with one model, on a free port: of a shape, with random weights, or of a name or file that can be loaded."""
+def served(name: str, *, has_survey: bool = False) -> Iterator[str]:
+    """The app with one model, on a free port: of a shape, with random weights, or of a name or file that can be loaded.
+
+    Args:
+        has_survey: whether it has the tab of the bundled survey.
+    """
     loaded = random_model(name, **SHAPES[name]) if name in SHAPES else load(name)
     session = Session(model=loaded.name, device="cpu")
     session.add_model(loaded)
-    app = build_app(session)
-    _, url, _ = app.launch(**launch_options(session), prevent_thread_lock=True, quiet=True)
+    rooms = [survey_room(session, "example")] if has_survey else []
+    app = build_app(session, tabs=(*TABS, *(room.tab for room in rooms)))
+    _, url, _ = app.launch(**launch_options(session, rooms=rooms), prevent_thread_lock=True, quiet=True)
     yield url
     app.close()
 

@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.explorer import FLAGS, served
 from vit_viz.ui.app import TABS
+from vit_viz.ui.survey import view as survey
 
 MOST_MS, MOST_SHIFT = 100, 0.02
 
@@ -76,15 +77,15 @@ def main() -> None:
     arguments = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as playwright, served("mini") as url:
+    with sync_playwright() as playwright, served("mini", has_survey=True) as url:
         browser = playwright.chromium.launch(executable_path=arguments.chromium, args=FLAGS)
-        for tab in TABS:
-            if arguments.only in ("", tab.name):
-                page = opened(browser, f"{url}?image=lion&tab={tab.name}", arguments.width)
+        for tab in (*(tab.name for tab in TABS), survey.NAME):
+            if arguments.only in ("", tab):
+                page = opened(browser, f"{url}?image=lion&tab={tab}", arguments.width)
                 shift = page.evaluate("told.shift")
                 if arguments.moved:
                     print(*page.evaluate("told.moved"), sep="\n")
-                report(tab.name, shift, used(page, tab.name, arguments.seconds))
+                report(tab, shift, used(page, tab, arguments.seconds))
                 page.context.close()
         browser.close()
 
@@ -108,12 +109,15 @@ def settle(page: Any) -> None:
 
 def used(page: Any, tab: str, seconds: float) -> list[list[Any]]:
     """Use all controls in turn; returns what the browser told of the events."""
-    until, place = time.monotonic() + seconds, 0
+    until = time.monotonic() + seconds
     before = len(page.evaluate("told.events"))
     for turn in itertools.count():
-        controls = page.evaluate(CONTROLS, tab)
-        if time.monotonic() > until or not controls:
+        if time.monotonic() > until:
             break
+        if page.locator(f"#vv-tab-{tab}-button[aria-selected=false]").count():  # a control led to another tab
+            page.locator(f"#vv-tab-{tab}-button").click()
+            settle(page)
+        controls = page.evaluate(CONTROLS, tab)
         place, kind, what = controls[turn % len(controls)]
         use(page, page.locator(f"[data-benchmark='{place}']").first, kind, what)
         wander(page, tab, turn)
