@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from cachetools import FIFOCache
@@ -117,22 +117,22 @@ class ModelPool:
 
 
 class Pace:
-    """The shortest time of a pass that was seen, by weights and number of tokens: another process can only slow a pass down."""
+    """How long a pass takes, measured once for weights and a number of tokens; one that is recorded takes several times as long."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._seconds: FIFOCache[tuple[str, int], float] = FIFOCache(_MOST)
 
-    def note(self, weights: str, tokens: int, seconds: float) -> None:
-        """A pass took so long; beyond `_MOST` the pair that was noted longest ago is forgotten."""
+    def seconds(self, weights: str, tokens: int, measure: Callable[[], float]) -> float:
+        """As measured, now or before; beyond `_MOST` pairs the one that was measured longest ago is forgotten."""
         key = weights, tokens
         with self._lock:
-            self._seconds[key] = min(seconds, self._seconds.get(key, seconds))
-
-    def seconds(self, weights: str, tokens: int) -> float | None:
-        """About how long a pass takes; None where none was seen."""
-        with self._lock:
-            return self._seconds.get((weights, tokens))
+            known = self._seconds.get(key)
+        if known is None:
+            known = measure()
+            with self._lock:
+                self._seconds[key] = known
+        return known
 
 
 def forward_work(model: VisionTransformer, tokens: int) -> float:

@@ -289,10 +289,12 @@ class Session:
         return any(engine.keeps(request) for engine in self._engines)
 
     def pass_seconds(self, subject: Subject) -> float | None:
-        """About how long one pass takes for what a subject is about; None where it was recorded on another machine."""
-        weights, tokens = self.model(subject.model).provenance.weights, self.trace_of(subject).num_tokens
-        seen = (engine.pace.seconds(weights, tokens) for engine in self._engines)
-        return next((seconds for seconds in seen if seconds is not None), None)
+        """About how long one pass takes for what a subject is about, measured at first; None where somebody lends a GPU for it."""
+        request = subject.request("trace")
+        if self._is_worth_a_gpu(request):
+            return None
+        self.run(request)
+        return self._where_there_is_room(request, partial(Engine.pass_seconds, request=request))
 
     def top_classes_of(self, subject: Subject, *, count: int = 5) -> Ranking | None:
         """The most probable classes of what a subject is about with their probability, or None where the model has no head."""

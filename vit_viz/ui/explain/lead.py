@@ -54,7 +54,7 @@ def value(shown: Shown) -> dict[str, Any] | None:
 def cost_words(questions: Questions) -> str:
     """How often the model runs for it and, where a pass was measured, how long that takes at most; less where the orders are known.
 
-    What was measured is a pass that was recorded, of one picture: in batches, which are not recorded, each takes less.
+    What was measured is a pass of one picture: in batches each takes less.
     """
     session, are_known = questions.page.session, questions.page.session.keeps(questions.band_request())
     passes = TRUST.forwards - (RANDOM_BAND.forwards if are_known else 0)
