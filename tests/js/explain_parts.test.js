@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { headsOff, switched, withHeadsOff } from '../../vit_viz/web/explain/edits.js';
 import { decimalsOf, effectOf, madeOf } from '../../vit_viz/web/explain/made.js';
 import { endOf, signed, signedTable } from '../../vit_viz/web/explain/signed.js';
 import { Terms, nameOf } from '../../vit_viz/web/explain/terms.js';
+import { editsIn, headsWith, switched } from '../../vit_viz/web/kit/edits.js';
 import { LION, openExplain, opened, pressed, texts } from './explain_page.js';
 import { settle } from './visit.js';
 
@@ -60,7 +60,7 @@ const made = (off = [], target = LION) =>
 
 /** @param {any} t @param {string} [search] @param {Record<string, any>} [answers] */
 async function open(t, search = '', answers = {}) {
-  const decomposition = (/** @type {any} */ { edits }) => decomposed(headsOff(edits));
+  const decomposition = (/** @type {any} */ { edits }) => decomposed(headsWith(editsIn(edits), 'off'));
   const page = await openExplain(t, `&explain=parts${search}`, {
     open: (/** @type {any} */ body) => ({ ...opened(body), prefix: PREFIX }),
     ...{ decomposition, ...answers },
@@ -115,8 +115,9 @@ test('colours are clear in the middle, and signs are written out', () => {
 // --- edits
 
 test('heads are read from edits and written into them, and other edits stay', () => {
-  assert.deepEqual(headsOff(''), []);
-  assert.deepEqual(headsOff(' off 10.2 4.3;temperature 7=0.5; off 4.10 '), ['4.3', '4.10', '10.2']);
+  const off = (/** @type {string} */ words) => headsWith(editsIn(words), 'off');
+  assert.deepEqual(off(''), []);
+  assert.deepEqual(off(' off 10.2 4.3;temperature 7=0.5; off 4.10 '), ['4.3', '4.10', '10.2']);
   const others = 'mean 1.2 3.1;temperature 7=0.5;forbid class>2-4,3-5@6-8';
   assert.equal(switched('', ['1.2']), 'off 1.2');
   assert.equal(switched('off 1.2', ['2.0', '2.1']), 'off 1.2 2.0 2.1');
@@ -124,7 +125,7 @@ test('heads are read from edits and written into them, and other edits stay', ()
   assert.equal(switched('off 2.0', ['2.0', '2.1']), 'off 2.0 2.1'); // those that are on go off first
   assert.equal(switched('off 1.2', ['1.2']), '');
   assert.equal(switched(others, ['1.2']), 'off 1.2;mean 3.1;temperature 7=0.5;forbid class>2-4,3-5@6-8');
-  assert.equal(withHeadsOff(`off 0.1;${others}`, []), others);
+  assert.equal(switched(`off 0.1;${others}`, ['0.1']), others);
 });
 
 // --- what switching off did

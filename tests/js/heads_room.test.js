@@ -90,7 +90,7 @@ test('a click on the grid switches a head in surgery alone, a number its layer, 
   await part.click('.vv-surgery-undo'); // the drag is one step
   assert.deepEqual(states(), ['off', 'off', 'off', 'on', 'on', 'off']);
   await part.pass(300);
-  assert.deepEqual(part.written.at(-1), [{ edits: 'off 0.1 1.2 0.0 0.2' }, true]);
+  assert.deepEqual(part.written.at(-1), [{ edits: 'off 0.0 0.1 0.2 1.2' }, true]);
   assert.deepEqual(states(), ['off', 'off', 'off', 'on', 'on', 'off']);
   await part.click('[data-face=atlas]');
   await part.click(part.cell(3));

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { editsIn, wordsOf } from '../../vit_viz/web/heads/edits.js';
+import { editsIn, wordsOf } from '../../vit_viz/web/kit/edits.js';
 import { changeWords, comparedNames, meanMap, temperatureOf } from '../../vit_viz/web/heads/surgery.js';
 import { open as openTab } from './heads_page.js';
 import { settle } from './visit.js';
@@ -63,9 +63,9 @@ async function open(edits = `off 1.2;${KEPT}`, more = {}) {
 }
 
 test('edits are read from their words, and put into the words that Python reads', () => {
-  const words = 'off 1.0 0.4;mean 2.3;temperature 2=0.5;forbid class>patches@0';
+  const words = 'off 0.4 1.0;mean 2.3;temperature 2=0.5;forbid class>patches@0';
   const edits = editsIn(words, MODEL);
-  assert.deepEqual([...edits.heads], [['1.0', 'off'], ['0.4', 'off'], ['2.3', 'mean']]); // prettier-ignore
+  assert.deepEqual([...edits.heads], [['0.4', 'off'], ['1.0', 'off'], ['2.3', 'mean']]); // prettier-ignore
   assert.deepEqual([[...edits.temperatures], edits.forbidden], [[[2, 0.5]], ['class>patches@0']]);
   assert.equal(wordsOf(edits), words);
   assert.equal(
@@ -74,6 +74,7 @@ test('edits are read from their words, and put into the words that Python reads'
   );
   assert.equal(wordsOf(editsIn('off 3.0 0.5 2.4', MODEL)), 'off 2.4'); // of heads that this model does not have
   assert.equal(wordsOf(editsIn('', MODEL)), '');
+  assert.equal(wordsOf(editsIn('off 10.2 4.10 4.3')), 'off 4.3 4.10 10.2');
   assert.deepEqual([-3, -1, 0, 0.25, 3].map(temperatureOf), [0.125, 0.5, 1, 1.19, 8]);
 });
 
@@ -98,7 +99,7 @@ test('clicks on heads are gathered and told once; what is chosen is what a click
 test('all heads of a layer are switched at once, and on again where all are off', async () => {
   const { click, edits } = await open();
   await click('[data-all="1"]');
-  assert.equal(await edits(), `off 1.2 1.0 1.1;${KEPT}`);
+  assert.equal(await edits(), `off 1.0 1.1 1.2;${KEPT}`);
   await click('[data-all="1"]');
   assert.equal(await edits(), KEPT);
 });
@@ -130,7 +131,7 @@ test('what is edited elsewhere does not take back what was clicked since; a refu
   await pass(250);
   held[2]();
   await settle();
-  assert.deepEqual([part.says('edits'), isBusy()], ['off 1.1 0.1 0.2', 'false']);
+  assert.deepEqual([part.says('edits'), isBusy()], ['off 0.1 0.2 1.1', 'false']);
   await press('0.0');
   await set({ image: 'other' }); // what was clicked there is not done here
   assert.equal(state('0.0'), 'on');
@@ -145,7 +146,7 @@ test('every step is taken back, by the button or by Ctrl+Z, one movement of a sl
   assert.equal(await edits(), '');
   assert.equal(find('all').disabled, true);
   await click('.vv-surgery-undo');
-  assert.equal(await edits(), 'off 1.2 0.0;temperature 1=0.5 0=4;forbid class>1,2@0');
+  assert.equal(await edits(), 'off 0.0 1.2;temperature 1=0.5 0=4;forbid class>1,2@0');
   const key = (/** @type {any} */ more) =>
     fire(browser.window, 'keydown', { key: 'z', target: null, ...more });
   await set({ tab: 'look' }); // the switches are not seen
@@ -154,7 +155,7 @@ test('every step is taken back, by the button or by Ctrl+Z, one movement of a sl
   for (const more of [{}, { ctrlKey: true, shiftKey: true }, { ctrlKey: true, target: find('layers') }])
     assert.ok(!(await key(more)).prevented); // somebody types
   assert.ok((await key({ ctrlKey: true })).prevented);
-  assert.equal(await edits(), `off 1.2 0.0;${KEPT}`);
+  assert.equal(await edits(), `off 0.0 1.2;${KEPT}`);
   assert.ok((await key({ metaKey: true })).prevented);
   assert.equal(await edits(), `off 1.2;${KEPT}`);
   assert.ok(!(await key({ ctrlKey: true })).prevented);

@@ -3,10 +3,10 @@
 import { writeOption } from '../../explorer/options.js';
 import { asked } from '../kit/ask.js';
 import { opened, thePage } from '../kit/page.js';
+import { editsIn, headsWith, switched, withHeads, wordsOf } from '../kit/edits.js';
 import { Classes, Toggle } from '../kit/parts.js';
 import { batch, computed, effect, html, render, signal, useMemo, useRef } from '../kit/preact.js';
 import { TARGETED } from '../kit/store.js';
-import { headsOff, switched, withHeadsOff } from './edits.js';
 import { Gallery } from './gallery.js';
 import { goneFrom } from './gone.js';
 import { madeOf } from './made.js';
@@ -166,8 +166,11 @@ function Made({ page: { store, ask }, open, aim, known, pair }) {
         async (name, { view, photo, about, target }, stop) => {
           const of = (/** @type {string} */ edits) =>
             ask(name, { ...about, edits, target: target.link || null }, stop);
-          const [now, before] = await Promise.all([of(about.edits), of(withHeadsOff(about.edits, []))]);
-          const parts = madeOf(target, now, before, headsOff(about.edits));
+          const edits = editsIn(about.edits);
+          const off = headsWith(edits, 'off');
+          const allOn = wordsOf(withHeads(edits, off, 'on'));
+          const [now, before] = await Promise.all([of(about.edits), of(allOn)]);
+          const parts = madeOf(target, now, before, off);
           return { view, parts: { ...parts, ...photo, terms: new Terms(parts, photo.grid) } };
         },
         () =>

@@ -5,9 +5,9 @@ import { clamp, patchQuery, queryPatches, queryWords } from '../../explorer/geom
 import { endsOf, shareOnScale } from '../../explorer/matrix.js';
 import { Picture } from '../../explorer/paint.js';
 import { short } from '../../ui/kit/numbers.js';
+import { withHeads } from '../kit/edits.js';
 import { PhotoStage } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef } from '../kit/preact.js';
-import { withHeads } from './edits.js';
 import { useFilling } from './filling.js';
 import { Lit, LitBox } from './maps.js';
 import { Dot, evidenceOf, nameWords, numberWords, thinWords } from './names.js';

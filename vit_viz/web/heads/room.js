@@ -5,6 +5,7 @@ import { LayerStore } from '../../explorer/layers.js';
 import { decodeTable } from '../../explorer/paint.js';
 import { initialView, updateView } from '../../explorer/state.js';
 import { askForShown } from '../../ui/kit/parts.js';
+import { editsIn, wordsOf } from '../kit/edits.js';
 import { opened, thePage } from '../kit/page.js';
 import { JobLine, Problem, Toggle } from '../kit/parts.js';
 import { computed, html, render, signal, useLayoutEffect, useMemo, useRef, useState } from '../kit/preact.js';
@@ -13,7 +14,7 @@ import { chosenIn } from '../look/keeper.js';
 import { SERVER } from '../look/server_source.js';
 import { Causal } from './causal.js';
 import { Detail } from './detail.js';
-import { editing, editsIn, wordsOf } from './edits.js';
+import { editing } from './editing.js';
 import { atlasFinding, depthFinding } from './findings.js';
 import { usePhoto, useRows } from './maps.js';
 import { Matrix, OPTIONS } from './matrix.js';
@@ -27,7 +28,8 @@ import { isSame, placeOf } from './words.js';
 /** @import { Page } from '../kit/page.js' */
 /** @import { Signal } from '../kit/preact.js' */
 /** @import { Store } from '../kit/store.js' */
-/** @import { Editing, Edits } from './edits.js' */
+/** @import { Edits } from '../kit/edits.js' */
+/** @import { Editing } from './editing.js' */
 /** @import { Rule } from './names.js' */
 /** @import { Marks } from './table.js' */
 /** @import { Place, Table } from './words.js' */

@@ -2,16 +2,16 @@
 
 import { topOf } from '../../explorer/frame.js';
 import { queryWords } from '../../explorer/geometry.js';
+import { editsIn, withHeads } from '../kit/edits.js';
 import { PhotoStage, Problem, Toggle, useAsked } from '../kit/parts.js';
 import { html, useLayoutEffect, useMemo, useRef, useState } from '../kit/preact.js';
 import { short } from '../../ui/kit/numbers.js';
 import { SERVER } from '../look/server_source.js';
-import { editsIn, withHeads } from './edits.js';
 import { saidWords, surgeryFinding } from './findings.js';
 import { LitBox } from './maps.js';
 import { HeadGrid } from './table.js';
 import { Forbid } from './views.js';
-/** @import { Edits, State } from './edits.js' */
+/** @import { Edits, State } from '../kit/edits.js' */
 /** @import { Answer } from './findings.js' */
 /** @import { Seen, Subject } from './room.js' */
 

@@ -9,7 +9,7 @@ import { LABEL, layoutOf, Tiles, useSize } from './maps.js';
 import { Dot, nameWords } from './names.js';
 import { cellText, endsOf, headWords, isSame, keyOf, orderOf, placeOf, valueWords } from './words.js';
 /** @import { Signal } from '../kit/preact.js' */
-/** @import { State } from './edits.js' */
+/** @import { State } from '../kit/edits.js' */
 /** @import { Seen } from './room.js' */
 /** @import { Place } from './words.js' */
 

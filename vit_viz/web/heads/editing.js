@@ -1,64 +1,13 @@
-// What is edited in the model, in the words of the link; and what was clicked since, until the server has said whether that is possible.
+// What is edited in the model, and what was clicked since, until the server has said whether that is possible.
 
 import { computed, effect, signal } from '../kit/preact.js';
 import { SUBJECT } from '../kit/store.js';
 /** @import { Page } from '../kit/page.js' */
 
-/**
- * @typedef {'off' | 'mean' | 'uniform' | 'on'} State
- *
- * heads: by layer and head, such as "3.1"; temperatures: by layer.
- * @typedef {{heads: Map<string, State>, temperatures: Map<number, number>, forbidden: string[]}} Edits
- *
- * @typedef {ReturnType<typeof editing>} Editing
- */
+/** @typedef {ReturnType<typeof editing>} Editing */
 
 /** How long clicks are gathered before they are sent. */
 const PAUSE = 250;
-
-const STATES = /** @type {State[]} */ (['off', 'mean', 'uniform']);
-
-/** Reads words of edits; heads that a model does not have are left out. @param {string} words @param {{layers: number, heads: number}} model @returns {Edits} */
-export function editsIn(words, { layers, heads }) {
-  /** @type {Edits} */
-  const edits = { heads: new Map(), temperatures: new Map(), forbidden: [] };
-  for (const statement of words.split(';')) {
-    const [kind, ...rest] = statement.trim().split(/\s+/);
-    if (kind === 'forbid') edits.forbidden.push(rest.join(' '));
-    for (const one of rest) {
-      const [layer, value] = one.split(/[.=]/, 1).concat(one.replace(/^\d+[.=]/, ''));
-      if (kind === 'temperature') edits.temperatures.set(Number(layer), Number(value));
-      else if (
-        STATES.includes(/** @type {State} */ (kind)) &&
-        Number(layer) < layers &&
-        Number(value) < heads
-      )
-        edits.heads.set(one, /** @type {State} */ (kind));
-    }
-  }
-  return edits;
-}
-
-/** The words of edits, as Python reads them. @param {Edits} edits */
-export function wordsOf({ heads, temperatures, forbidden }) {
-  const said = STATES.flatMap((state) => {
-    const chosen = [...heads].filter(([, now]) => now === state).map(([place]) => place);
-    return chosen.length ? [[state, ...chosen].join(' ')] : [];
-  });
-  const set = [...temperatures].filter(([, value]) => value !== 1);
-  if (set.length) said.push(['temperature', ...set.map(([layer, value]) => `${layer}=${value}`)].join(' '));
-  return [...said, ...forbidden.map((one) => `forbid ${one}`)].join(';');
-}
-
-/** Edits with some heads in a state. @param {Edits} edits @param {string[]} keys @param {State} state @returns {Edits} */
-export function withHeads(edits, keys, state) {
-  const heads = new Map(edits.heads);
-  for (const key of keys) {
-    if (state === 'on') heads.delete(key);
-    else heads.set(key, state);
-  }
-  return { ...edits, heads };
-}
 
 /** What of edits is another place, to which Back leads: temperatures are not. @param {string} edits in words */
 function placeOfEdits(edits) {
