@@ -303,7 +303,7 @@ def test_a_visitor_sets_one_class_against_another_and_sees_what_only_a_method_sa
     page.wait_for_function("() => location.search.includes('sides=difference')")
     photo.locator("[data-side=other]").click()
     expect(photo.locator("[data-side=other]")).to_have_attribute("aria-pressed", "true")
-    expect(photo.locator(".vv-sides-words")).to_be_hidden()
+    expect(photo.locator(".vv-sides-words")).to_contain_text("Half of the map")
     gallery.locator("[data-map-scale=only]").click()
     expect(gallery.locator(".vv-rule-words")).to_contain_text("less the mean of the quick maps")
     expect(photo.locator(".vv-caption")).to_contain_text("what only this method says")
