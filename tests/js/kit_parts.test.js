@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Job, STOPPED } from '../../vit_viz/web/kit/job.js';
-import { Classes, JobLine, PhotoStage, Problem, Toggle } from '../../vit_viz/web/kit/parts.js';
+import { Classes, ColourBar, JobLine, PhotoStage, Problem, Toggle } from '../../vit_viz/web/kit/parts.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { Browser, parse } from './browser.js';
 import { makeTrace } from './oracle.js';
@@ -24,6 +24,19 @@ function place(t) {
   t.after(() => render(null, root));
   return { browser, root, draw: (/** @type {any} */ node) => render(node, root) };
 }
+
+test('a colour bar says its ends, and what its colours speak for', (t) => {
+  const { root, draw } = place(t);
+  const said = () => texts(root.querySelectorAll('.vv-bar > span')).filter(Boolean);
+  draw(html`<${ColourBar} ...${{ low: '0', high: '2', unit: 'pixels', colours: ['#000', '#fff'] }} />`);
+  assert.deepEqual(said(), ['0', '2', 'pixels']);
+  draw(
+    html`<${ColourBar}
+      ...${{ low: '-1', high: '+1', colours: ['#00f', '#f00'], ends: ['against', 'for'] }}
+    />`,
+  );
+  assert.deepEqual(said(), ['against', '-1', '+1', 'for']);
+});
 
 test('one button is pressed, and each tells its value', (t) => {
   const { root, draw } = place(t);

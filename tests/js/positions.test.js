@@ -180,6 +180,16 @@ test('the pinned place is enlarged from its own numbers, and ringed on the maps 
   assert.equal(page.find('tables').getAttribute('aria-busy'), 'false');
 });
 
+test('while an answer is on its way, that is said', async (t) => {
+  let answer = /** @type {(value: any) => void} */ (() => {});
+  const late = new Promise((done) => (answer = done));
+  const page = await open(t, '?q=1,1', { answers: { positions: late } });
+  assert.equal(page.find('tables').getAttribute('aria-busy'), 'true');
+  answer(ANSWERS.positions);
+  await settle();
+  assert.equal(page.find('tables').getAttribute('aria-busy'), 'false');
+});
+
 test('the place under the pointer is enlarged without asking, and leaving brings the pinned one back', async (t) => {
   const page = await open(t);
   const asked = page.questions.length;
