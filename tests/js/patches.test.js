@@ -272,6 +272,12 @@ test('what is shown is of one photo, also while another one is on its way', asyn
   assert.equal(all('.vv-sequence-labels li').at(-1).textContent, '0 – 5');
 });
 
+test('a photo that is padded is as wide and as high as what the model sees of it', async (t) => {
+  const crop = { original: [40, 200], input: [32, 48], region: [-80, -10, 200, 220] };
+  const { find } = await open(t, undefined, { ...ANSWERS, open: { ...photo, crop } });
+  assert.equal(find('.vv-view').style.getPropertyValue('--vv-aspect'), '1.1');
+});
+
 test('nothing is asked while another tab is open, and a refusal is said in place of the pictures', async (t) => {
   const refused = { ...ANSWERS, sequence: new Error('This picture is no longer here.') };
   const { questions, place, find, all } = await open(t, '?tab=look', refused);

@@ -254,8 +254,8 @@ test('a head is chosen by a click, by Enter or by Space, and the arrows lead to 
   assert.deepEqual([last(), tabbed()], [{ layer: '1', head: '0' }, 3]);
   room.cell(1, 0).fire('keydown', { key: 'ArrowRight' });
   assert.ok(room.cell(1, 1).focused);
-  room.cell(1, 1).fire('keydown', { key: 'ArrowDown' });
-  assert.ok(room.cell(1, 1).focused);
+  room.cell(1, 0).fire('keydown', { key: 'ArrowDown' }); // the last layer
+  assert.ok(room.cell(1, 0).focused);
   assert.ok(!room.cell(1, 0).fire('keydown', { key: 'x' }).prevented);
 });
 
