@@ -127,7 +127,7 @@ export function Causal({ seen }) {
   const go = isDone || !isMeasured ? '' : effect?.done ? 'Start again' : 'Switch off each head';
   const price = note || (isDone || job.isRunning || !cost || !isMeasured ? '' : `${capital(cost)}.`);
   const far = isMeasured ? jobWords(effect, job, heads, foretold) : '';
-  return html`<div class="vv-heads-causal vv-card vv-stack">
+  return html`<div class="vv-heads-causal vv-stack">
     <div class="vv-heads-classes">
       <${Classes}
         target=${{ ...target, single: true }}

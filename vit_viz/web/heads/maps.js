@@ -206,7 +206,7 @@ const WORTH_A_BAND = 1.15; // by how much photos must grow for one more band
  * @returns {{cell: Cell, rows: number, bands: number, shift: number}} rows: layers of a band; shift: from one band to the next
  */
 export function layoutOf({ layers, heads, crop }, width) {
-  const height = Math.max(320, window.innerHeight * 0.64);
+  const height = Math.max(320, window.innerHeight * 0.62);
   const aspect = crop.region[3] / crop.region[2];
   const inBands = (/** @type {number} */ bands) => {
     const rows = Math.ceil(layers / bands);

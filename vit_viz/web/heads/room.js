@@ -306,7 +306,7 @@ function useSeen(shared) {
   const name = numbers.target?.name;
   const table = useMemo(() => {
     const raw = numbers.table ?? numbers.nothing;
-    return { ...raw, unit: name ? raw.unit.replace(/class \d+/, () => name) : raw.unit }; // the class by its name
+    return { ...raw, unit: name ? raw.unit.replace(/class \d+(?: \(.*\))?/, () => name) : raw.unit }; // the class by its name
   }, [numbers.table, numbers.nothing, name]);
   const { label = '', sentence = '' } = measures.find((one) => one.name === look.measure) ?? {};
   return {
