@@ -21,6 +21,21 @@ export function read(/** @type {string} */ path) {
   return readFileSync(new URL(path, import.meta.url), 'utf8');
 }
 
+/**
+ * Puts globals in place for modules that look them up; what was there before comes back at the end of the test.
+ * @param {{after: (undo: () => void) => void}} context @param {Record<string, unknown>} globals
+ */
+export function withGlobals(context, globals) {
+  for (const [name, value] of Object.entries(globals)) {
+    const before = Object.getOwnPropertyDescriptor(globalThis, name);
+    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+    context.after(() => {
+      if (before) Object.defineProperty(globalThis, name, before);
+      else delete (/** @type {any} */ (globalThis)[name]);
+    });
+  }
+}
+
 /** The options of the tabs, as Python declares them. @type {Record<'tokens', any[]>} */
 export const OPTIONS = JSON.parse(read('./tab_options.json'));
 
@@ -128,16 +143,9 @@ export class Browser {
     this.now = end;
   }
 
-  /** Puts the globals in place for modules that look them up; what was there before comes back at the end of the test. */
+  /** Puts the globals in place, and some more. */
   install(/** @type {{after: (undo: () => void) => void}} */ context, more = {}) {
-    for (const [name, value] of Object.entries({ ...this.globals, ...more })) {
-      const before = Object.getOwnPropertyDescriptor(globalThis, name);
-      Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
-      context.after(() => {
-        if (before) Object.defineProperty(globalThis, name, before);
-        else delete (/** @type {any} */ (globalThis)[name]);
-      });
-    }
+    withGlobals(context, { ...this.globals, ...more });
   }
 }
 

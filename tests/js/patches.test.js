@@ -9,7 +9,7 @@ import { Store } from '../../vit_viz/web/kit/store.js';
 import { Patches, seenWords } from '../../vit_viz/web/patches/room.js';
 import { page as dom } from './document.js';
 import { makeTrace } from './oracle.js';
-import { read } from './browser.js';
+import { read, withGlobals } from './browser.js';
 import { placeAt } from './store.test.js';
 
 const { fields } = JSON.parse(read('./links.json'));
@@ -56,14 +56,7 @@ async function open(context, search = '?tab=patches&image=lion', answers = ANSWE
     disconnect() {}
   }
   const globals = { document: dom.document, window: dom, ResizeObserver };
-  for (const [name, value] of Object.entries(globals)) {
-    const before = Object.getOwnPropertyDescriptor(globalThis, name);
-    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
-    context.after(() => {
-      if (before) Object.defineProperty(globalThis, name, before);
-      else delete (/** @type {any} */ (globalThis)[name]);
-    });
-  }
+  withGlobals(context, globals);
   const place = placeAt(search);
   const store = new Store(fields, place);
   const ask = asker({

@@ -137,6 +137,21 @@ test('what is edited elsewhere does not take back what was clicked since; a refu
   assert.equal(state('0.0'), 'on');
 });
 
+test('where taking a step back is refused, it can be taken back again', async () => {
+  let refusal = /** @type {Error | null} */ (null);
+  const answer = (/** @type {string} */ name, /** @type {any} */ { edits }) => {
+    if (name === 'surgery' && edits !== undefined && refusal) throw refusal;
+  };
+  const { find, press, state, click, edits, text } = await open('off 1.2', { answer });
+  await press('0.0');
+  await edits();
+  refusal = new Error('No.');
+  await click('.vv-surgery-undo');
+  assert.deepEqual([state('0.0'), find('undo').disabled], ['on', true]);
+  assert.equal(await edits(), 'off 0.0 1.2');
+  assert.deepEqual([text('surgery-error'), state('0.0'), find('undo').disabled], ['No.', 'off', false]);
+});
+
 test('every step is taken back, by the button or by Ctrl+Z, one movement of a slider as one step', async () => {
   const { find, press, edits, slide, click, fire, browser, set, choose } = await open();
   assert.equal(find('undo').disabled, true);

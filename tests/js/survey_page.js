@@ -4,7 +4,7 @@ import { asker } from '../../vit_viz/web/kit/ask.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Survey } from '../../vit_viz/web/survey/room.js';
-import { read } from './browser.js';
+import { read, withGlobals } from './browser.js';
 import { page as dom } from './document.js';
 import { placeAt } from './store.test.js';
 
@@ -154,14 +154,7 @@ export async function open(
     MutationObserver: dom.MutationObserver,
     matchMedia: () => ({ matches: touch }),
   };
-  for (const [name, value] of Object.entries(globals)) {
-    const before = Object.getOwnPropertyDescriptor(globalThis, name);
-    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
-    context.after(() => {
-      if (before) Object.defineProperty(globalThis, name, before);
-      else delete (/** @type {any} */ (globalThis)[name]);
-    });
-  }
+  withGlobals(context, globals);
   const [figure, holder] = [makeFigure(), dom.document.createElement('div')];
   holder.id = 'vv-survey-dots';
   if (hasFigure) holder.append(figure);

@@ -8,7 +8,7 @@ import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Walkthrough } from '../../vit_viz/web/walkthrough/room.js';
 import { page as dom } from './document.js';
-import { read } from './browser.js';
+import { read, withGlobals } from './browser.js';
 import { placeAt } from './store.test.js';
 
 const { fields } = JSON.parse(read('./links.json'));
@@ -85,11 +85,7 @@ async function open(context, search = '?tab=walkthrough&image=lion', answer = to
   });
   const root = dom.document.createElement('div');
   dom.document.body.append(root);
-  for (const [name, value] of Object.entries(globals)) {
-    const before = Object.getOwnPropertyDescriptor(globalThis, name);
-    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
-    context.after(() => before && Object.defineProperty(globalThis, name, before));
-  }
+  withGlobals(context, globals);
   render(
     html`<${Walkthrough} ...${{ page: { store, ask, turn }, steps: STEPS, drawing: ['style'] }} />`,
     root,
