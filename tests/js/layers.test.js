@@ -59,9 +59,13 @@ function large(/** @type {number} */ share, layers = 3) {
   return makeTrace({ layers, tokens, source: Array(layers).fill('qk'), scales: Array(layers).fill(0.4) });
 }
 
+async function settled() {
+  for (let i = 0; i < 20; i++) await new Promise((done) => setImmediate(done));
+}
+
 const number = (/** @type {string} */ path) => Number(/(\d+)$/.exec(path.split('?')[0])?.[1]);
 
-test('layers come one after the other, the chosen one first and then downwards', async (t) => {
+test('the chosen layer comes first, then the others downwards', async (t) => {
   const trace = makeTrace();
   const { asked } = serve(t, (path) => ({ buffer: layerBuffer(trace, number(path)) }));
   const { store, ready } = storeOf(trace);
@@ -72,6 +76,49 @@ test('layers come one after the other, the chosen one first and then downwards',
   assert.equal(store.next(), null);
   for (const l of [0, 1, 2]) assert.equal(/** @type {any} */ (store.get(l)).lse[0], l);
   assert.equal(store.get(3), null);
+});
+
+test('the chosen layer comes alone, the others two at a time; all are there when the last one is', async (t) => {
+  const trace = makeTrace({ layers: 6, source: Array(6).fill('qk'), scales: Array(6).fill(0.4) });
+  /** @type {Map<number, () => void>} */
+  const coming = new Map();
+  serve(t, async (path) => {
+    await new Promise((come) => coming.set(number(path), () => come(null)));
+    return { buffer: layerBuffer(trace) };
+  });
+  const { store, ready } = storeOf(trace);
+  const loading = store.load(1);
+  const after = async (/** @type {number[]} */ ...arrive) => {
+    for (const layer of arrive) coming.get(layer)?.();
+    for (const layer of arrive) coming.delete(layer);
+    await settled();
+    return [...coming.keys()];
+  };
+  assert.deepEqual(await after(), [1]);
+  assert.deepEqual(await after(1), [0, 5]);
+  assert.deepEqual(await after(5), [0, 4]);
+  assert.deepEqual(await after(0, 4), [3, 2]);
+  assert.deepEqual(await after(3), [2]);
+  assert.equal(store.next(), null);
+  assert.ok(!store.isComplete);
+  await after(2);
+  await loading;
+  assert.ok(store.isComplete);
+  assert.deepEqual(ready, [1, 5, 0, 4, 3, 2]);
+});
+
+test('a failure is told once, and what comes after it is not taken', async (t) => {
+  const trace = makeTrace();
+  serve(t, async (path) => {
+    if (number(path) === 0) return { status: 500 };
+    if (number(path) === 2) await settled();
+    return { buffer: layerBuffer(trace) };
+  });
+  const { store, ready, failed } = storeOf(trace);
+  await store.load(1);
+  await settled();
+  await settled();
+  assert.deepEqual([ready, failed.length, store.broken], [[1], 1, true]);
 });
 
 test('a layer is what its header says, and of its own scale', async (t) => {

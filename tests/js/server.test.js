@@ -8,7 +8,11 @@ import { Browser } from './browser.js';
 
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 
-test('a question waits for the hand to rest; what failed is told unless nobody asks any more', async (t) => {
+const settle = async () => {
+  for (let i = 0; i < 20; i++) await new Promise((done) => setImmediate(done));
+};
+
+test('what failed is told unless nobody asks any more', async (t) => {
   const browser = new Browser();
   browser.install(t);
   /** @type {any[]} */
@@ -26,30 +30,57 @@ test('a question waits for the hand to rest; what failed is told unless nobody a
     },
     numbers: async () => 'numbers',
   });
-  const rest = async () => {
-    for (let i = 0; i < 20; i++) await new Promise((done) => setImmediate(done));
+  const ask = async (/** @type {number} */ layer) => {
+    browser.pass(40);
+    asker.ask(store, any({ layer }));
+    await settle();
+    return heard.splice(0);
   };
-  asker.ask(store, any({ layer: 2 }));
-  browser.pass(39);
-  await rest();
-  assert.deepEqual(heard, []);
-  browser.pass(1);
-  await rest();
-  assert.deepEqual(heard, ['answered', 'numbers', 'answered']);
-  asker.ask(store, any({ layer: 1 }));
-  browser.pass(40);
-  await rest();
-  assert.deepEqual(heard.slice(3), ['numbers', 'answered', 'answered']); // the shown layer needs no answer
+  assert.deepEqual(await ask(2), ['answered', 'numbers', 'answered']);
+  assert.deepEqual(await ask(1), ['numbers', 'answered', 'answered']); // the shown layer needs no answer
   fails = true;
-  asker.ask(store, any({ layer: 2 }));
+  assert.deepEqual(await ask(2), ['no']);
   browser.pass(40);
-  await rest();
-  assert.deepEqual(heard.slice(6), ['no']);
   asker.ask(store, any({ layer: 2 }));
-  browser.pass(40);
   asker.cancel();
-  await rest();
-  assert.equal(heard.length, 7);
+  browser.pass(100);
+  await settle();
+  assert.deepEqual(heard, []);
+});
+
+test('the first choice is asked at once, and of those that follow closely the last, when the hand rests', async (t) => {
+  const browser = new Browser();
+  browser.install(t);
+  /** @type {number[]} */
+  const asked = [];
+  const asker = new Asker({ answered: () => {}, numbers: () => {}, failed: () => {} });
+  const store = any({
+    unanswered: () => [],
+    numbers: async (/** @type {any} */ view) => void asked.push(view.layer),
+  });
+  const ask = (/** @type {number} */ layer) => asker.ask(store, any({ layer }));
+  ask(1);
+  await settle();
+  assert.deepEqual(asked, [1]);
+  for (const layer of [2, 3, 4]) {
+    browser.pass(39);
+    ask(layer);
+  }
+  browser.pass(39);
+  await settle();
+  assert.deepEqual(asked, [1]);
+  browser.pass(1);
+  await settle();
+  assert.deepEqual(asked, [1, 4]);
+  ask(5); // it rested
+  await settle();
+  assert.deepEqual(asked, [1, 4, 5]);
+  ask(6);
+  asker.cancel(); // the picture is left
+  ask(7);
+  browser.pass(100);
+  await settle();
+  assert.deepEqual(asked, [1, 4, 5, 7]);
 });
 
 test('numbers of a question that a newer one has overtaken are not told, and neither is what is not there', async (t) => {
@@ -69,25 +100,22 @@ test('numbers of a question that a newer one has overtaken are not told, and nei
     ask: async () => {},
     numbers: () => new Promise((done) => open.push(done)),
   });
-  const rest = async () => {
-    for (let i = 0; i < 20; i++) await new Promise((done) => setImmediate(done));
-  };
   asker.ask(store, any({ layer: 1 }));
   browser.pass(40);
-  await rest();
+  await settle();
   asker.ask(store, any({ layer: 2 }));
   browser.pass(40);
-  await rest();
+  await settle();
   assert.equal(open.length, 2);
   open[1]('new');
   open[0]('old'); // comes although nobody asks for it any more
-  await rest();
+  await settle();
   assert.deepEqual(heard, [[2, 'new']]);
   asker.ask(store, any({ layer: 3 }));
   browser.pass(40);
-  await rest();
+  await settle();
   open[2](null);
-  await rest();
+  await settle();
   assert.deepEqual(heard, [[2, 'new']]);
 });
 

@@ -254,7 +254,7 @@ export class Explorer {
     this.version += 1;
     if (this.view && this.store) {
       this.controls.show(this.view, this.store.trace, this.hasNorms());
-      if (this.store.next() === null) this.recomputed = '';
+      if (this.store.isComplete) this.recomputed = '';
     }
     this.schedule();
   }

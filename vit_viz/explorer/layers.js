@@ -29,6 +29,8 @@ export class LayerStore {
     this.answers = new Map();
     this.answerBytes = 0;
     this.loading = false;
+    /** @type {Set<number>} under way */
+    this.coming = new Set();
     this.wanted = 0;
     this.broken = false;
   }
@@ -54,18 +56,17 @@ export class LayerStore {
     return this.layers.get(layer) ?? null;
   }
 
-  /** Fetches the chosen layer, then, where all fit, the others from there on; one after the other. */
+  /** Fetches the chosen layer, then, where all fit, the others from there on, two at a time: each two are painted once. */
   async load(/** @type {number} */ chosen) {
     this.wanted = chosen;
     if (this.loading || this.broken) return;
     this.loading = true;
     try {
-      for (let l = this.next(); l !== null; l = this.next()) {
-        const layer = await this.fetchLayer(l);
-        if (this.abort.signal.aborted) return;
-        this.keep(l, layer);
-        this.listener.ready(l);
-      }
+      await this.fetchNext();
+      const others = async () => {
+        while (await this.fetchNext());
+      };
+      await Promise.all([others(), others()]);
     } catch (error) {
       if (this.abort.signal.aborted) return;
       this.broken = true;
@@ -75,15 +76,33 @@ export class LayerStore {
     }
   }
 
+  /** @returns {Promise<boolean>} whether there was a layer to fetch, and may be another one */
+  async fetchNext() {
+    const layer = this.next();
+    if (layer === null) return false;
+    this.coming.add(layer);
+    const data = await this.fetchLayer(layer);
+    this.coming.delete(layer);
+    if (this.abort.signal.aborted || this.broken) return false;
+    this.keep(layer, data);
+    this.listener.ready(layer);
+    return true;
+  }
+
   /** @returns {number | null} the layer to fetch next */
   next() {
     const { layers } = this.trace;
     const reach = this.fitsAll ? layers : 1;
     for (let step = 0; step < reach; step++) {
       const layer = (this.wanted + layers - step) % layers; // downwards: the last layers say most
-      if (!this.layers.has(layer) && this.fits(layer)) return layer;
+      if (!this.layers.has(layer) && !this.coming.has(layer) && this.fits(layer)) return layer;
     }
     return null;
+  }
+
+  /** Whether nothing is under way and nothing is left to fetch. */
+  get isComplete() {
+    return !this.coming.size && this.next() === null;
   }
 
   /** @param {number} layer @returns {Promise<Layer>} */

@@ -1,4 +1,4 @@
-// What the explorer asks its source, once the hand rests. Nothing here runs while hovering.
+// What the explorer asks its source: at once, and while the hand moves on, when it rests. Nothing here runs while hovering.
 
 /** @import { LayerStore } from './layers.js' */
 /** @import { View } from './state.js' */
@@ -14,6 +14,9 @@ export function exactKey(/** @type {View} */ { layer, head, query, direction, no
   return JSON.stringify([layer, head, query, direction, norm]);
 }
 
+/** How long the hand rests before what it chose in a row is asked, in milliseconds. */
+const REST = 40;
+
 /** Asks the source for what the browser cannot compute, and for numbers in full precision; a newer question wins. */
 export class Asker {
   /** @param {{answered: () => void, numbers: (view: View, numbers: Numbers) => void, failed: (error: Error) => void}} listener */
@@ -26,14 +29,19 @@ export class Asker {
   cancel() {
     this.abort.abort();
     clearTimeout(this.timer);
+    this.timer = 0;
   }
 
-  /** @param {LayerStore} store @param {View} view */
+  /** A choice after a rest is asked at once; of those that follow closely, the last one. @param {LayerStore} store @param {View} view */
   ask(store, view) {
+    const follows = this.timer !== 0;
     this.cancel();
-    const abort = new AbortController();
-    this.abort = abort;
-    this.timer = window.setTimeout(() => this.run(store, view, abort.signal), 40);
+    const { signal } = (this.abort = new AbortController());
+    if (!follows) this.run(store, view, signal);
+    this.timer = window.setTimeout(() => {
+      this.timer = 0;
+      if (follows) this.run(store, view, signal);
+    }, REST);
   }
 
   /** @param {LayerStore} store @param {View} view @param {AbortSignal} signal */
