@@ -319,12 +319,18 @@ def read_body(body: bytes) -> object:
     """The JSON of a question.
 
     Raises:
-        ParameterError: it is none.
+        ParameterError: it is none, or a text in it has half a character (a lone surrogate), which no answer can repeat.
     """
     try:
-        return json.loads(body or b"{}")
+        asked = json.loads(body or b"{}")
+        json.dumps(asked, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ParameterError(
+            "A text in the body of a question has half a character (a lone surrogate)."
+        ) from None
     except (ValueError, RecursionError):
         raise ParameterError("The body of a question is a JSON object.") from None
+    return asked
 
 
 # --- what there is

@@ -70,6 +70,13 @@ def test_a_view_is_opened_with_its_tokens_its_place_on_the_photo_and_what_a_ques
     assert (received.shape, received.dtype) == ((32, 48, 3), np.uint8)
 
 
+@pytest.mark.parametrize("body", ['{"view": "tab=\\ud800"}', '{"view": "", "x": [{"\\udfff": 1}]}'])
+def test_half_a_character_is_refused_wherever_it_stands(client: TestClient, ada: str, body: str) -> None:
+    answer = opened(client, None, ada, content=body)
+    words = "A text in the body of a question has half a character (a lone surrogate)."
+    assert (answer.status_code, answer.json()) == (400, {"error": words})
+
+
 def test_what_is_opened_says_where_a_look_begins_and_which_pictures_there_are(
     client: TestClient, session: Session, ada: str
 ) -> None:
