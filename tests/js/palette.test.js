@@ -20,7 +20,7 @@ const listed = (
   /** @type {string} */ label,
   /** @type {object} */ more = {},
 ) => ({
-  ...{ name, label, shows: '', also: '', tab: '', slow: false },
+  ...{ name, label, shows: '', also: '', tab: '', slow: false, link: { ask: name } },
   ...more,
 });
 const LIST = [
@@ -28,6 +28,7 @@ const LIST = [
   listed('head_importance', 'Importance of heads', {
     tab: 'heads',
     shows: 'what each head does for the answer.',
+    link: { tab: 'heads', measure: 'estimate', ask: null },
   }),
   listed('ablation', 'Ablation', { shows: 'the answer without each head.', slow: true }),
   listed('layer_similarity', 'Layers alike', { also: 'Kornblith CKA' }),
@@ -58,11 +59,8 @@ function withDialog(dialog) {
   return Object.assign(dialog, { open: false, showModal: () => void (dialog.open = true), close });
 }
 
-/** The palette at a link; `place` answers where a question is shown. */
-function palette(
-  link = '?image=lion&ask.old=1&run=1',
-  place = /** @type {(body: any, stop: AbortSignal) => any} */ (() => ({ ask: 'ablation' })),
-) {
+/** The palette at a link. */
+function palette(link = '?image=lion&ask.old=1&run=1') {
   const browser = new Browser();
   let fetches = 0;
   const fetch = async () => (fetches++, { ok: true, json: async () => LIST });
@@ -70,15 +68,7 @@ function palette(
   Object.assign(browser.globals.navigator, { platform: 'MacIntel' });
   const at = placeAt(link);
   const store = new Store(fields, at);
-  /** @type {any[]} */
-  const asked = [];
-  const ask = asker({
-    keeps: () => false,
-    async answer(name, body, stop) {
-      asked.push([name, body.name, body.view]);
-      return place(body, stop);
-    },
-  });
+  const ask = asker({ keeps: () => false, answer: async (name) => assert.fail(name) });
   const page = { store, ask, turn: signal(0) };
   const props = { tabs: { heads: 'Heads', explain: 'Explain' }, questions: '/vit_viz/page/d/questions.json' };
   const template = component((element) => paletteIn(element, page, props), 'web/palette/palette.html');
@@ -90,11 +80,11 @@ function palette(
     input.value = text;
     input.fire('input');
   };
-  return { ...mounted, ...{ dialog, input, rows, type, store, asked }, at, fetches: () => fetches };
+  return { ...mounted, ...{ dialog, input, rows, type, store }, at, fetches: () => fetches };
 }
 
-test('the palette opens by its keys, fetches the list once, and asks what is chosen', async () => {
-  const { browser, dialog, input, rows, type, find, asked, at, fetches } = palette();
+test('the palette opens by its keys, fetches the list once, and opens what is chosen', async () => {
+  const { browser, dialog, input, rows, type, find, at, fetches } = palette();
   assert.equal(find('ask-key').textContent, '⌘K');
   assert.equal(browser.window.fire('keydown', { key: 'k', shiftKey: true, ctrlKey: true }).prevented, false);
   assert.ok(browser.window.fire('keydown', { key: 'K', metaKey: true }).prevented);
@@ -107,7 +97,6 @@ test('the palette opens by its keys, fetches the list once, and asks what is cho
   assert.match(rows()[0].textContent, /panel · takes a while/);
   input.fire('keydown', { key: 'Enter' });
   await settle();
-  assert.deepEqual(asked, [['place', 'ablation', 'image=lion&run=1&ask.old=1']]);
   assert.equal(dialog.open, false);
   assert.deepEqual(at.written, [[{ ask: 'ablation', run: null, 'ask.old': null }, true]]);
   find('ask').click();
@@ -116,8 +105,7 @@ test('the palette opens by its keys, fetches the list once, and asks what is cho
 });
 
 test('a question of a tab leads there in one step; the view that is there already is not written again', async () => {
-  const change = { tab: 'heads', measure: 'estimate', layer: '3', ask: null };
-  const { find, rows, at, store } = palette('?ask=links&ask.count=3', () => change);
+  const { find, rows, at, store } = palette('?ask=links&ask.count=3&layer=3');
   const choose = async () => {
     find('ask').click();
     await settle();
@@ -125,7 +113,7 @@ test('a question of a tab leads there in one step; the view that is there alread
     await settle();
   };
   await choose();
-  const link = { tab: 'heads', measure: 'estimate', layer: '3', ask: null, 'ask.count': null };
+  const link = { tab: 'heads', measure: 'estimate', ask: null, 'ask.count': null };
   assert.deepEqual(at.written, [[link, true]]);
   assert.deepEqual([store.view.tab.value, store.view.layer.value], ['heads', 3]); // tab_row.js opens it
   await choose();
@@ -144,34 +132,8 @@ test('another view is written once the entry of the dialog is left', async () =>
   assert.deepEqual([seen, at.written.length], [[0], 1]);
 });
 
-test('what was chosen and then left, or chosen anew, opens nothing; why it cannot be opened is said', async () => {
-  /** @type {any[]} */
-  const open = [];
-  const wait = (/** @type {any} */ _body, /** @type {AbortSignal} */ stop) =>
-    new Promise((done, failed) => open.push([done, failed, stop]));
-  const { find, rows, at, dialog, store } = palette('', wait);
-  find('ask').click();
-  await settle();
-  rows()[2].fire('click');
-  rows()[3].fire('click');
-  await settle();
-  open[0][0]({ ask: 'ablation' });
-  await settle();
-  assert.deepEqual([dialog.open, at.written], [true, []]);
-  open[1][1](new Error('The server is busy.'));
-  await settle();
-  assert.deepEqual([dialog.open, find('palette-words').textContent], [true, 'The server is busy.']);
-  rows()[3].fire('click');
-  dialog.close();
-  await settle();
-  assert.ok(open[2][2].aborted);
-  open[2][0]({ ask: 'layer_similarity' });
-  await settle();
-  assert.deepEqual([at.written, store.view.ask.value], [[], '']);
-});
-
 test('arrows go through the rows and around, and say which is chosen', async () => {
-  const { input, rows, type, find, asked } = palette();
+  const { input, rows, type, find, at, store } = palette();
   find('ask').click();
   await settle();
   const chosen = () =>
@@ -189,14 +151,11 @@ test('arrows go through the rows and around, and say which is chosen', async () 
   assert.match(find('palette-words').textContent, /No question/);
   assert.equal(input.getAttribute('aria-activedescendant'), null);
   input.fire('keydown', { key: 'Enter' });
-  assert.equal(asked.length, 0);
+  assert.equal(at.written.length, 0);
   type('');
   rows()[1].fire('click');
   await settle();
-  assert.deepEqual(
-    asked.map(([, name]) => name),
-    ['head_importance'],
-  );
+  assert.equal(store.view.measure.value, 'estimate');
 });
 
 test('a list that cannot be fetched is said in words, and fetched again', async () => {

@@ -27,7 +27,12 @@ class Behind(Starlette):
         exposure = Exposure.of("127.0.0.1", environment={})
         beside = [route for one in surfaces for route in one.routes]
         super().__init__(
-            routes=[*rest.routes(session), *opened.routes(session), *steps.routes(session), *beside],
+            routes=[
+                *rest.routes(session),
+                *opened.routes(session),
+                opened.page_route(session, "walkthrough", steps.answer),
+                *beside,
+            ],
             **guarded(exposure, surfaces),
         )
         self.stop_event = asyncio.Event()

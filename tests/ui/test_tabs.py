@@ -11,9 +11,8 @@ from tests.ui.desk import app_of
 from vit_viz.session.session import Session
 from vit_viz.ui.app import TABS
 from vit_viz.ui.page import Tab
-from vit_viz.views.state import ViewState
 
-TOY = Tab("toy", "Toy", lambda _page: gr.HTML("a toy"), about="What a toy is for.")
+TOY = Tab("toy", "Toy", lambda: gr.HTML("a toy"), about="What a toy is for.")
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +44,3 @@ def test_links_the_palette_and_the_help_know_it(demo: gr.Blocks) -> None:
 def test_nothing_on_the_page_asks_python_by_an_event(demo: gr.Blocks) -> None:
     assert demo.config["dependencies"] == []
     assert not [block for block in demo.blocks.values() if isinstance(block, gr.State)]
-
-
-def test_a_tab_that_is_not_there_is_refused_by_a_link() -> None:
-    known = [tab.name for tab in TABS]
-    view, problems = ViewState.from_address("?tab=toy", tabs=known)
-    assert view.tab == "look"
-    assert problems == (f"The tab is one of {', '.join(known)}, not 'toy'.",)

@@ -67,7 +67,7 @@ def test_the_fonts_are_those_of_the_readers_system() -> None:
 def test_gradio_takes_its_colours_from_the_tokens_in_light_and_dark() -> None:
     chosen = theme()
     assert chosen.body_text_color == chosen.body_text_color_dark == "var(--vv-text)"
-    assert chosen.input_border_color == chosen.input_border_color_dark == "var(--vv-line)"
+    assert chosen.border_color_primary == chosen.border_color_primary_dark == "var(--vv-line)"
 
 
 def test_the_parts_that_all_rooms_share_have_no_colour_or_type_size_of_their_own() -> None:

@@ -46,17 +46,17 @@ VIEW = '''\
 """The Toy tab."""
 
 from vit_viz.ui.kit import web_room
-from vit_viz.ui.page import Page, Tab
+from vit_viz.ui.page import Tab
 
 
-def build(_page: Page) -> None:
+def build() -> None:
     """Lay out the tab."""
     web_room("toy")
 
 
 TAB = Tab("toy", "Toy", build, about="What a toy is for.")
 '''
-LAST = "*(tokens.TAB, positions.TAB, patches.TAB),"
+LAST = "TABS: tuple[Tab, ...] = (\n"
 
 
 def with_room(root: Path) -> None:
@@ -72,11 +72,11 @@ def with_room(root: Path) -> None:
         file = root / "vit_viz" / name
         file.parent.mkdir(exist_ok=True)
         file.write_text(text, "utf-8")
-    app = root / "vit_viz/ui/app.py"
-    text = app.read_text("utf-8")
+    tabs = root / "vit_viz/ui/rooms.py"
+    text = tabs.read_text("utf-8")
     assert text.count(LAST) == 1
-    text = text.replace(LAST, LAST.replace("),", ", toy.TAB),"))
-    app.write_text(
+    text = text.replace(LAST, f"{LAST}    toy.TAB,\n")
+    tabs.write_text(
         text.replace(
             "import gradio as gr\n", "import gradio as gr\nfrom vit_viz.ui.toy import view as toy\n", 1
         ),

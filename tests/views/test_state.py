@@ -71,14 +71,13 @@ def test_a_picture_that_is_waited_for_is_not_in_the_address() -> None:
         ("dir=up", "direction"),
         ("alpha=nan", "strength"),
         ("alpha=2", "strength"),
-        ("tab=secrets", "tab"),
         ("mode=sideways", "mode"),
         ("smooth=perhaps", "smooth"),
         ("model=" + "x" * 300, "model"),
     ],
 )
 def test_what_is_not_possible_falls_back_with_one_sentence(search: str, named: str) -> None:
-    view, problems = ViewState.from_address(search, tabs=("look", "explain"))
+    view, problems = ViewState.from_address(search)
     assert view == ViewState()
     assert len(problems) == 1
     assert named in problems[0]

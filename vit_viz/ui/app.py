@@ -33,31 +33,39 @@ from vit_viz.ui import opened
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import guarded
 from vit_viz.ui.edge.request_log import log_with_request_numbers
-from vit_viz.ui.explain import answers as explain_answers, stage, view as explain
+from vit_viz.ui.explain import answers as explain_answers, stage
 from vit_viz.ui.header import answers as header_answers, view as header
-from vit_viz.ui.heads import answers as head_answers, view as heads
+from vit_viz.ui.heads import answers as head_answers
 from vit_viz.ui.help import LISTING, listing
 from vit_viz.ui.kit import part, web_room
-from vit_viz.ui.look import view as look
-from vit_viz.ui.page import Page, Room, Tab
+from vit_viz.ui.opened import page_route
+from vit_viz.ui.page import Answers, Room, Tab
 from vit_viz.ui.palette import answers as palette_answers
-from vit_viz.ui.patches import view as patches
-from vit_viz.ui.positions import view as positions
 from vit_viz.ui.preview import ICON, TITLE
+from vit_viz.ui.rooms import TABS
 from vit_viz.ui.routes import routes
 from vit_viz.ui.scripts import file_address
 from vit_viz.ui.theme import stylesheet, theme
-from vit_viz.ui.tokens import view as tokens
-from vit_viz.ui.walkthrough import answers as steps, view as walkthrough
+from vit_viz.ui.walkthrough import answers as steps
 from vit_viz.views import choices
 
 logger = logging.getLogger(__name__)
 
-TABS: tuple[Tab, ...] = (
-    *(look.TAB, walkthrough.TAB, explain.TAB, heads.TAB),
-    *(tokens.TAB, positions.TAB, patches.TAB),
-)
-"""The tabs of the page, in their order; each is declared in its room."""
+_ANSWERS: Answers = {
+    **header_answers.ANSWERS,
+    **steps.ANSWERS,
+    **head_answers.ANSWERS,
+    **explain_answers.ANSWERS,
+    **stage.ANSWERS,
+    **palette_answers.ANSWERS,
+}
+
+_CONTROLS = {
+    "vv-palette": "Finds everything that can be asked of the model, by its words.",
+    "vv-model": "The model whose attention is seen; an id of the Hub brings another one.",
+    "vv-samples": "Makes this picture the one that is looked at.",
+}
+"""What parts of the header are for, by their elem_id."""
 
 
 def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
@@ -66,19 +74,18 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
     demo = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True)
     demo.space_id = None  # a Space's page is ours alone: else Gradio fetches a header for it from elsewhere
     with demo:
-        page = Page(session, tabs)
         # as text: Gradio's page would watch objects, which takes longer
-        fields = json.dumps(link_fields(_of_page(page)))
+        fields = json.dumps(link_fields(_of_page(session, tabs)))
         part("visit/address", fields=fields)
-        header.build(page)
+        header.build(session, {tab.name: tab.label for tab in tabs})
         with gr.Tabs(elem_id="vv-tabs", selected=tabs[0].name):
             for tab in tabs:
                 with gr.Tab(tab.label, id=tab.name, elem_id=f"vv-tab-{tab.name}"):
-                    tab.build(page)
+                    tab.build()
         web_room("palette", piece="panel")
         part("kit/figure_dialog", elem_id="vv-figure-dialog")
         part("tour/tour", elem_id="vv-tour")
-        known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": page.controls}
+        known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": _CONTROLS}
         part("help/help", value=known, listing=file_address(LISTING, listing()), elem_id="vv-help")
         part("kit/plots", script=("kit/parts", "mountPlots"), elem_id="vv-plots")
         web_room("header", piece="tab_row", elem_id="vv-tab-row")
@@ -153,12 +160,8 @@ def launch_options(
                 *(route for one in surfaces for route in one.routes),
                 *(route for room in rooms for route in room.routes),
                 *opened.routes(session),
-                *header_answers.routes(session),
-                *steps.routes(session),
-                *head_answers.routes(session),
-                *explain_answers.routes(session),
-                *stage.routes(session),
-                *palette_answers.routes(session),
+                *(page_route(session, name, answer) for name, answer in _ANSWERS.items()),
+                header_answers.bring_route(session),
                 *routes(session),
             ],
             "openapi_url": None,
@@ -190,12 +193,12 @@ def _server_name(host: str | None) -> str:
     return host or os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1")
 
 
-def _of_page(page: Page) -> dict[str, dict[str, Any]]:
+def _of_page(session: Session, tabs: Sequence[Tab]) -> dict[str, dict[str, Any]]:
     """What links say of this page, beside what they say of any view."""
     return {
-        "model": {"usual": choices.default_name(page.session)},
+        "model": {"usual": choices.default_name(session)},
         "image": {"usual": choices.first_image()},
-        "tab": {"choices": [tab.name for tab in page.tabs]},
+        "tab": {"choices": [tab.name for tab in tabs]},
     }
 
 

@@ -1,19 +1,22 @@
-"""What a page consists of: tabs, each declared once, and what the controls around them are for."""
+"""What a page consists of: tabs, each declared once, and answers to what its parts ask."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
-import gradio as gr
 from starlette.routing import BaseRoute
 
-from vit_viz.session.session import Session
+from vit_viz.ui.opened import PageCall
+
+Answers = dict[str, Callable[[PageCall], dict[str, Any]]]
+"""What a part of the page asks of a view, by the name of its route, and what answers it."""
 
 
 @dataclass(frozen=True)
 class Tab:
-    """A tab of the page, declared once in its room.
+    """A tab of the page.
 
     Args:
         name: as it stands in links.
@@ -24,7 +27,7 @@ class Tab:
 
     name: str
     label: str
-    build: Callable[[Page], object]
+    build: Callable[[], object]
     about: str = ""
 
 
@@ -34,16 +37,3 @@ class Room:
 
     tab: Tab
     routes: Sequence[BaseRoute]
-
-
-@dataclass(frozen=True)
-class Page:
-    """What the parts of a page are built for; `controls` says in a sentence what one is for, by its elem_id."""
-
-    session: Session
-    tabs: tuple[Tab, ...]
-    controls: dict[str, str] = field(default_factory=dict)
-
-    def explain(self, control: gr.HTML, words: str) -> None:
-        """Say what a part of the page is for, in a sentence."""
-        self.controls[str(control.elem_id)] = words

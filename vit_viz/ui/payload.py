@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from vit_viz import samples
 from vit_viz.analyses.opening import Opening, opening
 from vit_viz.capture import Trace
-from vit_viz.checkpoints import Model
 from vit_viz.explorer.value import CHECKING, Value, proof_value, trace_value
 from vit_viz.figures.colormaps import Table, table as colour_table
 from vit_viz.figures.lettering import number
@@ -100,12 +99,17 @@ def facts_value(session: Session, view: ViewState, owner: str, *, notes: tuple[s
     trace = session.trace_of(subject)
     ranking = session.top_classes_of(subject)
     _, problems = view.fitted(layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout)
-    rows, cols = trace.layout.grid
+    (rows, cols), (tall, wide) = trace.layout.grid, loaded.preprocess.patch_size
+    patch = f"{tall}" if tall == wide else f"{tall} x {wide}"
+    kind = trace.device.type
+    device = {"cpu": "CPU", "mps": "Apple GPU"}.get(kind, kind)
+    if kind == "cuda":
+        device = f"GPU {torch.cuda.get_device_name(trace.device)}"
     return {
         "top": [] if ranking is None else ranking_value(ranking),
-        "short": _short(trace, loaded),
+        "short": f"{trace.num_layers} layers x {trace.num_heads} heads, patch {patch}",
         "own": view.image not in sample_names(),
-        "card": f"{loaded.card} · this image: {rows} x {cols} patches · {device_words(trace.device)}",
+        "card": f"{loaded.card} · this image: {rows} x {cols} patches · {device}",
         "proof": badge_value(subject, trace) | {"trace": session.handles.issue(subject)},
         "notes": [*notes, *problems, *trace.problems],
     }
@@ -132,20 +136,6 @@ def badge_value(subject: Subject, trace: Trace) -> Value:
         return CHECKING
     badge = proof_value(trace)
     return badge | {"title": f"{badge['title']} {_EDITED}"} if subject.edits else badge
-
-
-def _short(trace: Trace, loaded: Model) -> str:
-    """The shape of a model in a few words."""
-    tall, wide = loaded.preprocess.patch_size
-    patch = f"{tall}" if tall == wide else f"{tall} x {wide}"
-    return f"{trace.num_layers} layers x {trace.num_heads} heads, patch {patch}"
-
-
-def device_words(device: torch.device) -> str:
-    """The device in words for people."""
-    if device.type == "cuda":
-        return f"GPU {torch.cuda.get_device_name(device)}"
-    return {"cpu": "CPU", "mps": "Apple GPU"}.get(device.type, device.type)
 
 
 def explorer_view(view: ViewState, trace: Trace) -> Value:

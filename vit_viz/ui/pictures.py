@@ -28,7 +28,7 @@ from vit_viz.figures.files import (
     named,
 )
 from vit_viz.figures.request import FigureRequest, Output, figure_for
-from vit_viz.geometry import Grid, Query, format_query, parse_query
+from vit_viz.geometry import Query, format_query, parse_query
 from vit_viz.results import PatchMap, TokenMatrix
 from vit_viz.service import MOST_NUMBERS
 from vit_viz.session.questions import request_for
@@ -87,7 +87,9 @@ def figure_of(session: Session, subject: Subject, view: ViewState, kind: str) ->
         return explanation_figure(session, subject, view)
     if kind == "mosaic":
         ringed = (view.layer or 0, view.head) if isinstance(view.head, int) else None
-        return figure_for(mosaic_request(session, subject, view), view.drawing, ringed=ringed)
+        query = view.query_of(session.trace_of(subject).layout)
+        request = request_for(session, subject, MOSAIC.name, query=query, direction=view.attention.direction)
+        return figure_for(request, view.drawing, ringed=ringed)
     if kind == "map":
         return figure_for(attention_request(session, subject, view), view.drawing)
     if kind == "sequence":
@@ -152,12 +154,6 @@ def attention_request(session: Session, subject: Subject, view: ViewState) -> Re
         direction=view.attention.direction,
         norm=view.attention.norm,
     )
-
-
-def mosaic_request(session: Session, subject: Subject, view: ViewState) -> Request:
-    """What is asked for the query of a view in every head of every layer."""
-    query = view.query_of(session.trace_of(subject).layout)
-    return request_for(session, subject, MOSAIC.name, query=query, direction=view.attention.direction)
 
 
 def explanation_request(session: Session, subject: Subject, view: ViewState) -> Request:
@@ -247,35 +243,26 @@ def position_request(session: Session, subject: Subject, view: ViewState, kind: 
     Raises:
         ParameterError: the model has no positions to show, or no prefix token with one.
     """
-    image_grid = session.trace_of(subject).layout.grid
-    grid = format_query(image_grid) if view.positions.position_grid == "image" else ""
-    ask = partial(request_for, session, subject, POSITIONS.name, grid=grid)
+    of_image, first = session.trace_of(subject).layout.grid, view.query.split(";")[0]
+    on_grid = format_query(of_image) if view.positions.position_grid == "image" else ""
+    ask = partial(request_for, session, subject, POSITIONS.name, grid=on_grid)
     everything = ask()
     if kind == "positions":
         return everything
     matrix: TokenMatrix = session.run(everything)
     if kind == "position":
-        return ask(place=format_query(place_of(view, image_grid, matrix.grid)))
+        grid = matrix.grid
+        place = (grid[0] // 2, grid[1] // 2)
+        if first[:1].isdigit():  # the pinned patch, on the grid that is shown
+            row, col = (int(n) for n in first.split(","))
+            place = (
+                min(row * grid[0] // of_image[0], grid[0] - 1),
+                min(col * grid[1] // of_image[1], grid[1] - 1),
+            )
+        return ask(place=format_query(place))
     if not matrix.extra:
         raise ParameterError("No prefix token of this model has a position of its own.")
-    return ask(place=prefix_of(view, matrix))
-
-
-def place_of(view: ViewState, image_grid: Grid, grid: Grid) -> tuple[int, int]:
-    """The position to enlarge: that of the pinned patch, scaled to the grid shown; else the centre."""
-    first = view.query.split(";")[0]
-    if first[:1].isdigit():
-        row, col = (int(n) for n in first.split(","))
-        return (
-            min(row * grid[0] // image_grid[0], grid[0] - 1),
-            min(col * grid[1] // image_grid[1], grid[1] - 1),
-        )
-    return grid[0] // 2, grid[1] // 2
-
-
-def prefix_of(view: ViewState, matrix: TokenMatrix) -> str:
-    """The prefix token whose position is shown: the query where it has one, else the first that has."""
-    return view.query if view.query in matrix.extra else next(iter(matrix.extra))
+    return ask(place=view.query if view.query in matrix.extra else next(iter(matrix.extra)))
 
 
 def target_of(view: ViewState) -> Target:

@@ -8,64 +8,20 @@ import gradio as gr
 
 _ROLES = {
     "--vv-ground": ("body_background_fill", "background_fill_primary"),
-    "--vv-card": (
-        "block_background_fill",
-        "input_background_fill",
-        "input_background_fill_focus",
-        "button_secondary_background_fill",
-        "checkbox_background_color",
-        "checkbox_label_background_fill",
-        "panel_background_fill",
-    ),
-    "--vv-soft": (
-        "background_fill_secondary",
-        "button_secondary_background_fill_hover",
-        "checkbox_label_background_fill_hover",
-        "table_even_background_fill",
-    ),
-    "--vv-line": (
-        "border_color_primary",
-        "block_border_color",
-        "input_border_color",
-        "button_secondary_border_color",
-        "checkbox_label_border_color",
-        "panel_border_color",
-        "table_border_color",
-    ),
+    "--vv-card": ("block_background_fill",),
+    "--vv-soft": ("background_fill_secondary",),
+    "--vv-line": ("border_color_primary", "block_border_color"),
     "--vv-text": (
         "body_text_color",
         "block_title_text_color",
         "block_label_text_color",
-        "button_secondary_text_color",
-        "button_secondary_text_color_hover",
-        "checkbox_label_text_color",
         "accordion_text_color",
     ),
-    "--vv-muted": (
-        "body_text_color_subdued",
-        "block_info_text_color",
-        "input_placeholder_color",
-        "checkbox_border_color",
-    ),
-    "--vv-accent": (
-        "color_accent",
-        "border_color_accent",
-        "slider_color",
-        "loader_color",
-        "checkbox_background_color_selected",
-        "checkbox_border_color_selected",
-        "checkbox_border_color_focus",
-        "input_border_color_focus",
-    ),
-    "--vv-accent-text": (
-        "link_text_color",
-        "link_text_color_hover",
-        "link_text_color_visited",
-        "link_text_color_active",
-    ),
-    "--vv-inverse": ("button_primary_background_fill", "button_primary_background_fill_hover"),
-    "--vv-on-inverse": ("button_primary_text_color", "button_primary_text_color_hover"),
+    "--vv-muted": ("body_text_color_subdued",),
+    "--vv-accent": ("color_accent", "border_color_accent", "loader_color"),
 }
+"""Of the components of Gradio that the page has: HTML, plots, rows, tabs and folded words; it has none of its controls."""
+
 _SMALL, _BODY = "var(--vv-type-small)", "var(--vv-type)"
 _TYPE = gr.themes.Size(
     name="vv_type",
@@ -78,18 +34,11 @@ _TYPE = gr.themes.Size(
     xxl="var(--vv-type-page)",
 )
 _SHAPES = {
-    "body_text_size": "var(--vv-type)",
-    "block_title_text_size": "var(--vv-type)",
-    "block_label_text_size": "var(--vv-type-small)",
-    "block_info_text_size": "var(--vv-type-small)",
-    "input_radius": "var(--vv-radius)",
+    "body_text_size": _BODY,
+    "block_title_text_size": _BODY,
+    "block_label_text_size": _SMALL,
     "block_radius": "var(--vv-radius)",
-    "button_large_radius": "var(--vv-radius)",
-    "button_medium_radius": "var(--vv-radius)",
-    "button_small_radius": "var(--vv-radius)",
     "block_shadow": "none",
-    "input_shadow": "none",
-    "input_shadow_focus": "var(--vv-selected)",
 }
 
 _HERE = Path(__file__).parent

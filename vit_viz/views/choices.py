@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,15 +78,9 @@ def settled(session: Session, view: ViewState) -> tuple[ViewState, tuple[str, ..
     return replace(view, model=view.model or default_name(session)), tuple(problems)
 
 
-def arrived(
-    session: Session, search: str, owner: str, *, tabs: Sequence[str] | None = None
-) -> tuple[ViewState, tuple[str, ...]]:
-    """The view of an address, and one sentence for each thing in it that is not possible.
-
-    Args:
-        tabs: names of the tabs that there are; None: any.
-    """
-    view, problems = ViewState.from_address(search, tabs=tabs)
+def arrived(session: Session, search: str, owner: str) -> tuple[ViewState, tuple[str, ...]]:
+    """The view of an address, and one sentence for each thing in it that is not possible."""
+    view, problems = ViewState.from_address(search)
     view, more = settled(session, view)
     try:
         session.image(view.image, owner=owner)

@@ -16,13 +16,6 @@ from vit_viz.views.panel import Panel
 from vit_viz.views.state import ViewState, written
 
 
-def looking_at(view: ViewState, question: AnyQuestion) -> ViewState:
-    """The view in which a question is looked at: on its tab, as that tab was left, or in the panel."""
-    if question.place is None:
-        return replace(view, panel=Panel.of(question.name))
-    return replace(_chosen(view, question.place.link({})), panel=None)
-
-
 def showing(view: ViewState, question: AnyQuestion, parameters: Mapping[str, Any]) -> ViewState:
     """The view that shows an answer: on its tab where that holds everything that was asked with, else in the panel.
 

@@ -6,7 +6,7 @@ What depends on the model (does layer 9 exist?) is checked by `fitted`, when the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, TypeVar, get_args
 from urllib.parse import parse_qsl, urlencode
@@ -93,19 +93,8 @@ class ViewState:
     walkthrough = _Group("walkthrough", tab_options.WalkthroughTabOptions)
 
     @classmethod
-    def groups(cls) -> tuple[type[Options], ...]:
-        """The options that a view has beside those of its methods."""
-        return tuple(group.kind for group in vars(cls).values() if isinstance(group, _Group))
-
-    @classmethod
-    def from_address(
-        cls, search: str, *, tabs: Sequence[str] | None = None
-    ) -> tuple[ViewState, tuple[str, ...]]:
-        """Read the part of an address after the question mark: the view, and one sentence for each thing that was refused.
-
-        Args:
-            tabs: names of the tabs that there are; None: any.
-        """
+    def from_address(cls, search: str) -> tuple[ViewState, tuple[str, ...]]:
+        """Read the part of an address after the question mark: the view, and one sentence for each thing that was refused."""
         try:
             pairs = parse_qsl(search.lstrip("?")[:_LONGEST], max_num_fields=100)
         except ValueError:
@@ -115,8 +104,6 @@ class ViewState:
         others = ({name: text} for name, text in pairs if not is_of_panel(name))
         for part in ({"ask": panel.pop("ask", "")}, panel, *others):
             try:
-                if "tab" in part and tabs is not None:
-                    _choice(*tabs)("tab", part["tab"])
                 view = view.with_options(part)
             except ParameterError as error:
                 problems.append(str(error))
@@ -153,7 +140,8 @@ class ViewState:
         for name, value in options.items():
             if name in known:
                 owner, option = known[name]
-                view = view.with_option(owner, option.name, option.read(_in_words(owner, option), value))
+                words = option.in_words if owner in GROUPS else METHODS[owner].option_in_words(option)
+                view = view.with_option(owner, option.name, option.read(words, value))
         return view
 
     def options_of(self, owner: str) -> Options:
@@ -233,14 +221,9 @@ def link_options() -> dict[str, tuple[str, OptionField]]:
 
 
 def _known_options() -> dict[str, tuple[str, OptionField]]:
-    """The same, and those of groups by the name of their field too, which the page's own events use."""
+    """The same, and those of groups by the name of their field too."""
     own = {field.name: (group, field) for group, kind in GROUPS.items() for field in kind.schema()}
     return own | link_options()
-
-
-def _in_words(owner: str, option: OptionField) -> str:
-    """What the page calls an option of a group or a method."""
-    return option.in_words if owner in GROUPS else METHODS[owner].option_in_words(option)
 
 
 def _options_type(owner: str) -> type[Options]:
@@ -259,10 +242,6 @@ def _text(name: str, value: Any) -> str:
     if len(text) > 200 or not text.isprintable():
         raise ParameterError(f"The {name} of this link is too long or not readable.")
     return text
-
-
-def _choice(*options: str) -> Callable[[str, Any], str]:
-    return lambda name, value: read_choice(name, value, options)
 
 
 def _head(_name: str, value: Any) -> int | str:
@@ -292,21 +271,13 @@ def _target(_name: str, value: Any) -> str:
     return text
 
 
-def _part(_name: str, value: Any) -> str:
-    return format_part(parse_part(str(value)[:40])) if value else ""
-
-
-def _edits(_name: str, value: Any) -> str:
-    return str(ModelEdits.parse(value or ""))
-
-
 _READERS: dict[str, Callable[[str, Any], Any]] = {
     "model": _text,
     "image": _text,
-    "mode": _choice(*get_args(Mode)),
+    "mode": lambda name, value: read_choice(name, value, get_args(Mode)),
     "size": lambda name, value: read_whole(name, value, 0, MAX_INPUT_SIDE),
-    "part": _part,
-    "edits": _edits,
+    "part": lambda _, value: format_part(parse_part(str(value)[:40])) if value else "",
+    "edits": lambda _, value: str(ModelEdits.parse(value or "")),
     "tab": _text,
     "layer": lambda name, value: read_whole(name, value, 0, 4095),
     "head": _head,

@@ -11,10 +11,6 @@ from vit_viz.analyses.key_segments import BOX, Grouping
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.tokens import Role
 
-MapScale = Literal["own", "share", "only"]
-Sides = Literal["lead", "one", "other", "difference"]
-ExplainFace = Literal["why", "parts"]
-PositionGrid = Literal["image", "trained"]
 HeadMeasure = Literal[Measure, "estimate", "effect"]
 HEAD_MEASURES: dict[str, MeasureWords] = {
     **MEASURES,
@@ -30,15 +26,8 @@ HEAD_MEASURES: dict[str, MeasureWords] = {
     ),
 }
 """In words, in the order of choosers."""
-HeadOrder = Literal["head", "value"]
-HeadFace = Literal["atlas", "surgery", "matrix", "depth"]
-MatrixScale = Literal["log", "linear"]
-MatrixLinks = Literal["query", "head"]
-PositionPart = Literal["similarity", "resampled", "periods", "components", "filters"]
-TokenMeasure = Literal["similarity", "components", "norms", "lens", "layers", "segments"]
 NAME = r"[a-z][a-z0-9_]{0,80}"
 """Of a number in a survey."""
-TokenScale = Literal["layer", "shared"]
 
 ZOOM = r"|[1-9]\d{0,3}(\.\d{1,2})?(,[01](\.\d{1,4})?){2}"
 """Of the matrix: nothing, or "4.5,0.25,0.5": how many times it is enlarged, and the shares of it above and left of what is seen."""
@@ -63,7 +52,7 @@ class ExplainTabOptions(Options):
     """Of the Explain tab."""
 
     map_scale: Annotated[
-        MapScale,
+        Literal["own", "share", "only"],
         Option(
             "scale of the maps",
             "Whether each map has its own scale, all are shares of their sum on one scale, or each is less the mean of all.",
@@ -71,7 +60,7 @@ class ExplainTabOptions(Options):
         ),
     ] = "own"
     sides: Annotated[
-        Sides,
+        Literal["lead", "one", "other", "difference"],
         Option(
             "of two classes",
             "Of one class set against another: the map of how far it leads, the map of either class, or the two subtracted.",
@@ -79,7 +68,7 @@ class ExplainTabOptions(Options):
         ),
     ] = "lead"
     explain_face: Annotated[
-        ExplainFace,
+        Literal["why", "parts"],
         Option(
             "face",
             "Why the model says it, by maps, or what its number is made of.",
@@ -94,7 +83,7 @@ class HeadsTabOptions(Options):
     """Of the Heads tab."""
 
     face: Annotated[
-        HeadFace,
+        Literal["atlas", "surgery", "matrix", "depth"],
         Option(
             "face",
             "What is seen of the heads: all as pictures, all as switches, one as a matrix, or a measure by depth.",
@@ -115,7 +104,7 @@ class HeadsTabOptions(Options):
         ),
     ] = "zero"
     head_order: Annotated[
-        HeadOrder,
+        Literal["head", "value"],
         Option("order", "Whether the heads of a layer stand in their order, or the largest first.", link="order"),
     ] = "head"  # fmt: skip
 
@@ -125,11 +114,11 @@ class MatrixTabOptions(Options):
     """Of the matrix and its links, on the Heads tab."""
 
     matrix_scale: Annotated[
-        MatrixScale,
+        Literal["log", "linear"],
         Option("scale of the matrix", "Whether colours follow the weights or their logarithm.", link="matrix_scale"),
     ] = "log"  # fmt: skip
     matrix_links: Annotated[
-        MatrixLinks,
+        Literal["query", "head"],
         Option("links", "Whether the links of the query or those of the whole head are drawn.", link="links"),
     ] = "query"  # fmt: skip
     matrix_count: Annotated[
@@ -152,11 +141,12 @@ class PositionsTabOptions(Options):
     """Of the Positions tab."""
 
     position_grid: Annotated[
-        PositionGrid,
+        Literal["image", "trained"],
         Option("grid", "Whether positions are shown on the grid of the image or on that of the training.", link="places"),
     ] = "image"  # fmt: skip
     position_part: Annotated[
-        PositionPart, Option("show", "What is shown of the positions.", link="positions", is_place=True)
+        Literal["similarity", "resampled", "periods", "components", "filters"],
+        Option("show", "What is shown of the positions.", link="positions", is_place=True),
     ] = "similarity"
 
 
@@ -165,7 +155,8 @@ class TokensTabOptions(Options):
     """Of the Tokens tab."""
 
     token_measure: Annotated[
-        TokenMeasure, Option("shown", "What is shown of the tokens.", link="tokens", is_place=True)
+        Literal["similarity", "components", "norms", "lens", "layers", "segments"],
+        Option("shown", "What is shown of the tokens.", link="tokens", is_place=True),
     ] = "similarity"
     token_role: Annotated[
         Role, Option("vectors", "Which vectors are compared: tokens, queries or keys.", link="vectors")
@@ -175,7 +166,7 @@ class TokensTabOptions(Options):
         Option("state", "The map over the photo, counted from 0; -1: one in the last third.", low=-1, high=999, link="state"),
     ] = -1  # fmt: skip
     token_scale: Annotated[
-        TokenScale,
+        Literal["layer", "shared"],
         Option("scale", "Whether each layer has a scale of its own, or all layers one.", link="token_scale"),
     ] = "layer"
     token_foreground: Annotated[
@@ -210,9 +201,6 @@ class TokensTabOptions(Options):
     ] = ""  # fmt: skip
 
 
-SurveyList = Literal["high", "elsewhere", "all", "changed"]
-
-
 @dataclass(frozen=True)
 class SurveyTabOptions(Options):
     """Of the Survey tab."""
@@ -230,7 +218,10 @@ class SurveyTabOptions(Options):
     survey_measure: Annotated[
         str, Option("measure", "What is measured of each head.", pattern=NAME, link="of_heads")
     ] = "concentration"
-    survey_list: Annotated[SurveyList, Option("list", "Which photos are listed.", link="photos")] = "high"
+    survey_list: Annotated[
+        Literal["high", "elsewhere", "all", "changed"],
+        Option("list", "Which photos are listed.", link="photos"),
+    ] = "high"
     survey_second: Annotated[
         str,
         Option(

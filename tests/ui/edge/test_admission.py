@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from vit_viz.errors import BusyError
-from vit_viz.session.session import Session
 from vit_viz.ui.edge.admission import (
     ANSWERS,
     LANES,
@@ -158,7 +157,6 @@ def test_what_pages_ask_takes_the_places_of_slow_questions_where_it_is_slow(path
 
 
 def test_whatever_pages_ask_that_is_slow_is_there() -> None:
-    session = Session(model="mini", device="cpu")
-    parts = (explain_answers, stage, palette_answers)
-    routes = {route.path for part in parts for route in part.routes(session)}
-    assert {f"/vit_viz/{name}" for name in SLOW_OF_PAGE} <= routes
+    assert {
+        name for part in (explain_answers, stage, palette_answers) for name in part.ANSWERS
+    } >= SLOW_OF_PAGE

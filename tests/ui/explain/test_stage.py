@@ -23,7 +23,7 @@ from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.explain import stage
 from vit_viz.ui.help import listing
-from vit_viz.ui.opened import PageCall
+from vit_viz.ui.opened import PageCall, page_route
 from vit_viz.views.choices import arrived
 
 LEFT = (WIDTH - HEIGHT * 48 / 32) / 2  # of the crop, in pixels of the photo
@@ -201,7 +201,7 @@ def test_a_picture_that_is_gone_is_refused_in_one_sentence(session: Session) -> 
 
 
 def test_the_page_asks_by_post_and_hears_a_refusal_as_json(session: Session) -> None:
-    with TestClient(Starlette(routes=stage.routes(session))) as client:
+    with TestClient(Starlette(routes=[page_route(session, *one) for one in stage.ANSWERS.items()])) as client:
         answer = client.post("/vit_viz/without", json={"view": 3})
     assert answer.status_code == 400
     assert "asks 'without' of a view" in answer.json()["error"]

@@ -16,7 +16,7 @@ from vit_viz import samples
 from vit_viz.errors import Cancelled, CheckpointError, ParameterError
 from vit_viz.session.session import Session
 from vit_viz.surface import BRING, FILE_HEADER, OWNER as OWNER_OF
-from vit_viz.ui.header.answers import _bring, _far, _load, _wanted, edited, facts, tray
+from vit_viz.ui.header.answers import _far, _load, _wanted, bring_route, edited, facts, tray
 from vit_viz.ui.opened import PageCall
 from vit_viz.views.choices import arrived
 
@@ -166,7 +166,7 @@ def ada(session: Session) -> TestClient:
     """A browser that sends files to the route alone."""
 
     async def behind(scope: Any, receive: Any, send: Any) -> None:
-        await _bring(session)(scope | {"path_params": {}, OWNER_OF: OWNER}, receive, send)
+        await bring_route(session)(scope | {"path_params": {}, OWNER_OF: OWNER}, receive, send)
 
     return TestClient(behind)
 

@@ -54,7 +54,8 @@ def sentence(names: list[str], values: NDArray[np.float32]) -> str:
     alike = _alike(values)
     if len(alike) > 2:
         least = min(values[pair] for pair in combinations(alike, 2))
-        said = f"{_listed([names[i] for i in alike])} look alike ({least:.2f} or more)"
+        *others, last = (names[i] for i in alike)
+        said = f"{', '.join(others)} and {last} look alike ({least:.2f} or more)"
     elif alike:
         said = f"{names[one]} and {names[other]} look alike ({values[one, other]:.2f})"
     else:
@@ -78,34 +79,28 @@ def _alike(values: NDArray[np.float32]) -> list[int]:
     return best if len(best) > 1 else []
 
 
-def _listed(names: list[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 def scale_words(questions: Questions) -> str:
-    """What the cards show while that is not what the stage shows, or each is set against the mean of all; else ""."""
+    """What the cards show while that is not what the stage shows, or each is set against the mean of all; else "".
+
+    Of two classes a card is one map of the lead, while the stage shows the maps of each class, or these subtracted.
+    """
     view = questions.targeted.view
-    if view.explain.map_scale != "only":
-        return _beside_the_stage(questions)
-    view = questions.view(METHODS.usual)
-    session, subject = questions.page.session, questions.subject
-    shown = pictures.explanation(session, subject, view)
-    _, (low, high), _ = pictures.on_scale(session, subject, view, shown)
-    return (
-        f"Each card as shares, less the mean of the quick maps: orange more than the mean, blue less, on one scale from "
-        f"{number(low)} to {number(high)} for all. Gray cards say what the others say."
-    )
-
-
-def _beside_the_stage(questions: Questions) -> str:
-    """Of two classes: that a card is one map of the lead, while the stage shows the maps of each class, or these subtracted."""
-    side, chosen = questions.targeted.view.explain.sides, questions.targeted.chosen
-    if len(chosen) < 2 or side == "lead":
+    if view.explain.map_scale == "only":
+        view = questions.view(METHODS.usual)
+        session, subject = questions.page.session, questions.subject
+        shown = pictures.explanation(session, subject, view)
+        _, (low, high), _ = pictures.on_scale(session, subject, view, shown)
+        return (
+            f"Each card as shares, less the mean of the quick maps: orange more than the mean, blue less, on one scale from "
+            f"{number(low)} to {number(high)} for all. Gray cards say what the others say."
+        )
+    side, names = view.explain.sides, questions.targeted.names
+    if len(names) < 2 or side == "lead":
         return ""
-    one, other = (questions.targeted.name(index) for index in chosen)
-    shown = {
+    one, other = names
+    on_stage = {
         "difference": f"{one}'s map less {other}'s, two maps subtracted, with a test of its own below it",
         "one": f"the map for {one} alone",
         "other": f"the map for {other} alone",
     }
-    return f"Each card is one map of {one}'s lead over {other}, and is tested as that. The photo shows {shown[side]}."
+    return f"Each card is one map of {one}'s lead over {other}, and is tested as that. The photo shows {on_stage[side]}."

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.routing import Route
-
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.spec import AnyMethod
 from vit_viz.errors import ParameterError, VitVizError
@@ -20,26 +18,13 @@ from vit_viz.figures.lettering import number
 from vit_viz.progress import duration
 from vit_viz.results import PatchMap
 from vit_viz.sentences import sentence
-from vit_viz.session.session import Session
 from vit_viz.ui import pictures
 from vit_viz.ui.explain import agree, trust
 from vit_viz.ui.explain.questions import Questions
-from vit_viz.ui.opened import PageCall, page_route
+from vit_viz.ui.opened import PageCall
+from vit_viz.ui.page import Answers
 from vit_viz.ui.payload import picture_address
 from vit_viz.ui.pictures import card_named
-
-
-def routes(session: Session) -> list[Route]:
-    """All of it."""
-    return [
-        page_route(
-            session, "gallery", lambda asked: gallery_value(Questions.of(asked, asked.view, asked.owner))
-        ),
-        page_route(session, "map", slow_map),
-        page_route(session, "trust", trust.trust_of_all),
-        page_route(session, "sanity", trust.sanity),
-        page_route(session, "checked", trust.checked),
-    ]
 
 
 def gallery_value(questions: Questions) -> dict[str, Any]:
@@ -122,3 +107,12 @@ def caption_of(patch_map: PatchMap, method: AnyMethod, target: str) -> str:
     targeted = "" if method.words.class_blind else f", for {target}" if target else ", for its own embedding"
     note = f". {patch_map.note.rstrip('.')}" if patch_map.note else ""
     return f"{what[:1].upper()}{what[1:]}{targeted}{note}"
+
+
+ANSWERS: Answers = {
+    "gallery": lambda asked: gallery_value(Questions.of(asked, asked.view, asked.owner)),
+    "map": slow_map,
+    "trust": trust.trust_of_all,
+    "sanity": trust.sanity,
+    "checked": trust.checked,
+}

@@ -40,7 +40,7 @@ def value(shown: Shown) -> dict[str, Any] | None:
     """What the stage says of it: the curves where they are at hand, else what they cost; None where nothing is subtracted."""
     if not pictures.is_subtracted(shown.view):
         return None
-    session, (one, other) = shown.questions.page.session, _names(shown)
+    session, (one, other) = shown.questions.page.session, shown.questions.targeted.names
     known = {
         "key": key(shown),
         "label": f"{shown.method.words.label}, {one} and not {other}",
@@ -66,7 +66,7 @@ def cost_words(questions: Questions) -> str:
 
 def curves_value(shown: Shown, trust: Trust) -> dict[str, Any]:
     """The curves and what they say."""
-    one, other = _names(shown)
+    one, other = shown.questions.targeted.names
     scores, measured = trust.faithfulness, trust_value(shown.questions, shown.method, trust)
     assert scores.reverse is not None  # of a difference there is one
     unit = "" if shown.questions.targeted.is_value else " logits"
@@ -107,13 +107,21 @@ def sentences(one: str, other: str, scores: Faithfulness, *, unit: str = " logit
     curve, turned = scores.deletion, scores.reverse
     assert turned is not None
     start, end = float(curve.y[0]), float(curve.y[-1])
-    said = [f"{_where(one, other, start, unit)}; with every patch painted over it is {logits(end)}."]
+    leads = f"{one} leads {other} by" if start > 0 else f"{one} does not lead {other}: the lead is"
+    said = [
+        f"On the whole photo {leads} {logits(start)}{unit}; with every patch painted over it is {logits(end)}."
+    ]
     if start > 0:
         here, chance = _lost(curve.x, curve.y), _lost(scores.band.fractions, scores.band.deletion.mean(0))
         said.append(
             f"With {one}'s patches first, the lead {here}; in random orders, in the mean, it {chance}."
         )
-    said.append(_in_the_mean(other, scores))
+    mean, low, high = map(logits, scores.band.interval("deletion"))
+    assert scores.reverse_auc is not None  # of a difference there is one
+    said.append(
+        f"In the mean over the curve the lead is {logits(scores.deletion_auc)}, with {other}'s patches first "
+        f"{logits(scores.reverse_auc)}; in random orders {mean}, 95% of them from {low} to {high}."
+    )
     most = int(turned.y.argmax())
     if most:
         share, lead = percent(float(turned.x[most])), logits(float(turned.y[most]))
@@ -121,23 +129,6 @@ def sentences(one: str, other: str, scores: Faithfulness, *, unit: str = " logit
     else:
         said.append(f"With {other}'s patches first it never grows.")
     return said
-
-
-def _where(one: str, other: str, lead: float, unit: str) -> str:
-    """How far a class leads, as the logits have it."""
-    if lead > 0:
-        return f"On the whole photo {one} leads {other} by {logits(lead)}{unit}"
-    return f"On the whole photo {one} does not lead {other}: the lead is {logits(lead)}{unit}"
-
-
-def _in_the_mean(other: str, scores: Faithfulness) -> str:
-    """The mean heights of the curves, beside the random orders."""
-    mean, low, high = map(logits, scores.band.interval("deletion"))
-    assert scores.reverse_auc is not None
-    return (
-        f"In the mean over the curve the lead is {logits(scores.deletion_auc)}, with {other}'s patches first "
-        f"{logits(scores.reverse_auc)}; in random orders {mean}, 95% of them from {low} to {high}."
-    )
 
 
 def _lost(shares: ArrayLike, leads: ArrayLike) -> str:
@@ -148,8 +139,3 @@ def _lost(shares: ArrayLike, leads: ArrayLike) -> str:
         if gone.size
         else "is never lost"
     )
-
-
-def _names(shown: Shown) -> tuple[str, str]:
-    one, other = (shown.questions.targeted.name(index) for index in shown.questions.targeted.chosen)
-    return one, other

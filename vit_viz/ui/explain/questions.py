@@ -54,6 +54,11 @@ class TargetedView:
         """The class that is explained, then the one that it is set against, if any; none for an embedding."""
         return tuple(int(part) for part in self.view.target.split("-") if part)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What those classes are called."""
+        return tuple(map(self.name, self.chosen))
+
     def name(self, index: int) -> str:
         """What a class is called."""
         return output_name(index, self.labels, noun_of(self.output))
@@ -72,11 +77,18 @@ def with_target(session: Session, subject: Subject, view: ViewState) -> Targeted
     if trace.logits is None:
         raise ParameterError("This model returns no scores of classes, so there is nothing to explain.")
     classes = trace.logits.numel() if prepared.has_classes else 0
-    wanted = target_of(view)
-    chosen: tuple[int, ...] = () if wanted is None else (wanted,) if isinstance(wanted, int) else wanted
-    problem = ""
-    if any(index >= classes for index in chosen) or len(set(chosen)) < len(chosen):
-        problem = _refused(chosen, classes)
+    chosen, problem = tuple(int(part) for part in view.target.split("-") if part), ""
+    is_against_itself = len(set(chosen)) < len(chosen)
+    if is_against_itself or any(index >= classes for index in chosen):
+        problem = (
+            "This model has one output, which is explained."
+            if classes == 1
+            else "A class was asked for, but this model has none."
+            if not classes
+            else "A class cannot be set against itself; the first class is explained."
+            if is_against_itself
+            else f"This model has classes 0-{classes - 1}; its first class is explained instead."
+        )
         chosen = ()
     if not classes:
         return TargetedView(replace(view, target=""), "", problem, None, 0)
@@ -84,7 +96,7 @@ def with_target(session: Session, subject: Subject, view: ViewState) -> Targeted
         chosen = (int(trace.logits.argmax()),)
     fixed = replace(view, target="-".join(map(str, chosen)))
     targeted = TargetedView(fixed, "", problem, labels, classes, output_kind(prepared.output, classes))
-    return replace(targeted, words=" and not ".join(map(targeted.name, chosen)))
+    return replace(targeted, words=" and not ".join(targeted.names))
 
 
 def target_value(session: Session, subject: Subject, targeted: TargetedView) -> dict[str, Any]:
@@ -123,16 +135,6 @@ def matching_classes(
     else:
         indices = labels.search(text, limit=MOST_HITS)
     return [{"index": i, "name": output_name(i, labels, noun)} for i in indices if i < classes]
-
-
-def _refused(chosen: tuple[int, ...], classes: int) -> str:
-    if classes == 1:
-        return "This model has one output, which is explained."
-    if not classes:
-        return "A class was asked for, but this model has none."
-    if len(set(chosen)) < len(chosen):
-        return "A class cannot be set against itself; the first class is explained."
-    return f"This model has classes 0-{classes - 1}; its first class is explained instead."
 
 
 class HasSession(Protocol):
@@ -197,10 +199,6 @@ class Questions:
     def band_request(self) -> Request:
         """What is asked for the random orders that all cards are compared with."""
         return self.subject.request("random band", target=target_of(self.targeted.view))
-
-    def randomised_request(self, method: AnyMethod) -> Request:
-        """What is asked for the map of a model that unlearns, block by block."""
-        return self.subject.request("randomisation", method=method.name, target=target_of(self.targeted.view))
 
 
 @dataclass(frozen=True)
@@ -271,7 +269,14 @@ def answer_value(questions: Questions, gone: str, *, cancelled: StopCheck | None
     )
     answer: WithoutPatches = questions.page.session.run(request, cancelled=cancelled)
     show = _written(questions.targeted)
-    lines = _lines(answer, questions.targeted.chosen, len(asked))
+    scores, before = answer.top.scores.tolist(), answer.before.tolist()
+    indices, targets = answer.top.indices or (-1,), questions.targeted.chosen
+    best = sorted(range(len(scores)), key=lambda place: -scores[place])[:_NEW]
+    lines = [
+        Line(name, before[place], scores[place], not asked or indices[place] in targets)
+        for place, name in enumerate(answer.top.names)
+        if place < len(asked) or place in best
+    ]
     return {
         "top": [line.value(whole=False, show=show) for line in lines],
         "words": _sentence(lines, len(patches) / (rows * cols), show) if asked else "",
@@ -284,17 +289,6 @@ def _listed(questions: Questions) -> tuple[int, ...]:
     assert logits is not None
     best = logits.flatten().topk(min(_BEST, questions.targeted.classes)).indices.tolist()
     return tuple(dict.fromkeys([*questions.targeted.chosen, *best]))
-
-
-def _lines(answer: WithoutPatches, targets: tuple[int, ...], asked: int) -> list[Line]:
-    """Those that were asked for, and others that are among the best now."""
-    scores, indices = answer.top.scores.tolist(), answer.top.indices or (-1,)
-    best = sorted(range(len(scores)), key=lambda place: -scores[place])[:_NEW]
-    shown = [place for place in range(len(scores)) if place < asked or place in best]
-    before = answer.before.tolist()
-    return [
-        Line(answer.top.names[i], before[i], scores[i], not asked or indices[i] in targets) for i in shown
-    ]
 
 
 def _sentence(lines: list[Line], gone: float, show: Callable[[float], str]) -> str:

@@ -55,7 +55,7 @@ def value(shown: Shown) -> list[dict[str, Any]]:
     if len(chosen) != 2 or _refused(shown.method):
         return []
     session, subject = shown.questions.page.session, shown.questions.subject
-    one, other = (shown.questions.targeted.name(index) for index in chosen)
+    one, other = shown.questions.targeted.names
     names = (f"for {one}", f"for {other}", f"{one}, and not {other}", f"{one}'s lead over {other}")
     views = [shown.view.with_option("explain", "sides", side) for side in SIDES]
     return [
@@ -81,36 +81,30 @@ def unit(shown: Shown, usual: str) -> str:
     """What the bar counts, with what its two colours mean."""
     if not pictures.is_subtracted(shown.view):
         return usual
-    one, other = (shown.questions.targeted.name(index) for index in shown.questions.targeted.chosen)
+    one, other = shown.questions.targeted.names
     return f"{usual}; orange {one}, blue {other}"
 
 
 def sentence(shown: Shown) -> str:
-    """On how few patches half of a map lies, and which has most of it; of two maps subtracted where each class has the most that
-    the other has not, and less where they are alike."""
-    if not pictures.is_subtracted(shown.view):
-        return "" if shown.view.explain.map_scale == "only" else _concentration(shown)
-    one, other = (shown.questions.targeted.name(index) for index in shown.questions.targeted.chosen)
+    """On how few patches half of a map lies, of a signed one half of what is above 0, and which has most of it; of two maps
+    subtracted where each class has the most that the other has not, and less where they are alike."""
     values = shown.patch_map.values
+    most, least = (np.unravel_index(int(place), values.shape) for place in (values.argmax(), values.argmin()))
+    if not pictures.is_subtracted(shown.view):
+        above = np.maximum(values, 0).astype(np.float64)
+        if shown.view.explain.map_scale == "only" or not above.any():
+            return ""
+        falling = np.cumsum(np.sort(above, axis=None)[::-1])
+        half = int(np.searchsorted(falling, falling[-1] / 2)) + 1
+        what = f"what speaks for {words(shown)}" if shown.patch_map.signed else "the map"
+        return f"Half of {what} lies on {half} of {values.size} patches; most at row {most[0]}, column {most[1]}."
+    one, other = shown.questions.targeted.names
     apart = float(np.abs(values).sum(dtype=np.float64)) / 2
     if apart < 0.0005:
         return (
             "The two maps are alike: less than 0.1% of a map would have to move to turn one into the other."
         )
-    most, least = (np.unravel_index(int(place), values.shape) for place in (values.argmax(), values.argmin()))
     return (
         f"Most for {one} at row {most[0]}, column {most[1]}; most for {other} at row {least[0]}, column {least[1]}. "
         f"{apart:.1%} of the map lies elsewhere."
     )
-
-
-def _concentration(shown: Shown) -> str:
-    """On how few patches half of a map lies, of a signed one half of what is above 0; nothing of a map that is nowhere above 0."""
-    values = np.maximum(shown.patch_map.values, 0).astype(np.float64)
-    if not values.any():
-        return ""
-    falling = np.cumsum(np.sort(values, axis=None)[::-1])
-    half = int(np.searchsorted(falling, falling[-1] / 2)) + 1
-    row, column = np.unravel_index(int(values.argmax()), values.shape)
-    what = f"what speaks for {words(shown)}" if shown.patch_map.signed else "the map"
-    return f"Half of {what} lies on {half} of {values.size} patches; most at row {row}, column {column}."

@@ -10,13 +10,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from starlette.routing import Route
-
 from vit_viz.analyses.faithfulness import patch_order
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import OptionField
-from vit_viz.analyses.spec import AnyMethod
-from vit_viz.capture import Trace
 from vit_viz.explorer.value import Value, control
 from vit_viz.figures.lettering import number
 from vit_viz.figures.maps import drawn_words
@@ -25,45 +21,35 @@ from vit_viz.figures.screen import style_of
 from vit_viz.geometry import TokenLayout
 from vit_viz.progress import StopCheck
 from vit_viz.results import PatchMap
-from vit_viz.session.session import Session
 from vit_viz.ui import pictures
 from vit_viz.ui.explain import lead, sides
 from vit_viz.ui.explain.questions import Questions, answer_value, whole_value
 from vit_viz.ui.explain.sides import Shown
 from vit_viz.ui.kit import words
-from vit_viz.ui.opened import PageCall, page_route
+from vit_viz.ui.opened import PageCall
+from vit_viz.ui.page import Answers
 from vit_viz.ui.payload import bar_value, cells_value, picture_address, picture_value
 from vit_viz.ui.pictures import card_named
-from vit_viz.views.state import ViewState
 
 _DRAWING = {"style": "style", "alpha": "strength", "table": "colours of heat", "smooth": "smooth"}
 """Options of how the map is drawn, and what their controls are called."""
 
 
-def routes(session: Session) -> list[Route]:
-    """The three."""
-    return [
-        page_route(session, "stage", _stage),
-        page_route(session, "without", _without),
-        page_route(session, "lead", _lead),
-    ]
-
-
 def _stage(asked: PageCall) -> Value:
-    shown = _shown(_questions(asked), asked.cancelled)
+    shown = _shown(Questions.of(asked, asked.view, asked.owner), asked.cancelled)
     return stage_value(shown) | controls_value(shown)
 
 
 def _without(asked: PageCall) -> Value:
-    return answer_value(_questions(asked), str(asked.body.get("gone", "")), cancelled=asked.cancelled)
+    return answer_value(
+        Questions.of(asked, asked.view, asked.owner),
+        str(asked.body.get("gone", "")),
+        cancelled=asked.cancelled,
+    )
 
 
 def _lead(asked: PageCall) -> Value:
-    return lead.measured(_shown(_questions(asked), asked.cancelled), asked)
-
-
-def _questions(asked: PageCall) -> Questions:
-    return Questions.of(asked, asked.view, asked.owner)
+    return lead.measured(_shown(Questions.of(asked, asked.view, asked.owner), asked.cancelled), asked)
 
 
 def _shown(questions: Questions, cancelled: StopCheck | None = None) -> Shown:
@@ -129,24 +115,18 @@ def stage_value(shown: Shown) -> Value:
 
 def _caption(shown: Shown, scale: str, style: str) -> str:
     view, method, how = shown.view, shown.method, shown.view.drawing
-    target = sides.words(shown) or "its own embedding"
+    target, layout = sides.words(shown) or "its own embedding", shown.questions.trace.layout
+    is_ignored = view.query and not method.follows_pin and view.query != layout.default_query
     parts = [
         view.model,
         shown.patch_map.caption.split(", towards the ")[0],
         view.options_of(method.name).caption(),
         "the same for every class" if shown.patch_map.class_blind else f"for {target}",
-        _not_followed(view, method, shown.questions.trace),
+        f"explains the output, not the pinned {layout.describe(view.query_of(layout))}" if is_ignored else "",
         f"scale: {scale}",
         drawn_words(style, smooth=how.smooth, alpha=how.alpha),
     ]
     return " · ".join(part for part in parts if part)
-
-
-def _not_followed(view: ViewState, method: AnyMethod, trace: Trace) -> str:
-    """That a pinned token does not matter to this map, where it does not."""
-    if not view.query or method.follows_pin or view.query == trace.layout.default_query:
-        return ""
-    return f"explains the output, not the pinned {trace.layout.describe(view.query_of(trace.layout))}"
 
 
 def _prefix_words(patch_map: PatchMap) -> str:
@@ -205,3 +185,6 @@ def _query_controls(layout: TokenLayout) -> list[Value]:
         "choices": list(layout.suffix),
     }
     return [control | of_link for control in (query, suffix) if control["choices"]]
+
+
+ANSWERS: Answers = {"stage": _stage, "without": _without, "lead": _lead}

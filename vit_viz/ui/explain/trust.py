@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vit_viz.analyses.faithfulness import RANDOM_ORDERS, Faithfulness
 from vit_viz.analyses.methods import METHODS
@@ -20,8 +19,8 @@ from vit_viz.sentences import sentence
 from vit_viz.ui import pictures
 from vit_viz.ui.explain.questions import Questions, percent
 from vit_viz.ui.opened import PageCall
-from vit_viz.ui.payload import figure_address, picture_address
-from vit_viz.ui.pictures import card_named
+from vit_viz.ui.payload import figure_address, picture_address, rounded
+from vit_viz.ui.pictures import card_named, target_of
 from vit_viz.views.panel import Panel
 
 BAND_SHARE = 0.7  # of a test's progress: ten random orders, against one order per map
@@ -63,13 +62,19 @@ def trust_value(questions: Questions, method: AnyMethod, trust: Trust) -> dict[s
     scores = trust.faithfulness
     mean, low, high = scores.band.interval("deletion")
     curves = {"deletion": scores.deletion, "insertion": scores.insertion, "reverse": scores.reverse}
-    written = _written(questions)
-    is_value = questions.targeted.is_value and len(questions.targeted.chosen) == 1
+    is_one = len(questions.targeted.chosen) == 1
+    is_value = questions.targeted.is_value and is_one
+    is_number = not questions.targeted.classes or questions.targeted.is_value
+    written = number if is_number else percent if is_one else logits
+    # where the random orders begin, and where the line begins that shows them: at 0, or at the least that they reach
+    begins = {"low": max(low, 0.0)}
+    if _is_unbounded(scores):
+        begins = {"low": low, "floor": float(scores.band.deletion.min())}
     return followed(questions) | {
         "options": repr(questions.options(method)),
         "falls": falls(scores, "value" if is_value else "lead"),
         "better": scores.beats_random[0],
-        "place": {"area": scores.deletion_auc, "mean": mean, "high": high} | _from(low, scores),
+        "place": {"area": scores.deletion_auc, "mean": mean, "high": high} | begins,
         "title": (
             f"Area under the curve while patches go, the best first: {scores.deletion_auc:.4g}. Random orders: {mean:.4g} in the "
             f"mean, 95% of them from {low:.4g} to {high:.4g} (gray). The lower, the better."
@@ -88,7 +93,7 @@ def followed(questions: Questions) -> dict[str, str]:
     targeted = questions.targeted
     if not targeted.classes:
         return {"axis": "similarity to the whole photo's embedding"}
-    names = [targeted.name(index) for index in targeted.chosen]
+    names = targeted.names
     if len(names) == 1:
         how = {"softmax": "probability of", "sigmoid": "sigmoid of", "value": "value of"}[targeted.output]
         return {"axis": f"{how} {names[0]}"}
@@ -99,20 +104,6 @@ def followed(questions: Questions) -> dict[str, str]:
 def logits(value: float) -> str:
     """A number of logits for people."""
     return f"{value:.2f}".replace("-", "−")
-
-
-def _written(questions: Questions) -> Callable[[float], str]:
-    """How people read what the curves follow."""
-    if not questions.targeted.classes or questions.targeted.is_value:
-        return number
-    return percent if len(questions.targeted.chosen) == 1 else logits
-
-
-def _from(low: float, scores: Faithfulness) -> dict[str, float]:
-    """Where the random orders begin, and where the line begins that shows them: at 0, or at the least that they reach."""
-    if _is_unbounded(scores):
-        return {"low": low, "floor": float(scores.band.deletion.min())}
-    return {"low": max(low, 0.0)}
 
 
 def _is_unbounded(scores: Faithfulness) -> bool:
@@ -127,13 +118,19 @@ def falls(scores: Faithfulness, what: str = "lead") -> str:
         show = logits if what == "lead" else number
         return f"mean {what} {show(scores.deletion_auc)}, at random {show(mean)}"
     if scores.beats_random[0]:
-        return f"falls {_times(mean / max(scores.deletion_auc, 1e-12))} x faster than at random"
+        times = mean / max(scores.deletion_auc, 1e-12)
+        return f"falls {times:.{1 if times < 10 else 0}f} x faster than at random"
     return "falls slower than at random" if scores.deletion_auc > high else "falls no faster than at random"
 
 
 def sentences(method: AnyMethod, trust: Trust) -> list[str]:
     """What was measured of a map, a sentence each."""
-    said = [_beside_random(trust.faithfulness)]
+    taken, put = trust.faithfulness.beaten
+    said = [
+        f"Better than each of {RANDOM_ORDERS} random orders, taking away and putting back."
+        if taken == put == RANDOM_ORDERS
+        else f"Better than {taken} of {RANDOM_ORDERS} random orders taking away, and than {put} putting back."
+    ]
     outside = trust.faithfulness.beats_random
     if not all(outside):
         where = " and ".join(
@@ -153,13 +150,6 @@ def sentences(method: AnyMethod, trust: Trust) -> list[str]:
     return said
 
 
-def _beside_random(scores: Faithfulness) -> str:
-    taken, put = scores.beaten
-    if taken == put == RANDOM_ORDERS:
-        return f"Better than each of {RANDOM_ORDERS} random orders, taking away and putting back."
-    return f"Better than {taken} of {RANDOM_ORDERS} random orders taking away, and than {put} putting back."
-
-
 def _curve(curve: Curve, written: Callable[[float], str], *, from_zero: bool = True) -> dict[str, Any]:
     """A curve with its band, for the page to draw, and the numbers at the ends of its axis.
 
@@ -168,33 +158,22 @@ def _curve(curve: Curve, written: Callable[[float], str], *, from_zero: bool = T
     """
     assert curve.band is not None
     low, high = curve.band
-    least, most = _ends(curve.y, low, high)
+    both = np.stack([curve.y, low, high])
+    least, most = float(both.min()), float(both.max())
     ends = (min(0.0, least), max(most, 1e-6)) if from_zero else (least, max(most, least + 1e-6))
     return {
-        "x": _rounded(curve.x),
-        "y": _rounded(curve.y),
-        "low": _rounded(low),
-        "high": _rounded(high),
+        "x": rounded(curve.x),
+        "y": rounded(curve.y),
+        "low": rounded(low),
+        "high": rounded(high),
         "ends": list(ends),
         "labels": [_label(end, written) for end in ends],
         "texts": [_label(float(value), written) for value in curve.y],
     }
 
 
-def _ends(*values: NDArray[np.float32]) -> tuple[float, float]:
-    return min(float(v.min()) for v in values), max(float(v.max()) for v in values)
-
-
 def _label(value: float, written: Callable[[float], str]) -> str:
     return "0" if value == 0 else written(value)
-
-
-def _rounded(values: NDArray[np.float32]) -> list[float]:
-    return [float(f"{value:.5g}") for value in values.tolist()]
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
 
 
 # --- the sanity check: does the chosen map depend on what the model has learned?
@@ -217,36 +196,23 @@ def checked(asked: PageCall) -> dict[str, Any]:
 
 def _weights_value(asked: PageCall, method: AnyMethod, *, is_computed: bool) -> dict[str, Any]:
     questions = Questions.of(asked, asked.view, asked.owner)
-    request = questions.randomised_request(method)
+    session, subject, view = asked.session, questions.subject, questions.targeted.view
+    target = questions.targeted.words or "its own embedding"
+    request = subject.request("randomisation", method=method.name, target=target_of(view))
     said = {"key": questions.key, "method": method.name, "label": method.words.label}
-    if is_computed or asked.session.keeps(request):
-        curve: Curve = asked.session.run(request, progress=asked.progress, cancelled=asked.cancelled)
-        said |= _curve_of_weights(curve, questions, method)
-    return said
-
-
-def _curve_of_weights(curve: Curve, questions: Questions, method: AnyMethod) -> dict[str, Any]:
-    """The curve for the page to draw, what it says, and the address of its figure."""
-    session, subject, view = questions.page.session, questions.subject, questions.targeted.view
-    name, target = session.name_of(view.image, owner=subject.owner), questions.targeted.words
+    if not is_computed and not session.keeps(request):
+        return said
+    curve: Curve = session.run(request, progress=asked.progress, cancelled=asked.cancelled)
+    last = float(curve.y[-1])
+    verdict = "it depends" if abs(last) < 0.5 else "much of it does not depend"
     panel = Panel.of(RANDOMISATION.name, {"method": method.name})
     picture = picture_address(session, subject, replace(view, panel=panel), pictures.ASKED)
-    return {
-        "words": _outcome(curve),
+    return said | {
+        "words": f"With all weights re-initialised, the map's rank correlation with the original is {last:.2f}: {verdict} on what "
+        "the model learned.",
         "title": f"{method.words.label}, weights re-initialised",
-        "caption": f"{view.model} · {name} · for {target or 'its own embedding'}",
-        "correlations": _rounded(curve.y),
+        "caption": f"{view.model} · {session.name_of(view.image, owner=subject.owner)} · for {target}",
+        "correlations": rounded(curve.y),
         "labels": [curve.x_label, curve.y_label],
         "figure": figure_address(picture),
     }
-
-
-def _outcome(curve: Curve) -> str:
-    """What the curve says, in one sentence."""
-    last = float(curve.y[-1])
-    verdict = (
-        "it depends on what the model learned"
-        if abs(last) < 0.5
-        else "much of it does not depend on what the model learned"
-    )
-    return f"With all weights re-initialised, the map's rank correlation with the original is {last:.2f}: {verdict}."

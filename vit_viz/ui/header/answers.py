@@ -35,26 +35,14 @@ from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.surface import BRING, FILE_HEADER, OWNER
 from vit_viz.ui.header import offers, sizes
-from vit_viz.ui.opened import PageCall, page_route
+from vit_viz.ui.opened import PageCall
+from vit_viz.ui.page import Answers
 from vit_viz.ui.payload import facts_value, ranking_value
 from vit_viz.views import choices
 
 _HEADS = {"off": "off", "mean": "at its mean", "uniform": "looks at all tokens alike"}
 _TOKENS = {"class": "the class token", "everything": "all tokens"}
 Value = dict[str, Any]
-
-
-def routes(session: Session) -> list[Route]:
-    """All of it."""
-    answers = {
-        "facts": facts,
-        "edited": edited,
-        "models": lambda asked: offers.picker_value(asked.session, asked.view.model),
-        "wanted": _wanted,
-        "load": lambda asked: _load(asked, _reference(asked)),
-        "tray": lambda asked: tray(asked.session, asked.view.image, asked.owner),
-    }
-    return [*(page_route(session, name, answer) for name, answer in answers.items()), _bring(session)]
 
 
 def facts(asked: PageCall) -> Value:
@@ -147,7 +135,7 @@ def _thumbnail(session: Session, image: str, picture: Image.Image, digest: str) 
     return session.kept(("thumbnail", digest), lambda: small_square(picture), image, digest, size_of=len)
 
 
-def _bring(session: Session) -> Route:
+def bring_route(session: Session) -> Route:
     """Where a file becomes a picture of its visitor's, without being written down.
 
     Answers with its id and all that are kept, or with the problem of a file that is none, as browsers log refusals as errors.
@@ -195,14 +183,13 @@ def _said(single: ModelEdits) -> str:
     for layer, temperature in single.temperatures:
         return f"layer {layer}: temperature {temperature:g}, {'sharper' if temperature < 1 else 'more even'}"
     (one,) = single.forbidden
-    seeing, seen = (_region(region) for region in (one.seeing, one.seen))
+    seeing, seen = (
+        f"patches {region}" if region[0].isdigit() else _TOKENS.get(region, region)
+        for region in (one.seeing, one.seen)
+    )
     _, _, layers = str(one).partition("@")
     where = f"in {'layer' if len(one.layers) == 1 else 'layers'} {layers}" if layers else "in all layers"
     return f"{seeing} can no longer see {seen}, {where}"
-
-
-def _region(region: str) -> str:
-    return f"patches {region}" if region[0].isdigit() else _TOKENS.get(region, region)
 
 
 def _compared(session: Session, subject: Subject) -> Value:
@@ -216,3 +203,13 @@ def _compared(session: Session, subject: Subject) -> Value:
         return {}
     cosine = float(F.cosine_similarity(first, second, dim=0))
     return {"moved": f"Similarity of the photo's embedding with that of the unedited model: {cosine:.3f}."}
+
+
+ANSWERS: Answers = {
+    "facts": facts,
+    "edited": edited,
+    "models": lambda asked: offers.picker_value(asked.session, asked.view.model),
+    "wanted": _wanted,
+    "load": lambda asked: _load(asked, _reference(asked)),
+    "tray": lambda asked: tray(asked.session, asked.view.image, asked.owner),
+}

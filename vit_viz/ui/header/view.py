@@ -7,10 +7,11 @@ from functools import partial
 
 import gradio as gr
 
+from vit_viz.session.session import Session
 from vit_viz.ui.header.answers import tray
 from vit_viz.ui.kit import part, web_room
-from vit_viz.ui.page import Page
-from vit_viz.ui.palette.view import build_palette
+from vit_viz.ui.palette.view import LISTING, listing
+from vit_viz.ui.scripts import file_address
 
 MARK = '<h1 class="vv-mark">vit<span>_</span>viz</h1>'
 SENTENCE_HTML = (
@@ -19,13 +20,17 @@ SENTENCE_HTML = (
 )
 
 
-def build(page: Page) -> None:
-    """Lay out the header: one line of what the page is about, one of what the model says; on a phone model and facts fold."""
+def build(session: Session, tabs: dict[str, str]) -> None:
+    """Lay out the header: one line of what the page is about, one of what the model says; on a phone model and facts fold.
+
+    Args:
+        tabs: their labels by their names.
+    """
     header = partial(web_room, "header")
     with gr.Row(elem_id="vv-header", equal_height=False):
         gr.HTML(MARK, elem_id="vv-brand", apply_default_css=False)
         with gr.Column(elem_id="vv-more", elem_classes="vv-panel", min_width=0):
-            model = header(piece="model")
+            header(piece="model")
             with gr.Column(elem_id="vv-size-place", elem_classes="vv-anchor", min_width=0):
                 _opener("vv-size-opener", "Size", "Size of the photo for the model", opens="vv-size")
                 with gr.Column(elem_id="vv-size", elem_classes=["vv-panel", "vv-popover"], min_width=0):
@@ -33,22 +38,20 @@ def build(page: Page) -> None:
             header(piece="facts")
         with gr.Row(elem_id="vv-tray", equal_height=False):
             samples = json.dumps(
-                tray(page.session, "", "")
+                tray(session, "", "")
             )  # as text: Gradio's page would watch objects, which takes longer
-            pictures = header(piece="tray", elem_id="vv-samples", samples=samples)
+            header(piece="tray", elem_id="vv-samples", samples=samples)
             with gr.Column(elem_id="vv-bring-place", elem_classes="vv-anchor", min_width=0):
                 label = "Bring a picture: a file, the clipboard, or the camera"
                 _opener("vv-bring-opener", "+", label, opens="vv-bring")
                 with gr.Column(elem_id="vv-bring", elem_classes=["vv-panel", "vv-popover"], min_width=0):
                     header(piece="upload")
-        build_palette(page)
+        web_room("palette", piece="palette", tabs=tabs, questions=file_address(LISTING, listing()))
         label = "Menu: model, size, link, help"
         _opener("vv-menu", "\N{MIDLINE HORIZONTAL ELLIPSIS}", label, opens="vv-more")
         gr.HTML(SENTENCE_HTML, elem_id="vv-sentence", apply_default_css=False)
         for name in ("top", "edited", "loading"):
             header(piece=name)
-    page.explain(model, "The model whose attention is seen; an id of the Hub brings another one.")
-    page.explain(pictures, "Makes this picture the one that is looked at.")
 
 
 def _opener(elem_id: str, words: str, label: str, *, opens: str) -> None:

@@ -10,17 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, get_args
 
-from starlette.routing import Route
-
 from vit_viz.analyses.ablation import ABLATION, Ablation
-from vit_viz.geometry import TokenLayout
 from vit_viz.progress import duration
 from vit_viz.session.edits import NO_EDITS, ModelEdits
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.explain.questions import with_target
-from vit_viz.ui.opened import PageCall, page_route
+from vit_viz.ui.opened import PageCall
+from vit_viz.ui.page import Answers
 
 PASSES_PER_HEAD = 0.45
 """Of a whole one: a run starts behind the layers before its head."""
@@ -34,11 +32,6 @@ _LABELS = {
 
 _MANY = 16
 """Named tokens beyond which those behind the patches are left to be typed."""
-
-
-def routes(session: Session) -> list[Route]:
-    """The two."""
-    return [page_route(session, "causal", _causal), page_route(session, "surgery", _surgery)]
 
 
 def _causal(asked: PageCall) -> dict[str, Any]:
@@ -66,19 +59,19 @@ def _surgery(asked: PageCall) -> dict[str, Any]:
     trace, edits = session.trace_of(subject), ModelEdits.parse(asked.body.get("edits", asked.view.edits))
     if "edits" in asked.body:
         edits.of(trace)
+    # tokens to choose from by name: those that are no patches, and groups
+    layout = trace.layout
+    many = sum(name.startswith("register") for name in layout.named) > 1
+    groups = ["patches", *(["registers"] if many else []), "everything"]
+    names = [name for name in layout.named if len(layout.named) <= _MANY or name not in layout.suffix]
     return {
         "edits": str(edits),
         "off": [[layer, head, state] for (layer, head), state in edits.heads],
         "temperatures": [list(pair) for pair in edits.temperatures],
         "forbidden": [str(one) for one in edits.forbidden],
-        "tokens": _named_tokens(trace.layout),
+        "tokens": [{"value": name, "label": _LABELS.get(name, name)} for name in (*names, *groups)],
         "trace": session.handles.issue(subject),
     }
 
 
-def _named_tokens(layout: TokenLayout) -> list[dict[str, str]]:
-    """Tokens to choose from by name: those that are no patches, and groups."""
-    registers = [name for name in layout.named if name.startswith("register")]
-    groups = ["patches", *(["registers"] if len(registers) > 1 else []), "everything"]
-    names = [name for name in layout.named if len(layout.named) <= _MANY or name not in layout.suffix]
-    return [{"value": name, "label": _LABELS.get(name, name)} for name in (*names, *groups)]
+ANSWERS: Answers = {"causal": _causal, "surgery": _surgery}

@@ -7,7 +7,7 @@ import json
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Options
 from vit_viz.session.inputs import InputOptions
-from vit_viz.views.state import ViewState
+from vit_viz.views.state import GROUPS
 
 LISTING = "help.json"
 
@@ -20,7 +20,7 @@ def listing() -> bytes:
     kinds: list[type[Options]] = [
         InputOptions,
         *(method.options for method in METHODS.values()),
-        *ViewState.groups(),
+        *GROUPS.values(),
     ]
     fields = [field for kind in kinds for field in kind.schema()]
     named = {name: field.option for field in fields for name in (field.option.link, field.name) if name}

@@ -27,16 +27,14 @@ _SAID = {
 }
 
 
-def explain(*, shows: str, hides: str) -> gr.HTML:
-    """The two sentences above a view."""
+def explain(*parts: tuple[str, str], shows: str, hides: str) -> None:
+    """The two sentences above a view, and a closed "?" with pairs of (formula, where it comes from and what its letters mean), as
+    `typeset` reads them."""
     said = f"<p><b>Shows</b> {html.escape(shows)}</p><p><b>Does not show</b> {html.escape(hides)}</p>"
-    return gr.HTML(said, elem_classes="vv-words", apply_default_css=False)
-
-
-def formula(*parts: tuple[str, str], title: str = "? formula and paper") -> gr.HTML:
-    """A closed "?" with pairs of (formula, where it comes from and what its letters mean), as `typeset` reads them."""
-    with gr.Accordion(title, open=False, elem_classes="vv-formula"):
-        return gr.HTML(formulas(*parts), apply_default_css=False)
+    gr.HTML(said, elem_classes="vv-words", apply_default_css=False)
+    if parts:
+        with gr.Accordion("? formula and paper", open=False, elem_classes="vv-formula"):
+            gr.HTML(formulas(*parts), apply_default_css=False)
 
 
 def formulas(*parts: tuple[str, str]) -> str:

@@ -1,6 +1,5 @@
-"""What the palette and the panel ask.
+"""What the panel asks.
 
-POST /vit_viz/place   {"view": LINK, "name": NAME}: where a question of the palette is shown, as the part of the link that changes
 POST /vit_viz/panel   {"view": LINK}: the question of the link in words, its controls, and whether its answer comes by itself; with
                       {"options": {NAME: VALUE}} the part of the link that these change, a sentence for each that is not possible
 POST /vit_viz/answer  {"view": LINK}: the answer to that question in words, and where its files are fetched
@@ -9,17 +8,12 @@ POST /vit_viz/answer  {"view": LINK}: the answer to that question in words, and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-from numpy.typing import NDArray
-from starlette.routing import Route
 
 from vit_viz import samples
-from vit_viz.analyses.registry import QUESTIONS
-from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.answer import arrays_of
 from vit_viz.capture.given import class_index
 from vit_viz.errors import ParameterError
@@ -29,15 +23,13 @@ from vit_viz.geometry import parse_query
 from vit_viz.sentences import sentence
 from vit_viz.session.answers import facts_of
 from vit_viz.session.inputs import TARGET, query_sentence
-from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.opened import PageCall, page_route
-from vit_viz.ui.palette.view import OF_HEADS
+from vit_viz.ui.opened import PageCall
+from vit_viz.ui.page import Answers
 from vit_viz.ui.payload import figure_address, picture_address
 from vit_viz.ui.pictures import ASKED, asked_request
 from vit_viz.views.choices import model_reference, subject_of
 from vit_viz.views.panel import OPTION, OPTIONS, Panel, is_of_panel
-from vit_viz.views.places import looking_at
 from vit_viz.views.state import ViewState
 
 MOST_FACTS = 40
@@ -46,71 +38,44 @@ _UNTOLD = ("provenance", "crop_box", "value_range", "signed", "class_blind", "me
 """Of the facts: said by the figure, or of no use to those who look at it."""
 
 
-def routes(session: Session) -> list[Route]:
-    """The three."""
-    return [page_route(session, name, answer) for name, answer in _ANSWERS.items()]
-
-
-# --- the palette
-
-
-def _place(asked: PageCall) -> dict[str, str | None]:
-    """The question of the panel, if it opens there, and what else changes; of a question that opens there every option is usual."""
-    view = _looking_at(asked.view, str(asked.body.get("name", "")))
-    return _changed(asked.view, view) | {"ask": view.panel.name if view.panel else None}
-
-
-def _looking_at(view: ViewState, name: str) -> ViewState:
-    """The view that shows what was chosen in the palette, by its name there."""
-    if not name.startswith(OF_HEADS):
-        return looking_at(view, QUESTIONS.named(name))
-    measured = view.with_options({"tab": "heads", "face": "atlas", "measure": name.removeprefix(OF_HEADS)})
-    return replace(measured, panel=None)
-
-
-def _changed(before: ViewState, view: ViewState) -> dict[str, str | None]:
-    """The part of the link that changed, without what is about the panel."""
-    was = before.to_link()
-    return {
-        name: text for name, text in view.to_link().items() if text != was.get(name) and not is_of_panel(name)
-    }
-
-
 # --- the panel
 
 
 def _panel(asked: PageCall) -> dict[str, Any]:
-    view, panel = asked.view, asked.view.panel
+    """The question in words, its controls, and whether its answer comes by itself: unless that costs many passes and is not kept.
+
+    Its key is equal for equal questions.
+    """
+    session, view, panel = asked.session, asked.view, asked.view.panel
     if panel is None:
         return {}
     if "options" in asked.body:
         return _chosen(asked, panel)
-    try:
-        return _words(view, panel) | _asked(asked, panel)
-    except Exception as error:
-        return _words(view, panel) | {"error": sentence(error)}
-
-
-def _words(view: ViewState, panel: Panel) -> dict[str, Any]:
-    return {
-        "key": key_of(view),
+    question, words = panel.question, panel.question.words
+    query, target = view.query * question.follows_pin, view.target * question.takes_target
+    told: dict[str, Any] = {
+        "key": repr((view.about, panel.name, panel.options.changed(), query, target)),
         "own": view.image not in samples.sample_names(),
-        "question": question_value(panel.question),
+        "question": {
+            "name": question.name,
+            "label": words.label,
+            "shows": words.shows,
+            "hides": words.hides,
+            "source": words.source,
+            "runs": f"Computing it takes {words.runs}." if words.runs else "",
+            "formats": list(formats_of(question.name)),
+            "slow": question.is_slow,
+        },
     }
-
-
-def _asked(asked: PageCall, panel: Panel) -> dict[str, Any]:
-    """The controls of a question, and whether its answer comes by itself: unless that costs many passes and is not kept."""
-    session, question = asked.session, panel.question
-    layers = 0
-    if question.takes_image:
-        layers = session.run(asked.subject.request("trace"), cancelled=asked.cancelled).num_layers
-    told: dict[str, Any] = {"controls": controls(asked.view, panel, layers)}
     try:
-        is_kept = session.keeps(asked_request(session, asked.subject, asked.view))
-    except ParameterError as error:
+        layers = 0
+        if question.takes_image:
+            layers = session.run(asked.subject.request("trace"), cancelled=asked.cancelled).num_layers
+        told["controls"] = controls(view, panel, layers)
+        is_kept = session.keeps(asked_request(session, asked.subject, view))
+        return told | {"quick": is_kept or not question.is_slow}
+    except Exception as error:
         return told | {"error": sentence(error)}
-    return told | {"quick": is_kept or not question.is_slow}
 
 
 def _chosen(asked: PageCall, panel: Panel) -> dict[str, Any]:
@@ -118,10 +83,10 @@ def _chosen(asked: PageCall, panel: Panel) -> dict[str, Any]:
     if not isinstance(options, dict):
         raise ParameterError("What is chosen has names and values.")
     view = chosen(asked.session, asked.view, asked.owner, options, refused)
-    link = _changed(asked.view, view)
+    was, now = asked.view.to_link(), view.to_link()
+    link = {name: text for name, text in now.items() if text != was.get(name) and not is_of_panel(name)}
     if view.panel and view.panel.options != panel.options:
-        written = {name: text for name, text in view.to_link().items() if name.startswith(OPTION)}
-        link[OPTIONS] = urlencode(written)
+        link[OPTIONS] = urlencode({name: text for name, text in now.items() if name.startswith(OPTION)})
     return {"refused": refused, "link": link | ({"run": None} if link else {})}
 
 
@@ -162,38 +127,14 @@ def _with(session: Session, view: ViewState, owner: str, options: Mapping[str, A
 def _answer(asked: PageCall) -> dict[str, Any]:
     request = asked_request(asked.session, asked.subject, asked.view)
     answer = asked.session.run(request, progress=asked.progress, cancelled=asked.cancelled)
-    return answer_value(asked.session, asked.subject, asked.view, answer)
+    address = figure_address(picture_address(asked.session, asked.subject, asked.view, ASKED))
+    return {"facts": [list(fact) for fact in facts_shown(answer)], "address": address}
 
 
-_ANSWERS = {"place": _place, "panel": _panel, "answer": _answer}
+ANSWERS: Answers = {"panel": _panel, "answer": _answer}
 
 
 # --- what is told
-
-
-def key_of(view: ViewState) -> str:
-    """What an answer is about: equal for equal questions."""
-    if view.panel is None:
-        return ""
-    question = view.panel.question
-    query, target = view.query * question.follows_pin, view.target * question.takes_target
-    return repr((view.about, view.panel.name, view.panel.options.changed(), query, target))
-
-
-def question_value(question: AnyQuestion) -> Value:
-    """A question in words."""
-    words = question.words
-    runs = f"Computing it takes {words.runs}." if words.runs else ""
-    return {
-        "name": question.name,
-        "label": words.label,
-        "shows": words.shows,
-        "hides": words.hides,
-        "source": words.source,
-        "runs": runs,
-        "formats": list(formats_of(question.name)),
-        "slow": question.is_slow,
-    }
 
 
 def controls(view: ViewState, panel: Panel, layers: int) -> list[Value]:
@@ -203,30 +144,26 @@ def controls(view: ViewState, panel: Panel, layers: int) -> list[Value]:
         layers: of the model; 0 where the question is about no picture.
     """
     question = panel.question
+    texts = [("query", "query", query_sentence(question), view.query)] if question.follows_pin else []
+    texts += [("target", "class", TARGET, view.target)] if question.takes_target else []
+    told: list[Value] = [
+        {"name": name, "label": label, "sentence": said, "default": "", "value": value}
+        for name, label, said, value in texts
+    ]
     chosen = (panel.options.for_layers(layers) if layers else panel.options).values()
-    told = []
-    if question.follows_pin:
-        told.append(_text("query", "query", query_sentence(question), view.query))
-    if question.takes_target:
-        told.append(_text("target", "class", TARGET, view.target))
     return told + [
         control(field, layers) | {"value": chosen[field.name]} for field in question.options.schema()
     ]
 
 
-def _text(name: str, label: str, sentence: str, value: str) -> Value:
-    return {"name": name, "label": label, "sentence": sentence, "default": "", "value": value}
-
-
-def answer_value(session: Session, subject: Subject, view: ViewState, answer: object) -> Value:
-    """What is said of an answer, and where its files are fetched."""
-    address = figure_address(picture_address(session, subject, view, ASKED))
-    return {"facts": [list(fact) for fact in facts_shown(answer)], "address": address}
-
-
 def facts_shown(answer: object) -> list[tuple[str, str]]:
     """An answer in pairs of words: what it says beside its figure, then each array with its shape and its ends."""
-    told = [*_facts(facts_of(answer), ""), *_arrays(arrays_of(answer))]
+    told = [*_facts(facts_of(answer), "")]
+    for name, array in arrays_of(answer).items():
+        shape = " x ".join(map(str, array.shape)) or "one number"
+        values = array[np.isfinite(array)] if array.dtype.kind == "f" else array
+        ends = f", {_word(values.min().item())} to {_word(values.max().item())}" if values.size else ""
+        told.append((name.replace("_", " ").replace(".", " ") or "values", f"{shape}{ends}"))
     return told[:MOST_FACTS]
 
 
@@ -244,14 +181,6 @@ def _facts(value: object, name: str) -> Iterator[tuple[str, str]]:
         if isinstance(value, list) and len(value) > _MOST:
             words += f", … ({len(value)} in all)"
         yield name.replace("_", " ") or "answer", words
-
-
-def _arrays(arrays: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, str]]:
-    for name, array in arrays.items():
-        shape = " x ".join(map(str, array.shape)) or "one number"
-        values = array[np.isfinite(array)] if array.dtype.kind == "f" else array
-        ends = f", {_word(values.min().item())} to {_word(values.max().item())}" if values.size else ""
-        yield name.replace("_", " ").replace(".", " ") or "values", f"{shape}{ends}"
 
 
 def _word(value: object) -> str:

@@ -61,6 +61,11 @@ class Compared:
         """What the tab says of it."""
         words = (self.comparison.accuracy_words, self.comparison.head_words)
         accuracy, heads = (f"{said[:1].upper()}{said[1:]}." if said else "" for said in words)
+        moved = [
+            {key: rounded(one) if isinstance(one, float) else one for key, one in asdict(head).items()}
+            | {"words": _WORDS[head.statistic], "unit": unit_of(head.statistic)}
+            for head in self.comparison.moved
+        ]
         return {
             "name": self.name,
             "model": self.model,
@@ -69,7 +74,7 @@ class Compared:
             "note": self.comparison.note,
             "accuracy": accuracy,
             "heads": heads or self.note,
-            "moved": [_moved(one) for one in self.comparison.moved],
+            "moved": moved,
         }
 
     def csv(self) -> str:
@@ -131,29 +136,29 @@ class OtherSurveys:
 
     def _compare(self, name: str) -> Compared:
         before, after = Survey(self.survey.folder), Survey(self._folders[name])
+        note, own = "", (self.survey.num_layers, self.survey.num_heads)
         try:
-            note = self._other_heads(name, head_shape(after))
+            if (shape := head_shape(after)) not in (own, None):
+                mine, others = (f"{layers} x {heads}" for layers, heads in (own, shape))
+                note = (
+                    f"Heads cannot be compared: this survey's model has {mine} layers and heads, that of {name} {others}. "
+                    "Their answers are compared."
+                )
             comparison = compare_surveys(before, after, heads=not note)
-            model = described_model(after.manifest)
-        except ParameterError as error:
-            names = {after.folder: name, before.folder: "this survey"}
-            raise ParameterError(_without_paths(str(error), names)) from error
+            model, edits = (
+                str(after.manifest.get("model", "")) or "a model of no name",
+                after.manifest.get("edits"),
+            )
+        except ParameterError as error:  # by names: whoever visits may not know where folders lie
+            said = str(error)
+            for folder, known in ((after.folder, name), (before.folder, "this survey")):
+                said = said.replace(str(folder), known).replace(shown(str(folder)), known)
+            raise ParameterError(said) from error
         there = [
             one for one in comparison.answers if one.photo in self._rows
         ]  # it may have been extended since
         changes = {self._rows[one.photo]: one for one in there}
-        return Compared(name, model, comparison, note, changes)
-
-    def _other_heads(self, name: str, shape: tuple[int, int] | None) -> str:
-        """Why heads cannot be compared; "" where they can."""
-        own = (self.survey.num_layers, self.survey.num_heads)
-        if shape in (own, None):
-            return ""
-        mine, others = (f"{layers} x {heads}" for layers, heads in (own, shape))
-        return (
-            f"Heads cannot be compared: this survey's model has {mine} layers and heads, that of {name} {others}. "
-            "Their answers are compared."
-        )
+        return Compared(name, f"{model} with edits ({edits})" if edits else model, comparison, note, changes)
 
 
 def named(folders: Sequence[Path]) -> dict[str, Path]:
@@ -177,12 +182,6 @@ def named(folders: Sequence[Path]) -> dict[str, Path]:
     return {"/".join(of_one[-count:]): folder for folder, of_one in parts.items()}
 
 
-def described_model(described: Mapping[str, Any]) -> str:
-    """The model of a survey in words, with its edits."""
-    model, edits = str(described.get("model", "")) or "a model of no name", described.get("edits")
-    return f"{model} with edits ({edits})" if edits else model
-
-
 def changed(one: AnswerChange) -> Value:
     """What became of a photo's answer, for its card."""
     return {
@@ -191,18 +190,3 @@ def changed(one: AnswerChange) -> Value:
         "now": one.after,
         "confidences": rounded([one.before_probability, one.after_probability]),
     }
-
-
-def _without_paths(sentence: str, names: Mapping[Path, str]) -> str:
-    """A sentence about folders by their names: whoever visits may not know where they lie."""
-    for folder, name in names.items():
-        for path in (str(folder), shown(str(folder))):
-            sentence = sentence.replace(path, name)
-    return sentence
-
-
-def _moved(one: HeadChange) -> Value:
-    numbers = {
-        name: rounded(value) if isinstance(value, float) else value for name, value in asdict(one).items()
-    }
-    return numbers | {"words": _WORDS[one.statistic], "unit": unit_of(one.statistic)}

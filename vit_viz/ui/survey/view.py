@@ -41,7 +41,7 @@ from vit_viz.session.session import Session
 from vit_viz.surveys.opened import Rows
 from vit_viz.ui import pictures
 from vit_viz.ui.kit import web_room, words
-from vit_viz.ui.page import Page, Room, Tab
+from vit_viz.ui.page import Room, Tab
 from vit_viz.ui.routes import as_json, fetched, whole
 from vit_viz.ui.survey import answers
 from vit_viz.ui.survey.answers import OTHER_MODEL, OpenedRoom, open_room
@@ -68,20 +68,13 @@ def survey_room(session: Session, folder: str | Path, *others: str | Path) -> Ro
     return Room(tab, survey_routes(opened))
 
 
-def build(opened: OpenedRoom, _page: Page) -> None:
+def build(opened: OpenedRoom) -> None:
     """Lay out the tab."""
     with gr.Column(elem_id="vv-survey-tab"):
         value = answers.opened_value(opened.survey, opened.others.names)
         web_room("survey", survey=value, tables=colour_tables())
         gr.Plot(photo_scatter(), show_label=False, elem_id="vv-survey-dots")
     words.explain(
-        shows="what each head does over all photos that pass the filter, with the spread between photos; photos where a head's "
-        "measure is highest and lowest; which photos are wrong, and where the model looked in them; beside a second survey of "
-        "the same photos, which heads moved and which answers changed.",
-        hides="why an answer is wrong, and what heads do together. A mean over photos is of these photos: another folder can give "
-        "another one. Intervals say how much the choice of photos matters, not whether a method's idea is right.",
-    )
-    words.formula(
         (
             r"positional share: $\frac{\lVert M \rVert^2 - P u^2}{\mathrm{mean} \lVert m \rVert^2 - P u^2}$",
             r"$M$: mean over the photos of the map of what the output is read from; $m$: the map of one photo; $P$: number of "
@@ -97,6 +90,11 @@ def build(opened: OpenedRoom, _page: Page) -> None:
             r"$\bar d$, $s$: mean and standard deviation of the $n$ photos' own differences; $t$: the 97.5% point of Student's t "
             r"with $n - 1$ degrees of freedom. McNemar 1947, Psychometrika 12:153; Cohen 1988, section 2.3.5.",
         ),
+        shows="what each head does over all photos that pass the filter, with the spread between photos; photos where a head's "
+        "measure is highest and lowest; which photos are wrong, and where the model looked in them; beside a second survey of "
+        "the same photos, which heads moved and which answers changed.",
+        hides="why an answer is wrong, and what heads do together. A mean over photos is of these photos: another folder can give "
+        "another one. Intervals say how much the choice of photos matters, not whether a method's idea is right.",
     )
 
 

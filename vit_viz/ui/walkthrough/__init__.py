@@ -1,4 +1,4 @@
 """The walkthrough: from the pixels of the visitor's photo to a class, eight steps, each with the numbers of this photo and model.
 
-Each step turns a `StepInput` into a `Screen`; `vit_viz.ui.walkthrough.view` lays them out.
+Each step turns a `StepInput` into a `Screen`, which `vit_viz.ui.walkthrough.screen` lays out.
 """

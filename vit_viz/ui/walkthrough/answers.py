@@ -12,15 +12,13 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
-from starlette.routing import Route
-
 from vit_viz.figures.colormaps import limits
 from vit_viz.figures.patches import visible_area
 from vit_viz.figures.screen import style_of
 from vit_viz.geometry import format_query
-from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.opened import PageCall, page_route
+from vit_viz.ui.opened import PageCall
+from vit_viz.ui.page import Answers
 from vit_viz.ui.payload import bar_value, picture_address, picture_value
 from vit_viz.ui.walkthrough import attention, block, classes, patches, positions, prefix_tokens
 from vit_viz.ui.walkthrough.scene import StepInput
@@ -31,11 +29,6 @@ _SCREENS: tuple[Callable[[StepInput], Screen], ...] = (
     *(attention.screen, attention.heads_screen, block.screen, classes.screen),
 )
 """In the order of `STEPS`."""
-
-
-def routes(session: Session) -> list[Route]:
-    """The one."""
-    return [page_route(session, "walkthrough", answer)]
 
 
 def answer(asked: PageCall) -> dict[str, Any]:
@@ -63,28 +56,27 @@ def photo_value(scene: StepInput, screen: Screen) -> dict[str, Any]:
 
     Beside what `picture_value` says: where the patches lie on it.
     """
-    box = scene.trace.crop_box
+    trace, box = scene.trace, scene.trace.crop_box
     assert box is not None  # a session traces photos, which have one
-    value = _map_value(scene, screen) if screen.follows == "map" else _patches_value(scene, screen)
-    return value | {"grid": list(scene.trace.layout.grid), "region": list(box.region)}
-
-
-def _patches_value(scene: StepInput, screen: Screen) -> dict[str, Any]:
-    trace = scene.trace
-    box = trace.crop_box
-    assert box is not None
-    is_patch = screen.follows == "patch" or (
-        screen.follows == "token" and trace.layout.place(scene.token) is not None
-    )
+    there = {"grid": list(trace.layout.grid), "region": list(box.region)}
+    if screen.follows == "map":
+        return _map_value(scene, screen) | there
+    is_token = screen.follows == "token"
+    is_patch = screen.follows == "patch" or (is_token and trace.layout.place(scene.token) is not None)
     view = replace(scene.view, query=format_query(scene.place) if is_patch else "")
+    rows, cols = trace.layout.grid
+    followed = scene.token_name if is_token else scene.patch_name
+    is_followed = screen.follows != "nothing"
     value = picture_value(
         view,
         picture_address(scene.session, scene.subject, view, "patches"),
-        caption=_followed(scene, screen),
+        caption=f"followed: {followed}; choose a patch to follow it"
+        if is_followed
+        else f"{rows} x {cols} patches",
         trace=trace,
         area=visible_area(box.original_size, box.region),
     )
-    return value | {"pick": screen.follows != "nothing"}
+    return value | {"pick": is_followed} | there
 
 
 def _map_value(scene: StepInput, screen: Screen) -> dict[str, Any]:
@@ -111,15 +103,6 @@ def _map_value(scene: StepInput, screen: Screen) -> dict[str, Any]:
     )
 
 
-def _followed(scene: StepInput, screen: Screen) -> str:
-    """The caption of the photo."""
-    if screen.follows == "nothing":
-        rows, cols = scene.trace.layout.grid
-        return f"{rows} x {cols} patches"
-    name = scene.patch_name if screen.follows == "patch" else scene.token_name
-    return f"followed: {name}; choose a patch to follow it"
-
-
 def control_values(scene: StepInput, screen: Screen) -> list[dict[str, Any]]:
     """What can be chosen at a step, by its name in links: numbers from low to high, or options, of which the value is the place.
 
@@ -138,3 +121,6 @@ def control_values(scene: StepInput, screen: Screen) -> list[dict[str, Any]]:
         for name, control in controls.items()
         if isinstance(control, Choice) or control.low < control.high
     ]
+
+
+ANSWERS: Answers = {"walkthrough": answer}

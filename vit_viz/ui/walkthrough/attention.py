@@ -9,7 +9,7 @@ from PIL import Image
 
 from vit_viz.figures.colormaps import apply, limits
 from vit_viz.figures.lettering import number
-from vit_viz.model import Attention, ViTConfig
+from vit_viz.model import Attention
 from vit_viz.ui.walkthrough import drawings as draw
 from vit_viz.ui.walkthrough.prefix_tokens import LENGTH
 from vit_viz.ui.walkthrough.scene import StepInput
@@ -26,6 +26,12 @@ def screen(scene: StepInput) -> Screen:
     tokens, head_dim = step.keys.shape
     dim, heads = len(step.qkv) // 3, step.num_heads
     variant = min(scene.option or 0, len(_VARIANTS) - 1)
+    config, scale = scene.config, number(step.scale)
+    has_bias = config.relative_bias or config.shared_bias
+    learned = "$b_j$: a learned number for the offset from token $j$ to this one; " if has_bias else ""
+    # in keys that hold 90% of the weights
+    (*_, scaled), (*_, unscaled) = _statistics(step.weights), _statistics(step.unscaled)
+    which = "Over fewer" if unscaled < scaled else "Over more" if unscaled > scaled else "Neither"
     return Screen(
         title="Each token gathers from all tokens",
         words=(
@@ -39,8 +45,12 @@ def screen(scene: StepInput) -> Screen:
             f"All this happens {heads} times side by side; each time is called a *head* (next step).",
             "Before a token is read, a *norm* rescales its numbers to a standard size, so that no token drowns out the others.",
         ),
-        formula=_formula(scene.config),
-        letters=_letters(scene.config, head_dim, step.scale),
+        formula=rf"$a_j = \mathrm{{softmax}}_j(s\, q \cdot k_j{' + b_j' if has_bias else ''})$"
+        + (r" with $s = \frac{1}{\sqrt{d}}$" if config.scale is None else "")
+        + r"; $o = \sum_j a_j v_j$",
+        letters="$q$: the query of this token; $k_j$ and $v_j$: key and value of token $j$; "
+        f"$s$: the scale, here {scale}{f' ($d$ = {head_dim} numbers per head)' if config.scale is None else ''}; "
+        f"{learned}$a_j$: the weight of token $j$; $o$: what is gathered.",
         shapes=(
             ("tokens", f"[{tokens}, {dim}]", "after the norm"),
             ("q, k, v in one", f"[{tokens}, {3 * dim}]", f"3 x {dim}"),
@@ -51,12 +61,20 @@ def screen(scene: StepInput) -> Screen:
             ),
             ("weights", f"[{heads}, {tokens}, {tokens}]", "each row sums to 1"),
         ),
-        figures=_figures(scene, step),
+        figures=draw.part(
+            f"The {len(step.qkv)} numbers of {scene.token_name}, cut into queries, keys and values of {heads} heads",
+            reshape_picture(step.qkv, heads=heads, chosen=step.head),
+        )
+        + _scores(scene, step)
+        + draw.part(
+            "What the token gathers",
+            draw.strip(step.output, name=f"sum of {tokens} values, each times its weight"),
+        ),
         control=Choice("softmax", _VARIANTS, variant),
         shared=("layer", "head"),
-        question=f"Before softmax, every product is multiplied by the scale, {number(step.scale)}. Without it, would the weights "
+        question=f"Before softmax, every product is multiplied by the scale, {scale}. Without it, would the weights "
         "be spread over more tokens, or over fewer?",
-        answer=_spread(step),
+        answer=f"{which}: with the scale, 90% of the weight lies on {scaled} of {tokens} tokens, without it on {unscaled}.",
         reveals=_softmax(scene, step, variant),
         played=scene.option is not None,
         code=(Code(Attention.forward, ("qkv", "scaled_dot_product")),),
@@ -65,38 +83,6 @@ def screen(scene: StepInput) -> Screen:
         "explanation of the answer.",
         follows="map",
     )
-
-
-def _figures(scene: StepInput, step: AttentionStep) -> str:
-    reshaped = draw.part(
-        f"The {len(step.qkv)} numbers of {scene.token_name}, cut into queries, keys and values of {step.num_heads} heads",
-        reshape_picture(step.qkv, heads=step.num_heads, chosen=step.head),
-    )
-    gathered = draw.strip(step.output, name=f"sum of {len(step.weights)} values, each times its weight")
-    return reshaped + _scores(scene, step) + draw.part("What the token gathers", gathered)
-
-
-def _formula(config: ViTConfig) -> str:
-    scale = r" with $s = \frac{1}{\sqrt{d}}$" if config.scale is None else ""
-    bias = " + b_j" if config.relative_bias or config.shared_bias else ""
-    return rf"$a_j = \mathrm{{softmax}}_j(s\, q \cdot k_j{bias})${scale}; $o = \sum_j a_j v_j$"
-
-
-def _letters(config: ViTConfig, head_dim: int, scale: float) -> str:
-    width = f" ($d$ = {head_dim} numbers per head)" if config.scale is None else ""
-    has_bias = config.relative_bias or config.shared_bias
-    bias = "$b_j$: a learned number for the offset from token $j$ to this one; " if has_bias else ""
-    return (
-        f"$q$: the query of this token; $k_j$ and $v_j$: key and value of token $j$; $s$: the scale, here {number(scale)}{width}; "
-        f"{bias}$a_j$: the weight of token $j$; $o$: what is gathered."
-    )
-
-
-def _spread(step: AttentionStep) -> str:
-    """Whether the scale spreads the weights, counted in keys that hold 90% of them."""
-    (*_, scaled), (*_, unscaled) = _statistics(step.weights), _statistics(step.unscaled)
-    which = "Over fewer" if unscaled < scaled else "Over more" if unscaled > scaled else "Neither"
-    return f"{which}: with the scale, 90% of the weight lies on {scaled} of {len(step.weights)} tokens, without it on {unscaled}."
 
 
 def _scores(scene: StepInput, step: AttentionStep) -> str:
@@ -189,9 +175,11 @@ def reshape_picture(qkv: Array, *, heads: int, chosen: int) -> str:
         )
         for head in range(heads):
             start = _LEFT + (part * heads + head) * piece / 3
-            inside.append(
-                _piece(colours[part, head], (start, 0.0, piece / 3), (_LEFT + head * piece, down, piece - 3))
-            )
+            data = draw.data_uri(Image.fromarray(np.ascontiguousarray(colours[part, head][None])))
+            left, wide = _LEFT + head * piece, piece - 3
+            moves = f"--across:{start - left:.1f}px;--down:{-down:.1f}px;--wider:{piece / 3 / wide:.3f}"
+            inside.append(_image(data, (start, 0.0, piece / 3)))
+            inside.append(_image(data, (left, down, wide), f'class=vv-w-moves style="{moves}"'))
     frame = _LEFT + chosen * piece
     tall = _TOP + 3 * (_LINE + _GAP)
     inside.append(
@@ -210,16 +198,8 @@ def reshape_picture(qkv: Array, *, heads: int, chosen: int) -> str:
     )
 
 
-def _piece(colours: Array, start: tuple[float, float, float], end: tuple[float, float, float]) -> str:
-    """A head's numbers where they begin, and a copy that moves to where they belong; (x, y, width)."""
-    data = draw.data_uri(Image.fromarray(np.ascontiguousarray(colours[None])))
-    still = _image(data, start)
-    across, down, wider = start[0] - end[0], start[1] - end[1], start[2] / end[2]
-    moves = f"--across:{across:.1f}px;--down:{down:.1f}px;--wider:{wider:.3f}"
-    return still + _image(data, end, f'class=vv-w-moves style="{moves}"')
-
-
 def _image(data: str, place: tuple[float, float, float], attributes: str = "") -> str:
+    """A head's numbers at (x, y, width): where they begin, or the copy that moves to where they belong."""
     x, y, width = place
     return (
         f'<image {attributes} x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_LINE}" preserveAspectRatio="none" '
@@ -237,7 +217,7 @@ def heads_screen(scene: StepInput) -> Screen:
     step = scene.step(HeadsStep, layer=scene.layer, token=scene.token, left_out=chosen)
     head_dim, dim = step.outputs.shape[1], step.concatenated.size
     lengths = np.linalg.norm(step.contributions, axis=-1)
-    tokens = scene.trace.num_tokens
+    tokens, largest = scene.trace.num_tokens, float(lengths.max()) or 1.0
     return Screen(
         title="Several heads look at once",
         words=(
@@ -261,21 +241,15 @@ def heads_screen(scene: StepInput) -> Screen:
         question=f"Which head of layer {step.layer} moves {scene.token_name} most?",
         answer=f"Head {int(lengths.argmax())}: its part of the projected row has length "
         f"{number(float(lengths.max()))}. It need not be the head with the most striking map.",
-        reveals=_moves(lengths),
+        reveals=draw.part(
+            "How far each head moves the token (length of its part after the projection)",
+            draw.bars([(f"head {h}", one / largest, number(one)) for h, one in enumerate(lengths.tolist())]),
+        ),
         code=(Code(Attention.forward, ("transpose(1, 2)", "self.proj")),),
         papers=("heads",),
         hides="what a head is for: nothing names it, and many heads do several things.",
         follows="map",
     )
-
-
-def _moves(lengths: Array) -> str:
-    """How much each head adds."""
-    largest = float(lengths.max()) or 1.0
-    bars = draw.bars(
-        [(f"head {h}", float(length) / largest, number(float(length))) for h, length in enumerate(lengths)]
-    )
-    return draw.part("How far each head moves the token (length of its part after the projection)", bars)
 
 
 def _heads_figures(scene: StepInput, step: HeadsStep) -> str:

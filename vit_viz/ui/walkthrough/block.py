@@ -40,6 +40,10 @@ def screen(scene: StepInput) -> Screen:
     tokens, dim, hidden = scene.trace.num_tokens, step.before.size, step.hidden.size
     layers = scene.trace.num_layers
     gated = step.activation.startswith("swiglu")
+    attended, thought = _length(step.attended), _length(step.thought)
+    forward: Callable[..., Any] = type(
+        block_of(scene.transformer, step.layer).mlp
+    ).forward  # of the MLP that this model has
     return Screen(
         title="A block: gather, compute, add",
         words=(
@@ -70,25 +74,14 @@ def screen(scene: StepInput) -> Screen:
         figures=_figures(step, scene.token_name),
         shared=("layer",),
         question=f"Which adds more to {scene.token_name} in block {step.layer}: attention or the MLP?",
-        answer=_answer(step),
+        answer=f"{'Attention' if attended > thought else 'The MLP'}: what attention adds has length {number(attended)}, what the "
+        f"MLP adds {number(thought)}.",
         reveals=_lengths(step, scene.token_name),
-        code=(Code(Block.forward, ("x +",)), Code(_forward_of(scene, step.layer), _MARKS[step.activation])),
+        code=(Code(Block.forward, ("x +",)), Code(forward, _MARKS[step.activation])),
         papers=("vit", "gelu", "pre-norm"),
         hides="what the MLP has learned: none of its numbers has a name.",
         follows="token",
     )
-
-
-def _forward_of(scene: StepInput, layer: int) -> Callable[..., Any]:
-    """The source of the very MLP that this model has."""
-    forward: Callable[..., Any] = type(block_of(scene.transformer, layer).mlp).forward
-    return forward
-
-
-def _answer(step: BlockStep) -> str:
-    attended, thought = _length(step.attended), _length(step.thought)
-    more = "Attention" if attended > thought else "The MLP"
-    return f"{more}: what attention adds has length {number(attended)}, what the MLP adds {number(thought)}."
 
 
 def _lengths(step: BlockStep, name: str) -> str:
@@ -156,12 +149,21 @@ def residual_picture(step: BlockStep, name: str) -> str:
     tall = _TOP + layers * _TALL + 24
     largest = float(step.norms.max()) or 1.0
     halves = [max(1.0, _HALF * float(norm) / largest) for norm in step.norms]
-    inside = _band(halves) + "".join(
+    # down its right side, up its left
+    outline = [(_MIDDLE + half, _TOP + place * _TALL) for place, half in enumerate(halves)]
+    outline += [(_MIDDLE - half, _TOP + place * _TALL) for place, half in reversed([*enumerate(halves)])]
+    points = " ".join(f"{x:.1f},{y}" for x, y in outline)
+    inside = f'<polygon class=vv-w-band points="{points}" />' + "".join(
         _block(layer, float(step.added[layer]), chosen=layer == step.layer) for layer in range(layers)
     )
     lengths = "".join(
         f'<text class=vv-w-letters x=0 y="{_TOP + place * _TALL + 4}">{number(float(norm))}</text>'
         for place, norm in enumerate(step.norms)
+    )
+    first, last = number(float(step.norms[0])), number(float(step.norms[-1]))
+    said = (
+        f"The residual stream of {name}: length {first} before the first block, {last} after the last; the blocks add vectors of "
+        f"length {', '.join(number(float(length)) for length in step.added)}."
     )
     words = (
         f"The band is {name} on its way down; its width is the length of its vector (numbers on the left). Each block reads it and "
@@ -170,17 +172,9 @@ def residual_picture(step: BlockStep, name: str) -> str:
     )
     return (
         f"<figure class='vv-w-plot vv-w-scroll' tabindex=0><svg class=vv-w-residual "
-        f'viewBox="0 0 {_WIDE} {tall}" role=img aria-label="{html.escape(_said(step, name))}">'
+        f'viewBox="0 0 {_WIDE} {tall}" role=img aria-label="{html.escape(said)}">'
         f"{inside}{lengths}</svg></figure><p class=vv-w-line>{html.escape(words)}</p>"
     )
-
-
-def _band(halves: list[float]) -> str:
-    """The outline of the stream: down its right side, up its left."""
-    right = [(_MIDDLE + half, _TOP + place * _TALL) for place, half in enumerate(halves)]
-    left = [(_MIDDLE - half, _TOP + place * _TALL) for place, half in enumerate(halves)]
-    points = " ".join(f"{x:.1f},{y}" for x, y in (*right, *reversed(left)))
-    return f'<polygon class=vv-w-band points="{points}" />'
 
 
 def _block(layer: int, added: float, *, chosen: bool) -> str:
@@ -195,14 +189,4 @@ def _block(layer: int, added: float, *, chosen: bool) -> str:
         f'<rect class="vv-w-block{mark}" x={left} y={top + 5} width={width} height={_TALL - 10} rx=6 />'
         f"<text class=vv-w-letters x={left + 8} y={top + 24}>block {layer}</text>"
         f"<text class=vv-w-letters x={_SUM - 8} y={top + 24}>+ {number(added)}</text>"
-    )
-
-
-def _said(step: BlockStep, name: str) -> str:
-    """The picture for people who hear it."""
-    first, last = number(float(step.norms[0])), number(float(step.norms[-1]))
-    added = ", ".join(number(float(length)) for length in step.added)
-    return (
-        f"The residual stream of {name}: length {first} before the first block, {last} after the last; the blocks add vectors of "
-        f"length {added}."
     )

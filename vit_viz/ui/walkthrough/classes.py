@@ -9,7 +9,7 @@ from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.ui.walkthrough import drawings as draw
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import Code, Screen, Slider
-from vit_viz.walkthrough import Array, ClassStep
+from vit_viz.walkthrough import ClassStep
 
 _TITLES = {
     "class": "From the class token to the answer",
@@ -29,22 +29,27 @@ _TENTH = 0.1  # of a value, within which it counts as near
 
 def screen(scene: StepInput) -> Screen:
     """The screen of this step."""
-    step = scene.step(ClassStep)
+    step, config = scene.step(ClassStep), scene.config
     layers = scene.trace.num_layers
     chosen = layers if scene.option is None else min(scene.option, layers)
-    tokens, dim, outputs = scene.trace.num_tokens, scene.config.embed_dim, step.logits.size
-    last = (
-        "classifier"
-        if step.probabilities is not None
-        else "last linear map"
-        if scene.config.num_classes
-        else "norm"
-    )
+    tokens, dim, outputs = scene.trace.num_tokens, config.embed_dim, step.logits.size
+    pooled = {"class": "the class token", "mean": "mean of patches"}.get(config.pooling, "learned attention")
+    said = _said(scene, step, chosen)
+    title, read = _TITLES[step.pooling], _READ[config.pooling]
+    if _has_several(config):
+        title, pooled = "From class tokens to the answer", _class_names(config)
+        read = f"The answer is read from the tokens {pooled}"
+    if config.pool_concat:
+        read = "The answer is read from the class token, the first of the sequence, together with the mean of all patches"
+    if config.dist_head:
+        read = (
+            "The answer is read from the first two tokens, the class and the distillation token, and averaged"
+        )
     return Screen(
-        title="From class tokens to the answer" if _has_several(scene.config) else _TITLES[step.pooling],
+        title=title,
         words=(
-            f"{_read(scene.config)}{', after a last norm' if scene.config.final_norm else ''}.",
-            _output_words(step),
+            f"{read}{', after a last norm' if config.final_norm else ''}.",
+            said["words"],
             "Applied to the residual stream after an earlier block, the same last steps show how the answer came about: the *logit "
             "lens*.",
         ),
@@ -53,58 +58,84 @@ def screen(scene: StepInput) -> Screen:
         )
         if step.probabilities is not None
         else (),
-        formula=_formula(scene, step),
-        letters=_letters(scene, step, dim),
+        formula=said["formula"],
+        letters=f"$x$: what is read after the last block; {said['letters']}",
         shapes=(
             ("stream", f"[{tokens}, {dim}]", "after the last block"),
-            ("pooled", f"[{step.pooled.size}]", _pooled_words(scene.config)),
+            ("pooled", f"[{step.pooled.size}]", pooled),
             ("output", f"[{outputs}]", _OUTPUTS[step.output]),
         ),
-        figures=_values(scene, step, chosen)
-        if step.output == "value"
-        else _embedding(step, chosen)
-        if step.output is None
-        else _classes(scene, step, chosen),
+        figures=said["figures"],
         reveals=_journey(scene, step, chosen),
         played=scene.option is not None,
         control=Slider("stop after this many blocks", 0, layers, chosen),
-        question=_question(scene, step),
-        answer=_answer(step),
-        code=_code(scene.config),
+        question=said["question"],
+        answer=said["answer"],
+        code=_code(config),
         papers=("vit", "lens"),
-        hides=f"what the earlier blocks really hold: the {last} was trained on the last block only, so earlier answers are "
+        hides=f"what the earlier blocks really hold: the {said['last']} was trained on the last block only, so earlier answers are "
         "a guess.",
     )
 
 
-def _output_words(step: ClassStep) -> str:
-    """What the last map makes of the vector."""
+def _said(scene: StepInput, step: ClassStep, chosen: int) -> dict[str, str]:
+    """What is said of an embedding, of values, or of classes: of the last map, and of the answer with it after so many blocks."""
+    config, count, blocks = scene.config, step.logits.size, len(step.lens) - 1
+    size, first = (
+        f"{count} x {step.pooled.size}",
+        "" if step.output is None else scene.class_name(step.top[0]),
+    )
     if step.output is None:
-        return (
-            "This model has no classes: what comes out is a vector that describes the photo, its embedding."
-        )
-    count = step.logits.size
+        near = int(np.argmax(step.agreement > 0.9))
+        has_map = config.num_classes > 0
+        return {
+            "words": "This model has no classes: what comes out is a vector that describes the photo, its embedding.",
+            "formula": r"$y = W\, \mathrm{norm}(x)$" if has_map else r"$y = \mathrm{norm}(x)$",
+            "letters": f"$W$: a last linear map, {size}; $y$: the output."
+            if has_map
+            else f"$y$: the output, {config.embed_dim} numbers.",
+            "figures": draw.part(
+                "The vector of this photo",
+                draw.vector(step.logits, name="output"),
+                draw.vector(step.lens[chosen], name=f"output if the model stopped after {chosen} blocks"),
+                draw.line(f"Cosine similarity of the two: {number(float(step.agreement[chosen]))}."),
+            ),
+            "question": "After which block is the vector already similar to the final one?",
+            "answer": f"After {near} blocks its cosine similarity to the final one is above 0.9 for the first time.",
+            "last": "last linear map" if has_map else "norm",
+        }
+    read = draw.vector(step.pooled, name="the vector that is read, after the norm")
     if step.output == "value":
-        said = "one number, the value" if count == 1 else f"{count} numbers, the values"
-        return f"A last linear map turns its numbers into {said} that the model returns."
+        numbers = "one number, the value" if count == 1 else f"{count} numbers, the values"
+        rows = [(scene.class_name(i), float(step.lens[chosen, i]), float(step.logits[i])) for i in step.top]
+        head = ("output", f"if the model stopped after {chosen} blocks", "what the model returns")
+        return {
+            "words": f"A last linear map turns its numbers into {numbers} that the model returns.",
+            "formula": r"$y = W\, \mathrm{norm}(x) + b$",
+            "letters": f"$W$ and $b$: weights and bias of a last linear map, {size}; $y$: what the model returns.",
+            "figures": draw.part("What the model returns", draw.grid(head, rows))
+            + draw.part("What the last linear map reads", read),
+            "question": f"After how many of the {blocks} blocks is {first} near its final value?",
+            "answer": f"After {_settled(step)} of {blocks} blocks it is within a tenth of it, and it stays so.",
+            "last": "last linear map",
+        }
+    is_softmax = step.output == "softmax"
     turns = (
         "softmax turns these into probabilities"
-        if step.output == "softmax"
+        if is_softmax
         else "a sigmoid turns each of them into the probability of its class, whatever the others are"
     )
-    return f"A last linear map, the *classifier*, turns its numbers into {count} scores, called *logits*, and {turns}."
-
-
-def _read(config: ViTConfig) -> str:
-    if config.dist_head:
-        return (
-            "The answer is read from the first two tokens, the class and the distillation token, and averaged"
-        )
-    if config.pool_concat:
-        return "The answer is read from the class token, the first of the sequence, together with the mean of all patches"
-    if _has_several(config):
-        return f"The answer is read from the tokens {_class_names(config)}"
-    return _READ[config.pooling]
+    sums = "which sum to 1" if is_softmax else "each of its own"
+    return {
+        "words": f"A last linear map, the *classifier*, turns its numbers into {count} scores, called *logits*, and {turns}.",
+        "formula": rf"$y = W\, \mathrm{{norm}}(x) + b$, $p = \mathrm{{{step.output}}}(y)$",
+        "letters": f"$W$ and $b$: weights and bias of the classifier, {size}; $y$: the logits; $p$: one probability per class, "
+        f"{sums}.",
+        "figures": _classes(scene, step, chosen, read),
+        "question": f"After how many of the {blocks} blocks does the answer settle on {first}?",
+        "answer": f"After {_settled(step)} of {blocks} blocks it is the most probable class, and it stays so.",
+        "last": "classifier",
+    }
 
 
 def _has_several(config: ViTConfig) -> bool:
@@ -132,32 +163,7 @@ def _code(config: ViTConfig) -> tuple[Code, ...]:
     )
 
 
-def _formula(scene: StepInput, step: ClassStep) -> str:
-    if scene.config.num_classes == 0:
-        return r"$y = \mathrm{norm}(x)$"
-    if step.output is None:
-        return r"$y = W\, \mathrm{norm}(x)$"
-    linear = r"$y = W\, \mathrm{norm}(x) + b$"
-    return linear if step.output == "value" else rf"{linear}, $p = \mathrm{{{step.output}}}(y)$"
-
-
-def _letters(scene: StepInput, step: ClassStep, dim: int) -> str:
-    read = "$x$: what is read after the last block"
-    if scene.config.num_classes == 0:
-        return f"{read}; $y$: the output, {dim} numbers."
-    size = f"{step.logits.size} x {step.pooled.size}"
-    if step.output is None:
-        return f"{read}; $W$: a last linear map, {size}; $y$: the output."
-    if step.output == "value":
-        return f"{read}; $W$ and $b$: weights and bias of a last linear map, {size}; $y$: what the model returns."
-    sums = "which sum to 1" if step.output == "softmax" else "each of its own"
-    return (
-        f"{read}; $W$ and $b$: weights and bias of the classifier, {size}; $y$: the logits; $p$: one probability per class, "
-        f"{sums}."
-    )
-
-
-def _classes(scene: StepInput, step: ClassStep, chosen: int) -> str:
+def _classes(scene: StepInput, step: ClassStep, chosen: int, read: str) -> str:
     assert step.lens_probabilities is not None
     lens = step.lens_probabilities
     layers = len(lens) - 1
@@ -170,54 +176,12 @@ def _classes(scene: StepInput, step: ClassStep, chosen: int) -> str:
         if chosen == layers
         else f"the answer if the model stopped after {chosen} of {layers} blocks"
     )
-    best_logits = ", ".join(f"{scene.class_name(i)} {number(float(step.logits[i]))}" for i in step.top)
-    return draw.part(f"Five most probable: {after}", top) + draw.part(
-        "What the classifier reads",
-        draw.vector(step.pooled, name="the vector that is read, after the norm"),
-        draw.line(f"Logits: {best_logits}, ... {_wins(step)}"),
-    )
-
-
-def _wins(step: ClassStep) -> str:
-    return (
+    wins = (
         f"The largest of {step.logits.size} wins." if step.output == "softmax" else "Each stands for itself."
     )
-
-
-def _values(scene: StepInput, step: ClassStep, chosen: int) -> str:
-    """The values after so many blocks beside those of the whole model."""
-    rows = [(scene.class_name(i), float(step.lens[chosen, i]), float(step.logits[i])) for i in step.top]
-    head = ("output", f"if the model stopped after {chosen} blocks", "what the model returns")
-    return draw.part("What the model returns", draw.grid(head, rows)) + draw.part(
-        "What the last linear map reads",
-        draw.vector(step.pooled, name="the vector that is read, after the norm"),
-    )
-
-
-def _through_blocks(scene: StepInput, lens: Array, final: int, chosen: int) -> str:
-    """The most probable class after each block, beside the class that the model ends on."""
-    rows = []
-    for layer, probabilities in enumerate(lens):
-        best = int(probabilities.argmax())
-        rows.append(
-            (
-                layer,
-                scene.class_name(best),
-                f"{float(probabilities[best]):.1%}",
-                f"{float(probabilities[final]):.1%}",
-            )
-        )
-    return draw.grid(
-        ("blocks done", "most probable", "its probability", scene.class_name(final)), rows, chosen=chosen
-    )
-
-
-def _embedding(step: ClassStep, chosen: int) -> str:
-    return draw.part(
-        "The vector of this photo",
-        draw.vector(step.logits, name="output"),
-        draw.vector(step.lens[chosen], name=f"output if the model stopped after {chosen} blocks"),
-        draw.line(f"Cosine similarity of the two: {number(float(step.agreement[chosen]))}."),
+    best_logits = ", ".join(f"{scene.class_name(i)} {number(float(step.logits[i]))}" for i in step.top)
+    return draw.part(f"Five most probable: {after}", top) + draw.part(
+        "What the classifier reads", read, draw.line(f"Logits: {best_logits}, ... {wins}")
     )
 
 
@@ -230,15 +194,23 @@ def _journey(scene: StepInput, step: ClassStep, chosen: int) -> str:
         value = draw.curves(series, label=label, x_label="blocks done", mark=float(chosen))
         return draw.part("The value through the blocks", value)
     lens = step.lens_probabilities
-    table = "" if lens is None else _through_blocks(scene, lens, step.top[0], chosen)
-    curve = draw.curves(
-        [
+    table = ""
+    if lens is not None:
+        final, best = step.top[0], lens.argmax(-1).tolist()
+        rows = [
             (
-                "cosine similarity of the outputs with the final ones",
-                np.arange(len(step.agreement)),
-                step.agreement,
+                layer,
+                scene.class_name(one),
+                f"{float(lens[layer, one]):.1%}",
+                f"{float(lens[layer, final]):.1%}",
             )
-        ],
+            for layer, one in enumerate(best)
+        ]
+        head = ("blocks done", "most probable", "its probability", scene.class_name(final))
+        table = draw.grid(head, rows, chosen=chosen)
+    similar = "cosine similarity of the outputs with the final ones"
+    curve = draw.curves(
+        [(similar, np.arange(len(step.agreement)), step.agreement)],
         label="How similar the outputs after each block are to the final ones",
         x_label="blocks done",
         mark=float(chosen),
@@ -256,26 +228,3 @@ def _settled(step: ClassStep) -> int:
     else:
         wrong = np.flatnonzero(step.lens.argmax(-1) != first)
     return int(wrong[-1]) + 1 if len(wrong) else 0
-
-
-def _question(scene: StepInput, step: ClassStep) -> str:
-    if step.output is None:
-        return "After which block is the vector already similar to the final one?"
-    if step.output == "value":
-        return f"After how many of the {len(step.lens) - 1} blocks is {scene.class_name(step.top[0])} near its final value?"
-    return f"After how many of the {len(step.lens) - 1} blocks does the answer settle on {scene.class_name(step.top[0])}?"
-
-
-def _answer(step: ClassStep) -> str:
-    if step.output is None:
-        near = int(np.argmax(step.agreement > 0.9))
-        return f"After {near} blocks its cosine similarity to the final one is above 0.9 for the first time."
-    if step.output == "value":
-        return f"After {_settled(step)} of {len(step.lens) - 1} blocks it is within a tenth of it, and it stays so."
-    return f"After {_settled(step)} of {len(step.lens) - 1} blocks it is the most probable class, and it stays so."
-
-
-def _pooled_words(config: ViTConfig) -> str:
-    if _has_several(config):
-        return _class_names(config)
-    return {"class": "the class token", "mean": "mean of patches"}.get(config.pooling, "learned attention")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw
 
-from vit_viz.figures.colormaps import Limits, Table, apply, limits
+from vit_viz.figures.colormaps import Limits, apply, limits
 from vit_viz.figures.lettering import Theme, number
 
 _CURVE = (320, 120)  # units of a curve's own space; the page scales it
@@ -49,12 +49,10 @@ def _grown(pixels: int) -> str:
     return f"calc({pixels} * var(--vv-unit))"
 
 
-def coloured(
-    values: ArrayLike, *, table: Table = "viridis", signed: bool = False, scale: Limits | None = None
-) -> Image.Image:
+def coloured(values: ArrayLike, *, signed: bool = False, scale: Limits | None = None) -> Image.Image:
     """Values [rows, cols] as colours, one pixel each; on their own scale where none is given."""
     low, high = limits(values, signed=signed) if scale is None else scale
-    return Image.fromarray(apply(values, vmin=low, vmax=high, table="diverging" if signed else table))
+    return Image.fromarray(apply(values, vmin=low, vmax=high, table="diverging" if signed else "viridis"))
 
 
 def heat(
@@ -73,18 +71,14 @@ def heat(
     return picture(coloured(array, signed=signed, scale=scale), alt=words, width=width, caption=words)
 
 
-def strip(
-    values: ArrayLike, *, name: str, rows: int = 1, unit: str = "numbers", scale: Limits | None = None
-) -> str:
+def strip(values: ArrayLike, *, name: str, rows: int = 1, scale: Limits | None = None) -> str:
     """A row of signed numbers as a strip of colours: blue below 0, white at 0, red above."""
     array = np.asarray(values, dtype=np.float64).reshape(rows, -1)
     low, high = limits(array, signed=True) if scale is None else scale
     image = coloured(array, signed=True, scale=(low, high))
-    words = f"{name}: {array.size} {unit} from {number(float(array.min()))} to {number(float(array.max()))}"
-    height = 16 * rows
-    data = data_uri(image)
+    words = f"{name}: {array.size} numbers from {number(float(array.min()))} to {number(float(array.max()))}"
     return (
-        f'<figure class=vv-w-strip><img alt="{html.escape(words)}" src="{data}" style="height:{_grown(height)}">'
+        f'<figure class=vv-w-strip><img alt="{html.escape(words)}" src="{data_uri(image)}" style="height:{_grown(16 * rows)}">'
         f"<figcaption>{html.escape(words)}</figcaption></figure>"
     )
 
@@ -109,11 +103,6 @@ def line(text: str) -> str:
     return f"<p class=vv-w-line>{html.escape(text)}</p>"
 
 
-def fold(title: str, text: str) -> str:
-    """A note that most readers do without."""
-    return f"<details class=vv-w-more><summary>{html.escape(title)}</summary><p>{html.escape(text)}</p></details>"
-
-
 def sum_line(text: str) -> str:
     """Arithmetic with real numbers, set apart."""
     return f"<p class=vv-w-sum><code>{html.escape(text)}</code></p>"
@@ -125,7 +114,10 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[Any]], *, chosen: int | No
     body = ""
     for place, cells in enumerate(rows):
         mark = " class=vv-w-chosen" if place == chosen else ""
-        body += f"<tr{mark}>" + "".join(f"<td>{html.escape(_cell(cell))}</td>" for cell in cells) + "</tr>"
+        texts = [
+            number(float(cell)) if isinstance(cell, float | np.floating) else str(cell) for cell in cells
+        ]
+        body += f"<tr{mark}>" + "".join(f"<td>{html.escape(text)}</td>" for text in texts) + "</tr>"
     return f"<div class=vv-w-scroll tabindex=0><table class=vv-w-table><tr>{top}</tr>{body}</table></div>"
 
 
@@ -225,10 +217,6 @@ def data_uri(image: Image.Image, *, jpeg: int = 0) -> str:
         image.save(file, "PNG", compress_level=3)
     data = base64.b64encode(file.getvalue()).decode("ascii")
     return f"data:image/{'jpeg' if jpeg else 'png'};base64,{data}"
-
-
-def _cell(cell: Any) -> str:
-    return number(float(cell)) if isinstance(cell, float | np.floating) else str(cell)
 
 
 def _scaled(values: NDArray[np.float64], low: float, high: float, size: int) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 
 from vit_viz.figures.lettering import number
-from vit_viz.model import PatchEmbed, VisionTransformer, ViTConfig
+from vit_viz.model import PatchEmbed, VisionTransformer
 from vit_viz.ui.walkthrough import drawings as draw
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import Code, Screen, Slider
@@ -19,23 +19,41 @@ def screen(scene: StepInput) -> Screen:
     """The screen of step 1: the image is cut into patches, and a patch is a row of numbers."""
     step = scene.step(PatchStep, place=scene.place)
     tall, wide = step.patch_size
-    tried = Cut(step.size, scene.option or _another(step))
-    height, width = step.size
-    shape = "squares" if tall == wide else "rectangles"
+    (height, width), side = step.size, max(step.patch_size)
+    # twice as large as the model's own where that fits, else half
+    another = 2 * side if 2 * side <= min(_LARGEST, *step.size) else max(2, side // 2)
+    tried = Cut(step.size, scene.option or another)
+    is_double = step.patch_size == (tried.patch // 2, tried.patch // 2) and tried.patch % 2 == 0
+    config, is_square = scene.config, tall == wide
+    shape = "squares" if is_square else "rectangles"
+    pixel = "three numbers (red, green, blue)" if step.channels == 3 else "one number (its brightness)"
+    # a convolution cuts while it multiplies, in the next step
+    counted = "height // patch_height, width" if config.drop_remainder else "-(-height // patch_height)"
+    whole = "pixels, (0, -width % patch_width" if config.pad else "if not self.config.pad"
+    cutting = (
+        Code(PatchEmbed.patches, ("F.unfold", "transpose"))
+        if config.patch_embed == "unfold"
+        else Code(PatchEmbed.whole_patches, ("return pixels[..., " if config.drop_remainder else whole,))
+    )
     return Screen(
         title="The photo is cut into patches",
         words=(
             f"The photo is resized to {height} x {width} pixels and cut into {shape} of {tall} x {wide} pixels, called *patches*.",
-            f"A pixel is {_channels(step)}, so one patch is a row of {step.flat.size} numbers: this row is all that the model "
+            f"A pixel is {pixel}, so one patch is a row of {step.flat.size} numbers: this row is all that the model "
             "will ever see of that part of the photo.",
             f"The {step.count} patches are read line by line, like words on a page; from here on, each is one item of a sequence, "
             "called a *token*.",
         ),
         formula=r"$n = \frac{H}{P} \cdot \frac{W}{P}$"
-        if tall == wide
+        if is_square
         else r"$n = \frac{H}{P_h} \cdot \frac{W}{P_w}$",
         letters=f"$n$: number of patches; $H$ and $W$: height and width of the input, here {step.padded[0]} and "
-        f"{step.padded[1]}; {_side(step)}.",
+        f"{step.padded[1]}; "
+        + (
+            f"$P$: side of a patch, here {tall}."
+            if is_square
+            else f"$P_h$ and $P_w$: height and width of a patch, here {tall} and {wide}."
+        ),
         shapes=(
             ("image", f"[{step.channels}, {height}, {width}]", "channels, height, width"),
             (
@@ -48,42 +66,19 @@ def screen(scene: StepInput) -> Screen:
         control=Slider("try another patch size (the model keeps its own)", 2, _LARGEST, tried.patch),
         question=f"This model cuts {tall} x {wide} pixels per patch and gets {step.count} patches. How many would patches of "
         f"{tried.patch} x {tried.patch} pixels be?",
-        answer=f"{tried.grid[0] * tried.grid[1]} instead of {step.count}: {_law(step, tried)}.",
+        answer=f"{tried.grid[0] * tried.grid[1]} instead of {step.count}: "
+        + (
+            "twice the side means a quarter of the patches."
+            if is_double
+            else "the number of patches falls with the square of their side."
+        ),
         reveals=_comparison(scene, tried),
         played=scene.option is not None,
-        code=_code(scene.config),
+        code=(Code(VisionTransformer.grid_of, (counted,)), cutting),
         papers=("vit",),
         hides="what the resizing lost: details of the photo that were finer than the pixels of the input.",
         follows="patch",
     )
-
-
-def _law(step: PatchStep, tried: Cut) -> str:
-    if step.patch_size == (tried.patch // 2, tried.patch // 2) and tried.patch % 2 == 0:
-        return "twice the side means a quarter of the patches"
-    return "the number of patches falls with the square of their side"
-
-
-def _another(step: PatchStep) -> int:
-    """A patch size to compare with the model's own: twice as large where that fits, else half."""
-    side = max(step.patch_size)
-    return 2 * side if 2 * side <= min(_LARGEST, *step.size) else max(2, side // 2)
-
-
-def _code(config: ViTConfig) -> tuple[Code, ...]:
-    """How this model counts its patches and cuts them; a convolution cuts while it multiplies, in the next step."""
-    counted = "height // patch_height, width" if config.drop_remainder else "-(-height // patch_height)"
-    if config.patch_embed == "unfold":
-        cutting = Code(PatchEmbed.patches, ("F.unfold", "transpose"))
-    else:
-        cutting = Code(PatchEmbed.whole_patches, (_whole(config),))
-    return Code(VisionTransformer.grid_of, (counted,)), cutting
-
-
-def _whole(config: ViTConfig) -> str:
-    if config.drop_remainder:
-        return "return pixels[..., "
-    return "pixels, (0, -width % patch_width" if config.pad else "if not self.config.pad"
 
 
 def _figures(scene: StepInput, step: PatchStep) -> str:
@@ -109,18 +104,25 @@ def _figures(scene: StepInput, step: PatchStep) -> str:
 
 def _comparison(scene: StepInput, tried: Cut) -> str:
     """The input, cut with another patch size."""
-    return draw.part(
-        f"If patches had {tried.patch} x {tried.patch} pixels",
-        draw.row(
-            draw.picture(
-                draw.ruled(scene.received, patch=tried.patch),
-                alt=f"The input cut into patches of {tried.patch} pixels",
-                width=300,
-                sharp=False,
-            ),
-            draw.line(_tried_words(tried)),
-        ),
+    (rows, cols), (down, across) = tried.grid, tried.remainder
+    count = rows * cols
+    remains = (
+        f"{tried.patch} does not divide {tried.size[0]} x {tried.size[1]}: {down} rows and {across} columns of pixels remain "
+        f"(hatched, {tried.left_out:.1%} of the image). Some models drop them, some add zeros at the edge; here the photo is "
+        "resized beforehand to a size that the patches fill."
+        if down or across
+        else f"{tried.patch} divides both sides: every pixel is in a patch."
     )
+    words = (
+        f"{rows} rows x {cols} columns = {count} patches; later on every patch is compared with every patch (step 5), which "
+        f"would make {count**2:,} pairs. {remains}"
+    )
+    cut, alt = (
+        draw.ruled(scene.received, patch=tried.patch),
+        f"The input cut into patches of {tried.patch} pixels",
+    )
+    inside = draw.row(draw.picture(cut, alt=alt, width=300, sharp=False), draw.line(words))
+    return draw.part(f"If patches had {tried.patch} x {tried.patch} pixels", inside)
 
 
 def patch_picture(scene: StepInput) -> Image.Image:
@@ -138,33 +140,6 @@ def _arithmetic(step: PatchStep) -> str:
     return f"n = {height} / {tall} x {width} / {wide} = {rows} x {cols} = {step.count}{pad}"
 
 
-def _tried_words(tried: Cut) -> str:
-    (rows, cols), (down, across) = tried.grid, tried.remainder
-    count = rows * cols
-    words = (
-        f"{rows} rows x {cols} columns = {count} patches; later on every patch is compared with every patch (step 5), which "
-        f"would make {count**2:,} pairs. "
-    )
-    if not down and not across:
-        return words + f"{tried.patch} divides both sides: every pixel is in a patch."
-    return words + (
-        f"{tried.patch} does not divide {tried.size[0]} x {tried.size[1]}: {down} rows and {across} columns of pixels remain "
-        f"(hatched, {tried.left_out:.1%} of the image). Some models drop them, some add zeros at the edge; here the photo is "
-        "resized beforehand to a size that the patches fill."
-    )
-
-
-def _channels(step: PatchStep) -> str:
-    return "three numbers (red, green, blue)" if step.channels == 3 else "one number (its brightness)"
-
-
-def _side(step: PatchStep) -> str:
-    tall, wide = step.patch_size
-    if tall == wide:
-        return f"$P$: side of a patch, here {tall}"
-    return f"$P_h$ and $P_w$: height and width of a patch, here {tall} and {wide}"
-
-
 _SHOWN = 28
 _MARKS = {"conv": ("self.proj(self.whole_patches", "x.flatten(2)"), "unfold": ("self.proj(self.patches",)}
 
@@ -175,7 +150,7 @@ def embedding_screen(scene: StepInput) -> Screen:
     dim = config.embed_dim
     chosen = min(scene.option or 0, dim - 1)
     step = scene.step(EmbeddingStep, place=scene.place, number=chosen)
-    count, size = step.shape[0], step.flat.size
+    count, size, most = step.shape[0], step.flat.size, len(scene.components.shares)
     return Screen(
         title="Each patch becomes a vector",
         words=(
@@ -199,9 +174,9 @@ def embedding_screen(scene: StepInput) -> Screen:
         ),
         figures=_embedding_figures(scene, step),
         control=Slider("number of the vector to take apart", 0, dim - 1, chosen),
-        question=f"How much of the variety among all {dim} filters do the first {min(3, _count(scene))} principal components "
+        question=f"How much of the variety among all {dim} filters do the first {min(3, most)} principal components "
         "explain: a tenth, half, nearly all?",
-        answer=f"{_explained(scene, 3):.0%}; all {min(_SHOWN, _count(scene))} that are shown explain "
+        answer=f"{_explained(scene, 3):.0%}; all {min(_SHOWN, most)} that are shown explain "
         f"{_explained(scene, _SHOWN):.0%}. After long training a few are enough, and the first are even colour, light against "
         "dark, and stripes: a patch is too small to show whole objects.",
         reveals=draw.part("What all filters have in common", _components(scene)),
@@ -250,10 +225,6 @@ def _components(scene: StepInput) -> str:
         f"{_explained(scene, len(shown)):.0%}."
     )
     return draw.picture(sheet, alt=words, width=620, caption=words)
-
-
-def _count(scene: StepInput) -> int:
-    return len(scene.components.shares)
 
 
 def _explained(scene: StepInput, count: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 
 import numpy as np
@@ -78,7 +79,20 @@ def screen(scene: StepInput) -> Screen:
     """The screen of this step."""
     seed = 1 if scene.option is None else min(scene.option, _SEEDS)
     step = scene.step(PositionStep, place=scene.place, seed=seed)
-    (rows, cols), dim = step.grid, scene.config.embed_dim
+    (rows, cols), dim, (tall, wide) = step.grid, scene.config.embed_dim, scene.config.patch_size
+    source = scene.padded_input()
+    mixed = Image.new(source.mode, source.size)  # the input with its patches in the order of the experiment
+    for place, patch in enumerate(step.order.tolist()):
+        down, across = divmod(patch, cols)
+        tile = source.crop((across * wide, down * tall, (across + 1) * wide, (down + 1) * tall))
+        mixed.paste(tile, (place % cols * wide, place // cols * tall))
+    answers = [
+        (name, _top(scene, one), _top(scene, other), _largest(one, other))
+        for name, one, other in (
+            ("with positions", step.output, step.shuffled),
+            ("without positions", step.unplaced, step.unplaced_shuffled),
+        )
+    ]
     return Screen(
         title="Each token is told where it was",
         words=(
@@ -102,12 +116,21 @@ def screen(scene: StepInput) -> Screen:
             ),
             ("tokens", f"[{len(step.order)}, {dim}]", "same shape as before"),
         ),
-        figures=_figures(scene, step),
+        figures=draw.part(
+            "The patches in this order",
+            draw.picture(mixed, alt="The input with its patches in this order", width=130, sharp=False),
+        )
+        + _where(scene, step)
+        + _grids(scene, step)
+        + _waves(step),
         control=Slider("order of the patches (0: as they are; 1-9: shuffled)", 0, _SEEDS, seed),
         question="With positions switched off, does the model's answer change when the patches are shuffled?",
         answer=f"No: it is {_top(scene, step.unplaced_shuffled)} both times, and the outputs differ by at most "
         f"{_largest(step.unplaced, step.unplaced_shuffled):.0e}, which is rounding.",
-        reveals=_answers(scene, step),
+        reveals=draw.part(
+            "Does the order of the patches matter?",
+            draw.grid(("", "photo", "patches in this order", "largest difference"), answers),
+        ),
         played=scene.option is not None,
         code=_code(step),
         papers=("vit positions", "waves", *(("rotary",) if step.angles is not None else ())),
@@ -128,27 +151,6 @@ def _code(step: PositionStep) -> tuple[Code, ...]:
     if step.kind == "learned":
         return tokens, Code(resample, _RESAMPLING[step.variant] if step.resampled else ("return table",))
     return tokens, Code(sinusoidal_2d if step.kind == "sinusoidal_2d" else sinusoidal_1d, ("sin()", "angle"))
-
-
-def _figures(scene: StepInput, step: PositionStep) -> str:
-    mixed = draw.picture(
-        _mixed(scene, step), alt="The input with its patches in this order", width=130, sharp=False
-    )
-    shuffled = draw.part("The patches in this order", mixed)
-    return shuffled + _where(scene, step) + _grids(scene, step) + _waves(step)
-
-
-def _answers(scene: StepInput, step: PositionStep) -> str:
-    """What the model says of the photo and of the shuffled patches."""
-    answers = (
-        ("with positions", step.output, step.shuffled),
-        ("without positions", step.unplaced, step.unplaced_shuffled),
-    )
-    rows = [
-        (name, _top(scene, one), _top(scene, other), _largest(one, other)) for name, one, other in answers
-    ]
-    table = draw.grid(("", "photo", "patches in this order", "largest difference"), rows)
-    return draw.part("Does the order of the patches matter?", table)
 
 
 def _where(scene: StepInput, step: PositionStep) -> str:
@@ -180,6 +182,22 @@ def _grids(scene: StepInput, step: PositionStep) -> str:
         (step.trained_table, old, "Positions as trained", "as trained"),
         (step.table, new, "Positions of this photo", "of this photo"),
     )
+    words = (
+        f"{old[0]} x {old[1]} positions were learned; smooth interpolation between them ({step.variant}'s way) makes {new[0]} x "
+        f"{new[1]}."
+        if step.resampled
+        else f"This photo has the grid of the training, {old[0]} x {old[1]}, so nothing is changed."
+    )
+    lost = [size for size in range(1, 65) if math.floor(old[0] * (size / old[0])) < size]
+    where = (
+        f"for g = {', '.join(map(str, lost[:4]))}"
+        if lost
+        else "on some grids, though on none up to 64 from this one"
+    )
+    history = (
+        f"Sizes used to be passed as factors and rounded down, floor({old[0]} · (g / {old[0]})), which loses a row {where}; with "
+        "g + 0.1 in place of g it never does."
+    )
     pictures = draw.row(
         *(
             draw.picture(
@@ -190,37 +208,13 @@ def _grids(scene: StepInput, step: PositionStep) -> str:
             )
             for table, (rows, cols), alt, what in tables
         ),
-        draw.line(_resampling_words(step)),
+        draw.line(words),
     )
     return draw.part(
         "Brought to the grid of this photo (the first three principal components as red, green, blue)",
         pictures,
-        draw.fold("Why older code adds 0.1 to the size of the grid", _history(step)),
-    )
-
-
-def _resampling_words(step: PositionStep) -> str:
-    old, new = step.trained_grid, step.grid
-    if not step.resampled:
-        return f"This photo has the grid of the training, {old[0]} x {old[1]}, so nothing is changed."
-    return (
-        f"{old[0]} x {old[1]} positions were learned; smooth interpolation between them ({step.variant}'s way) makes {new[0]} x "
-        f"{new[1]}."
-    )
-
-
-def _history(step: PositionStep) -> str:
-    """A note for those who read other people's code."""
-    old = step.trained_grid
-    lost = [size for size in range(1, 65) if math.floor(old[0] * (size / old[0])) < size]
-    return (
-        f"Sizes used to be passed as factors and rounded down, floor({old[0]} · (g / {old[0]})), which loses a row "
-        + (
-            f"for g = {', '.join(map(str, lost[:4]))}"
-            if lost
-            else "on some grids, though on none up to 64 from this one"
-        )
-        + "; with g + 0.1 in place of g it never does."
+        "<details class=vv-w-more><summary>Why older code adds 0.1 to the size of the grid</summary>"
+        f"<p>{html.escape(history)}</p></details>",
     )
 
 
@@ -233,29 +227,18 @@ def _waves(step: PositionStep) -> str:
         f"Each line is a place (the first {min(64, len(table))} of {len(table)}), each column one of "
         f"{table.shape[1]} numbers: fast waves left, slow waves right; -1 blue, 1 red."
     )
-    parts = [draw.picture(shown, alt=words, width=460, caption=words)]
-    if step.angles is not None:
-        turn = (
-            f"Rotary angles of this model: cosine of {step.angles.shape[1]} angles at each of {len(step.angles)} "
-            f"places; -1 blue, 1 red."
-        )
-        picture = draw.coloured(np.cos(step.angles[:64]), signed=True, scale=(-1, 1))
-        return draw.part(
-            "The angles of this model", draw.picture(picture, alt=turn, width=300, caption=turn)
-        ) + draw.part(title, *parts)
-    return draw.part(title, *parts)
-
-
-def _mixed(scene: StepInput, step: PositionStep) -> Image.Image:
-    """The input with its patches in the order of the experiment."""
-    source, cols = scene.padded_input(), step.grid[1]
-    tall, wide = scene.config.patch_size
-    sheet = Image.new(source.mode, source.size)
-    for place, patch in enumerate(step.order.tolist()):
-        down, across = divmod(patch, cols)
-        tile = source.crop((across * wide, down * tall, (across + 1) * wide, (down + 1) * tall))
-        sheet.paste(tile, (place % cols * wide, place // cols * tall))
-    return sheet
+    waves = draw.part(title, draw.picture(shown, alt=words, width=460, caption=words))
+    if step.angles is None:
+        return waves
+    turn = (
+        f"Rotary angles of this model: cosine of {step.angles.shape[1]} angles at each of {len(step.angles)} "
+        f"places; -1 blue, 1 red."
+    )
+    picture = draw.coloured(np.cos(step.angles[:64]), signed=True, scale=(-1, 1))
+    return (
+        draw.part("The angles of this model", draw.picture(picture, alt=turn, width=300, caption=turn))
+        + waves
+    )
 
 
 def _top(scene: StepInput, output: Array) -> str:

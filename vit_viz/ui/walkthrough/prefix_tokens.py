@@ -32,9 +32,10 @@ def screen(scene: StepInput) -> Screen:
     """The screen of this step."""
     step = scene.step(PrefixStep, layer=scene.layer)
     count, total = len(step.names), len(step.names) + step.num_patches
+    most = int(step.received.argmax()) if count else 0
     return Screen(
         title="Tokens that are not patches" if count else "This model adds no extra tokens",
-        words=_words(step),
+        words=_words(step) if count else _words_without(step),
         terms=_TERMS if count else (),
         formula=r"$[e_1; \dots; e_p; z_1; \dots; z_n]$, a table of $(p + n) \times D$ numbers"
         if count
@@ -47,8 +48,15 @@ def screen(scene: StepInput) -> Screen:
         ),
         figures=_figures(scene, step),
         shared=("layer",),
-        question=_question(step),
-        answer=_answer(step),
+        question="How many tokens of this sequence are not patches?"
+        if not count
+        else f"How much of their attention do the patches give to the {step.names[0]} token in layer {step.layer}?"
+        if count == 1
+        else f"Which of these tokens do the patches look at most in layer {step.layer}?",
+        answer=f"{step.names[most]}: it receives {float(step.received[most]):.1%} of the attention of all patches. Other layers "
+        "differ."
+        if count
+        else f"None: all {step.num_patches} tokens are patches.",
         reveals=_table(step) if count else "",
         code=(Code(VisionTransformer.tokens, ("prefix =", "torch.cat")),),
         papers=("vit", *(("registers",) if count else ())),
@@ -58,54 +66,54 @@ def screen(scene: StepInput) -> Screen:
     )
 
 
+def _words_without(step: PrefixStep) -> tuple[str, str, str]:
+    """The words of a model without extra tokens."""
+    read = (
+        "a weighted mean of all tokens whose weights it has learned to choose"
+        if step.pooling == "attention"
+        else "the mean of all patches"
+    )
+    return (
+        "Many models put a learned vector before the patches, the *class token*, and read their answer from it.",
+        f"This model has none: its answer is read from {read}.",
+        f"So the sequence keeps its {step.num_patches} tokens in every *layer*, a round in which tokens exchange what they "
+        "know (steps 5 to 7).",
+    )
+
+
 def _words(step: PrefixStep) -> tuple[str, str, str]:
-    if not step.names:
-        read = (
-            "a weighted mean of all tokens whose weights it has learned to choose"
-            if step.pooling == "attention"
-            else "the mean of all patches"
-        )
-        return (
-            "Many models put a learned vector before the patches, the *class token*, and read their answer from it.",
-            f"This model has none: its answer is read from {read}.",
-            f"So the sequence keeps its {step.num_patches} tokens in every *layer*, a round in which tokens exchange what they "
-            "know (steps 5 to 7).",
-        )
-    return _vectors_words(step), _class_words(step), _register_words(step)
-
-
-def _vectors_words(step: PrefixStep) -> str:
-    if len(step.names) == 1:
-        return "One learned vector is put before the patches; it is the same for every photo."
-    return f"{len(step.names)} learned vectors are put before the patches; they are the same for every photo."
-
-
-def _class_words(step: PrefixStep) -> str:
+    """On the vectors, on those that the answer may be read from, and on registers."""
+    count = len(step.names)
+    vectors = "One learned vector is" if count == 1 else f"{count} learned vectors are"
+    it = "it is" if count == 1 else "they are"
     layer = "in every *layer*, a round in which tokens exchange what they know (steps 5 to 7)"
+    is_read = step.pooling == "class"
     if "class 0" in step.names:
-        read = ", ".join(step.read) if step.pooling == "class" else "elsewhere"
-        count = sum(name.startswith("class ") for name in step.names)
-        return f"The first {count} are *class tokens*: {layer}, they collect from the patches; the answer is read from {read}."
-    if "class" not in step.names:
-        return f"They collect from the patches {layer}, but the answer is read from elsewhere."
-    if step.pooling == "class":
-        return f"The first is the *class token*: {layer}, it collects from the patches, and the answer is read from it at the end."
-    return (
-        f"The first is the *class token*: {layer}, it collects from the patches, though this model reads its answer from "
-        "elsewhere."
-    )
-
-
-def _register_words(step: PrefixStep) -> str:
-    count = sum(name.startswith("register") for name in step.names)
-    if not count:
-        return "This model has no *registers*: spare vectors that newer models add for what belongs to no place in the photo."
-    subject = (
-        "The *register* is a spare vector" if count == 1 else f"The {count} *registers* are spare vectors"
+        first = sum(name.startswith("class ") for name in step.names)
+        read = ", ".join(step.read) if is_read else "elsewhere"
+        collect = f"The first {first} are *class tokens*: {layer}, they collect from the patches; the answer is read from {read}."
+    elif "class" not in step.names:
+        collect = f"They collect from the patches {layer}, but the answer is read from elsewhere."
+    else:
+        end = (
+            "and the answer is read from it at the end"
+            if is_read
+            else "though this model reads its answer from elsewhere"
+        )
+        collect = f"The first is the *class token*: {layer}, it collects from the patches, {end}."
+    registers = sum(name.startswith("register") for name in step.names)
+    spare = (
+        "The *register* is a spare vector"
+        if registers == 1
+        else f"The {registers} *registers* are spare vectors"
     )
     return (
-        f"{subject} in which the model can keep what belongs to no place in the photo, instead of writing it over patches that "
+        f"{vectors} put before the patches; {it} the same for every photo.",
+        collect,
+        f"{spare} in which the model can keep what belongs to no place in the photo, instead of writing it over patches that "
         "matter little."
+        if registers
+        else "This model has no *registers*: spare vectors that newer models add for what belongs to no place in the photo.",
     )
 
 
@@ -113,7 +121,9 @@ def _figures(scene: StepInput, step: PrefixStep) -> str:
     (tall, cols), shown = scene.trace.layout.grid, scene.padded_input()
     lines = min(tall, max(1, _PATCHES // cols))
     first = shown.crop((0, 0, shown.width, shown.height // tall * lines))
-    words = f"The first {lines * cols} of {step.num_patches} patches, line by line{_after(len(step.names))}."
+    count = len(step.names)
+    others = f"{count} tokens that are not patches" if count > 1 else "one token that is not a patch"
+    words = f"The first {lines * cols} of {step.num_patches} patches, line by line{f', after {others}' if count else ''}."
     looks: tuple[Theme, ...] = ("light", "dark")
     orders = {
         look: patch_sequence(first, grid=(lines, cols), prefix=step.names, width=880, tile=68, theme=look)
@@ -133,12 +143,6 @@ def _figures(scene: StepInput, step: PrefixStep) -> str:
         for place, name in enumerate(step.names[:_STRIPS])
     )
     return sequence + draw.part("The vectors themselves", strips)
-
-
-def _after(count: int) -> str:
-    if count == 1:
-        return ", after one token that is not a patch"
-    return f", after {count} tokens that are not patches" if count else ""
 
 
 def _table(step: PrefixStep) -> str:
@@ -168,22 +172,4 @@ def _table(step: PrefixStep) -> str:
             f"The embedding of a patch has length {number(step.patch_norm)} (median). Similarity of start and end: cosine "
             "similarity of the token before the first layer and after the last."
         ),
-    )
-
-
-def _question(step: PrefixStep) -> str:
-    if not step.names:
-        return "How many tokens of this sequence are not patches?"
-    if len(step.names) == 1:
-        return f"How much of their attention do the patches give to the {step.names[0]} token in layer {step.layer}?"
-    return f"Which of these tokens do the patches look at most in layer {step.layer}?"
-
-
-def _answer(step: PrefixStep) -> str:
-    if not step.names:
-        return f"None: all {step.num_patches} tokens are patches."
-    most = int(step.received.argmax())
-    return (
-        f"{step.names[most]}: it receives {float(step.received[most]):.1%} of the attention of all patches. Other layers "
-        "differ."
     )

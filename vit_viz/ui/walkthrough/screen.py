@@ -126,22 +126,16 @@ def html_of(screen: Screen, number: int) -> str:
         steps(screen.shapes),
         f"<div class=vv-w-figures>{screen.figures}</div>",
         _LEGEND if "vv-w-strip" in screen.figures else "",
-        _quiz(screen),
+        # the answer and its pictures are folded until they are asked for
+        f"<details class='vv-card vv-w-quiz'{' open' if screen.played else ''}>"
+        f"<summary><b>Predict, then look.</b> {html.escape(screen.question)}</summary>"
+        f"<p>{html.escape(screen.answer)}</p><div class=vv-w-figures>{screen.reveals}</div></details>",
         f"<p class='vv-math vv-w-formula'>{typeset(screen.formula)}</p>",
         f"<p class=vv-w-quiet>{typeset(screen.letters)} Paper: {papers}.</p>",
         f"<p class=vv-w-quiet><b>Does not show</b> {html.escape(screen.hides)}</p>",
         *(code_html(code) for code in screen.code),
     ]
     return f"<div class=vv-w data-step={number}>{''.join(parts)}</div>"
-
-
-def _quiz(screen: Screen) -> str:
-    """The question; the answer and its pictures are folded until they are asked for."""
-    return (
-        f"<details class='vv-card vv-w-quiz'{' open' if screen.played else ''}>"
-        f"<summary><b>Predict, then look.</b> {html.escape(screen.question)}</summary>"
-        f"<p>{html.escape(screen.answer)}</p><div class=vv-w-figures>{screen.reveals}</div></details>"
-    )
 
 
 def _defining(text: str) -> str:

@@ -1,9 +1,8 @@
-// The palette: Ctrl+K or the button in the header, a few letters, Enter. The list of questions is fetched when it is first opened; the
-// server says where what is chosen is shown: on the tab that draws it, or in the panel (panel.js).
+// The palette: Ctrl+K or the button in the header, a few letters, Enter. The list of questions is fetched when it is first opened, and
+// says where what is chosen is shown: on the tab that draws it, or in the panel (panel.js).
 
 import { openDialog } from '../../ui/visit/link.js';
 import { closes, fetched, finder, make } from '../../ui/kit/elements.js';
-import { Job } from '../kit/job.js';
 import { Listbox } from '../kit/listbox.js';
 import { thePage } from '../kit/page.js';
 /** @import { Page } from '../kit/page.js' */
@@ -17,6 +16,7 @@ import { thePage } from '../kit/page.js';
  * @typedef {{name: string, label: string, shows: string, also: string, tab: string, slow: boolean}}
  *   Listed a question as the server lists it; also: what else it is found by: what it does not show, papers,
  *   options; tab: that draws it; '' where it opens in the panel
+ * @typedef {Listed & {link: Record<string, string | null>}} Question link: what links say where it is shown
  */
 
 const NONE = 'No question has these words. Try one word, like head, patch, class or position.';
@@ -47,8 +47,6 @@ export function paletteIn(element, page, props) {
 }
 
 class Palette {
-  opening = new Job(() => this.opening.error && this.say(this.opening.error)); // of what was chosen last
-
   /** @param {HTMLElement} element @param {Page} page @param {Props} props */
   constructor(element, page, props) {
     this.page = page;
@@ -57,13 +55,12 @@ class Palette {
     this.dialog = /** @type {HTMLDialogElement} */ (this.find('palette'));
     this.input = /** @type {HTMLInputElement} */ (this.find('palette-text'));
     this.list = this.find('palette-list');
-    this.box = new Listbox(this.input, this.list, (place) => this.choose(place));
-    /** @type {Listed[] | null} */ this.questions = null;
-    /** @type {Listed[]} */ this.shown = [];
+    this.box = new Listbox(this.input, this.list, (place) => void this.choose(place));
+    /** @type {Question[] | null} */ this.questions = null;
+    /** @type {Question[]} */ this.shown = [];
     this.input.addEventListener('input', () => this.draw());
     this.input.addEventListener('keydown', (event) => this.box.key(event));
     closes(this.find('palette-close'), this.dialog);
-    this.dialog.addEventListener('close', () => this.opening.end());
   }
 
   open() {
@@ -116,18 +113,12 @@ class Palette {
     return heard;
   }
 
-  /** Opens a question where it is shown; until then the palette stays, for what may go wrong. @param {number} place */
-  choose(place) {
+  /** Opens a question where it is shown. @param {number} place */
+  async choose(place) {
     const question = this.shown[place];
     if (!question) return;
-    const { store, ask } = this.page;
-    const view = store.linkOf([...store.fields.keys()]);
-    void this.opening.follow((stop) => ask('place', { view, name: question.name }, stop), {
-      whole: async (link) => {
-        await this.closed(); // its entry of the history is left before another view is written
-        store.take({ ...link, run: null, 'ask.*': null }, { push: true });
-      },
-    });
+    await this.closed(); // its entry of the history is left before another view is written
+    this.page.store.take({ ...question.link, run: null, 'ask.*': null }, { push: true });
   }
 }
 

@@ -1,1 +1,0 @@
-"""The Patches tab: how the photo becomes the sequence of tokens that the model receives."""
