@@ -20,18 +20,6 @@ pytestmark = pytest.mark.server
 SCRIPT = re.compile(r"<script(?![^>]*src=)[^>]*>(.*?)</script>", re.DOTALL)
 
 
-def test_two_visitors_with_different_links_get_one_page_and_a_cookie_each(app: Server) -> None:
-    ada = httpx.get(f"{app.url}/?image=uAda&tab=heads", headers={"accept-language": "de"}, timeout=PATIENCE)
-    eve = httpx.get(f"{app.url}/?deep_link=x&page=y&__theme=dark", timeout=PATIENCE)
-    back = httpx.get(f"{app.url}/", cookies={"vit_viz": ada.cookies["vit_viz"]}, timeout=PATIENCE)
-    assert {ada.status_code, eve.status_code, back.status_code} == {200}
-    assert ada.text == eve.text == back.text
-    assert ada.cookies["vit_viz"] != eve.cookies["vit_viz"]
-    assert "set-cookie" not in back.headers
-    for private in ("uAda", "deep_link=", ada.cookies["vit_viz"], eve.cookies["vit_viz"]):
-        assert private not in eve.text
-
-
 def test_the_page_names_the_address_at_which_it_was_reached(app: Server) -> None:
     """And its policy the scripts in which that stands."""
     for host in ("127.0.0.1", "localhost", "127.0.0.1"):

@@ -73,34 +73,6 @@ def test_the_log_says_nothing_of_pictures_and_their_names(ada: Visitor, eve: Vis
     assert "Traceback" not in log
 
 
-def test_own_answers_are_private_and_never_sniffed(ada: Visitor) -> None:
-    value = ada.opened()
-    handle = value["trace"]
-    for path in (
-        f"/vit_viz/layer/{handle}/0",
-        f"/vit_viz/picture/{handle}.png?kind=mosaic&bare=1",
-        value["photo"],
-    ):
-        answer = ada.http.get(path)
-        assert answer.status_code == 200
-        assert answer.headers["cache-control"] == "no-store"
-        assert answer.headers["x-content-type-options"] == "nosniff"
-
-
-def test_the_name_of_a_browser_is_out_of_reach_of_scripts(meet: Callable[..., Visitor]) -> None:
-    cookie = meet().http.get("/").headers["set-cookie"]
-    assert "HttpOnly" in cookie
-    assert "SameSite=Lax" in cookie
-    assert "set-cookie" not in meet().http.get("/theme.css").headers
-
-
-def test_a_header_of_a_proxy_is_not_believed_where_there_is_none(meet: Callable[..., Visitor]) -> None:
-    said = {"x-forwarded-proto": "https", "x-forwarded-host": "elsewhere.example"}
-    answer = meet().http.get("/", headers=said)
-    assert "SameSite=Lax" in answer.headers["set-cookie"]
-    assert "elsewhere.example" not in answer.text
-
-
 def test_a_visitor_without_cookies_is_served_as_well(meet: Callable[..., Visitor]) -> None:
     visitor = meet(keeps_cookies=False)
     visitor.arrive()

@@ -41,33 +41,15 @@ file_value = st.fixed_dictionaries(
     optional={"meta": odd_value, "url": odd_text, "orig_name": odd_text},
 )
 query = st.dictionaries(
-    st.sampled_from(
-        [
-            "layer",
-            "head",
-            "query",
-            "direction",
-            "kind",
-            "at",
-            "target",
-            "method",
-            "x",
-        ]
-    ),
+    st.sampled_from(["layer", "head", "query", "direction", "kind", "at", "target", "method", "x"]),
     odd_text,
     max_size=4,
 )
 headers = st.dictionaries(
     st.sampled_from(
         [
-            "range",
-            "accept",
-            "content-type",
-            "x-forwarded-host",
-            "x-forwarded-proto",
-            "if-none-match",
-            "origin",
-            "te",
+            *("range", "accept", "content-type", "x-forwarded-host", "x-forwarded-proto"),
+            *("if-none-match", "origin", "te"),
         ]
     ),
     st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=30),
@@ -84,7 +66,21 @@ path = st.one_of(
     st.builds("/{}".format, odd_text),
 )  # fmt: skip
 method = st.sampled_from(["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
-link = st.dictionaries(
+LINKS = (
+    *("&&==", "\0", "a=" * 3000, f"image={HOSTILE_TEXT}", "image=../../etc/passwd", "image=u" + "A" * 24),
+    *(
+        "model=/etc/passwd",
+        "model=http://127.0.0.1:9/x",
+        "model=" + "9" * 3000,
+        "mode=x&size=nan&part=1,2,3,4,5",
+    ),
+    *(
+        "edits=;;;&layer=1e9&head=-1",
+        "query=99,99&target=99999999999999999999",
+        "ask=occlusion&o.window=1e300",
+    ),
+)
+link = st.sampled_from(LINKS) | st.dictionaries(
     st.sampled_from(
         [
             *("image", "model", "mode", "size", "part", "edits", "tab", "layer", "head", "query"),
@@ -96,7 +92,10 @@ link = st.dictionaries(
 ).map(urlencode)
 said = st.dictionaries(
     st.sampled_from(
-        ["name", "find", "methods", "method", "gone", "options", "role", "second", "kept", "view"]
+        [
+            *("name", "find", "methods", "method", "gone", "options", "edits", "role"),
+            *("foreground", "second", "kept", "view"),
+        ]
     ),
     st.one_of(odd_value, st.lists(st.one_of(odd_value, file_value), max_size=5)),
     max_size=3,
@@ -168,6 +167,10 @@ def test_no_exchange_of_the_protocol_ends_in_a_fault(fuzzed: Server) -> None:
         assert said.status_code < 500, one
         text = said.text if said.is_stream_consumed else ""
         assert not LEAKS.search(text), (one, text[:300])
+        if one[0] == "ask" and said.status_code >= 400:
+            sentence = said.json()["error"]
+            assert 10 < len(sentence) <= 400, (one, sentence)
+            assert sentence.endswith((".", "…")), (one, sentence)
 
     talk()
     visitor.close()

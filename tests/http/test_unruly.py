@@ -61,30 +61,6 @@ def test_pages_that_go_while_their_questions_wait_harm_nobody(alone: Server, kee
 # --- in any order
 
 
-def unruly_crowd(server: Server, seed: int) -> list[Unruly]:
-    """Three browsers, one of which keeps no cookies."""
-    return [Unruly(server, 10 * seed + number, keeps_cookies=number != 2) for number in range(3)]
-
-
-def assert_outlived(server: Server, crowd: list[Unruly], *, before: int) -> None:
-    """Nothing failed on the way, and every place of the slow lane has been given back.
-
-    Args:
-        before: characters of the log from another test.
-    """
-    said = [answer for one in crowd for answer in one.said]
-    assert [answer for answer in said if answer[1] >= 500] == []
-    assert {200, 400, 429} <= {status for _, status, _ in said}
-    log = server.said()[before:]
-    for word in ("Traceback", "KeyError", "tending the app failed"):
-        assert word not in log, log[-2000:]
-    with Visitor(server, timeout=120) as after:
-        assert after.http.get("/health").status_code == 200
-        after.arrive("?tab=explain")
-        assert after.ask("trust", methods=["rollout"]).refusals == []
-        until(lambda: finds_all_places(after), what="the end of what nobody waits for")
-
-
 def finds_all_places(visitor: Visitor) -> bool:
     """Whether a visitor may have as many slow questions waiting as ever."""
     with ExitStack() as held:
@@ -93,25 +69,10 @@ def finds_all_places(visitor: Visitor) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
-def test_questions_evictions_and_hang_ups_in_turn_leave_the_app_alive(alone: Server, seed: int) -> None:
-    """Of each visitor one action at a time, so that a seed always tells the same story."""
-    before, crowd = len(alone.said()), unruly_crowd(alone, seed)
-    for step in range(60):
-        for one in crowd:
-            one.act()
-        if step % 20 == 19:
-            assert_is_answered(alone)
-    for one in crowd:
-        assert len(one.pages) > 16  # of which some have to make room
-        one.leave()
-    assert_outlived(alone, crowd, before=before)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [3])
-def test_the_app_lives_through_a_minute_of_everything_at_once(alone: Server, seed: int) -> None:
-    before, crowd, over = len(alone.said()), unruly_crowd(alone, seed), threading.Event()
+def test_the_app_lives_through_a_minute_of_everything_at_once(alone: Server) -> None:
+    """Nothing fails on the way, and every place of the slow lane is given back; one of three browsers keeps no cookies."""
+    crowd = [Unruly(alone, 30 + number, keeps_cookies=number != 2) for number in range(3)]
+    before, over = len(alone.said()), threading.Event()
     threads = [threading.Thread(target=one.run, args=(over,), kwargs={"actions": 100_000}) for one in crowd]
     for thread in threads:
         thread.start()
@@ -124,5 +85,12 @@ def test_the_app_lives_through_a_minute_of_everything_at_once(alone: Server, see
         over.set()
         for thread in threads:
             thread.join(PATIENCE)
-    assert sum(len(one.said) for one in crowd) > 300
-    assert_outlived(alone, crowd, before=before)
+    statuses = [status for one in crowd for _, status, _ in one.said]
+    assert len(statuses) > 300
+    assert {200, 400, 429} <= set(statuses)
+    assert max(statuses) < 500
+    assert "Traceback" not in alone.said()[before:]
+    with Visitor(alone, timeout=120) as after:
+        after.arrive("?tab=explain")
+        assert after.ask("trust", methods=["rollout"]).refusals == []
+        until(lambda: finds_all_places(after), what="the end of what nobody waits for")

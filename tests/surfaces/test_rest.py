@@ -8,7 +8,6 @@ import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from itertools import pairwise
 from typing import Any
 from urllib.parse import urlsplit
@@ -39,7 +38,7 @@ from vit_viz.surface import BODY_BYTES, EVENTS, PICTURE_BYTES
 from vit_viz.ui.app import TABS
 from vit_viz.ui.edge.addresses import REQUEST_BYTES, kind_of
 from vit_viz.ui.edge.admission import LANES, SLOW
-from vit_viz.ui.edge.arrivals import TOO_MANY_OF_YOURS
+from vit_viz.ui.edge.bodies import TOO_MANY_OF_YOURS
 from vit_viz.views.panel import Panel
 from vit_viz.views.places import showing
 from vit_viz.views.state import ViewState
@@ -77,7 +76,7 @@ def test_a_browser_that_has_opened_the_page_asks_as_its_page_does(
     ada, eve = new_visitor(), new_visitor()
     mine = session.add_upload(odd_picture(), owner=ada)
     guard: Any = client.app.middleware_stack  # type: ignore[attr-defined]  # of the stand-in
-    owners, lanes, run, place = set(), list[str](), session.run, guard.place
+    owners, lanes, run, place = set(), list[str](), session.run, guard.admission.place
     lets_slow_ones_rest: dict[str, bool] = {}
 
     def noted(request: Request, **options: Any) -> Any:
@@ -90,7 +89,7 @@ def test_a_browser_that_has_opened_the_page_asks_as_its_page_does(
         return place(lane, visitor, address)
 
     monkeypatch.setattr(session, "run", noted)
-    monkeypatch.setattr(guard, "place", placed)
+    monkeypatch.setattr(guard.admission, "place", placed)
     asked = {"image": {"upload": mine}}
     for name in ("look", "saco"):
         answer = ask(client, name, asked, headers={"Cookie": f"{COOKIE}={ada}"})
@@ -632,10 +631,10 @@ def test_a_question_keeps_its_place_until_its_answer_is_computed(
     client = open_client(session, rest.FOR_OTHERS)
     guard: Any = client.app.middleware_stack  # type: ignore[attr-defined]  # of the stand-in
     following = Following(session, monkeypatch)
-    following.look = lambda: len(guard._waiting)
+    following.look = lambda: guard.admission.holds(SLOW)
     assert ask(client, "look", headers=TOLD).status_code == 200
-    assert following.seen == [1, 1]
-    assert guard._waiting == []
+    assert following.seen == [True, True]
+    assert not guard.admission.holds(SLOW)
 
 
 def test_slow_questions_leave_quick_ones_their_threads(
@@ -777,18 +776,15 @@ def test_each_caller_has_a_share_of_the_places(api: TestClient, monkeypatch: pyt
 def test_bodies_of_a_caller_share_room_by_what_has_arrived_of_them(
     session: Session, open_client: Callable[..., TestClient]
 ) -> None:
-    """Bodies of which nothing arrives take nothing from others, however many and however large they are to be."""
     client = open_client(session, rest.FOR_OTHERS)
     arrivals = client.app.middleware_stack.arrivals  # type: ignore[attr-defined]
     large = b"x" * (REQUEST_BYTES + 1)
-    with ExitStack() as stalled:
-        bodies = [stalled.enter_context(arrivals.arriving("no cookie testclient")) for _ in range(9)]
-        assert ask(client, "look").status_code == 200
-        assert client.post(f"{rest.PREFIX}/look", content=large).status_code == 400  # no JSON
-        bodies[0](arrivals.visitor_bytes - len(large) + 1)
-        answer = client.post(f"{rest.PREFIX}/look", content=large)
-        assert (answer.status_code, answer.json()) == (429, {"error": TOO_MANY_OF_YOURS})
-        assert ask(client, "look").status_code == 200
+    assert client.post(f"{rest.PREFIX}/look", content=large).status_code == 400  # no JSON
+    arrivals._held["no cookie testclient"] = arrivals.visitor_bytes - len(large) + 1
+    answer = client.post(f"{rest.PREFIX}/look", content=large)
+    assert (answer.status_code, answer.json()) == (429, {"error": TOO_MANY_OF_YOURS})
+    assert ask(client, "look").status_code == 200
+    del arrivals._held["no cookie testclient"]
     assert client.post(f"{rest.PREFIX}/look", content=large).status_code == 400
 
 

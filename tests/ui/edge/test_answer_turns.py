@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 
 from tests.ui.loops import played
 from vit_viz.errors import BusyError
-from vit_viz.ui.edge.admission import ANSWERS, LANES, Lane
+from vit_viz.ui.edge.admission import ANSWERS, LANES, Admission, Lane
 from vit_viz.ui.edge.answer_turns import PASSING, UNREAD, AnswerTurns, Passing, spending
 
 
@@ -69,13 +69,15 @@ async def asked_of(turns: AnswerTurns) -> AsyncIterator[Asked]:
     await asked.end_all()
     assert not turns.is_busy
     assert turns.unread_bytes == 0
-    remembered: list[Sized] = [turns._passing, turns._making, turns._unread, turns._waiting]
+    remembered: list[Sized] = [turns.admission._held[ANSWERS], turns._making, turns._unread, turns._waiting]
     assert [len(one) for one in remembered] == [0] * 4
 
 
 def test_whoever_has_fewest_being_made_is_next_and_then_whoever_came_first() -> None:
     async def play() -> list[str]:
-        async with asked_of(AnswerTurns(making=3, making_of_one=2, making_of_address=9)) as asked:
+        async with asked_of(
+            AnswerTurns(Admission(), making=3, making_of_one=2, making_of_address=9)
+        ) as asked:
             for name in ("ada1", "ada2", "ada3", "ada4", "bob1", "bob2", "eve1"):
                 await asked.ask(name, name[:3])
             assert asked.begun == ["ada1", "ada2", "bob1"]  # two of one visitor at most
@@ -95,7 +97,9 @@ def test_whoever_has_fewest_being_made_is_next_and_then_whoever_came_first() -> 
 )
 def test_the_share_of_an_address_counts_where_it_is_known(addresses: tuple[str, ...], begun: int) -> None:
     async def play() -> int:
-        async with asked_of(AnswerTurns(making=9, making_of_one=2, making_of_address=2)) as asked:
+        async with asked_of(
+            AnswerTurns(Admission(), making=9, making_of_one=2, making_of_address=2)
+        ) as asked:
             for number, address in enumerate(addresses):
                 await asked.ask(str(number), f"visitor{number}", address)
             return len(asked.begun)
@@ -107,7 +111,7 @@ def test_so_many_wait_and_the_next_one_is_refused(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(LANES, ANSWERS, Lane(places=30, each=3, each_address=9))
 
     async def play() -> None:
-        async with asked_of(AnswerTurns(making=2, making_of_one=1)) as asked:
+        async with asked_of(AnswerTurns(Admission(), making=2, making_of_one=1)) as asked:
             for number in range(3):
                 await asked.ask(f"ada{number}", "ada")
             with pytest.raises(BusyError):
@@ -121,7 +125,7 @@ def test_so_many_wait_and_the_next_one_is_refused(monkeypatch: pytest.MonkeyPatc
 
 def test_who_hangs_up_while_waiting_leaves_no_trace() -> None:
     async def play() -> None:
-        async with asked_of(AnswerTurns(making=1)) as asked:
+        async with asked_of(AnswerTurns(Admission(), making=1)) as asked:
             await asked.ask("ada", "ada")
 
             async def left() -> None:
@@ -139,7 +143,9 @@ def test_who_hangs_up_while_waiting_leaves_no_trace() -> None:
 
 def test_what_lies_unread_keeps_its_reader_from_more_and_nobody_else() -> None:
     async def play() -> None:
-        async with asked_of(AnswerTurns(making=9, making_of_one=9, unread=100, unread_of_one=40)) as asked:
+        async with asked_of(
+            AnswerTurns(Admission(), making=9, making_of_one=9, unread=100, unread_of_one=40)
+        ) as asked:
             for name in ("ada1", "ada2", "bob1"):
                 await asked.ask(name, name[:3])
             asked.answer_turns.made(asked.passing["ada1"], 39)
@@ -158,7 +164,7 @@ def test_what_lies_unread_keeps_its_reader_from_more_and_nobody_else() -> None:
 @pytest.mark.parametrize(("unread", "is_let_in"), [(99, True), (100, False), (101, False)])
 def test_all_that_lies_unread_is_bounded(unread: int, is_let_in: bool) -> None:
     async def play() -> bool:
-        async with asked_of(AnswerTurns(making=9, unread=100, unread_of_one=1000)) as asked:
+        async with asked_of(AnswerTurns(Admission(), making=9, unread=100, unread_of_one=1000)) as asked:
             await asked.ask("ada", "ada")
             asked.answer_turns.made(asked.passing["ada"], unread)
             await asked.ask("bob", "bob")
@@ -169,7 +175,7 @@ def test_all_that_lies_unread_is_bounded(unread: int, is_let_in: bool) -> None:
 
 def test_an_answer_with_a_place_elsewhere_counts_by_its_bytes_alone() -> None:
     async def play() -> None:
-        turns = AnswerTurns(making=1, unread=100, unread_of_one=40)
+        turns = AnswerTurns(Admission(), making=1, unread=100, unread_of_one=40)
         async with turns.beside("ada", "") as first, turns.beside("ada", ""):
             assert not turns.is_busy
             turns.made(first, 40)
@@ -216,7 +222,7 @@ def test_who_has_used_much_rests_while_others_come(
 
     async def play() -> None:
         monkeypatch.setattr(asyncio.get_running_loop(), "call_later", rested.call_later, raising=False)
-        async with asked_of(AnswerTurns(clock=lambda: rested.now)) as asked:
+        async with asked_of(AnswerTurns(Admission(), clock=lambda: rested.now)) as asked:
             await asked.ask("ada1", "ada")
             if others:
                 await asked.ask("bob1", "bob")
@@ -242,7 +248,7 @@ def test_what_is_used_runs_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def play() -> None:
         monkeypatch.setattr(asyncio.get_running_loop(), "call_later", rested.call_later, raising=False)
-        async with asked_of(AnswerTurns(clock=lambda: rested.now)) as asked:
+        async with asked_of(AnswerTurns(Admission(), clock=lambda: rested.now)) as asked:
             for number, (wait, is_heavy) in enumerate(((0.0, True), (100.0, False))):
                 await rested.wait(wait)
                 await asked.ask(f"ada{number}", "ada")

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,7 +28,7 @@ from vit_viz.turns import Turns
 from vit_viz.ui.edge import bodies, http_guard
 from vit_viz.ui.edge.addresses import FOREIGN_PAGE, NO_SUCH_HOST, NOT_READABLE, NOTHING_HERE, TOO_LARGE
 from vit_viz.ui.edge.admission import OTHERS, SLOW, YOURS, Buckets
-from vit_viz.ui.edge.arrivals import TOO_MANY_OF_YOURS
+from vit_viz.ui.edge.bodies import TOO_MANY_OF_YOURS
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import ALIVE, HttpGuard, guarded
 from vit_viz.ui.edge.pages import NOT_YOURS as NOT_YOUR_PAGE
@@ -74,6 +75,14 @@ async def reached(_request: Request) -> Response:
     return PlainTextResponse("reached")
 
 
+async def missing(_request: Request) -> Response:
+    return PlainTextResponse("missing", 404, {"cache-control": "max-age=60"})
+
+
+CLOSED = ("/gradio_api/queue/join", "/gradio_api/upload", "/gradio_api/file=/etc/passwd", "/config")
+"""Routes of Gradio."""
+
+
 ROUTES = [
     Route("/", page),
     Route("/assets/x.js", static),
@@ -81,10 +90,8 @@ ROUTES = [
     Route("/vit_viz/broken/stream", broken_stream),
     Route("/gradio_api/app_id", fault),
     *(Route(f"/vit_viz/{name}", asked, methods=["POST"]) for name in ("facts", "trust", "bring")),
-    *(Route(f"/gradio_api/{name}", reached) for name in ("deep_link", "queue/data", "startup-events")),
-    *(Route(f"/gradio_api/{name}", reached, methods=["POST"]) for name in ("queue/join", "upload", "cancel")),
-    Route("/gradio_api/file={path:path}", reached),
-    Route("/gradio_api/heartbeat/{name}", reached),
+    Route("/assets/missing.js", missing),
+    *(Route(path, reached, methods=["GET", "POST"]) for path in CLOSED),
 ]
 
 
@@ -142,15 +149,19 @@ def test_every_answer_has_the_security_headers(client: TestClient) -> None:
         "/",
         "/nowhere",
         "/assets/x.js",
-        "/gradio_api/file=x",
+        "/assets/missing.js",
         "/vit_viz/fault",
         "/gradio_api/app_id",
     ):
         headers = client.get(path).headers
-        assert headers["x-content-type-options"] == "nosniff", path
-        assert headers["referrer-policy"] == "same-origin", path
-        assert "access-control-allow-origin" not in headers, path
-        assert ("no-store" in headers["cache-control"]) == (path != "/assets/x.js"), path
+        for name, value in (
+            ("x-content-type-options", "nosniff"),
+            ("referrer-policy", "same-origin"),
+            ("cross-origin-resource-policy", "same-origin"),
+            ("access-control-allow-origin", None),
+            ("cache-control", "max-age=60" if path == "/assets/x.js" else "no-store"),
+        ):
+            assert headers.get(name) == value, (path, name)
     assert "default-src 'none'" in client.get("/vit_viz/fault").headers["content-security-policy"]
 
 
@@ -166,17 +177,20 @@ def test_a_page_gives_a_browser_a_name_once(open_client: Callable[..., TestClien
     assert "set-cookie" not in client.get("/assets/x.js").headers
 
 
-def test_https_is_believed_only_where_there_is_a_proxy(open_client: Callable[..., TestClient]) -> None:
-    said = {"x-forwarded-proto": "https"}
-    assert "SameSite=Lax" in open_client().get("/", headers=said).headers["set-cookie"]
+def test_what_a_proxy_says_is_believed_only_where_there_is_one(
+    open_client: Callable[..., TestClient],
+) -> None:
+    said = {"x-forwarded-proto": "https", "x-forwarded-host": "vit.example"}
     told = Exposure.of("127.0.0.1", environment={"VIT_VIZ_BEHIND_PROXY": "1"})
-    assert (
-        "SameSite=None; Secure; Partitioned" in open_client(told).get("/", headers=said).headers["set-cookie"]
-    )
-
-
-def test_headers_that_nobody_vouches_for_are_not_passed_on(client: TestClient) -> None:
-    assert client.get("/assets/x.js", headers={"x-forwarded-host": "elsewhere.example"}).text == "script"
+    for exposure, reach, status in (
+        (LOCAL, "SameSite=Lax", 403),
+        (told, "SameSite=None; Secure; Partitioned", 200),
+    ):
+        client = open_client(exposure)
+        assert reach in client.get("/", headers=said).headers["set-cookie"]
+        client.cookies.clear()
+        client.get("/")
+        assert ask(client, **said, origin="https://vit.example").status_code == status
 
 
 def test_a_host_name_of_another_site_gets_nothing(open_client: Callable[..., TestClient]) -> None:
@@ -185,23 +199,12 @@ def test_a_host_name_of_another_site_gets_nothing(open_client: Callable[..., Tes
     assert "set-cookie" not in answer.headers
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("/gradio_api/deep_link", "/config", "/assets/../x", "/gradio_api/file/x", "/docs"),
-        *(
-            f"/gradio_api/{name}"
-            for name in ("file=/etc/passwd", "queue/data", "queue/join", "upload", "cancel")
-        ),
-    ],
-)
-@pytest.mark.parametrize("method", ["GET", "POST"])
-def test_an_address_that_the_page_does_not_use_is_not_reached(
-    client: TestClient, method: str, path: str
-) -> None:
-    answer = client.request(method, path)
-    assert answer.status_code == 404
-    assert NOTHING_HERE in answer.text
+def test_an_address_that_the_page_does_not_use_is_not_reached(client: TestClient) -> None:
+    for path in (*CLOSED, "/assets/../x", "/docs"):
+        for method in ("GET", "POST"):
+            answer = client.request(method, path)
+            assert answer.status_code == 404
+            assert NOTHING_HERE in answer.text
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
@@ -255,32 +258,31 @@ def test_slow_questions_of_one_visitor_leave_room_for_quick_ones_and_for_others(
 ) -> None:
     bob = open_client(beside=client)
     bob.get("/")
+    place, mine = guard_of(client).admission.place, client.cookies["vit_viz"]
     with ExitStack() as waiting:
         for _ in range(8):
-            waiting.enter_context(guard_of(client).place(SLOW, client.cookies["vit_viz"], ""))
+            waiting.enter_context(place(SLOW, mine, ""))
         answer = ask(client, "trust")
         assert (answer.status_code, answer.json()) == (429, {"error": YOURS})
         assert ask(client, "facts").status_code == 200
         assert ask(bob, "trust").status_code == 200
-    assert ask(client, "trust").status_code == 200  # they are over, and there is room again
-
-
-def test_a_full_lane_says_that_others_are_the_reason(client: TestClient) -> None:
-    with ExitStack() as waiting:
-        for number in range(64):
-            guard_of(client)._waiting.append((SLOW, f"visitor {number // 8}", ""))
-        answer = ask(client, "trust")
+        for number in range(64 - 8):
+            waiting.enter_context(place(SLOW, f"visitor {number}", ""))
+        answer = ask(bob, "trust")
         assert (answer.status_code, answer.json()) == (429, {"error": OTHERS})
-        assert ask(client, "facts").status_code == 200
-        waiting.callback(guard_of(client)._waiting.clear)
+        assert ask(bob, "facts").status_code == 200
+    assert ask(client, "trust").status_code == 200  # they are over, and there is room again
 
 
 @pytest.mark.parametrize(
     ("path", "is_quick"),
     [
-        *((path, True) for path in ("/", "/assets/x.js", "/gradio_api/app_id", "/vit_viz/fault")),
-        *(("POST /vit_viz/facts", True), ("POST /vit_viz/bring", True), ("POST /vit_viz/trust", False)),
-        *(("/gradio_api/heartbeat/abcd1", False), ("/health", False)),
+        *(
+            ("/", True),
+            ("/vit_viz/fault", True),
+            ("POST /vit_viz/facts", True),
+            ("POST /vit_viz/trust", False),
+        ),
     ],
 )
 def test_slow_computations_are_told_of_a_quick_request_as_long_as_it_is_open(
@@ -296,10 +298,8 @@ def test_slow_computations_are_told_of_a_quick_request_as_long_as_it_is_open(
     with TestClient(app, base_url="http://127.0.0.1:7860", raise_server_exceptions=False) as client:
         client.cookies["vit_viz"] = ADA
         guard_of(client).app = note
-        app.stop_event.set()
         client.request(method or "GET", address, json={} if method else None)
-        by_the_guard = address.startswith("/health") or "heartbeat" in address
-        assert seen == ([] if by_the_guard else [is_quick])
+        assert seen == [is_quick]
         assert not app.turns.has_quick_questions(), "it is over, though it failed"
 
 
@@ -319,7 +319,7 @@ def test_many_browsers_of_one_address_fill_a_third_of_the_slow_lane_where_addres
         for number in range(let_in):
             assert status("203.0.113.5") == 200, number
             near = "203.0.113.5" if is_known else ""
-            waiting.enter_context(guard_of(client).place(SLOW, f"visitor {number}", near))
+            waiting.enter_context(guard_of(client).admission.place(SLOW, f"visitor {number}", near))
         assert status("203.0.113.5") == 429
         assert status("198.51.100.7") == (200 if is_known else 429)
 
@@ -327,17 +327,13 @@ def test_many_browsers_of_one_address_fill_a_third_of_the_slow_lane_where_addres
 # --- whether the app is there
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_whoever_keeps_the_app_running_learns_that_it_answers(
-    open_client: Callable[..., TestClient], method: str
+def test_whoever_keeps_the_app_running_learns_that_it_answers_and_another_site_does_not(
+    open_client: Callable[..., TestClient],
 ) -> None:
-    answer = open_client().request(method, "/health")
-    assert (answer.status_code, answer.text) == (200, ALIVE if method == "GET" else "")
+    client = open_client()
+    answer = client.get("/health")
+    assert (answer.status_code, answer.text, client.head("/health").text) == (200, ALIVE, "")
     assert "set-cookie" not in answer.headers
-    assert answer.headers["cache-control"] == "no-store"
-
-
-def test_a_page_of_another_site_does_not_learn_it(client: TestClient) -> None:
     assert client.get("/health", headers={"sec-fetch-site": "cross-site"}).status_code == 403
     assert client.get("/health", headers={"host": "rebound.example"}).status_code == 421
 
@@ -372,12 +368,6 @@ def test_a_heartbeat_beats_without_gradio_and_ends_with_the_page() -> None:
     assert guard.pages.find("abcd1").heartbeats == 0  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("name", ["", "UPPER", "a" * 33, "abc", "a b c d", "abcd%00"])
-def test_a_page_has_a_name_of_the_usual_shape(client: TestClient, name: str) -> None:
-    answer = client.get(f"/gradio_api/heartbeat/{name}")
-    assert (answer.status_code, answer.json()) == (400, {"error": NOT_READABLE})
-
-
 def test_the_page_of_one_visitor_is_worthless_to_another(
     client: TestClient, open_client: Callable[..., TestClient]
 ) -> None:
@@ -387,6 +377,9 @@ def test_the_page_of_one_visitor_is_worthless_to_another(
     assert client.get("/gradio_api/heartbeat/abcd1").status_code == 200
     answer = eve.get("/gradio_api/heartbeat/abcd1")
     assert (answer.status_code, answer.json()) == (400, {"error": NOT_YOUR_PAGE})
+    for name in ("", "UPPER", "a" * 33, "abc", "a b c d", "abcd%00"):  # of another shape than a page's
+        answer = client.get(f"/gradio_api/heartbeat/{name}")
+        assert (answer.status_code, answer.json()) == (400, {"error": NOT_READABLE})
 
 
 def scope(path: str, *, cookie: str) -> dict[str, Any]:
@@ -409,6 +402,9 @@ def test_a_body_is_bounded_with_and_without_a_length(
         return client.post(f"/vit_viz/{name}", content=parts)
 
     guard_of(client).arrivals._pace = Buckets(burst=2**40, per_second=1)
+    for length in (b"-1", b"x", "²".encode()):
+        answer = client.post(f"/vit_viz/{name}", content=b"x", headers=[(b"content-length", length)])
+        assert answer.status_code == 400
     assert post(most).json()["size"] == most
     answer = post(most + 1)
     assert (answer.status_code, answer.json()) == (413, {"error": TOO_LARGE})
@@ -423,26 +419,14 @@ def test_a_body_without_room_is_refused_and_the_room_is_free_again(client: TestC
     assert guard_of(client).arrivals._held.total() == 0
 
 
-@pytest.mark.parametrize("length", ["-1", "x", "1e3", "²"])
-def test_a_length_that_is_no_number_is_refused(client: TestClient, length: str) -> None:
-    headers = [(b"content-length", length.encode())]
-    assert client.post("/vit_viz/facts", content=b"x", headers=headers).status_code == 400
-
-
 # --- failures
 
 
-def test_a_fault_of_the_api_is_the_visitors_and_says_nothing(
-    client: TestClient, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_fault_says_nothing_of_the_inside(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    """Gradio's is the visitor's; one of ours is logged."""
     answer = client.get("/gradio_api/app_id")
     assert answer.status_code == 400
     assert "secret" not in answer.text + caplog.text
-
-
-def test_a_fault_of_a_route_is_one_sentence_and_logged(
-    client: TestClient, caplog: pytest.LogCaptureFixture
-) -> None:
     answer = client.get("/vit_viz/fault")
     assert answer.status_code == 500
     assert "secret" not in answer.text
@@ -486,75 +470,71 @@ def test_whoever_is_refused_again_and_again_hears_it_later_and_others_do_not(
     assert pauses[-1] == http_guard.LONGEST_PAUSE_SECONDS
 
 
+def test_where_addresses_are_known_a_new_cookie_does_not_make_refusals_quick_again(
+    open_client: Callable[..., TestClient],
+) -> None:
+    client = open_client(Exposure.of("127.0.0.1", environment={"VIT_VIZ_ADDRESS_HEADER": "x-real-ip"}))
+    refusals = Buckets(burst=99, per_second=1, clock=lambda: 0.0)
+    guard_of(client).refusals = refusals
+    for _ in range(3):
+        headers = {"cookie": f"vit_viz={new_visitor()}", "x-real-ip": "203.0.113.5"}
+        assert client.get("/nowhere", headers=headers).status_code == 404
+    assert {name: level for name, (level, _) in refusals._levels.items()} == {"203.0.113.5": 3}
+
+
+async def read_large(content: bytes, send: Callable[[HttpGuard, Any], Any]) -> HttpGuard:
+    """The guard after it has sent a large answer."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await Response(content)(scope, receive, send)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    guard = HttpGuard(app, Behind(LOCAL), LOCAL)
+    await guard(scope("/vit_viz/large", cookie=ADA), receive, partial(send, guard))
+    return guard
+
+
 def test_an_answer_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader who stops in the middle is waited for only so long; one who goes on reading gets all of it."""
-    content, deadlines = bytes(range(256)) * 1024, list[asyncio.Timeout]()
+    """A reader who stops in the middle is waited for only so long."""
+    content, sent, deadlines = bytes(range(256)) * 1024, list[bytes](), list[asyncio.Timeout]()
 
     def timeout(_seconds: float) -> asyncio.Timeout:
         deadlines.append(asyncio.timeout(None))
         return deadlines[-1]
 
+    async def send(_guard: HttpGuard, message: Any) -> None:
+        if len(sent) > 2:
+            deadlines[-1].reschedule(0)  # the time for this part is over
+            await asyncio.Event().wait()
+        sent.append(message.get("body", b""))
+
     monkeypatch.setattr(bodies, "asyncio", SimpleNamespace(timeout=timeout))
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await Response(content)(scope, receive, send)
-
-    async def play(parts_read: int) -> tuple[bytes, int]:
-        behind = Behind(LOCAL)
-        guard = HttpGuard(app, behind, LOCAL)
-        sent: list[Any] = []
-
-        async def receive() -> Any:
-            return {"type": "http.request", "body": b"", "more_body": False}
-
-        async def send(message: Any) -> None:
-            if len(sent) > parts_read:
-                deadlines[-1].reschedule(0)  # the time for this part is over
-                await asyncio.Event().wait()
-            sent.append(message)
-
-        await guard(scope("/vit_viz/large", cookie=ADA), receive, send)
-        assert not guard.answer_turns.is_busy
-        return b"".join(message.get("body", b"") for message in sent), guard.answer_turns.unread_bytes
-
-    assert played(play(9)) == (content, 0)
-    some, unread = played(play(2))
-    assert 0 < len(some) < len(content)
-    assert content.startswith(some)
-    assert unread == 0
+    guard = played(read_large(content, send))
+    assert b"".join(sent) == content[: 2 * bodies.PART_BYTES]
+    assert (guard.answer_turns.is_busy, guard.answer_turns.unread_bytes) == (False, 0)
 
 
 def test_what_lies_unread_counts_until_its_last_part_is_taken() -> None:
-    content, seen = bytes(200_000), []
+    content, sent, seen = bytes(range(250)) * 800, list[bytes](), list[tuple[int, int, bool]]()
 
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await Response(content)(scope, receive, send)
+    async def send(guard: HttpGuard, message: Any) -> None:
+        sent.append(message.get("body", b""))
+        seen.append((len(sent[-1]), guard.answer_turns.unread_bytes, guard.answer_turns.is_busy))
 
-    async def play() -> None:
-        guard = HttpGuard(app, Behind(LOCAL), LOCAL)
-
-        async def receive() -> Any:
-            return {"type": "http.request", "body": b"", "more_body": False}
-
-        async def send(message: Any) -> None:
-            seen.append(
-                (len(message.get("body", b"")), guard.answer_turns.unread_bytes, guard.answer_turns.is_busy)
-            )
-
-        await guard(scope("/vit_viz/large", cookie=ADA), receive, send)
-
-    played(play())
+    guard = played(read_large(content, send))
+    assert b"".join(sent) == content
     assert seen == [(0, 0, True), *[(2**16, 200_000, False)] * 3, (200_000 - 3 * 2**16, 200_000, False)]
+    assert guard.answer_turns.unread_bytes == 0
 
 
 SITES = [
     ("http://127.0.0.1:7860", "127.0.0.1:7860", False),
     ("http://127.0.0.1", "127.0.0.1", False),
-    ("http://127.0.0.1:80", "127.0.0.1", False),
     ("http://127.0.0.1", "127.0.0.1:80", False),
     ("https://127.0.0.1", "127.0.0.1:443", False),
     ("HTTP://LOCALHOST:7860", "localhost:7860", False),
-    ("http://127.0.0.1:7861", "127.0.0.1:7860", True),
     ("http://127.0.0.1", "127.0.0.1:443", True),
     ("http://localhost:7860", "127.0.0.1:7860", True),
     ("http://elsewhere.example", "127.0.0.1:7860", True),
@@ -574,16 +554,6 @@ def test_an_origin_is_that_of_the_page_itself(
     assert client.get("/", headers=headers).status_code == 200  # a link to the page is no use of it
     said = headers | {"sec-fetch-site": "same-origin"}
     assert client.get("/vit_viz/fault", headers=said).status_code == 500
-
-
-def test_the_host_that_a_trusted_proxy_names_is_ours(open_client: Callable[..., TestClient]) -> None:
-    headers = {"origin": "https://vit.example", "x-forwarded-host": "vit.example"}
-    told = Exposure.of("127.0.0.1", environment={"VIT_VIZ_BEHIND_PROXY": "1"})
-    for exposure, status in ((told, 200), (LOCAL, 403)):
-        client = open_client(exposure)
-        client.get("/")
-        answer = client.post("/vit_viz/facts", json={}, headers=headers)
-        assert answer.status_code == status
 
 
 def test_what_the_first_page_need_not_wait_for_begins_once_the_app_is_up(

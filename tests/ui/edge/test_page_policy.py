@@ -32,9 +32,8 @@ addEventListener('message', ({{ data, source, ports }}) => {{
 """The Hub's page around the app's, which says where GPUs are lent who asks."""
 
 
-@pytest.mark.parametrize("dark", [False, True])
 def test_every_tab_works_inside_the_frame_of_a_space(
-    start_app: Callable[..., Server], browser_with: Callable[..., Any], tmp_path: Path, dark: bool
+    start_app: Callable[..., Server], browser_with: Callable[..., Any], tmp_path: Path
 ) -> None:
     app = start_app(**SPACE, HF_HOME=str(tmp_path))
     with_tls = secure_front(app.url)
@@ -44,7 +43,6 @@ def test_every_tab_works_inside_the_frame_of_a_space(
     )
     context = chromium.new_context(
         ignore_https_errors=True,
-        color_scheme="dark" if dark else "light",
         viewport={"width": 1400, "height": 900},
     )
     page, problems = context.new_page(), []

@@ -92,23 +92,7 @@ def most_bytes(kind: Kind | None, path: str) -> int:
 
 def kind_of(method: str, path: str) -> Kind | None:
     """What a request is for; None where there is nothing."""
-    for address in ADDRESSES:
-        if address.matches(method, path):
-            return address.kind
-    return None
-
-
-def methods_at(path: str, offered: Collection[Kind]) -> tuple[Kind, tuple[str, ...]] | None:
-    """What an address is for, and the methods that it answers; None where there is nothing.
-
-    Args:
-        offered: kinds beside those of the page.
-    """
-    for address in ADDRESSES:
-        is_there = address.kind in offered or address.kind not in OPTIONAL
-        if is_there and address.methods is not _ANY and address.matches(address.methods[0], path):
-            return address.kind, address.methods
-    return None  # the routes of an address with any method say which they answer
+    return next((one.kind for one in ADDRESSES if one.matches(method, path)), None)
 
 
 # --- refusals
@@ -187,11 +171,12 @@ def is_of_another_site(headers: Headers) -> bool:
 
 def _nothing_here(path: str, offered: Collection[Kind]) -> Response:
     """The answer where there is no address, or one that does not answer this method."""
-    there = methods_at(path, offered)
-    if not there:
-        return refusal(404, NOTHING_HERE, None, path)
-    kind, methods = there
-    said = f"This address only answers {' and '.join(methods)}; please reload the page."
-    answer = refusal(405, said, kind, path)
-    answer.headers["Allow"] = ", ".join(methods)
-    return answer
+    for address in ADDRESSES:
+        is_there = address.kind in offered or address.kind not in OPTIONAL
+        # the routes of an address with any method say which they answer
+        if is_there and address.methods is not _ANY and address.matches(address.methods[0], path):
+            said = f"This address only answers {' and '.join(address.methods)}; please reload the page."
+            answer = refusal(405, said, address.kind, path)
+            answer.headers["Allow"] = ", ".join(address.methods)
+            return answer
+    return refusal(404, NOTHING_HERE, None, path)

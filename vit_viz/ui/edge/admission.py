@@ -11,13 +11,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 
 from cachetools import LRUCache
 
 from vit_viz.errors import BusyError
+
+QUICK = "quick"
+"""The lane of what is answered at once."""
 
 SLOW = "slow"
 """The lane of what computes for a long time."""
@@ -68,11 +73,51 @@ class Lane:
 
 
 LANES = {
-    "quick": Lane(places=256, each=48, each_address=160),
+    QUICK: Lane(places=256, each=48, each_address=160),
     SLOW: Lane(places=64, each=8, each_address=32),
     ANSWERS: Lane(places=1024, each=256, each_address=512),
     STREAMS: Lane(places=64, each=4, each_address=16),
 }
+
+
+class Admission:
+    """Who holds places of which lane now. All of this lives on the event loop."""
+
+    def __init__(self) -> None:
+        self._held = {lane: Counter[str]() for lane in LANES}
+
+    @contextmanager
+    def place(self, lane: str, visitor: str, address: str) -> Iterator[None]:
+        """Let one more in; inside it waits or is being answered.
+
+        Raises:
+            BusyError: too many do already.
+        """
+        held, names = self._held[lane], names_of(visitor, address)
+        all_held, mine, *near = (held[name] for name in names)
+        LANES[lane].check(waiting=all_held, mine=mine, of_address=sum(near))
+        held.update(names)
+        try:
+            yield
+        finally:
+            give_back(held, names)
+
+    def holds(self, lane: str) -> bool:
+        """Whether anybody has a place of a lane; asked from any thread."""
+        return self._held[lane][""] > 0
+
+
+def names_of(visitor: str, address: str) -> tuple[str, ...]:
+    """Under which names something counts: all, those of its visitor, those of its network address where that is known."""
+    return ("", f"visitor {visitor}", *((f"address {address}",) if address else ()))
+
+
+def give_back(held: Counter[str], names: tuple[str, ...]) -> None:
+    """Count one less under each name; who has nothing any more is forgotten."""
+    held.subtract(names)
+    for name in names:
+        if not held[name]:
+            del held[name]
 
 
 class Buckets:

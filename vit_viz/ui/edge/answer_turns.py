@@ -9,9 +9,8 @@ on the event loop. Whoever has kept the processor busy for long rests after each
 from __future__ import annotations
 
 import asyncio
-import math
 import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -19,12 +18,12 @@ from fractions import Fraction
 from itertools import count
 from typing import Literal
 
-from cachetools import LRUCache
+from cachetools import LRUCache, TTLCache
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
 from vit_viz.errors import BusyError
-from vit_viz.ui.edge.admission import ANSWERS, LANES, MOST_KNOWN, Buckets
+from vit_viz.ui.edge.admission import ANSWERS, MOST_KNOWN, Admission, Buckets, give_back, names_of
 
 MAKING = 8
 """Answers that are made at once; of one visitor, and of one network address where that is known:"""
@@ -74,6 +73,11 @@ class Passing:
     called: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Under which it counts while it is made."""
+        return names_of(self.visitor, self.address)
+
+    @property
     def who(self) -> str:
         """Whose share of the processor it takes: an address's where that is known, since cookies are to be had by the dozen."""
         return self.address or self.visitor
@@ -83,6 +87,7 @@ class AnswerTurns:
     """All answers that are on their way.
 
     Args:
+        admission: where those that come have their places.
         making, making_of_one, making_of_address: answers made at once.
         unread, unread_of_one: bytes that wait for their readers.
         clock: seconds, monotonic; a parameter so that tests need not wait.
@@ -90,6 +95,7 @@ class AnswerTurns:
 
     def __init__(
         self,
+        admission: Admission,
         *,
         making: int = MAKING,
         making_of_one: int = MAKING_OF_ONE,
@@ -98,6 +104,7 @@ class AnswerTurns:
         unread_of_one: int = UNREAD_BYTES_OF_ONE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.admission = admission
         self.making = making
         self.making_of_one = making_of_one
         self.making_of_address = making_of_address
@@ -105,13 +112,12 @@ class AnswerTurns:
         self.unread_of_one = unread_of_one
         self._numbers = count()
         self._waiting: dict[str, deque[Passing]] = {}  # by visitor
-        self._passing: Counter[str] = Counter()  # answers on their way, by visitor and by address
-        self._making: Counter[str] = Counter()  # of them, those being made
+        self._making: Counter[str] = Counter()  # answers, by visitor and by address
         self._unread: Counter[str] = Counter()  # bytes, by visitor
         self._clock = clock
         self._pace = Buckets(burst=BURST_SECONDS, per_second=SHARE, clock=clock)
         self._rests: LRUCache[str, float] = LRUCache(MOST_KNOWN)  # until when, by who has used much
-        self._came: OrderedDict[str, float] = OrderedDict()  # when whom was seen last, of those seen lately
+        self._came: TTLCache[str, None] = TTLCache(MOST_KNOWN, OTHERS_SECONDS, timer=clock)  # lately
 
     @asynccontextmanager
     async def turn(
@@ -126,26 +132,21 @@ class AnswerTurns:
             BusyError: too many wait already.
             ClientDisconnect: the visitor hung up meanwhile.
         """
-        LANES[ANSWERS].check(
-            waiting=self._passing[""],
-            mine=self._passing[f"visitor {visitor}"],
-            of_address=self._passing[f"address {address}"] if address else 0,
-        )
-        one = Passing(visitor, address, next(self._numbers), "waiting")
-        self._note(one.who)
-        self._passing.update(_names(one))
-        self._waiting.setdefault(visitor, deque()).append(one)
-        try:
-            self._call()
-            if one.state == "waiting":
-                await _first(one.called.wait(), gone())
-            if one.state == "waiting":
-                raise ClientDisconnect
-            yield one
-        finally:
-            self._leave(one)
-            self._passing.subtract(_names(one))
-            self._passing += Counter()  # forgets who has nothing on its way
+        with self.admission.place(ANSWERS, visitor, address):
+            one = Passing(visitor, address, next(self._numbers), "waiting")
+            self._came[one.who] = None
+            self._waiting.setdefault(visitor, deque()).append(one)
+            try:
+                self._call()
+                if one.state == "waiting":
+                    await _first(one.called.wait(), gone())
+                if one.state == "waiting":
+                    raise ClientDisconnect
+                yield one
+            finally:
+                if one.state == "waiting":
+                    self._take_out(one)
+                self.made(one, 0)
 
     @asynccontextmanager
     async def beside(self, visitor: str, address: str) -> AsyncIterator[Passing]:
@@ -160,16 +161,17 @@ class AnswerTurns:
         try:
             yield one
         finally:
-            self._leave(one)
+            self.made(one, 0)
 
     def made(self, one: Passing, size: int) -> None:
         """An answer was made, or a part of it: its place is free, and its bytes count until it has left."""
         if one.state == "making":
-            self._making.subtract(_names(one))
-            self._making += Counter()
+            give_back(self._making, one.names)
             self._let_rest(one)
         one.state = "made"
         self._unread[one.visitor] += size - one.size
+        if not self._unread[one.visitor]:
+            del self._unread[one.visitor]
         one.size = size
         self._call()
 
@@ -183,25 +185,23 @@ class AnswerTurns:
         """Bytes that wait for their readers now."""
         return self._unread.total()
 
-    def _leave(self, one: Passing) -> None:
-        if one.state == "waiting":
-            self._waiting[one.visitor].remove(one)
-            self._forget_empty(one.visitor)
-        self.made(one, 0)
-        self._unread += Counter()
-
     def _call(self) -> None:
         """Call those whose turn it is: of those who may, whoever has fewest being made, and then who came first."""
         while self._making[""] < self.making:
             may = [first for mine in self._waiting.values() if self._may(first := mine[0])]
             if not may:
                 return
-            called = min(may, key=lambda one: (*(self._making[name] for name in _names(one)[1:]), one.number))
-            self._waiting[called.visitor].popleft()
-            self._forget_empty(called.visitor)
-            self._making.update(_names(called))
+            called = min(may, key=lambda one: (*(self._making[name] for name in one.names[1:]), one.number))
+            self._take_out(called)
+            self._making.update(called.names)
             called.state = "making"
             called.called.set()
+
+    def _take_out(self, one: Passing) -> None:
+        """Let one wait no more."""
+        self._waiting[one.visitor].remove(one)
+        if not self._waiting[one.visitor]:
+            del self._waiting[one.visitor]
 
     def _may(self, one: Passing) -> bool:
         most = 1 if self._is_heavy(one) else self.making_of_one
@@ -225,26 +225,10 @@ class AnswerTurns:
             self._rests.pop(one.who, None)
 
     def _is_heavy(self, one: Passing) -> bool:
-        return one.who in self._rests and self._has_others(one.who)
+        return one.who in self._rests and any(other != one.who for other in self._came)
 
     def _is_resting(self, one: Passing) -> bool:
         return self._is_heavy(one) and self._rests[one.who] > self._clock()
-
-    def _note(self, who: str) -> None:
-        now = self._clock()
-        self._came[who] = now
-        self._came.move_to_end(who)
-        while next(iter(self._came.values())) < now - OTHERS_SECONDS:
-            self._came.popitem(last=False)
-
-    def _has_others(self, who: str) -> bool:
-        """Whether anybody else came lately."""
-        latest = next((seen for other, seen in reversed(self._came.items()) if other != who), -math.inf)
-        return latest >= self._clock() - OTHERS_SECONDS
-
-    def _forget_empty(self, visitor: str) -> None:
-        if not self._waiting[visitor]:
-            del self._waiting[visitor]
 
 
 @contextmanager
@@ -256,12 +240,6 @@ def spending(scope: Scope) -> Iterator[None]:
     finally:
         if one is not None:
             one.spent += time.thread_time() - began
-
-
-def _names(one: Passing) -> tuple[str, ...]:
-    """Under which names an answer counts: all, those of its visitor, those of its address."""
-    near = (f"address {one.address}",) if one.address else ()
-    return ("", f"visitor {one.visitor}", *near)
 
 
 async def _first(*awaited: Awaitable[object]) -> None:

@@ -1,19 +1,23 @@
 """Bodies of requests: read whole, in a bounded time and up to a bounded size, before anything else is taken for them.
 
 A sender who stops in the middle must cost nothing that others need. So no place is taken before a body is there, and only what
-arrives buys time for the rest of it. Answers leave part by part, as fast as they are read: what is not read yet is held here, where
-it counts, and not in a socket.
+arrives buys time for the rest of it. A picture is the body of one request: it is never written to a file, and is gone with it.
+Answers leave part by part, as fast as they are read: what is not read yet is held here, where it counts, and not in a socket.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Send
+
+from vit_viz.errors import BusyError
+from vit_viz.ui.edge.admission import Buckets
 
 IDLE_SECONDS = 20.0
 """A body of which nothing arrives for so long has ended, as has an answer of which nothing is read."""
@@ -24,8 +28,18 @@ SLOWEST = 32 * 2**10
 MOST_DISCARDED = 64 * 2**20
 """Bytes of a refused body that are still taken, so that its sender comes to read why."""
 
-
 PART_BYTES = 64 * 2**10
+
+TOTAL_BYTES = 256 * 2**20
+VISITOR_BYTES = 64 * 2**20
+"""Of bodies in memory, of everybody and of one visitor."""
+
+BURST_BYTES = 24 * 2**20
+BYTES_PER_SECOND = 4 * 2**20
+"""How much one visitor may send at full speed, and how fast after that: enough for a large picture, too little for a flood."""
+
+TOO_MANY_OF_YOURS = "Several of your pictures are on their way already; please wait until they are here."
+FULL = "Too many pictures are on their way to the server at the moment; please try again in a minute."
 
 
 class TooLarge(Exception):  # noqa: N818
@@ -57,17 +71,48 @@ class Patience:
         self._left = min(IDLE_SECONDS, self._left + count / SLOWEST)
 
 
-def patient(receive: Receive) -> Receive:
-    """A request whose sender has to go on sending; what it returns raises TimeoutError where that ends, as `Patience` says."""
-    patience = Patience()
+class Arrivals:
+    """Bodies in memory, from their first byte until they are answered. All of this lives on the event loop.
 
-    async def take() -> Message:
-        async with patience.waiting():
-            message = await receive()
-        patience.moved(len(message.get("body", b"")))
-        return message
+    Args:
+        total_bytes: bound on all of them; visitor_bytes: bound on those of one visitor.
+        clock: seconds, monotonic; a parameter so that tests need not wait.
+    """
 
-    return take
+    def __init__(
+        self,
+        *,
+        total_bytes: int = TOTAL_BYTES,
+        visitor_bytes: int = VISITOR_BYTES,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.total_bytes = total_bytes
+        self.visitor_bytes = visitor_bytes
+        self._held: Counter[str] = Counter()  # bytes by visitor
+        self._pace = Buckets(burst=BURST_BYTES, per_second=BYTES_PER_SECOND, clock=clock)
+
+    @asynccontextmanager
+    async def body(self, receive: Receive, visitor: str) -> AsyncIterator[bytes]:
+        """The whole of a body, while it is answered; afterwards its bytes are free again.
+
+        Raises:
+            BusyError: there is no room for it.
+            ClientDisconnect, TimeoutError: its sender hung up, or sends nothing any more.
+        """
+        body = bytearray()
+        try:
+            async for part in parts_of(receive):
+                body += part
+                self._held[visitor] += len(part)
+                if self._held[visitor] > self.visitor_bytes:
+                    raise BusyError(TOO_MANY_OF_YOURS)
+                if self._held.total() > self.total_bytes:
+                    raise BusyError(FULL)
+                await asyncio.sleep(self._pace.pour(visitor, len(part)))
+            yield bytes(body)
+        finally:
+            self._held[visitor] -= len(body)
+            self._held += Counter()  # forgets who has nothing on its way
 
 
 async def parts_of(receive: Receive) -> AsyncIterator[bytes]:
@@ -77,31 +122,16 @@ async def parts_of(receive: Receive) -> AsyncIterator[bytes]:
         ClientDisconnect: the sender hung up.
         TimeoutError: the sender sends nothing any more, or too slowly.
     """
-    take, more = patient(receive), True
+    patience, more = Patience(), True
     while more:
-        message = await take()
+        async with patience.waiting():
+            message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
-        yield message.get("body", b"")
+        part = message.get("body", b"")
+        patience.moved(len(part))
+        yield part
         more = bool(message.get("more_body"))
-
-
-async def read_body(receive: Receive, *, counted: Callable[[int], float] | None = None) -> bytes:
-    """The whole of a body.
-
-    Args:
-        counted: told how many bytes have arrived; returns the seconds after which more may be read.
-
-    Raises:
-        BusyError: there is no room for it.
-        ClientDisconnect, TimeoutError: its sender hung up, or sends nothing any more.
-    """
-    body = bytearray()
-    async for part in parts_of(receive):
-        body += part
-        if counted is not None:
-            await asyncio.sleep(counted(len(part)))
-    return bytes(body)
 
 
 async def discard(receive: Receive) -> None:
@@ -134,13 +164,9 @@ def paced(send: Send) -> Send:
         body: bytes = message.get("body", b"")
         for start in range(0, max(1, len(body)), PART_BYTES):
             part = body[start : start + PART_BYTES]
-            is_last = start + PART_BYTES >= len(body)
+            more = start + PART_BYTES < len(body) or message.get("more_body", False)
             async with patience.waiting():
-                await send(message if is_last and not start else _part(message, part, is_last=is_last))
+                await send({**message, "body": part, "more_body": more} if body else message)
             patience.moved(len(part))
 
     return give
-
-
-def _part(message: Message, part: bytes, *, is_last: bool) -> Message:
-    return {**message, "body": part, "more_body": not is_last or message.get("more_body", False)}

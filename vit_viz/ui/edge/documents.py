@@ -5,7 +5,7 @@ page (`http_guard`). So Gradio is asked for it without a query, a cookie or any 
 any; then only the address under which a visitor reaches the app is put in, which anybody can make up, so it has to cost little.
 
 What of it is large stands in a script of its own, which browsers keep: styles, templates and texts of components, and our modules.
-Without those, and the schemas of an API that is not offered here, the page is a third as large. The script runs before Gradio's
+Without those the page is a third as large. The script runs before Gradio's
 own and puts everything back where that looks for it.
 
 The page loads nothing from other hosts (on a Space its script may ask the Space's host how the Space is), runs no plugins and no
@@ -24,13 +24,14 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import brotli
 from cachetools import LRUCache
 from gradio.route_utils import get_root_url
+from gradio.routes import toorjson
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -63,22 +64,13 @@ _SERVER = ("type", "asgi", "http_version", "root_path", "app")
 """What of a request is the server's, and not a visitor's."""
 
 LARGE = 300
-"""Characters of JSON beyond which a value of a component stands in the script."""
+"""Bytes of JSON beyond which a value of a component stands in the script."""
 NAME = "parts.js"
 _FIRST = """\
 window.vit_viz("web/look/room.js").begin();
 """
 """What runs before Gradio's page is built: it is laid out for the photo that comes, and what the link is to is opened meanwhile."""
 _CONFIG = b"window.gradio_config = "
-_API = (
-    "api_info",
-    "api_info_as_input",
-    "api_info_as_output",
-    "example_inputs",
-    "skip_api",
-    "component_class_id",
-)
-"""Of a component: read by Gradio's page about its API, and for components of other packages."""
 _SCRIPT = """\
 (({ css, props }) => {
   const config = window.gradio_config;
@@ -101,22 +93,6 @@ class Rendering:
     script: bytes
 
 
-@dataclass(frozen=True)
-class Document:
-    """What is sent to everybody: the page at one address or its script, in one encoding."""
-
-    content: bytes
-    encoding: str
-    headers: Mapping[str, str]
-
-    def answer(self, method: str) -> Response:
-        """The answer to whoever asks for it."""
-        headers = {**self.headers, "Content-Length": str(len(self.content)), "Vary": "Accept-Encoding"}
-        if self.encoding:
-            headers["Content-Encoding"] = self.encoding
-        return Response(b"" if method == "HEAD" else self.content, 200, headers)
-
-
 class Documents:
     """The page of one app, for every address at which it is reached.
 
@@ -127,7 +103,7 @@ class Documents:
     def __init__(self, exposure: Exposure) -> None:
         self.exposure = exposure
         self._rendering: Rendering | None = None
-        self._kept: LRUCache[tuple[str, str], Document] = LRUCache(MOST_KEPT)
+        self._kept: LRUCache[tuple[str, str], Response] = LRUCache(MOST_KEPT)
 
     async def answer(self, app: ASGIApp, scope: Scope) -> Response | None:
         """The page, or its script, for whoever asks; None where the path is neither's.
@@ -150,7 +126,7 @@ class Documents:
         key = _address_of(scope) if is_page else "", encoding
         if key not in self._kept:
             self._kept[key] = await run_in_threadpool(self._document, rendering, *key)
-        return self._kept[key].answer(scope["method"])
+        return self._kept[key]
 
     async def rendered(self, app: ASGIApp, scope: Scope) -> Rendering | Response:
         """The page, as it was rendered once; or what else Gradio answers."""
@@ -163,18 +139,18 @@ class Documents:
             self._rendering = Rendering(html, address, script)
         return self._rendering
 
-    def _document(self, rendering: Rendering, address: str, encoding: str) -> Document:
+    def _document(self, rendering: Rendering, address: str, encoding: str) -> Response:
         """The page with an address in place of the one that stands for any; its script, where there is no address."""
-        if not address:
-            headers = {**FOR_GOOD, "Content-Type": "text/javascript; charset=utf-8"}
-            return Document(_ENCODINGS[encoding](rendering.script), encoding, headers)
-        stand_in, mine = (inside(one)[1:-1] for one in (rendering.stand_in, address))
-        html = rendering.html.replace(stand_in, mine)
-        html = with_head(without_base(html), address)
-        policy = page_policy(html, frames=self.exposure.frames, connects=self.exposure.connects)
-        headers = {"Content-Security-Policy": policy, "Permissions-Policy": PERMISSIONS}
-        return Document(
-            _ENCODINGS[encoding](html), encoding, {**headers, "Content-Type": "text/html; charset=utf-8"}
+        if address:
+            stand_in, mine = (inside(one)[1:-1] for one in (rendering.stand_in, address))
+            content = with_head(without_base(rendering.html.replace(stand_in, mine)), address)
+            policy = page_policy(content, frames=self.exposure.frames, connects=self.exposure.connects)
+            headers = {"Content-Security-Policy": policy, "Permissions-Policy": PERMISSIONS}
+        else:
+            content, headers = rendering.script, dict(FOR_GOOD)
+        headers |= {"Vary": "Accept-Encoding"} | ({"Content-Encoding": encoding} if encoding else {})
+        return Response(
+            _ENCODINGS[encoding](content), 200, headers, "text/html" if address else "text/javascript"
         )
 
 
@@ -229,7 +205,7 @@ def parted(html: bytes, stand_in: str) -> tuple[bytes, bytes]:
         return html, b""
     text = rest.decode()
     config, end = json.JSONDecoder().raw_decode(text)
-    script = (_SCRIPT % _json(_taken(config, stand_in)) + page_script() + _FIRST).encode()
+    script = (_SCRIPT % inside(_taken(config, stand_in)).decode() + page_script() + _FIRST).encode()
     close = "</script>"
     start = text.index(close, end) + len(close)
     loads = f'<script src=".{file_address(NAME, script)}"></script>'
@@ -241,24 +217,15 @@ def _taken(config: dict[str, Any], stand_in: str) -> dict[str, Any]:
     """The large parts of a configuration, which has them no longer."""
     props = {}
     for component in config["components"]:
-        for name in _API:
-            component.pop(name, None)
-        texts = {name: _json(value) for name, value in component["props"].items()}
-        large = [name for name, text in texts.items() if len(text) > LARGE and stand_in not in text]
+        texts = {name: inside(value) for name, value in component["props"].items()}
+        large = [name for name, text in texts.items() if len(text) > LARGE and stand_in.encode() not in text]
         props[component["id"]] = {name: component["props"].pop(name) for name in large}
-    return {"css": config.pop("css", None), "props": {number: of for number, of in props.items() if of}}
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return {"css": config.pop("css", None), "props": {str(number): of for number, of in props.items() if of}}
 
 
 def inside(value: Any) -> bytes:
-    """A value as it stands in a script of the page; Gradio writes it so, too."""
-    text = _json(value)
-    for sign in "<>&'":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text.encode()
+    """A value as Gradio writes it into a script of the page."""
+    return str(toorjson(value)).encode()  # type: ignore[no-untyped-call]
 
 
 # --- the policy of the page

@@ -5,8 +5,8 @@ guard
 1. drops headers that no trusted proxy has set (`exposure`), and refuses host names under which the app is not served, addresses and
    methods that the page does not use, and pages of other sites (`addresses`);
 2. gives each browser a random name, a cookie, to which pages, pictures, files and handles are bound;
-3. reads what is sent, in a bounded time (`bodies`) and up to a bounded size (`arrivals`), and only then admits it: pages (`pages`)
-   and questions (`admission`), a bounded number for each visitor, and whatever else is fetched as its turn comes (`answer_turns`);
+3. reads what is sent, in a bounded time and up to a bounded size (`bodies`), and only then admits it: pages (`pages`) and questions
+   (`admission`), a bounded number for each visitor, and whatever else is fetched as its turn comes (`answer_turns`);
 4. answers heartbeats itself, because what Gradio does there costs too much;
 5. turns what fails into one sentence (`addresses`), gives every answer its security headers, and sends it as fast as it
    is read (`bodies`).
@@ -19,8 +19,8 @@ import contextlib
 import logging
 import re
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, nullcontext
 from typing import Any
 
 import gradio as gr
@@ -45,10 +45,9 @@ from vit_viz.ui.edge.addresses import (
     most_bytes,
     refused_entry,
 )
-from vit_viz.ui.edge.admission import LANES, SLOW, SLOW_OF_PAGE, STREAMS, Buckets
+from vit_viz.ui.edge.admission import QUICK, SLOW, SLOW_OF_PAGE, STREAMS, Admission, Buckets
 from vit_viz.ui.edge.answer_turns import PASSING, AnswerTurns, Passing
-from vit_viz.ui.edge.arrivals import Arrivals
-from vit_viz.ui.edge.bodies import TooLarge, discard, paced, read_body, replayed
+from vit_viz.ui.edge.bodies import Arrivals, TooLarge, discard, paced, replayed
 from vit_viz.ui.edge.documents import Documents
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.pages import Pages
@@ -103,9 +102,9 @@ class HttpGuard:
         self.documents = Documents(exposure)
         self.pages = Pages(on_left=on_left)
         self.arrivals = Arrivals()
-        self.answer_turns = AnswerTurns()
+        self.admission = Admission()
+        self.answer_turns = AnswerTurns(self.admission)
         self.refusals = Buckets(burst=REFUSALS_AT_ONCE, per_second=REFUSALS_PER_SECOND)
-        self._waiting: list[tuple[str, str, str]] = []  # lane, visitor and address of each question
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let one request in, or answer it here."""
@@ -121,27 +120,7 @@ class HttpGuard:
 
     def has_quick_questions(self) -> bool:
         """Whether a visitor waits for a page, a number or another quick answer; asked from any thread."""
-        return self.answer_turns.is_busy or any(lane == "quick" for lane, _, _ in list(self._waiting))
-
-    @contextmanager
-    def place(self, lane: str, visitor: str, address: str) -> Iterator[None]:
-        """Let one more question in; inside it waits or is being answered.
-
-        Raises:
-            BusyError: too many do already.
-        """
-        others = [(who, where) for kind, who, where in self._waiting if kind == lane]
-        LANES[lane].check(
-            waiting=len(others),
-            mine=sum(who == visitor for who, _ in others),
-            of_address=sum(bool(address) and where == address for _, where in others),
-        )
-        one = lane, visitor, address
-        self._waiting.append(one)
-        try:
-            yield
-        finally:
-            self._waiting.remove(one)
+        return self.answer_turns.is_busy or self.admission.holds(QUICK)
 
 
 def guarded(
@@ -203,7 +182,6 @@ class Passage:
         headers = self.connection.headers
         self._is_read = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
         self._taken = 0
-        self._is_too_large = False
         self._passing: Passing | None = None  # the answer, where it counts for `AnswerTurns`
         self._places = ExitStack()  # which the question holds until its answer is made
         self._status = 0  # of the answer, once it has begun
@@ -240,7 +218,6 @@ class Passage:
         self._is_read = not message.get("more_body")
         self._taken += len(message.get("body", b""))
         if self._taken > most_bytes(self.kind, self.path):
-            self._is_too_large = True
             raise TooLarge
         return message
 
@@ -271,20 +248,22 @@ class Passage:
         """A question by its name: of a browser that has opened the page, or of somebody without one."""
         is_page_s = self.kind == "api" and bool(self.cookie or self.opened)
         owner = owner_of(self.cookie, self.opened) if is_page_s else f"{self.kind} {self.visitor}"
-        lane = "quick" if is_page_s and not _is_slow(self.path) else SLOW
+        lane = QUICK if is_page_s and not is_slow(self.path) else SLOW
         self.scope = {**self.scope, OWNER: owner}
         # pages without a cookie share what one visitor may
         who = self.cookie or (self.visitor if self.opened else owner)
         if self.scope["method"] != "POST":
-            with self.guard.place(STREAMS, who, self.address) if self.kind == "mcp" else nullcontext():
+            is_stream = self.kind == "mcp"
+            with self.guard.admission.place(STREAMS, who, self.address) if is_stream else nullcontext():
                 await self._pass_on()
             return
-        with self.guard.arrivals.arriving(self.visitor) as arrived:
-            body = await read_body(self._take, counted=arrived)
-            async with self.guard.answer_turns.beside(self.visitor, self.address) as self._passing:
-                with self._places:
-                    self._places.enter_context(self.guard.place(lane, who, self.address))
-                    await self._pass_on(body)
+        async with (
+            self.guard.arrivals.body(self._take, self.visitor) as body,
+            self.guard.answer_turns.beside(self.visitor, self.address) as self._passing,
+        ):
+            with self._places:
+                self._places.enter_context(self.guard.admission.place(lane, who, self.address))
+                await self._pass_on(body)
 
     async def _start(self) -> None:
         """The app is there once its page is made: Gradio's launch then asks for that, and gives up after three seconds.
@@ -316,9 +295,6 @@ class Passage:
         if self._is_over:
             return
         if message["type"] == "http.response.start":
-            if self._is_too_large:  # whatever Gradio made of it
-                await self._fail(TooLarge())
-                return
             self._status = message["status"]
             headers = self._add_headers(message)
             self._is_told = self.kind == "api" and headers.get("content-type", "").startswith(EVENTS)
@@ -347,19 +323,25 @@ class Passage:
         await asyncio.sleep(min(seconds, LONGEST_PAUSE_SECONDS))
 
     def _add_headers(self, message: Message) -> MutableHeaders:
-        """Our headers; and a page that opens gives its browser a name."""
-        headers = add_headers(message, is_static=self.kind == "static" and self._status == 200)
+        """The headers that every answer has; and a page that opens gives its browser a name."""
+        raw = [(name, value) for name, value in message["headers"] if not name.startswith(b"access-control-")]
+        message["headers"] = raw  # a new list: that of a page belongs to everybody
+        headers = MutableHeaders(raw=raw)
+        headers["X-Content-Type-Options"] = "nosniff"
+        headers["Referrer-Policy"] = "same-origin"
+        headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        is_everybody_s = self.kind == "static" and self._status == 200
+        if not is_everybody_s:
+            headers["Cache-Control"] = "no-store"
         is_page = self.kind == "page" and "content-security-policy" in headers
         if self.kind != "static" and not is_page:
             headers["Content-Security-Policy"] = NOTHING_INSIDE
         if is_page and not self.cookie:
-            headers.append("Set-Cookie", f"{COOKIE}={new_visitor()}; Path=/; HttpOnly; {self._reach()}")
+            # a Space shows the page inside another site's, and there HTTPS is the rule
+            proto = self.connection.headers.get("x-forwarded-proto", self.scope["scheme"])
+            reach = "SameSite=None; Secure; Partitioned" if proto.startswith("https") else "SameSite=Lax"
+            headers.append("Set-Cookie", f"{COOKIE}={new_visitor()}; Path=/; HttpOnly; {reach}")
         return headers
-
-    def _reach(self) -> str:
-        """Where the cookie travels: a Space shows the page inside another site's, and there HTTPS is the rule."""
-        proto = self.connection.headers.get("x-forwarded-proto", self.scope["scheme"])
-        return "SameSite=None; Secure; Partitioned" if proto.startswith("https") else "SameSite=Lax"
 
     # --- failures
 
@@ -369,7 +351,6 @@ class Passage:
             logger.info("an answer was cut short: %s", type(error).__name__)
             await self._answer({"type": "http.response.body", "body": b"", "more_body": False})
             return
-        self._is_too_large = False
         await self._refuse(failure(error, self.kind, self.path))
 
     async def _refuse(self, response: Response) -> None:
@@ -388,29 +369,11 @@ class Passage:
         await response(self.scope, self._receive, linger)
 
 
-def _is_slow(path: str) -> bool:
+def is_slow(path: str) -> bool:
     """Whether the question at an address costs many passes."""
     name = path.rpartition("/")[2]
     question = QUESTIONS.get(name)
     return name in SLOW_OF_PAGE or (question is not None and question.is_slow)
-
-
-def add_headers(message: Message, *, is_static: bool) -> MutableHeaders:
-    """Add to the start of an answer the headers that every answer has; returns them.
-
-    Args:
-        is_static: the same for every visitor, so that a browser may keep it.
-    """
-    headers = MutableHeaders(raw=message["headers"])
-    message["headers"] = headers.raw
-    headers["X-Content-Type-Options"] = "nosniff"
-    headers["Referrer-Policy"] = "same-origin"
-    headers["Cross-Origin-Resource-Policy"] = "same-origin"
-    for name in [name for name in headers if name.startswith("access-control-")]:
-        del headers[name]
-    if not is_static:
-        headers["Cache-Control"] = "no-store"
-    return headers
 
 
 async def _keep_alive(stopped: asyncio.Event) -> AsyncIterator[bytes]:
