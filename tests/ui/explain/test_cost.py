@@ -8,42 +8,25 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.ui.explain.answers import cost_words, duration
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (0.01, "1\N{NO-BREAK SPACE}s"),
-        (1.4, "1\N{NO-BREAK SPACE}s"),
-        (8.7, "9\N{NO-BREAK SPACE}s"),
-        (89.4, "89\N{NO-BREAK SPACE}s"),
-        (90, "2\N{NO-BREAK SPACE}min"),
-        (200, "3\N{NO-BREAK SPACE}min"),
-    ],
-)
-def test_a_duration_is_said_as_people_guess_it(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
+def test_a_duration_is_said_as_people_guess_it() -> None:
+    said = [
+        duration(seconds).replace("\N{NO-BREAK SPACE}", " ") for seconds in (0.01, 1.4, 8.7, 89.4, 90, 200)
+    ]
+    assert said == ["1 s", "1 s", "9 s", "89 s", "2 min", "3 min"]
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        (
-            "occlusion",
-            "one run per patch: about 26\N{NO-BREAK SPACE}s",
-        ),  # 256 patches, a tenth of a second each
-        (
-            "smoothgrad",
-            "16 runs forwards and backwards: about 5\N{NO-BREAK SPACE}s",
-        ),  # a pass backwards counts as two
-        ("kernel_shap", "about 800 runs: about 80\N{NO-BREAK SPACE}s"),
-        (
-            "integrated_gradients",
-            "50 runs forwards and backwards or more, until it adds up: at least 10\N{NO-BREAK SPACE}s",
-        ),
+        ("occlusion", "one run per patch: about 26 s"),  # 256 patches, a tenth of a second each
+        ("smoothgrad", "16 runs forwards and backwards: about 5 s"),  # a pass backwards counts as two
+        ("kernel_shap", "about 800 runs: about 80 s"),
+        ("integrated_gradients", "50 runs forwards and backwards or more, until it adds up: at least 10 s"),
         ("relevance", ""),  # shares one pass with others
     ],
 )
 def test_the_time_is_that_of_the_passes_of_a_method(name: str, words: str) -> None:
-    assert cost_words(METHODS[name], 256, 0.1) == words
+    assert cost_words(METHODS[name], 256, 0.1).replace("\N{NO-BREAK SPACE}", " ") == words
 
 
 def test_without_a_measured_pass_there_is_no_time() -> None:

@@ -76,26 +76,17 @@ def test_the_playground_says_what_an_output_is(outputs: int, told: Output | None
     assert ("comes first" in gone["words"]) == (amount == "probability")
 
 
-@pytest.mark.parametrize(
-    ("outputs", "told", "axis"),
-    [
-        (1, None, "value of output 0"),
-        (1, "sigmoid", "sigmoid of class 0"),
-        (2, "value", "value of output "),
-        (3, "sigmoid", "sigmoid of class "),
-        (3, None, "probability of class "),
-    ],
-)
-def test_the_curves_of_trust_have_the_axis_of_what_they_follow(
-    outputs: int, told: Output | None, axis: str
-) -> None:
+@pytest.mark.parametrize(("outputs", "told"), KINDS)
+def test_the_curves_of_trust_have_the_axis_of_what_they_follow(outputs: int, told: Output | None) -> None:
     questions = visit(outputs, told)
-    assert followed(questions)["axis"].startswith(axis)
-    method = METHODS["rollout"]
-    trust = questions.page.session.run(questions.trust_request(method))
-    curve = trust_value(questions, method, trust)["curves"]["deletion"]
+    _, amount, noun = expected(questions, told)
+    is_value, method = amount == "value", METHODS["rollout"]
+    kind = "value" if is_value else told or "probability"
+    assert followed(questions)["axis"].startswith(f"{kind} of {noun} ")
+    curve = trust_value(questions, method, questions.page.session.run(questions.trust_request(method)))[
+        "curves"
+    ]["deletion"]
     low, high = curve["ends"]
-    is_value = axis.startswith("value")
     assert (low == 0.0, "%" in curve["labels"][1]) == (not is_value, not is_value)
     reach = max(*curve["y"], *curve["high"]) - min(*curve["y"], *curve["low"])
     assert high - low == pytest.approx(reach, rel=1e-3) if is_value else low == 0.0

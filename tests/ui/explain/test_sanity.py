@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,9 @@ from vit_viz.results import Curve
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.explain.trust import checked, sanity
+from vit_viz.ui.explain.answers import slow_map
+from vit_viz.ui.explain.trust import checked, sanity, trust_of_all
+from vit_viz.ui.opened import PageCall
 from vit_viz.views.state import ViewState
 
 LINK = "model=odd&mode=crop&target=4&share=0.25"
@@ -29,6 +32,9 @@ def view_of(image: str, method: str = "relevance") -> ViewState:
 
 def test_a_curve_is_at_hand_once_it_was_computed_for_this_map_and_class(session: Session, image: str) -> None:
     view = view_of(image)
+    slow = view_of(image, "occlusion")
+    expected = {"key": f"{slow.about}|4", "method": "occlusion", "label": "Occlusion"}
+    assert checked(call_of(session, slow)[0]) == expected  # of a slow method there is none
     nothing = {"key": f"{view.about}|4", "method": "relevance", "label": "Relevance"}
     assert checked(call_of(session, view)[0]) == nothing
     asked, said = call_of(session, view)
@@ -75,28 +81,35 @@ def test_a_method_that_takes_long_is_refused_before_anything_is_computed() -> No
             sanity(call_of(session, ViewState(method=method.name))[0])
 
 
-def test_of_a_method_that_takes_long_nothing_is_at_hand(session: Session, image: str) -> None:
-    view = view_of(image, "occlusion")
-    assert checked(call_of(session, view)[0]) == {
-        "key": f"{view.about}|4",
-        "method": "occlusion",
-        "label": "Occlusion",
-    }
-
-
-def test_a_check_ends_when_its_page_waits_no_more(
-    session: Session, image: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("question", "answer", "body"),
+    [
+        ("randomisation", sanity, {}),
+        ("kernel_shap", slow_map, {"method": "kernel_shap"}),
+        ("random band", trust_of_all, {"methods": ["relevance", "rollout"]}),
+        ("trust", trust_of_all, {"methods": ["relevance", "rollout"]}),
+    ],
+)
+def test_what_takes_long_ends_when_its_page_waits_no_more(
+    session: Session,
+    image: str,
+    monkeypatch: pytest.MonkeyPatch,
+    question: str,
+    answer: Callable[[PageCall], Any],
+    body: dict[str, Any],
 ) -> None:
-    run = session.run
+    run, begun = session.run, list[str]()
 
     def watched(request: Request, **watch: Any) -> Any:
-        if request.question == "randomisation":
+        begun.append(request.question)
+        if request.question == question:
             stop_if(watch["cancelled"])
-        return run(request, **watch)
+        return run(request, **(watch | {"cancelled": None}))
 
     monkeypatch.setattr(session, "run", watched)
     with pytest.raises(Cancelled):
-        sanity(call_of(session, view_of(image), cancelled=lambda: True)[0])
+        answer(call_of(session, view_of(image), cancelled=lambda: True, **body)[0])
+    assert begun[-1] == question
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from tests.ui.desk import call_of
-from vit_viz.errors import Cancelled, ParameterError
-from vit_viz.progress import stop_if
-from vit_viz.session.request import Request
+from vit_viz.errors import ParameterError
 from vit_viz.session.session import Session
 from vit_viz.ui.explain.answers import gallery_value, slow_map
 from vit_viz.ui.explain.questions import Questions
@@ -47,18 +45,3 @@ def test_a_quick_method_and_one_without_a_card_are_refused(session: Session, ima
     for name in ({}, {"method": "nothing"}, {"method": 3}):
         with pytest.raises(ParameterError):
             slow_map(call_of(session, view_of(image), **name)[0])
-
-
-def test_a_map_ends_when_its_page_waits_no_more(
-    session: Session, image: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = session.run
-
-    def watched(request: Request, **watch: Any) -> Any:
-        if request.question == "kernel_shap":
-            stop_if(watch["cancelled"])
-        return run(request, **watch)
-
-    monkeypatch.setattr(session, "run", watched)
-    with pytest.raises(Cancelled):
-        slow_map(call_of(session, view_of(image), method="kernel_shap", cancelled=lambda: True)[0])

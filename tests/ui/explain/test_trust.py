@@ -10,8 +10,7 @@ import pytest
 from tests.ui.desk import OWNER, call_of
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.trust import Trust
-from vit_viz.errors import Cancelled, ParameterError
-from vit_viz.progress import stop_if
+from vit_viz.errors import ParameterError
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
 from vit_viz.ui.explain.trust import sentences, trust_of_all
@@ -30,32 +29,20 @@ def trust(
     return SimpleNamespace(faithfulness=SimpleNamespace(beats_random=outside, beaten=beaten), **facts)
 
 
-@pytest.mark.parametrize(
-    ("outside", "words"),
-    [
-        ((False, True), ["Not outside the 95% band of random orders, taking away."]),
-        ((True, False), ["Not outside the 95% band of random orders, putting back."]),
-        ((False, False), ["Not outside the 95% band of random orders, taking away and putting back."]),
-        ((True, True), []),
-    ],
-)
-def test_a_map_within_the_band_of_random_orders_is_said_to_be_there(
-    outside: tuple[bool, bool], words: list[str]
-) -> None:
-    assert sentences(QUICK, trust(outside))[1:] == words
-
-
-@pytest.mark.parametrize(
-    ("beaten", "words"),
-    [
-        ((10, 10), "Better than each of 10 random orders, taking away and putting back."),
-        ((10, 9), "Better than 10 of 10 random orders taking away, and than 9 putting back."),
-        ((3, 10), "Better than 3 of 10 random orders taking away, and than 10 putting back."),
-        ((4, 4), "Better than 4 of 10 random orders taking away, and than 4 putting back."),
-    ],
-)
-def test_random_orders_that_do_worse_are_counted(beaten: tuple[int, int], words: str) -> None:
-    assert sentences(QUICK, trust(beaten=beaten)) == [words]
+def test_a_map_is_set_beside_random_orders_and_their_band() -> None:
+    for outside, where in (
+        ((False, True), "taking away"),
+        ((True, False), "putting back"),
+        ((False, False), "taking away and putting back"),
+    ):
+        said = f"Not outside the 95% band of random orders, {where}."
+        assert sentences(QUICK, trust(outside))[1:] == [said]
+    assert sentences(QUICK, trust()) == [
+        "Better than each of 10 random orders, taking away and putting back."
+    ]
+    for taken, put in ((10, 9), (3, 10), (4, 4)):
+        said = f"Better than {taken} of 10 random orders taking away, and than {put} putting back."
+        assert sentences(QUICK, trust(beaten=(taken, put))) == [said]
 
 
 def test_what_was_measured_is_said_and_nothing_else() -> None:
@@ -148,27 +135,7 @@ def test_a_map_that_cannot_be_tested_says_why_and_the_others_go_on(
     assert answer["order"] == ["attention"]
 
 
-@pytest.mark.parametrize("question", ["random band", "trust"])
-def test_a_test_ends_when_its_page_waits_no_more(
-    session: Session, image: str, monkeypatch: pytest.MonkeyPatch, question: str
-) -> None:
-    run, begun = session.run, list[str]()
-
-    def watched(request: Request, **watch: Any) -> Any:
-        begun.append(request.question)
-        if request.question == question:
-            stop_if(watch["cancelled"])
-        return run(request, **(watch | {"cancelled": None}))
-
-    monkeypatch.setattr(session, "run", watched)
-    with pytest.raises(Cancelled):
-        trust_of_all(
-            call_of(session, view_of(image), cancelled=lambda: True, methods=["relevance", "rollout"])[0]
-        )
-    assert begun[-1] == question
-
-
-@pytest.mark.parametrize("methods", [None, "relevance", {"relevance": 1}])
-def test_a_test_names_its_methods(session: Session, image: str, methods: object) -> None:
-    with pytest.raises(ParameterError, match="names their methods"):
-        trust_of_all(call_of(session, view_of(image), methods=methods)[0])
+def test_a_test_names_its_methods(session: Session, image: str) -> None:
+    for methods in (None, "relevance", {"relevance": 1}):
+        with pytest.raises(ParameterError, match="names their methods"):
+            trust_of_all(call_of(session, view_of(image), methods=methods)[0])

@@ -1,4 +1,4 @@
-"""The header of a narrow window: tabs directly below its one line, and the bar of a pass in at most two rows."""
+"""The header of a narrow window: tabs directly below its one line, the answer read whole, the bar of a pass in at most two rows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+from tests.ui.waits import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -31,23 +33,34 @@ BAR = """(job) => {
     isCut: amount.scrollWidth > amount.clientWidth + 1 };
 }"""
 
-
-@pytest.mark.parametrize("width", [600, 720, 900])
-def test_the_tabs_follow_the_header_directly(visit: Callable[..., Any], app_url: str, width: int) -> None:
-    page = visit(app_url, width=width, height=844)
-    apart, empty = page.evaluate(EMPTY)
-    assert abs(apart) < 1
-    assert empty <= 16
+CUT = """(top) => [...top.querySelectorAll('li:first-child > span')].filter((one) => {
+  const [own, whole] = [one.getBoundingClientRect(), top.querySelector('.vv-answers').getBoundingClientRect()];
+  return one.scrollWidth > one.clientWidth || own.top < whole.top || own.bottom > whole.bottom || own.right > innerWidth;
+}).map((one) => one.textContent)"""
+"""What of the first answer is not read whole."""
 
 
-@pytest.mark.parametrize("width", [360, 390])
-def test_the_bar_of_a_pass_takes_two_rows_on_a_phone(
-    visit: Callable[..., Any], app_url: str, width: int
+def test_the_tabs_follow_the_header_directly(visit: Callable[..., Any], app_url: str) -> None:
+    page = visit(app_url, width=600, height=844)
+    for width in (600, 720, 900):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.evaluate("() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)))")
+        apart, empty = page.evaluate(EMPTY)
+        assert abs(apart) < 1, width
+        assert empty <= 16, width
+
+
+@pytest.mark.parametrize(("image", "width", "name"), [("lion", 360, "lion"), ("twins", 390, "umbrella")])
+def test_on_a_phone_the_answer_is_read_whole_and_a_pass_takes_two_rows(
+    visit: Callable[..., Any], app_url: str, image: str, width: int, name: str
 ) -> None:
-    page = visit(app_url, width=width, height=740)
-    found = page.locator("#vv-loading .vv-job").evaluate(BAR)
-    assert found["rows"] <= 2
-    assert found["right"] <= width
-    assert found["height"] <= 80
-    assert found["words"] > width / 2
-    assert not found["isCut"]
+    page = visit(f"{app_url}?image={image}", width=width, height=800)
+    expect(page.locator("#vv-top li:first-child .vv-class")).to_have_text(name)
+    assert page.locator("#vv-top").evaluate(CUT) == []
+    assert page.locator("#vv-header").bounding_box()["height"] < 70  # still one line
+    bar = page.locator("#vv-loading .vv-job").evaluate(BAR)
+    assert bar["rows"] <= 2
+    assert bar["right"] <= width
+    assert bar["height"] <= 80
+    assert bar["words"] > width / 2
+    assert not bar["isCut"]

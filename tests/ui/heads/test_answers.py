@@ -8,9 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from vit_viz.analyses.head_names import MARGIN, RULES
 from vit_viz.analyses.head_statistics import Measure
-from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import ParameterError
 from vit_viz.session.questions import request_for
 from vit_viz.session.session import Session
@@ -94,23 +92,13 @@ def test_edits_that_the_model_cannot_have_are_refused(call: Call, words: object,
     assert str(refused.value).startswith(said)
 
 
-def test_the_matrix_is_in_the_link() -> None:
+def test_the_matrix_is_in_the_link_and_a_zoom_that_is_none_is_refused() -> None:
     view, problems = ViewState.from_address("?matrix_scale=linear&links=head&strongest=7&zoom=4.5,0.25,0.5")
     assert problems == ()
     assert (view.matrix.matrix_scale, view.matrix.matrix_links) == ("linear", "head")
     assert (view.matrix.matrix_count, view.matrix.matrix_zoom) == (7, "4.5,0.25,0.5")
     changed = view.with_options({"matrix_zoom": "", "matrix_count": 8})
     assert changed.to_address() == "matrix_scale=linear&links=head&strongest=8"
-
-
-@pytest.mark.parametrize("zoom", ["0,0,0", "2,0", "2,2,0", "12345,0,0", "2,0,0,0", "1e3,0,0", "2,-0.1,0"])
-def test_a_zoom_that_is_none_is_refused_in_one_sentence(zoom: str) -> None:
-    view, problems = ViewState.from_address(f"?zoom={zoom}")
-    assert view.matrix.matrix_zoom == ""
-    assert len(problems) == 1
-
-
-def test_what_the_tab_asks_are_questions() -> None:
-    assert {"head_tables", "head_names", "head_importance", "ablation", "classes"} <= set(QUESTIONS)
-    assert RULES
-    assert 0 < MARGIN < 1
+    for zoom in ("0,0,0", "2,0", "12345,0,0", "2,0,0,0", "1e3,0,0", "2,-0.1,0"):
+        view, problems = ViewState.from_address(f"?zoom={zoom}")
+        assert (view.matrix.matrix_zoom, len(problems)) == ("", 1), zoom

@@ -16,10 +16,9 @@ pytest.importorskip("duckdb", reason="surveys are opened by duckdb, which is not
 from tests.surveys.made import made_survey
 from tests.ui.survey.test_survey_room import get
 from vit_viz.bundled import example_survey
-from vit_viz.cli import main
 from vit_viz.errors import ParameterError
 from vit_viz.session.session import Session
-from vit_viz.surveys.comparison import COMPARED, SurveyComparison, compare_surveys
+from vit_viz.surveys.comparison import COMPARED, compare_surveys
 from vit_viz.surveys.opened import open_survey
 from vit_viz.surveys.run import Survey
 from vit_viz.ui.survey import view as survey_view
@@ -62,14 +61,10 @@ def client(opened: OpenedRoom) -> Iterator[TestClient]:
         yield client
 
 
-def expected(place: Path, name: str, *, heads: bool = True) -> SurveyComparison:
-    return compare_surveys(place / "own", place / name, heads=heads)
-
-
-@pytest.mark.parametrize("name", ["tuned", "edited"])
-def test_the_tab_says_what_the_comparison_says(client, place, name):
-    told, found = get(client, "compared", second=name).json(), expected(place, name)
-    assert (told["name"], told["photos"], told["changed"]) == (name, PHOTOS, len(found.answers))
+def test_the_tab_says_what_the_comparison_says(client, place):
+    told = get(client, "compared", second="tuned").json()
+    found = compare_surveys(place / "own", place / "tuned")
+    assert (told["name"], told["photos"], told["changed"]) == ("tuned", PHOTOS, len(found.answers))
     assert told["accuracy"].endswith(f" {found.accuracy.lost} right to wrong, {found.accuracy.won} wrong to right "
                                      f"(McNemar's exact p = {found.accuracy.p:.2g}).")  # fmt: skip
     moved = [one for one in found.heads if one.is_beyond_chance]
@@ -83,17 +78,18 @@ def test_the_tab_says_what_the_comparison_says(client, place, name):
     for column in ("before", "after", "difference", "low", "high", "effect"):
         shown = [one[column] for one in told["moved"]]
         assert shown == pytest.approx([getattr(one, column) for one in moved], rel=1e-4)
-    lines = list(csv.DictReader(io.StringIO(get(client, "heads.csv", second=name).text)))
+    lines = list(csv.DictReader(io.StringIO(get(client, "heads.csv", second="tuned").text)))
     assert [float(line["difference"]) for line in lines] == [one.difference for one in moved]
 
 
-@pytest.mark.parametrize("name", ["tuned", "edited"])
 @pytest.mark.parametrize("where", ["", "margin > 0.12"])
-def test_the_photos_that_changed_are_those_of_the_comparison_that_pass(client, opened, place, name, where):
-    asked = {"where": where, "layer": 2, "head": 3, "measure": "distance", "second": name}
+def test_the_photos_that_changed_are_those_of_the_comparison_that_pass(client, opened, place, where):
+    asked = {"where": where, "layer": 2, "head": 3, "measure": "distance", "second": "edited"}
     told, photos = get(client, "chosen", **asked).json(), opened.survey.texts["photo"]
     passing = {photos[row] for row in opened.survey.select(where)}
-    answers = [one for one in expected(place, name).answers if one.photo in passing]
+    answers = [
+        one for one in compare_surveys(place / "own", place / "edited").answers if one.photo in passing
+    ]
     assert 0 < len(answers) == told["totals"]["changed"]
     for which, kind in KINDS.items():
         wanted = [one for one in answers if one.kind == kind]
@@ -142,7 +138,7 @@ def test_of_a_model_of_another_shape_the_answers_are_compared(client, place):
     assert told["heads"] == (
         "Heads cannot be compared: this survey's model has 3 x 5 layers and heads, that of wide 2 x 7. Their answers are compared."
     )
-    assert told["changed"] == len(expected(place, "wide", heads=False).answers) > 0
+    assert told["changed"] == len(compare_surveys(place / "own", place / "wide", heads=False).answers) > 0
     assert told["model"] == "mini with edits (off 1.2)"
 
 
@@ -182,17 +178,6 @@ def test_surveys_go_by_the_ends_of_their_paths(session, place, tmp_path):
         open_room(session, place / "own").others.compared("tuned")
     with pytest.raises(ParameterError, match="no survey"):
         open_room(session, place / "own", tmp_path)
-
-
-def test_the_command_line_opens_a_survey_and_those_beside_it(place, monkeypatch):
-    given: list[dict] = []
-    monkeypatch.setattr("vit_viz.ui.app.launch", lambda _session, **options: given.append(options))
-    beside = [argument for name in ("own", "tuned", "wide") for argument in ("--survey", str(place / name))]
-    assert main(["serve", *beside, "--device", "cpu"]) == 0
-    (room,) = given[0]["rooms"]
-    with TestClient(Starlette(routes=list(room.routes))) as client:
-        assert get(client, "compared", second="tuned").json()["photos"] == PHOTOS
-        assert "refused" in get(client, "compared", second="edited").json()
 
 
 # --- what is there of a photo

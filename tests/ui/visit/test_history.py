@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.ui.waits import expect, expect_in_address, point_of
+from tests.ui.waits import expect, point_of
 
 pytestmark = pytest.mark.browser
 
@@ -30,7 +30,7 @@ def entries(page: Any) -> int:
     return int(page.evaluate("history.length"))
 
 
-def test_back_leads_through_tabs_and_pictures_also_after_a_reload(page: Any) -> None:
+def test_back_leads_through_tabs_pictures_and_dialogs_also_after_a_reload(page: Any) -> None:
     start = entries(page)
     choose(page, "patches")
     choose(page, "positions")
@@ -41,57 +41,20 @@ def test_back_leads_through_tabs_and_pictures_also_after_a_reload(page: Any) -> 
     page.reload()
     at(page, "heads", "image=tower")
     page.evaluate("history.go(-2)")
-    expect(sample(page, "lion")).to_have_attribute("aria-pressed", "true")
+    lion = page.locator('#vv-samples [aria-label="Sample image lion"]')
+    expect(lion).to_have_attribute("aria-pressed", "true")
     at(page, "positions", "image=lion")
     page.evaluate("history.back(); history.back()")  # the second sooner than the first is answered
     at(page, "look")
     expect(page.locator("#vv-explorer [data-vv=root]")).to_have_attribute("data-state", "ready")
-    page.go_forward()
-    at(page, "patches")
-    page.evaluate("history.go(3)")
+    page.evaluate("history.go(4)")
     at(page, "heads", "image=tower")
-    expect(sample(page, "tower")).to_have_attribute("aria-pressed", "true")
+    page.evaluate("history.go(-3)")
+    at(page, "patches", "image=lion")
     assert entries(page) == start + 4
 
-
-def sample(page: Any, name: str) -> Any:
-    return page.locator(f'#vv-samples [aria-label="Sample image {name}"]')
-
-
-@pytest.mark.slow
-def test_steps_are_entries_and_what_slides_or_hovers_is_none(visit: Callable[..., Any], app_url: str) -> None:
-    page = visit(f"{app_url}?tab=walkthrough&step=5", ready=False)
-    shown = page.locator("#vv-w-content[aria-busy=false] .vv-w")
-    expect(shown).to_have_attribute("data-step", "5")
-    start = entries(page)
-    layer = page.locator("#vv-w-layer input[type=range]")
-    expect(layer).to_be_visible()  # it is seen together with the photo above it
-    layer.focus()
-    page.keyboard.press("ArrowLeft")
-    page.wait_for_function("/layer=[0-4]/.test(location.search)")
-    page.locator("#vv-w-next").click()
-    expect(shown).to_have_attribute("data-step", "6")
-    choose(page, "look")
-    page.locator("#vv-explorer [data-vv=root][data-state=ready]").wait_for()
-    photo = page.locator("#vv-explorer [data-vv=photo]")
-    caption = page.locator("#vv-explorer [data-vv=caption]")
-    for share in (0.2, 0.4, 0.6):
-        page.mouse.move(*point_of(photo, share, share))
-        expect(caption).to_contain_text("patch (")
-    assert entries(page) == start + 2
-    page.go_back()
-    expect(shown).to_have_attribute("data-step", "6")
-    page.go_back()
-    expect(shown).to_have_attribute("data-step", "5")
-    at(page, "walkthrough", "step=5")
-    expect_in_address(page, "layer=")
-
-
-@pytest.mark.slow
-def test_back_closes_a_dialog_and_closing_leaves_no_entry(page: Any) -> None:
-    choose(page, "patches")
-    page.locator("#vv-grid-picture .vv-save").click()
     figure, palette = page.locator("dialog.vv-figure"), page.locator("dialog.vv-palette")
+    page.locator("#vv-grid-picture .vv-save").click()
     expect(figure).to_be_visible()
     page.go_back()
     expect(figure).to_be_hidden()
@@ -102,12 +65,30 @@ def test_back_closes_a_dialog_and_closing_leaves_no_entry(page: Any) -> None:
     expect(figure).to_be_hidden()
     page.keyboard.press("Control+k")
     expect(palette).to_be_visible()
-    page.keyboard.press("Control+k")
     page.reload()
     at(page, "patches")
     expect(palette).to_be_hidden()
     page.wait_for_function("!history.state?.vvDialogs")
     page.go_back()
     at(page, "look")
-    page.go_forward()
-    at(page, "patches")
+
+
+@pytest.mark.slow
+def test_steps_are_entries_and_what_slides_or_hovers_is_none(visit: Callable[..., Any], app_url: str) -> None:
+    page = visit(f"{app_url}?tab=walkthrough&step=5", ready=False)
+    shown = page.locator("#vv-w-content[aria-busy=false] .vv-w")
+    expect(shown).to_have_attribute("data-step", "5")
+    start = entries(page)
+    page.locator("#vv-w-layer input[type=range]").press("ArrowLeft")
+    page.wait_for_function("/layer=[0-4]/.test(location.search)")
+    page.locator("#vv-w-next").click()
+    expect(shown).to_have_attribute("data-step", "6")
+    choose(page, "look")
+    page.locator("#vv-explorer [data-vv=root][data-state=ready]").wait_for()
+    for share in (0.2, 0.6):
+        page.mouse.move(*point_of(page.locator("#vv-explorer [data-vv=photo]"), share, share))
+        expect(page.locator("#vv-explorer [data-vv=caption]")).to_contain_text("patch (")
+    assert entries(page) == start + 2
+    page.evaluate("history.go(-2)")
+    expect(shown).to_have_attribute("data-step", "5")
+    at(page, "walkthrough", "step=5", "layer=")

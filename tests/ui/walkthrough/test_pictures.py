@@ -19,7 +19,8 @@ PHOTOS = {
 }  # the sequence twice, for the light and for the dark look
 UNDER_A_TITLE = ("The input cut into patches", "The input with its patches")
 
-kinds = pytest.mark.parametrize(
+
+@pytest.mark.parametrize(
     "kind",
     [
         "class token and registers",
@@ -28,30 +29,14 @@ kinds = pytest.mark.parametrize(
         "gray 60 x 100, patch 20, sinusoidal",
     ],
 )
-
-
-def pictures_of(kind: str) -> list[tuple[str, ...]]:
-    """Words for those who hear it, style, kind of file, and what stands below: of all pictures of all steps."""
+def test_photos_are_smoothed_squares_of_numbers_are_not_and_each_says_what_it_shows(kind: str) -> None:
     pages = (html_of(screen, step) for step, screen in enumerate(screens_of_kind(kind), start=1))
-    return [found.groups() for page in pages for found in PICTURE.finditer(page)]
-
-
-@kinds
-def test_photos_are_smoothed_and_the_squares_of_numbers_stay_squares(kind: str) -> None:
-    pictures = pictures_of(kind)
+    pictures = [one.groups() for page in pages for one in PICTURE.finditer(page)]
     smooth = [words for words, style, *_ in pictures if "pixelated" not in style]
     assert len(pictures) > len(smooth) == sum(PHOTOS.values())
     for start, count in PHOTOS.items():
         assert sum(words.startswith(start) for words in smooth) == count, start
-
-
-@kinds
-def test_squares_of_numbers_keep_their_colours(kind: str) -> None:
-    assert {form for _, style, form, _ in pictures_of(kind) if "pixelated" in style} == {"png"}
-
-
-@kinds
-def test_every_picture_says_below_what_it_shows(kind: str) -> None:
-    silent = [words for words, *_, below in pictures_of(kind) if not re.search("<figcaption>.+<", below)]
+    assert {form for _, style, form, _ in pictures if "pixelated" in style} == {"png"}
+    silent = [words for words, *_, below in pictures if not re.search("<figcaption>.+<", below)]
     assert len(silent) == 2
     assert all(words.startswith(UNDER_A_TITLE) for words in silent)

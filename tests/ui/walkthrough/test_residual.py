@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.ui.walkthrough.kinds import scene_of_kind
+from tests.ui.walkthrough.kinds import scene_of_kind, screens_of_kind
 from vit_viz.figures.lettering import number
 from vit_viz.ui.walkthrough.block import residual_picture
 from vit_viz.walkthrough import BlockStep
@@ -55,19 +55,6 @@ def test_its_numbers_are_written_beside_it(step: BlockStep) -> None:
     assert "<1, 2>" not in page
 
 
-def test_there_is_as_much_room_below_the_band_as_above_it(step: BlockStep) -> None:
-    page = residual_picture(step, "patch (1, 2)")
-    (height,) = re.findall(r'viewBox="0 0 330 (\d+)"', page)
-    (points,) = re.findall(r'<polygon class=vv-w-band points="([^"]+)"', page)
-    heights = [int(point.split(",")[1]) for point in points.split()]
-    assert heights[:5] == [24, 64, 104, 144, 184]
-    assert int(height) == 184 + 24
-
-
-def test_each_block_lies_between_the_stream_before_and_after_it(step: BlockStep) -> None:
-    page = residual_picture(step, "patch (1, 2)")
-    tops = [int(y) for y in re.findall(r'class="vv-w-block[^>]* y=(\d+)', page)]
-    assert tops == [29, 69, 109, 149]
-    assert set(re.findall(r'class="vv-w-block[^>]* height=(\d+)', page)) == {"30"}
-    sums = [int(y) for y in re.findall(r"<circle class=vv-w-plus cx=112 cy=(\d+)", page)]
-    assert sums == [52, 92, 132, 172]
+def test_it_is_said_which_part_of_a_block_adds_more(step: BlockStep) -> None:
+    attention_adds_more = np.linalg.norm(step.attended) > np.linalg.norm(step.thought)
+    assert screens_of_kind(KIND)[6].answer.startswith("Attention" if attention_adds_more else "The MLP")
