@@ -124,9 +124,9 @@ async function open(context, search = '?tab=walkthrough&image=lion', answer = to
 test('one question says all of a step, and of the link what the step depends on', async (t) => {
   const { questions, find, all, words } = await open(
     t,
-    '?tab=walkthrough&image=lion&step=2&style=heat&extremes=1&q=2,3&edits=off 1.3',
+    '?tab=walkthrough&image=lion&step=2&layer=3&head=2&style=heat&extremes=1&q=2,3&edits=off 1.3',
   );
-  assert.deepEqual(questions, ['image=lion&edits=off+1.3&q=2%2C3&step=2&style=heat']);
+  assert.deepEqual(questions, ['image=lion&edits=off+1.3&q=2%2C3&step=2&layer=3&head=2&style=heat']);
   assert.match(words(), /step=2/);
   assert.ok(find('#vv-w-content math mi'));
   assert.deepEqual(

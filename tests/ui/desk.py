@@ -1,12 +1,10 @@
-"""The page without a browser and without a server: what it is laid out of, and what it is answered with."""
+"""The page without a browser and without a server: what it is answered with."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -31,13 +29,11 @@ from vit_viz.ui.explain.questions import Questions
 from vit_viz.ui.explain.stage import _stage
 from vit_viz.ui.opened import PageCall
 from vit_viz.ui.page import Tab
-from vit_viz.views.choices import first_image
 from vit_viz.views.state import ViewState
 
 HEIGHT, WIDTH = 37, 90
 ROWS, COLS, HEADS, LAYERS, CLASSES = 4, 6, 5, 3, 7
 OWNER = "0123456789abcdef" * 2  # as a cookie names a browser
-_PAGES = itertools.count()
 
 
 def odd_session(**changes: Any) -> Session:
@@ -148,34 +144,3 @@ def call_of(
     told = Heard()
     asked = {"view": view.to_address()} | body
     return PageCall(session, owner, view, (), asked, cancelled, told=told), told.said
-
-
-SAID = (
-    *("component_class_name", "elem_id", "elem_classes", "label", "show_label", "placeholder", "value", "choices", "visible"),
-    *("interactive", "open", "minimum", "maximum", "step", "allow_custom_value", "sources", "type", "height", "variant", "size"),
-    *("min_width", "scale", "selected", "apply_default_css", "container", "buttons", "busy", "padding", "matches", "answer"),
-)  # fmt: skip
-
-
-def layout(demo: gr.Blocks) -> str:
-    """Every component of the page with what was chosen for it, a line each; long values by their length, pictures not at all."""
-    lines = []
-    for component in demo.config["components"]:
-        props = component["props"]
-        words = [f"{name}={_short(props[name])}" for name in SAID if name in props]
-        lines.append(" ".join([component["type"], *words]))
-    return "\n".join(lines) + "\n"
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, dict | list | tuple) and "data:image" in str(value):
-        return "(pictures)"
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 400 else f"{text[:100]} … {text[-100:]} ({len(text)})"
-
-
-if __name__ == "__main__":
-    session = odd_session()
-    text = layout(app_of(session))
-    session.trace("odd", first_image())  # as the app does meanwhile
-    Path(__file__).with_name("layout.txt").write_text(text, "utf-8")

@@ -1,63 +1,26 @@
-"""What the page is laid out of, and the cards of the Explain tab, on a model and a picture of which no two sizes are equal."""
+"""The cards and the stage of the Explain tab, on a model and a picture of which no two sizes are equal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import gradio as gr
 import pytest
 
-from tests.ui.desk import HEIGHT, OWNER, WIDTH, Desk, arrived, call_of, cards_of, layout, stage_of
+from tests.ui.desk import HEIGHT, OWNER, WIDTH, Desk, arrived, call_of, cards_of, stage_of
 from vit_viz.analyses.methods import METHODS
 from vit_viz.figures.lettering import number
 from vit_viz.results import PatchMap
-from vit_viz.sentences import sentence
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.explain.answers import cost_words, slow_map
 
-LEFT = (WIDTH - HEIGHT * 48 / 32) / 2  # of the crop, in pixels of the photo
-PATCH = (HEIGHT / 4, HEIGHT * 1.5 / 6)
-
 
 @pytest.fixture
-def visit(image: str) -> Callable[..., Desk]:
-    def arrive(tab: str, more: str = "&layer=1&head=3&q=2,5", mode: str = "crop") -> Desk:
-        return arrived(image, tab, more, mode=mode)
-
-    return arrive
+def desk(image: str) -> Desk:
+    return arrived(image, "explain", "&layer=1&head=3&q=2,5")
 
 
-def the_map(session: Session, image: str, method: str, **more: Any) -> PatchMap:
-    found = session.run(Request.of("odd", image, method, mode="crop", owner=OWNER, **more))
-    assert isinstance(found, PatchMap)
-    return found
-
-
-def first_class(session: Session, image: str) -> int:
-    ranking = session.top_classes_of(Subject("odd", image, mode="crop", owner=OWNER))
-    assert ranking is not None
-    return int(ranking.indices[0])
-
-
-# --- the layout
-
-
-def test_the_layout_is_the_one_that_was_reviewed(demo: gr.Blocks) -> None:
-    """`python -m tests.ui.desk` writes it again; a change of it is to be looked at."""
-    assert layout(demo) == (Path(__file__).with_name("layout.txt")).read_text("utf-8")
-
-
-# --- explain
-
-
-def test_every_quick_method_has_a_map_for_the_first_class(
-    visit: Callable[..., Desk], session: Session, image: str
-) -> None:
-    desk = visit("explain")
+def test_every_quick_method_has_a_map_for_the_first_class(session: Session, image: str, desk: Desk) -> None:
     logits = session.trace("odd", image, mode="crop", owner=OWNER).logits
     assert logits is not None
     best = int(logits.argmax())
@@ -86,15 +49,13 @@ def test_every_quick_method_has_a_map_for_the_first_class(
             rows, cols = session.trace_of(subject).layout.grid
             assert card["words"] == cost_words(method, rows * cols, seconds)
             assert (card["words"] == method.words.runs) == (method.passes is None)
-    found = the_map(session, image, "relevance", target=best)
+    found = session.run(Request.of("odd", image, "relevance", mode="crop", owner=OWNER, target=best))
+    assert isinstance(found, PatchMap)
     ends = f"from {number(float(found.values.min()))} to {number(float(found.values.max()))}"
     assert cards["relevance"]["map"]["caption"].endswith(f"Scale: {found.unit} {ends}.")
 
 
-def test_a_slow_method_gives_way_until_it_was_made(
-    visit: Callable[..., Desk], session: Session, image: str
-) -> None:
-    desk = visit("explain")
+def test_a_slow_method_gives_way_until_it_was_made(session: Session, image: str, desk: Desk) -> None:
     desk.follow(method="occlusion")
     assert "Relevance is shown instead" in stage_of(session, desk)["note"]
     assert stage_of(session, desk)["method"] == "Relevance"
@@ -116,7 +77,3 @@ def test_a_slow_method_gives_way_until_it_was_made(
         if not card["slow"]
     ]
     assert len(set(quick)) == 1
-
-
-def test_errors_are_said_in_one_sentence() -> None:
-    assert sentence(ValueError("x")).endswith(".")

@@ -15,18 +15,7 @@ from PIL import Image
 from tests.ui.desk import odd_picture, odd_session
 from vit_viz.analyses.explain import parameters_of
 from vit_viz.analyses.methods import METHODS
-from vit_viz.analyses.rollout import RolloutOptions
-from vit_viz.errors import (
-    BusyError,
-    Cancelled,
-    CaptureError,
-    CheckpointError,
-    ImageError,
-    ParameterError,
-)
-from vit_viz.ui.routes import GONE, Gone, refusal
 from vit_viz.ui.walkthrough import drawings
-from vit_viz.ui.walkthrough.answers import screen_of
 from vit_viz.ui.walkthrough.patches import patch_picture
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.views.state import ViewState
@@ -97,7 +86,7 @@ def test_curves_lie_in_one_frame_from_zero_or_below_to_the_largest_value() -> No
     assert "&lt;b&gt;" in html
 
 
-def test_the_axes_stand_where_the_numbers_are_zero() -> None:
+def test_the_axes_stand_where_the_numbers_are_zero_if_that_is_in_sight() -> None:
     html = drawings.curves(
         [("curve", np.array([-2.0, 0.0, 6.0]), np.array([0.0, 3.0, -1.0]))], label="a curve", x_label="steps"
     )
@@ -106,9 +95,6 @@ def test_the_axes_stand_where_the_numbers_are_zero() -> None:
     across, down = re.findall(r"<line class=vv-w-axis [^>]*>", html)
     assert re.findall(r'y[12]="([\d.-]+)"', across) == [f"{start[1]:.1f}"] * 2
     assert re.findall(r'x[12]="([\d.-]+)"', down) == [f"{middle[0]:.1f}"] * 2
-
-
-def test_an_axis_outside_the_curve_is_not_drawn() -> None:
     for first, drawn in ((-1.0, 2), (0.0, 1), (1.0, 1)):
         html = drawings.curves([("c", [first, 5.0], [2.0, 3.0])], label="a curve", x_label="steps")
         assert html.count("vv-w-axis") == drawn, first
@@ -153,10 +139,9 @@ def test_the_followed_patch_is_cut_out_of_the_input(scene: StepInput) -> None:
     expected = whole[row * tall : (row + 1) * tall, col * wide : (col + 1) * wide]
     np.testing.assert_array_equal(np.asarray(picture), expected)
     assert scene.padded_input() is scene.received
-
-
-def test_zeros_fill_the_input_where_the_grid_does_not_divide_it(scene: StepInput) -> None:
-    smaller = type(scene)(**{**vars(scene), "received": scene.received.crop((0, 0, 45, 29))})
+    smaller = replace(
+        scene, received=scene.received.crop((0, 0, 45, 29))
+    )  # zeros fill it up to whole patches
     padded = np.asarray(smaller.padded_input())
     assert padded.shape == (32, 48, 3)
     np.testing.assert_array_equal(padded[:29, :45], np.asarray(smaller.received))
@@ -164,49 +149,24 @@ def test_zeros_fill_the_input_where_the_grid_does_not_divide_it(scene: StepInput
     assert not padded[:, 45:].any()
 
 
-@pytest.mark.parametrize("step", range(1, 9))
-def test_every_step_is_drawn_for_patches_that_are_not_square(scene: StepInput, step: int) -> None:
-    screen = screen_of(scene, step)
-    assert len(screen.words) == 3
-
-
 def test_what_is_shared_is_kept_by_picture_mode_and_model() -> None:
     session = odd_session()
-    image = session.add_upload(odd_picture())
-    scenes = [
-        StepInput.of(session, ViewState(model="odd", image=image, mode=mode), "")  # type: ignore[arg-type]
-        for mode in ("crop", "stretch", "crop")
-    ]
-    first, other, again = (scene.step(ClassStep) for scene in scenes)
-    assert not np.array_equal(first.lens, other.lens)
-    assert again is first
-    assert scenes[0].received.tobytes() != scenes[1].received.tobytes()
-    assert scenes[0].received.tobytes() == scenes[2].received.tobytes()
-    assert scenes[0].received.size == (48, 32)
+    image, other = (session.add_upload(odd_picture(seed)) for seed in (5, 6))
 
-
-def test_another_picture_is_walked_through_by_itself() -> None:
-    session = odd_session()
-    scenes = [
-        StepInput.of(
-            session, ViewState(model="odd", image=session.add_upload(odd_picture(seed)), mode="crop"), ""
+    def lens_of(**view: Any) -> tuple[StepInput, ClassStep]:
+        scene = StepInput.of(
+            session, ViewState(**{"model": "odd", "image": image, "mode": "crop"} | view), ""
         )
-        for seed in (5, 6)
-    ]
-    first, second = (scene.step(ClassStep) for scene in scenes)
-    assert not np.array_equal(first.lens, second.lens)
-    assert not np.array_equal(scenes[0].received, scenes[1].received)
+        return scene, scene.step(ClassStep)
 
-
-def test_another_model_is_walked_through_by_itself() -> None:
-    session = odd_session()
-    shapes = [
-        StepInput.of(session, ViewState(model=model, image="shapes", mode="crop"), "")
-        .step(ClassStep)
-        .lens.shape
-        for model in ("odd", "mini")
-    ]
-    assert shapes[0] != shapes[1]
+    (scene, first), (again, same) = lens_of(), lens_of()
+    assert same is first
+    assert again.received.tobytes() == scene.received.tobytes()
+    assert scene.received.size == (48, 32)
+    for change in ({"mode": "stretch"}, {"image": other}, {"model": "mini"}):
+        changed, step = lens_of(**change)
+        assert not np.array_equal(step.lens, first.lens), change
+        assert changed.received.tobytes() != scene.received.tobytes(), change
 
 
 @pytest.mark.parametrize("signed", [False, True])
@@ -221,27 +181,6 @@ def test_a_heat_map_says_the_ends_of_its_own_scale_or_of_the_one_given(signed: b
     assert drawings.number(7.0) in drawings.heat(values, name="numbers", signed=signed, scale=(-7.0, 7.0))
 
 
-# --- small rules of the page
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "layers"),
-    [
-        (0, -1, None),
-        (0, 2, None),
-        (0, 3, None),
-        (0, 1, (0, 2)),
-        (1, 2, (1, 3)),
-        (1, -1, (1, 3)),
-        (2, 1, (1, 2)),
-    ],
-)
-def test_a_range_of_layers_ends_within_the_model(
-    first: int, last: int, layers: tuple[int, int] | None
-) -> None:
-    assert RolloutOptions(first=first, last=last).layers(3) == layers
-
-
 def test_every_method_but_a_look_up_is_asked_towards_a_class() -> None:
     rollouts = {"rollout", "value_rollout"}
     asked = {
@@ -253,22 +192,3 @@ def test_every_method_but_a_look_up_is_asked_towards_a_class() -> None:
     for name, parameters in asked.items():
         beside = {"query": "class"} if name in rollouts else {"target": (3, 5)}
         assert parameters == METHODS[name].options().values() | beside
-
-
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [
-        (Gone("x"), 404),
-        (ImageError("x."), 404),
-        (ParameterError("x."), 400),
-        (CaptureError("x."), 400),
-        (BusyError("x."), 429),
-        (Cancelled("x."), 429),
-        (CheckpointError("x."), 500),
-        (ValueError("x"), 500),
-    ],
-)
-def test_a_refusal_says_whose_fault_it_is(error: Exception, status: int) -> None:
-    answer: Any = refusal(error)
-    assert answer.status_code == status
-    assert (answer.body.decode() == GONE) == isinstance(error, Gone)

@@ -126,6 +126,6 @@ def test_figures_of_positions_follow_the_view(session: Session, subject: Subject
 
     assert asked("positions") == {"grid": "4,6", "place": ""}
     assert asked("positions", position_grid="trained") == {"grid": "", "place": ""}
-    assert asked("position", query="3,1") == {"grid": "4,6", "place": "3,1"}
+    assert asked("position", query="3,3") == {"grid": "4,6", "place": "3,3"}
     assert asked("position", query="class") == {"grid": "4,6", "place": "2,3"}
     assert asked("prefix", query="class")["place"] == "class"

@@ -36,38 +36,27 @@ def drawn(session: Session, subject: Subject, view: ViewState, kind: str = "map"
 
 
 @pytest.mark.parametrize(
-    ("scale", "words"),
-    [("own", "own"), ("layer", "layer 1"), ("shared", "shared by all heads of all layers")],
+    ("scale", "words", "left_out"),  # of a hundredth of 24, 8 x 24 and 3 x 8 x 24 values
+    [("own", "own", 0), ("layer", "layer 1", 1), ("shared", "shared by all heads of all layers", 5)],
 )
-def test_a_map_is_drawn_on_the_scale_that_its_words_name(
-    session: Session, subject: Subject, scale: str, words: str
+def test_a_map_is_drawn_on_the_scale_that_its_words_name_and_the_brightest_hundredth_shares_its_top(
+    session: Session, subject: Subject, scale: str, words: str, left_out: int
 ) -> None:
-    found, ends, whose = drawn(session, subject, view_with(**VIEW, scale=scale, clip=False))
     heads = mosaic_maps(session.trace_of(subject), query=(2, 5), direction="row")
+    found, ends, whose = drawn(session, subject, view_with(**VIEW, scale=scale, clip=False))
     values = {"own": found.values, "layer": heads[1], "shared": heads}
     assert len({limits(each)[1] for each in values.values()}) == 3
     assert whose == words
     assert ends == pytest.approx(limits(values[scale]))
-
-
-@pytest.mark.parametrize(
-    ("scale", "words"),
-    [("own", "own"), ("layer", "layer 1"), ("shared", "shared by all heads of all layers")],
-)
-def test_the_brightest_hundredth_shares_the_top_of_the_scale(
-    session: Session, subject: Subject, scale: str, words: str
-) -> None:
     found, (low, high), whose = drawn(session, subject, view_with(**VIEW, scale=scale))
-    heads = maps.with_fused_heads(mosaic_maps(session.trace_of(subject), query=(2, 5), direction="row"))
-    values = np.sort({"own": found.values, "layer": heads[1], "shared": heads}[scale], axis=None)[::-1]
-    left_out = {"own": 0, "layer": 1, "shared": 5}[scale]  # a hundredth of 24, 8 x 24 and 3 x 8 x 24 values
-    assert len(values) // 100 == left_out
-    assert low == values[-1]
-    assert values[left_out] <= high <= min(values[0], values[left_out] * (1 + 2**-6))
-    assert whose == words + ("" if high == values[0] else ", peaks clipped")
-    assert (high < values[0]) == (
-        scale == "shared"
-    )  # the largest value of a layer is that of its fused maximum, too
+    heads = maps.with_fused_heads(heads)
+    falling = np.sort({"own": found.values, "layer": heads[1], "shared": heads}[scale], axis=None)[::-1]
+    assert len(falling) // 100 == left_out
+    assert low == falling[-1]
+    assert falling[left_out] <= high <= min(falling[0], falling[left_out] * (1 + 2**-6))
+    assert whose == words + ("" if high == falling[0] else ", peaks clipped")
+    # the largest value of a layer is that of its fused maximum, too
+    assert (high < falling[0]) == (scale == "shared")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5])
@@ -84,21 +73,6 @@ def test_a_map_of_both_signs_is_not_masked() -> None:
     values = np.linspace(-2, 1, 24, dtype=np.float32).reshape(4, 6)
     both = PatchMap(values, "both", (-np.inf, np.inf), True, "a method", False)
     assert maps.masked(both, 0.5) is both
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        ("map", "vit_viz_my-cat_look_odd_layer-1_head-3.png"),
-        ("mosaic", "vit_viz_my-cat_mosaic_odd.png"),
-        ("explain", "vit_viz_my-cat_rollout_odd.png"),
-        ("patches", "vit_viz_my-cat_patches_odd.png"),
-    ],
-)
-def test_a_file_is_named_by_its_photo_question_and_model(session: Session, kind: str, name: str) -> None:
-    image = session.add_upload(odd_picture(), file_name="C:\\photos\\my cat\u00e9.jpg")
-    subject, view = Subject("odd", image, "crop", ""), view_with(**VIEW, method="rollout")
-    assert pictures.picture(session, subject, view, kind, bare=False).file_name == name
 
 
 @pytest.mark.parametrize(("style", "drawn_as"), [("light", "tint"), ("heat", "heat")])

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from PIL import Image
 
 from tests.session.test_session import Counted, picture
 from tests.ui.views import view_with
@@ -17,8 +16,7 @@ from vit_viz.errors import ImageError
 from vit_viz.figures.screen import screen_photo
 from vit_viz.images import Preprocess
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.session.models import forward_work, relative_work
-from vit_viz.session.session import Session
+from vit_viz.session.models import forward_work
 from vit_viz.ui import pictures
 from vit_viz.ui.header.sizes import DINO, OWN, Sizes, value
 from vit_viz.ui.payload import explorer_value
@@ -79,31 +77,19 @@ def test_a_link_to_no_size_or_part_falls_back_and_says_so(search: str) -> None:
     assert len(problems) == 1
 
 
-def test_an_old_link_is_the_whole_photo_at_the_models_own_size() -> None:
-    view, problems = ViewState.from_address("?model=mini&image=lion&mode=crop&layer=3&head=2&q=1,2")
-    assert (view.size, view.part, problems) == (0, "", ())
-
-
-def test_another_image_begins_whole_and_at_its_own_size() -> None:
-    view = ViewState(image="lion", size=9, part=PART, query="1,2")
-    other = view.on_subject(image="tower")
-    assert (other.size, other.part, other.query) == (0, "", "")
-
-
-def test_another_model_keeps_the_part_and_begins_at_its_own_size() -> None:
-    other = ViewState(size=9, part=PART).on_subject(model="mini")
-    assert (other.size, other.part) == (0, PART)
-
-
-def test_another_size_keeps_the_part_and_what_is_explained_but_no_query_by_position() -> None:
-    other = ViewState(size=9, part=PART, target="3", query="1,2").on_subject(size=12)
-    assert (other.size, other.part, other.target, other.query) == (12, PART, "3", "")
+def test_what_a_view_is_of_keeps_what_still_means_something() -> None:
+    view = ViewState(image="lion", size=9, part=PART, target="3", query="1,2")
+    image, model, size = (
+        view.on_subject(**change) for change in ({"image": "tower"}, {"model": "mini"}, {"size": 12})
+    )
+    assert (image.size, image.part, image.target, image.query) == (0, "", "", "")
+    assert (model.size, model.part) == (0, PART)
+    assert (size.size, size.part, size.target, size.query) == (12, PART, "3", "")
 
 
 @pytest.mark.parametrize("change", [{"size": 9}, {"part": PART}])
 def test_another_size_or_part_is_drawn_anew_on_every_tab(change: dict[str, Any]) -> None:
     view = ViewState(model="mini", image="lion")
-    assert replace(view, **change).about != view.about
     assert replace(view, **change).about != view.about
 
 
@@ -124,6 +110,8 @@ def test_the_explorer_gets_the_part_and_where_it_lies_on_the_whole(counted: Coun
     assert value["crop"]["original"] == [33, 47]
     assert value["whole"]["part"] == [3, 5, 33, 47]
     assert value["whole"]["crop"]["original"] == [40, 60]
+    assert value["whole"]["photo_size"] == [40, 60]
+    assert explorer_value(counted.session, replace(view, part=""), "ada")["whole"] is None
     assert value["whole"]["crop"]["region"] == [3.0, 5.0, 33.0, 47.0]
     subjects = [
         counted.session.handles.find(address.split("/")[-1])
@@ -135,10 +123,6 @@ def test_the_explorer_gets_the_part_and_where_it_lies_on_the_whole(counted: Coun
     ]
 
 
-def test_the_whole_has_no_way_back(counted: Counted) -> None:
-    assert explorer_value(counted.session, view_of(counted), "ada")["whole"] is None
-
-
 @pytest.mark.parametrize("kind", ["map", "mosaic", "patches", "explain"])
 def test_a_picture_of_a_part_is_of_the_part(counted: Counted, kind: Any) -> None:
     view = view_of(counted, part=PART, layer=1)
@@ -147,16 +131,6 @@ def test_a_picture_of_a_part_is_of_the_part(counted: Counted, kind: Any) -> None
     drawn = [pictures.picture(counted.session, one, view, kind, bare=True).data for one in (subject, whole)]
     assert drawn[0] != drawn[1]
     assert pictures.picture(counted.session, subject, view, kind, bare=True).data == drawn[0]
-
-
-def test_the_photo_of_a_part_goes_with_its_upload(counted: Counted) -> None:
-    subject = subject_of(counted.session, view_of(counted, part=PART), "ada")
-    screen_photo(counted.session, subject)
-    assert counted.session.cache.stats.entries == 1
-    counted.session.uploads.forget("ada")
-    assert counted.session.cache.stats.entries == 0
-    with pytest.raises(ImageError):
-        screen_photo(counted.session, subject)
 
 
 # --- what is offered
@@ -174,6 +148,8 @@ def test_the_last_size_is_the_largest_that_is_computed() -> None:
     for most, last in ((4096, 52), (52 * 78, 52), (52 * 78 - 1, 51)):
         plain = [size for _, size in Sizes(model, (600, 900), most).offered("fit", 0) if size != DINO]
         assert plain[-1] == str(last)
+    assert [size for _, size in Sizes(model, (500, 500), 1024).offered("fit", 0)] == [OWN, "32"]
+    assert "31" in [size for _, size in Sizes(model, (500, 500), 4096).offered("fit", 31)]  # what is chosen
 
 
 def test_the_figure_of_the_dino_paper_is_one_of_the_choices() -> None:
@@ -190,28 +166,15 @@ def test_the_figure_of_the_dino_paper_is_one_of_the_choices() -> None:
     assert DINO not in [size for _, size in Sizes(loaded_model(patch=16), (600, 900), 4096).offered("fit", 0)]
 
 
-def test_a_visitor_of_a_shared_app_is_offered_1024_patches() -> None:
-    values = [size for _, size in Sizes(loaded_model(), (500, 500), 1024).offered("fit", 0)]
-    assert values == [OWN, "32"]
-
-
-def test_the_present_size_is_among_the_choices() -> None:
-    assert "31" in [size for _, size in Sizes(loaded_model(), (500, 500), 4096).offered("fit", 31)]
-
-
 def test_sizes_are_offered_in_every_shape(counted: Counted) -> None:
     told = value(counted.session, view_of(counted, size=6), "ada")
     assert list(told["offered"]) == ["fit", "crop", "stretch"]
     assert all(one[0][1] == OWN for one in told["offered"].values())
     assert told["cost"].startswith(f"Up to {counted.session.max_patches:,} patches are computed here.")
-    counted.session.max_patches = 6 * 9
-    assert "6" in dict(
-        map(reversed, value(counted.session, view_of(counted, size=6), "ada")["offered"]["stretch"])
-    )
-    counted.session.max_patches = 6 * 9 - 1
-    assert "6" not in dict(
-        map(reversed, value(counted.session, view_of(counted, size=6), "ada")["offered"]["stretch"])
-    )
+    for most, is_there in ((6 * 9, True), (6 * 9 - 1, False)):
+        counted.session.max_patches = most
+        offered = value(counted.session, view_of(counted, size=6), "ada")["offered"]["stretch"]
+        assert ("6" in [size for _, size in offered]) is is_there
 
 
 def test_nobody_is_offered_sizes_of_a_photo_of_somebody_else(counted: Counted) -> None:
@@ -229,17 +192,3 @@ def test_the_work_of_a_forward_is_that_of_its_matrix_products() -> None:
     per_token = 2 * (40 * 120 + 40 * 40 + 40 * 160 + 160 * 40)
     expected = 2 * (per_token * 30 + 4 * 30**2 * 40)
     assert forward_work(model.model, 30) == expected
-
-
-def test_twice_the_tokens_are_between_two_and_four_times_the_work() -> None:
-    assert 2 < relative_work(loaded_model(), 2000, 1000) < 4
-    assert relative_work(loaded_model(), 500, 500) == 1
-
-
-def test_the_control_of_a_small_photo_works(counted: Counted) -> None:
-    assert value(counted.session, view_of(counted), "ada")["offered"]["fit"][0][1] == OWN
-    session = Session(model="small", device="cpu", max_patches=900)
-    session.add_model(loaded_model())
-    image = session.add_upload(Image.new("RGB", (40, 40)))
-    told = value(session, ViewState(model="small", image=image), "")
-    assert [size for _, size in told["offered"]["fit"]] == [OWN, "30"]

@@ -55,26 +55,17 @@ def walk(page: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_a_visitor_walks_through_the_space(
+def test_a_visitor_walks_through_a_space_behind_a_path_prefix(
     start_app: Callable[..., Server], visit: Callable[..., Any], tmp_path: Path
 ) -> None:
-    app = start_app(**SPACE, HF_HOME=str(tmp_path))
-    page = visit(app.url)
-    walk(page)
-    expect(page.get_by_text("or a Hub id: owner/name")).to_have_count(0)
+    app = start_app(**SPACE, HF_HOME=str(tmp_path), GRADIO_ROOT_PATH="/tools/vit_viz")
+    with proxy("/tools/vit_viz", app.url) as (url, strays):
+        page = visit(url)
+        walk(page)
+        expect(page.get_by_text("or a Hub id: owner/name")).to_have_count(0)
+    assert strays == []
     log = app.log.read_text()  # Gradio's reloading wants the package `spaces`, which every Space has
     assert log.count("Traceback") == log.count("`spaces` package is required to run hot-reloading")
-
-
-@pytest.mark.slow
-@pytest.mark.browser
-def test_a_visitor_walks_through_the_app_behind_a_path_prefix(
-    start_app: Callable[..., Server], visit: Callable[..., Any]
-) -> None:
-    app = start_app(**SPACE, GRADIO_ROOT_PATH="/tools/vit_viz")
-    with proxy("/tools/vit_viz", app.url) as (url, strays):
-        walk(visit(url))
-    assert strays == []
 
 
 @pytest.mark.slow
@@ -108,15 +99,15 @@ def test_the_app_listens_where_the_space_says_and_else_on_this_machine(
     assert launch_options(Session(model="mini", device="cpu"))["server_name"] == (name or "127.0.0.1")
 
 
-def test_slow_computations_of_the_session_are_told_of_quick_questions(
+def test_the_guard_is_given_the_turns_of_the_session_and_tells_it_who_has_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given = []
-    monkeypatch.setattr("vit_viz.ui.app.guarded", lambda *_, turns, **_others: given.append(turns) or {})
+    given: dict[str, Any] = {}
+    monkeypatch.setattr("vit_viz.ui.app.guarded", lambda *_, **options: given.update(options) or {})
     session = Session(model="mini", device="cpu")
     launch_options(session)
-    assert given == [session.turns]
-    assert session.engine.turns is session.turns
+    assert given["turns"] is session.turns is session.engine.turns
+    assert given["on_left"] == session.leave
 
 
 @contextmanager
@@ -130,12 +121,6 @@ def proxy(prefix: str, target: str) -> Iterator[tuple[str, list[str]]]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.forward()
-
-        def do_POST(self) -> None:
-            self.forward()
-
-        def forward(self) -> None:
             if not self.path.startswith(prefix):
                 if self.path != "/favicon.ico":  # the browser's own idea: it is the host's icon
                     strays.append(self.path)
@@ -152,6 +137,9 @@ def proxy(prefix: str, target: str) -> Iterator[tuple[str, list[str]]]:
                 pass  # a visitor who left
             finally:
                 upstream.close()
+
+        def do_POST(self) -> None:
+            self.do_GET()
 
         def answer(self, answer: http.client.HTTPResponse) -> None:
             self.send_response(answer.status)

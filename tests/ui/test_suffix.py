@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,9 +12,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.capture.models import Detector
-from tests.ui.conftest import served_here
 from tests.ui.views import view_with
-from tests.ui.waits import expect
 from vit_viz.capture import Trace
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Preprocess
@@ -25,7 +21,7 @@ from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.app import build_app, session_of
+from vit_viz.ui.app import session_of
 from vit_viz.ui.explain import stage
 from vit_viz.ui.payload import cells_value, explorer_value, facts_value, picture_value
 from vit_viz.ui.routes import PREFIX, routes
@@ -131,12 +127,6 @@ def test_the_tokens_behind_the_patches_count(session: Session, subject: Subject)
     assert (told.shapes["patches"][0], told.shapes["tokens"]) == (28, (2 + 28 + 6, 40))
 
 
-def test_every_picture_can_be_saved(session: Session, subject: Subject) -> None:
-    for kind in ("map", "mosaic", "explain", "patches", "numbered", "sequence"):
-        drawn = pictures.picture(session, subject, view_of(subject, query="detection 1"), kind, bare=False)
-        assert drawn.data[:4] == b"\x89PNG"
-
-
 def test_a_detector_without_class_scores_has_no_first_classes() -> None:
     session = session_of(Boxes(LAYOUT).eval(), preprocess=RECIPE)
     image = session.add_upload(photo(), owner="ada")
@@ -144,28 +134,3 @@ def test_a_detector_without_class_scores_has_no_first_classes() -> None:
     facts = facts_value(session, ViewState(model="Boxes", image=image, mode="stretch"), "ada")
     assert facts["top"] == []
     assert facts["proof"]["state"] == "proven"
-
-
-@pytest.fixture
-def served(subject: Subject, session: Session) -> Iterator[str]:
-    """The app in this process, on the served module."""
-    with served_here(build_app(session), session) as url:
-        yield url
-
-
-@pytest.mark.slow
-@pytest.mark.browser
-def test_a_suffix_token_is_chosen_in_a_list_and_shares_have_its_part(
-    visit: Callable[..., Any], served: str
-) -> None:
-    page = visit(f"{served}?mode=stretch")
-    chips = page.locator(".vx-chips")
-    expect(chips.get_by_role("button")).to_have_text(["class token", "register 0"], use_inner_text=True)
-    chips.get_by_label("Query: a token after the patches").select_option("detection 4")
-    page.wait_for_function("document.querySelector('.vx-caption').textContent.includes('detection 4 looks')")
-    page.wait_for_function("location.search.includes('q=detection+4')")
-    parts = [re.compile(rf"^\s*{part}\b") for part in ("class", "register", "detection", "text", "patches")]
-    expect(page.locator(".vx-part")).to_have_text(parts, use_inner_text=True)
-    page.locator(".vx-stage").click(position={"x": 5, "y": 5})
-    page.wait_for_function("document.querySelector('.vx-caption').textContent.includes('patch (0, 0) looks')")
-    expect(page.locator(".vx-list")).to_have_value("")

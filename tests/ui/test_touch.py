@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.ui.conftest import open_tab, wait_until_ready
-from tests.ui.waits import expect, stands_still
+from tests.ui.waits import expect, expect_in_address, stands_still
 from vit_viz.ui.app import TABS
 
 pytestmark = pytest.mark.browser
@@ -51,10 +51,11 @@ class Finger:
 
 
 @pytest.fixture
-def phone(browser: Any, app_url: str) -> Iterator[Any]:
-    """The page on a phone with a touch screen."""
+def phone(browser: Any, app_url: str, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The page on a phone with a touch screen, of 390 x 844 unless a test says another size."""
+    width, height = getattr(request, "param", (390, 844))
     context = browser.new_context(
-        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, device_scale_factor=2
+        viewport={"width": width, "height": height}, has_touch=True, is_mobile=True, device_scale_factor=2
     )
     page = context.new_page()
     page.goto(app_url)
@@ -76,26 +77,6 @@ def place(page: Any, selector: str, across: float = 0.5, down: float = 0.5) -> t
     return box["x"] + box["width"] * across, box["y"] + box["height"] * down
 
 
-def search(page: Any) -> str:
-    return str(page.evaluate("location.search"))
-
-
-def asks(page: Any, query: str) -> None:
-    page.wait_for_function("query => new URLSearchParams(location.search).get('q') === query", arg=query)
-
-
-SOON = """(query) => new Promise((done) => {
-  const since = performance.now();
-  const look = () => {
-    const isAsked = new URLSearchParams(location.search).get('q') === query;
-    if (isAsked || performance.now() - since > 10_000) done(isAsked);
-    else setTimeout(look, 100);
-  };
-  look();
-})"""
-"""Whether the page asks this within ten seconds."""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("up", [200, -200], ids=["up", "down"])
 @pytest.mark.parametrize("start", [PHOTO, MOSAIC], ids=["photo", "mosaic"])
@@ -107,24 +88,11 @@ def test_a_swipe_over_the_pictures_scrolls_the_page_and_asks_nothing(
         phone.evaluate("window.scrollTo(0, Math.max(window.scrollY, 220))")
         box = phone.locator(start).first.bounding_box()
         y = min(max(box["y"] + box["height"] / 2, 110), 700)
-    before, link = scrolled(phone), search(phone)
+    before, link = scrolled(phone), phone.url
     Finger(phone).stroke((x, y + up / 2), (x, y - up / 2))
     assert (scrolled(phone) - before) * (up / 200) >= 150
-    assert search(phone) == link
+    expect(phone).to_have_url(link)
     expect(phone.locator("#vv-explorer [data-vv=hovered]")).to_have_attribute("d", "")
-
-
-def test_a_tap_on_the_photo_asks(phone: Any) -> None:
-    x, y = place(phone, PHOTO, (3 + 0.5) / 16, (5 + 0.5) / 16)
-    phone.touchscreen.tap(x, y)
-    asks(phone, "5,3")
-
-
-@pytest.mark.slow
-def test_a_tap_on_the_mosaic_chooses_layer_and_head(phone: Any) -> None:
-    x, y = place(phone, MOSAIC, (1 + 0.5) / 9, (2 + 0.5) / 6)
-    phone.touchscreen.tap(x, y)
-    phone.wait_for_function("location.search.includes('layer=2&head=1')")
 
 
 @pytest.mark.slow
@@ -134,43 +102,23 @@ def test_a_finger_that_rests_on_the_photo_takes_a_region_and_does_not_scroll(pho
     before = scrolled(phone)
     Finger(phone).stroke(start, end, until=DRAWS)
     assert scrolled(phone) == before
-    asks(phone, "5,3;5,4;6,3;6,4;7,3;7,4")
+    expect_in_address(phone, "q=5,3;5,4;6,3;6,4;7,3;7,4")
 
 
-@pytest.fixture
-def playground(phone: Any) -> Any:
-    """The Explain tab on a phone, with its playground."""
+@pytest.mark.slow
+def test_a_swipe_over_the_playground_scrolls_and_a_finger_that_rests_there_brushes(phone: Any) -> None:
     open_tab(phone, "Explain")
     phone.locator(PLAYGROUND).wait_for()
-    return phone
-
-
-@pytest.mark.slow
-def test_a_swipe_over_the_playground_scrolls_the_page_and_takes_no_patch(playground: Any) -> None:
-    x, y = place(playground, PLAYGROUND)
-    before = scrolled(playground)
-    Finger(playground).stroke((x, y + 100), (x, y - 100))
-    assert scrolled(playground) - before >= 150
-    expect(playground.locator(GONE)).to_have_count(0)
-
-
-@pytest.mark.slow
-def test_a_finger_that_rests_on_the_playground_brushes_and_does_not_scroll(playground: Any) -> None:
-    start, end = (
-        place(playground, PLAYGROUND, 0.5, 0.3),
-        place(playground, PLAYGROUND, 0.5, 0.7),
-    )
-    before = scrolled(playground)
-    Finger(playground).stroke(start, end, until=GONE)
-    assert scrolled(playground) == before
-    expect(playground.locator(GONE).nth(4)).to_be_attached()
-
-
-@pytest.mark.slow
-def test_a_tap_on_the_playground_takes_one_patch(playground: Any) -> None:
-    x, y = place(playground, PLAYGROUND, 0.41, 0.41)
-    playground.touchscreen.tap(x, y)
-    playground.wait_for_function("gone => document.querySelectorAll(gone).length === 1", arg=GONE)
+    x, y = place(phone, PLAYGROUND)
+    before = scrolled(phone)
+    Finger(phone).stroke((x, y + 100), (x, y - 100))
+    assert scrolled(phone) - before >= 150
+    expect(phone.locator(GONE)).to_have_count(0)
+    start, end = (place(phone, PLAYGROUND, 0.5, down) for down in (0.3, 0.7))
+    before = scrolled(phone)
+    Finger(phone).stroke(start, end, until=GONE)
+    assert scrolled(phone) == before
+    expect(phone.locator(GONE).nth(4)).to_be_attached()
 
 
 # --- what stands where
@@ -271,12 +219,10 @@ def test_the_photo_stays_in_sight_while_the_heads_are_read(
         }""",
         arg=[photo, heads, full["width"]],
     )
-    for _ in range(3):  # a page that still grows moves the photo away from the finger
-        box = phone.locator(photo).bounding_box()
-        phone.touchscreen.tap(box["x"] + box["width"] * 3.5 / 16, box["y"] + box["height"] * 5.5 / 16)
-        if phone.evaluate(SOON, "5,3"):
-            break
-    asks(phone, "5,3")
+    stands_still(phone.locator(photo))
+    box = phone.locator(photo).bounding_box()
+    phone.touchscreen.tap(box["x"] + box["width"] * 3.5 / 16, box["y"] + box["height"] * 5.5 / 16)
+    expect_in_address(phone, "q=5,3")
 
 
 FOOT = {
@@ -358,3 +304,83 @@ def test_nothing_is_lost_at_twice_the_size(visit: Callable[..., Any], app_url: s
         page.wait_for_function(
             "document.querySelector('#vv-header').getBoundingClientRect().bottom < 0"
         )  # the screen is the page's
+
+
+# --- the photo stays in sight over what belongs to it, small and alone; it covers no other words and no focus
+
+PHOTOS = {"walkthrough": "#vv-w-photo .vv-frame", "positions": ".vv-places-pair"}
+
+STAYS = """([photo, words]) => {
+  const box = (part) => part.getBoundingClientRect();
+  const [one, tabs, told] = [photo, '#vv-tabs > .tab-wrapper', words].map((part) => document.querySelector(part));
+  const apart = Math.round(box(told).top - innerHeight * 0.85); // the words of the tab are about to come
+  if (Math.abs(apart) > 2 && innerHeight + Math.ceil(scrollY) < document.documentElement.scrollHeight) {
+    scrollBy({ top: apart, behavior: 'instant' });
+    return null;
+  }
+  const { left, top, width, height } = box(one);
+  const seen = document.elementFromPoint(left + width / 4, top + height / 3);
+  const beside = document.elementFromPoint(2, top + height / 2);
+  return {
+    top: top - box(tabs).bottom,
+    share: height / innerHeight,
+    isSeen: one.contains(seen),
+    isAlone: !beside.closest('.form, .vv-w, .vv-cells'),
+  };
+}"""
+
+FOLLOW = """(panel) => {
+  const ofPage = (part) => !part.parentElement?.closest('.vv-scroll, table, dialog, .vv-panel');
+  const parts = document.querySelectorAll(`#vv-header, #vv-header *, #vv-tabs > .tab-wrapper, ${panel} *`);
+  const stays = [...parts].filter((part) => ['sticky', 'fixed'].includes(getComputedStyle(part).position) && ofPage(part));
+  const covers = (part, control) => {
+    const [one, other] = [part, control].map((each) => each.getBoundingClientRect());
+    const [top, bottom] = [Math.max(one.top, other.top), Math.min(one.bottom, other.bottom)];
+    return bottom - top > 1 && part.contains(document.elementFromPoint(one.left + one.width / 2, (top + bottom) / 2));
+  };
+  window.followed = { controls: new Set(), covered: [] };
+  addEventListener('keyup', () => {
+    const control = document.activeElement;
+    if (!control.closest(panel)) return;
+    followed.controls.add(control);
+    if (stays.some((part) => part.contains(control))) return;
+    const over = stays.filter((part) => !control.contains(part) && covers(part, control));
+    followed.covered.push(...over.map((part) => `${control.id || control.className} below ${part.id || part.className}`));
+  });
+}"""
+"""Writes down each control that lies below something that stays, when a key has moved the focus to it."""
+
+READ = """([words]) => {
+  scrollTo({ top: document.documentElement.scrollHeight, behavior: 'instant' });
+  const lines = [...document.querySelectorAll(`${words} p`)].map((line) => [line, line.getBoundingClientRect()]);
+  return lines.every(([line, { left, top }]) => top < 150 || line.contains(document.elementFromPoint(left + 20, top + 8)));
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("phone", [(390, 844), (360, 740)], indirect=True)
+def test_the_photo_stays_over_what_belongs_to_it_and_covers_nothing_else(phone: Any) -> None:
+    for name, photo in PHOTOS.items():
+        opened(phone, name)
+        panel = f"#vv-tab-{name}"
+        found = phone.wait_for_function(STAYS, arg=[photo, f"{panel} .vv-words"]).json_value()
+        assert abs(found.pop("top")) < 2, name
+        assert found.pop("share") <= 0.35, name
+        assert found == {"isSeen": True, "isAlone": True}, name
+        phone.wait_for_function(READ, arg=[f"{panel} .vv-words"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DRAWN)
+def test_what_has_the_focus_is_never_covered(phone: Any, name: str) -> None:
+    opened(phone, name)
+    panel = f"#vv-tab-{name}"
+    phone.evaluate(FOLLOW, panel)
+    phone.locator(panel).evaluate("(panel) => { panel.tabIndex = -1; panel.focus(); }")
+    for key in ("Tab", "Shift+Tab"):
+        phone.keyboard.press(key)
+        while phone.evaluate("(panel) => Boolean(document.activeElement.closest(panel))", panel):
+            phone.keyboard.press(key)
+    controls, covered = phone.evaluate("[followed.controls.size, followed.covered]")
+    assert controls >= 5
+    assert covered == []

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.ui.conftest import wait_until_ready
 from tests.ui.test_access import axe
 from tests.ui.waits import expect
 
@@ -63,20 +62,3 @@ def test_five_stops_by_the_keyboard(visit: Callable[..., Any], app_url: str, wid
     expect(page.locator(".vv-tour-ring")).to_be_hidden()
     page.reload()
     expect(page.locator(".vv-start")).to_have_text("Tour")
-
-
-def test_it_goes_on_after_a_reload_where_it_was_left(visit: Callable[..., Any], app_url: str) -> None:
-    page = visit(app_url)
-    start(page, 1440)
-    for _ in range(3):
-        page.wait_for_selector(OPEN)
-        page.locator(".vv-tour-next").click()
-    expect(page.locator(OPEN)).to_contain_text("What is each head for?")
-    page.keyboard.press("Escape")
-    expect(page.locator(".vv-tour")).to_be_hidden()
-    page.reload()
-    wait_until_ready(page)
-    start(page, 1440)
-    expect(page.locator(OPEN)).to_contain_text("What is each head for?")
-    page.locator(".vv-tour-back").click()
-    expect(page.locator(OPEN)).to_contain_text("What made it say this class?")
