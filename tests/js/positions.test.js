@@ -402,6 +402,7 @@ const RESAMPLED = {
 test('the table on another grid stands beside its own, and each other way with its difference', async (t) => {
   const part = await open(t, '?positions=resampled', { answers: { resampling: RESAMPLED } });
   assert.deepEqual(part.questions.at(-1), ['resampling', { model: 'mini', rows: 4, cols: 2 }]);
+  assert.equal(part.find('tables-grids'), null); // it has both
   assert.match(
     part.words('words'),
     /^The table brought from 2 x 2 to 2 x 3 as .* bright 0[.]5 of the mean norm/,
@@ -478,6 +479,7 @@ test('positions in colours tell the levels of a cell, and the shares of their va
   assert.deepEqual(part.questions.at(-1), ['position_components', { model: 'mini', rows: 4, cols: 2 }]);
   assert.match(part.words('words'), /their variance: red 50%, green 25%, blue < 1%[.]$/);
   assert.deepEqual([part.captions(), part.reds()[0]], [['1 x 2 positions'], [0, 255]]);
+  assert.ok(part.find('tables-grids'));
   const [cells] = part.find('tables-figures').querySelectorAll('.vv-cells');
   cells.box = { left: 0, top: 0, width: 200, height: 100 };
   cells.fire('pointermove', { clientX: 150, clientY: 50 });

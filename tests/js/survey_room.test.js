@@ -390,6 +390,10 @@ test('the photo of a dot that is pressed comes first, until another list, head o
   room.cell(0, 0).click();
   await settled();
   assert.deepEqual(titles(), ['highest', 'lowest']);
+  await pick();
+  room.store.set({ photos: 'all' }); // as Back does
+  await settled();
+  assert.ok(!titles().includes('the dot that was chosen'));
   room.news();
   await room.pressDot(118, 50); // no dot that passes
   await room.pressDot(81, 65, 4, 0); // a drag

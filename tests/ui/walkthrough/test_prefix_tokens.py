@@ -87,6 +87,12 @@ MEAN, ATTENTION, BARE = {"pooling": "mean"}, {"pooling": "attention"}, {"reg_tok
             "The *register* is",
         ),
         (MEAN | {"reg_tokens": 3}, "4 learned vectors are", "though this model", "The 3 *registers* are"),
+        (
+            ATTENTION | {"reg_tokens": 1},
+            "2 learned vectors are",
+            "though this model reads",
+            "The *register* is",
+        ),
         (MEAN | BARE | {"reg_tokens": 2}, "2 learned vectors", "They collect", "The 2 *registers* are"),
         (MEAN | BARE, "Many models", "from the mean of all patches", "36 tokens"),
         (ATTENTION | BARE, "Many models", "a weighted mean of all tokens", "36 tokens"),
