@@ -19,7 +19,7 @@ from vit_viz.surface import BRING, EVENTS, FILE_HEADER, PAGE_HEADER
 PAGE_ANSWERS = (
     *("open", "target", "facts", "edited", "models", "wanted", "load", "tray"),
     *("gallery", "map", "trust", "sanity", "stage", "without", "lead"),
-    *("place", "panel", "answer", "causal", "surgery", "walkthrough", "colours"),
+    *("panel", "answer", "causal", "surgery", "walkthrough", "colours"),
 )
 """What a page asks of its link."""
 
