@@ -351,6 +351,21 @@ def test_a_visitor_who_leaves_ends_a_slow_method(counted: Counted) -> None:
     assert not session.keeps(request)
 
 
+def test_a_question_that_somebody_watches_outlasts_the_page_before_it(counted: Counted) -> None:
+    """A page that is loaded again asks before its visitor is seen to leave the page before it."""
+    session = counted.session
+    image = session.add_upload(picture(0), owner="ada")
+    request = Request.of("tiny", image, "occlusion", owner="ada", target=1)
+    left: list[float] = []
+
+    def leave(share: float) -> None:
+        left.append(share)
+        session.leave("ada")
+
+    assert isinstance(session.run(request, progress=leave, cancelled=lambda: False), PatchMap)
+    assert left
+
+
 def test_slow_answers_to_one_visitor_wait_for_each_other_and_quick_ones_do_not(counted: Counted) -> None:
     session = counted.session
     images = {o: session.add_upload(picture(i), owner=o) for i, o in enumerate(["ada", "bob"])}

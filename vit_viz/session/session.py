@@ -185,7 +185,7 @@ class Session:
     # --- visitors
 
     def leave(self, owner: str) -> None:
-        """End what is computed for a visitor who left; the pictures stay a while, in case the visitor comes back."""
+        """End what is computed unwatched for a visitor who left; the pictures stay a while, in case the visitor comes back."""
         self.end_computations(owner)
         self.uploads.forget(owner, after=LEFT_SECONDS)
 
@@ -200,8 +200,8 @@ class Session:
         is_quick = not computed(request).is_slow
         if is_quick or not request.owner or self.keeps(request):
             return nullcontext()
-        left = self._visits.check(request.owner)
-        return self._slow.turn(request.owner, cancelled=within(SLOW_WAIT_SECONDS, cancelled, left))
+        ends = cancelled or self._visits.check(request.owner)
+        return self._slow.turn(request.owner, cancelled=within(SLOW_WAIT_SECONDS, ends))
 
     # --- requests
 
@@ -217,13 +217,14 @@ class Session:
 
         Args:
             progress: told the share that is done, where it is computed now and takes long.
-            cancelled: asked now and then; True ends a long computation with `Cancelled`, as do the time limit and leaving.
+            cancelled: asked now and then; True ends a long computation with `Cancelled`, as does the time limit. Where nobody
+                watches, the computation ends when its visitor leaves.
             preview: given what is there so far, where the answer can tell and it is computed on a device of our own.
 
         Raises:
             ParameterError: there is nothing of its name, or a parameter is outside what is possible.
             BusyError: too many wait for the device.
-            Cancelled: `cancelled` said so, it took longer than `LONGEST_SECONDS`, or the visitor left.
+            Cancelled: `cancelled` said so, it took longer than `LONGEST_SECONDS`, or the visitor left and nobody watches.
             VitVizError: whatever the model, the image or the question says.
         """
         if cancelled is not None:
@@ -232,7 +233,8 @@ class Session:
         if self.lender is not None and not is_worth_a_gpu and computed(request).reads in ("trace", "image"):
             self.run(request.about("trace"), cancelled=cancelled)  # which may be worth one
         with self._one_slow_at_a_time(request, cancelled):
-            ends = within(LONGEST_SECONDS, cancelled, self._visits.check(request.owner))
+            # a page that is loaded again asks before the one before it has left: who is watched ends by that alone
+            ends = within(LONGEST_SECONDS, cancelled or self._visits.check(request.owner))
             ask = partial(Engine.run, request=request, progress=progress, cancelled=ends, preview=preview)
             if is_worth_a_gpu:
                 try:
