@@ -101,6 +101,52 @@ test('after a reload the entry of a dialog that is not open any more is left', (
   assert.deepEqual(history.state, null);
 });
 
+test('a step back that the browser lost is asked for again, and what waited for it is written', (t) => {
+  const { browser, history } = begin(t);
+  const { go } = history;
+  let lost = 1;
+  history.go = (/** @type {number} */ by) => (lost-- > 0 ? undefined : go(by));
+  history.pushState({ vvDialogs: 1 }, '', '?tab=heads');
+  leaveDialogs();
+  visit().write('?tab=look', false);
+  assert.deepEqual([history.state, browser.location.search], [{ vvDialogs: 1 }, '?tab=heads']);
+  browser.pass(5000);
+  assert.deepEqual([history.state, browser.location.search], [{}, '?tab=look']);
+  browser.pass(50000); // it is asked for once
+  assert.deepEqual([lost, history.length], [-1, 2]);
+});
+
+test('a dialog that opens before the browser has said that another is closed stays, and Back closes it', (t) => {
+  const { browser, history, returned } = begin(t);
+  const [first, second] = [makeDialog(), makeDialog()];
+  openDialog(first);
+  visit().write('?tab=heads&layer=3', false);
+  first.open = false; // the event comes later
+  openDialog(second);
+  first.fire('close');
+  assert.deepEqual([second.open, history.state], [true, { vvDialogs: 1 }]);
+  history.back();
+  assert.deepEqual([second.open, browser.location.search, returned], [false, '?tab=heads&layer=3', []]);
+  history.go(1);
+  assert.deepEqual([first.open, second.open], [false, true]);
+});
+
+test('two dialogs that are closed at once are left one after the other', (t) => {
+  const { browser, history, returned } = begin(t);
+  const { go } = history;
+  const steps = /** @type {number[]} */ ([]);
+  history.go = (/** @type {number} */ by) => void steps.push(by);
+  const [under, over] = [makeDialog(), makeDialog()];
+  openDialog(under);
+  openDialog(over);
+  under.close();
+  over.close();
+  for (const by of steps) go(by); // as a browser does, later
+  assert.deepEqual([steps, history.state, returned], [[-1, -1], null, []]);
+  browser.pass(50000);
+  assert.deepEqual(steps, [-1, -1]);
+});
+
 test('what a room writes is in the address and told to whoever listens; what is there already is not written', (t) => {
   const { browser } = begin(t, '?tab=patches&q=class');
   /** @type {string[]} */ const links = [];

@@ -27,6 +27,7 @@ export function wholeAddress() {
 }
 
 const MARK = 'vvDialogs'; // in the state of an entry: how many dialogs are open there
+const LOST = 5000; // milliseconds after which the browser has lost a step back: it drops those that come while it loads something
 
 /**
  * @typedef {{dialog: HTMLDialogElement, below: string, now?: string}}
@@ -38,6 +39,7 @@ class Visit {
   /** @type {Opened[]} one over the other */ dialogs = [];
   /** @type {HTMLDialogElement[]} that Forward can open again, by their place */ known = [];
   isLeaving = false; // the entry of a dialog that was closed; the browser says so a moment later
+  leaving = 0; // the timer after which it is asked again
   /** @type {(() => void)[]} what is to be written after that */ waiting = [];
   isCatchingUp = false; // it is being written
   /** @type {WeakSet<Event>} of the browser, about a dialog alone */ ofDialogs = new WeakSet();
@@ -116,10 +118,16 @@ class Visit {
     dialog.addEventListener('close', () => this.closed(dialog), { once: true });
   }
 
-  /** Its visitor or the page has closed a dialog: its entry is left, and those of dialogs over it. @param {HTMLDialogElement} dialog */
+  /** Its visitor or the page has closed a dialog: one entry is left. @param {HTMLDialogElement} dialog */
   closed(dialog) {
+    if (this.isLeaving) return void this.waiting.push(() => this.closed(dialog));
     const place = this.dialogs.findIndex((opened) => opened.dialog === dialog);
-    if (place >= 0) this.leave(this.dialogs.splice(place).length); // else Back has closed it
+    if (place < 0) return; // Back has closed it
+    const [{ below, now }] = this.dialogs.splice(place, 1);
+    const over = this.dialogs.at(place); // was opened over it before the browser said that it is closed
+    if (over) Object.assign(over, { below, now: over.now ?? now });
+    this.known = this.dialogs.map((opened) => opened.dialog);
+    this.leave(1);
   }
 
   /** Goes back by entries of dialogs; what was chosen beside them stays. @param {number} entries */
@@ -127,6 +135,12 @@ class Visit {
     const held = location.search;
     this.isLeaving = true;
     this.waiting.unshift(() => this.write(held, false));
+    this.goBack(entries);
+  }
+
+  /** @param {number} entries */
+  goBack(entries) {
+    this.leaving = window.setTimeout(() => this.goBack(entries), LOST);
     history.go(-entries);
   }
 
@@ -135,6 +149,7 @@ class Visit {
     const count = history.state?.[MARK] ?? 0;
     if (this.isLeaving) {
       this.isLeaving = false;
+      clearTimeout(this.leaving);
       this.isCatchingUp = true;
       for (const run of this.waiting.splice(0)) run();
       this.isCatchingUp = false;
