@@ -45,7 +45,7 @@ from vit_viz.ui.preview import ICON, TITLE
 from vit_viz.ui.rooms import TABS
 from vit_viz.ui.routes import routes
 from vit_viz.ui.scripts import file_address
-from vit_viz.ui.theme import stylesheet, theme
+from vit_viz.ui.theme import theme
 from vit_viz.ui.walkthrough import answers as steps
 from vit_viz.views import choices
 
@@ -179,7 +179,6 @@ def launch_options(
         "allowed_paths": [],
         "enable_monitoring": False,
         "ssr_mode": False,
-        "css": stylesheet(),
         "theme": theme(),
     }
 

@@ -42,7 +42,7 @@ _SHAPES = {
 }
 
 _HERE = Path(__file__).parent
-_SHARED = ("tokens.css", "kit/system.css", "kit/kit.css", "page.css")
+_SHARED = ("kit/system.css", "kit/kit.css", "page.css")
 
 
 def theme() -> gr.themes.Base:
@@ -69,8 +69,11 @@ def _with_dark(values: dict[str, str]) -> dict[str, str]:
 
 
 def stylesheet() -> str:
-    """The rules of the page, for `launch(css=...)`."""
+    """The rules of the page. All but the tokens stand inside a rule for the root, which is named so often that they win against
+    Gradio's own; `&` is the root there.
+    """
     shared = [_HERE / name for name in _SHARED]
     everywhere = [*sorted(_HERE.glob("*/*.css")), *sorted((_HERE.parent / "web").glob("*/*.css"))]
     rooms = [file for file in everywhere if file not in shared]
-    return "\n".join(file.read_text("utf-8") for file in (*shared, *rooms, _HERE / "phone.css"))
+    rules = (file.read_text("utf-8") for file in (*shared, *rooms, _HERE / "phone.css"))
+    return "\n".join([(_HERE / "tokens.css").read_text("utf-8"), ":root:root:root {", *rules, "}"])

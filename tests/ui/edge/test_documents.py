@@ -33,11 +33,12 @@ from vit_viz.ui.edge.documents import (
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import ALIVE, guarded
 from vit_viz.ui.scripts import modules
+from vit_viz.ui.theme import stylesheet
 
 FRAME = "https://frame.example"
 PAGE = (
     '<html><head><meta charset="utf-8" /><base href="./"></head><body>'
-    '<script>window.gradio_config = {{"root":{root},"file":"{inside}/gradio_api/file=a","css":"a{{}}",'
+    '<script>window.gradio_config = {{"root":{root},"file":"{inside}/gradio_api/file=a",'
     '"components":{components}}};</script><script type="module" src="./a.js"></script>'
     "<p>{query}{cookie}{language}</body></html>"
 )
@@ -209,16 +210,16 @@ def test_what_is_large_stands_in_a_script_that_puts_it_back() -> None:
         assert page[end:].startswith(f';</script><script src=".{where}"></script>')
         assert (answer.status_code, answer.headers["content-type"]) == (200, "text/javascript; charset=utf-8")
         assert "immutable" in answer.headers["cache-control"]
-        assert "css" not in config
         assert [one["props"] for one in config["components"]] == [
             {"elem_id": "a"},
             {"label": "x" * (LARGE - 2)},
             {},
         ]
-        parts, _ = json.JSONDecoder().raw_decode(answer.text, answer.text.index("})(") + 3)
+        css, end = json.JSONDecoder().raw_decode(answer.text, answer.text.index("})(") + 3)
+        parts, _ = json.JSONDecoder().raw_decode(answer.text, end + len(", "))
         for one in config["components"]:
-            one["props"] |= parts["props"].get(str(one["id"]), {})
-        assert parts["css"] == "a{}"
+            one["props"] |= parts.get(str(one["id"]), {})
+        assert css == stylesheet()
         assert config["components"] == COMPONENTS
         assert len(requests_of(client)) == 1
 

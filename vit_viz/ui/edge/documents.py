@@ -41,6 +41,7 @@ from starlette.types import ASGIApp, Message, Scope
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.preview import with_head
 from vit_viz.ui.scripts import FILES, FOR_GOOD, file_address, page_script
+from vit_viz.ui.theme import stylesheet
 
 PERMISSIONS = ", ".join(
     [
@@ -72,11 +73,10 @@ window.vit_viz("web/look/room.js").begin();
 """What runs before Gradio's page is built: it is laid out for the photo that comes, and what the link is to is opened meanwhile."""
 _CONFIG = b"window.gradio_config = "
 _SCRIPT = """\
-(({ css, props }) => {
-  const config = window.gradio_config;
-  config.css = css;
-  for (const component of config.components) Object.assign(component.props, props[component.id]);
-})(%s);
+((css, props) => {
+  document.head.append(Object.assign(document.createElement('style'), { textContent: css }));
+  for (const component of window.gradio_config.components) Object.assign(component.props, props[component.id]);
+})(%s, %s);
 """
 
 
@@ -205,7 +205,9 @@ def parted(html: bytes, stand_in: str) -> tuple[bytes, bytes]:
         return html, b""
     text = rest.decode()
     config, end = json.JSONDecoder().raw_decode(text)
-    script = (_SCRIPT % inside(_taken(config, stand_in)).decode() + page_script() + _FIRST).encode()
+    props = _taken(config, stand_in)
+    begin = _SCRIPT % (inside(stylesheet()).decode(), inside(props).decode())
+    script = (begin + page_script() + _FIRST).encode()
     close = "</script>"
     start = text.index(close, end) + len(close)
     loads = f'<script src=".{file_address(NAME, script)}"></script>'
@@ -214,13 +216,13 @@ def parted(html: bytes, stand_in: str) -> tuple[bytes, bytes]:
 
 
 def _taken(config: dict[str, Any], stand_in: str) -> dict[str, Any]:
-    """The large parts of a configuration, which has them no longer."""
+    """The large values of the components of a configuration, which has them no longer, by number and name."""
     props = {}
     for component in config["components"]:
         texts = {name: inside(value) for name, value in component["props"].items()}
         large = [name for name, text in texts.items() if len(text) > LARGE and stand_in.encode() not in text]
         props[component["id"]] = {name: component["props"].pop(name) for name in large}
-    return {"css": config.pop("css", None), "props": {str(number): of for number, of in props.items() if of}}
+    return {str(number): of for number, of in props.items() if of}
 
 
 def inside(value: Any) -> bytes:
