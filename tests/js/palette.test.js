@@ -45,6 +45,8 @@ test('a question is found by beginnings of its words, in any order, the likelies
   assert.deepEqual(names('tokengrad'), ['gradcam']);
   assert.deepEqual(names('kornblíth'), ['layer_similarity']);
   assert.deepEqual(names('head zebra'), []);
+  const rollouts = [listed('gradient_rollout', 'Gradient rollout'), listed('rollout', 'Attention rollout')];
+  assert.equal(search('rollout', rollouts)[0].name, 'rollout'); // what is called so, before what has the word among others
 });
 
 // --- the palette

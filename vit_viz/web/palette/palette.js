@@ -154,7 +154,7 @@ export function search(text, questions) {
 
 /** How well a question fits; 0 where a word does not fit at all. @param {string[]} asked @param {Listed} question */
 function scoreOf(asked, question) {
-  let score = 1;
+  let score = asked.join() === wordsOf(question.name).join() ? 2 : 1; // "rollout" is one of several that have the word in their label
   for (const word of asked) {
     const best = Math.max(
       ...WEIGHTS.map(([part, weight]) => weight * fitOf(word, wordsOf(question[part]))),
