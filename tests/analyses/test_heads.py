@@ -247,6 +247,7 @@ def test_distance_worked_by_hand_and_not_understated_by_the_class_token(trace_of
     rows = [[1.0, 0, 0, 0], [0.5, 0.5, 0, 0], [0.5, 0.5, 0, 0], [0.5, 0.5, 0, 0]]
     table = head_table(trace_of([[rows]]), measure="distance", patch_size=(4, 10))
     assert table.values.item() == pytest.approx((0 + 10 + 20) / 3)
+    assert table.value_range == (0, 20)
 
 
 def test_identity_attention_has_distance_zero_and_diagonal_mass_one(trace_of):

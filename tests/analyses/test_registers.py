@@ -241,10 +241,11 @@ def test_what_cannot_be_done_is_said(options, words):
         add_register(built(), picture(), **options)
 
 
-def test_a_later_state_asks_more_layers_for_neurons():
-    found = add_register(built(), picture(), state=3, count=1)
+@pytest.mark.parametrize("state", [3, DEPTH])
+def test_a_later_state_asks_more_layers_for_neurons(state):
+    found = add_register(built(), picture(), state=state, count=1)
     assert (found.neurons[0].layer, found.neurons[0].neuron) == (LAYER, NEURON)
-    assert found.state == 3
+    assert found.state == state
     assert isinstance(found.neurons[0], RegisterNeuron)
 
 

@@ -15,7 +15,7 @@ import vit_viz
 from tests.effort import EFFORT
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.analyses.shapley import SAMPLES, kernel_shap, merged, segments_of
+from vit_viz.analyses.shapley import SAMPLES, SEGMENTS, kernel_shap, merged, segments_of
 from vit_viz.analyses.targets import class_logit
 from vit_viz.errors import ParameterError
 from vit_viz.figures.export import npz
@@ -132,7 +132,8 @@ def test_no_more_subsets_are_tried_than_samples_were_asked_for(subject):
     subject.model.register_forward_pre_hook(lambda _, args: rows.append(len(args[0])))
     got = kernel_shap(MethodInput(subject, class_logit(0)))
     assert sum(rows) == SAMPLES + 2  # and the two ends
-    assert dict(got.provenance.parameters)["samples"] == str(SAMPLES)
+    facts = dict(got.provenance.parameters)
+    assert (facts["samples"], facts["segments"]) == (str(SAMPLES), str(SEGMENTS))
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,17 @@ def test_an_einsum_that_sums_over_queries_or_keys_is_understood(equation: str, k
     assert_same(weights @ product.value, product.output)
 
 
+@pytest.mark.parametrize("sums_over_keys", [True, False])
+def test_a_transposed_product_says_where_its_tokens_are(sums_over_keys: bool) -> None:
+    """(A v)^T = v^T A^T."""
+    operands = VALUE.mT, (ATTENTION.mT if sums_over_keys else ATTENTION)
+    output = operands[0] @ operands[1]
+    product = product_of(torch.matmul, operands, output, [ATTENTION])
+    assert product is not None
+    assert (product.keys_last, product.tokens) == (sums_over_keys, -1)
+    assert_same(operands[1].mT @ product.value, product.output)
+
+
 @pytest.mark.parametrize(
     ("equation", "operands"),
     [

@@ -153,6 +153,12 @@ def test_unknown_scale_is_refused() -> None:
         grid_limits(np.zeros((1, 1, 2, 2)), scale="global")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("maps", [np.zeros((2, 3)), np.zeros((2, 0, 3))])
+def test_a_grid_has_layers_heads_and_values(maps: Floats) -> None:
+    with pytest.raises(ParameterError, match=f"not {maps.ndim} axes"):
+        grid_limits(maps, scale="own")
+
+
 def test_a_maps_own_scale_hides_its_size_and_offset() -> None:
     values = np.random.default_rng(1).random((4, 6))
     other = 5 * values - 2

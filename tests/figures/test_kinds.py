@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from vit_viz.analyses.explain import Explanations
 from vit_viz.analyses.links import Links
 from vit_viz.analyses.position_tables import FilterComponents
 from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.answer import Answer
 from vit_viz.errors import ExportError
 from vit_viz.figures import blocks
 from vit_viz.figures.colormaps import table
@@ -326,6 +328,19 @@ def test_an_answer_of_several_parts_shows_each_under_its_name() -> None:
     answer = vv.run("mini", "shapes", "token_norms")
     texts = words(drawn(answer).sheet.marks)
     assert {"Token norms", "Thresholds", "Received", "Fair"} <= set(texts)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Partly(Answer):
+    DRAWN = ("second",)
+
+    first: float
+    second: float
+
+
+def test_of_an_answer_that_is_drawn_in_part_the_other_parts_stay_away() -> None:
+    texts = words(drawn(Partly(first=3.0, second=5.0)).sheet.marks)
+    assert ["Second: 5" in text for text in texts if ": " in text] == [True]
 
 
 def test_what_holds_nothing_to_draw_says_so() -> None:

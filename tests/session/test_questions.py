@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -23,11 +24,12 @@ from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.rollout import LAST_LAYER_ATTENTION
 from vit_viz.answer import arrays_of
 from vit_viz.checkpoints import LoadedModel
-from vit_viz.errors import CaptureError
+from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.results import PatchMap
 from vit_viz.session.engine import Engine
-from vit_viz.session.questions import request_for
+from vit_viz.session.questions import ask, request_for
 from vit_viz.session.request import Request, Subject
-from vit_viz.session.run import session_of
+from vit_viz.session.run import session_of, subject_of
 from vit_viz.session.session import Session
 
 PHOTO = "lion"
@@ -68,6 +70,19 @@ def test_what_takes_no_class_is_the_same_for_every_class() -> None:
     without = {name: question for name, question in QUESTIONS.items() if not question.takes_target}
     assert len(without) > 1
     assert [name for name, question in without.items() if not question.words.class_blind] == ["classes"]
+
+
+def test_a_map_is_blind_to_the_class_where_its_question_says_so(session: Session) -> None:
+    maps: dict[str, PatchMap] = {}
+    for name, question in QUESTIONS.items():
+        with suppress(ParameterError):  # the model has no such thing
+            if not question.is_slow:
+                answer = ask(session, subject_of(session, PHOTO if question.takes_image else None), name)
+                maps |= {name: answer} if isinstance(answer, PatchMap) else {}
+    assert len(maps) > 10
+    assert {name: one.class_blind for name, one in maps.items()} == {
+        name: QUESTIONS[name].words.class_blind for name in maps
+    }
 
 
 def test_periods_of_rotary_positions_are_those_of_the_function() -> None:

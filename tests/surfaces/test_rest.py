@@ -124,6 +124,10 @@ def test_the_openapi_document_is_one(api: TestClient) -> None:
     document = api.get(f"{rest.PREFIX}/openapi.json").json()
     OpenAPI.model_validate(document)
     assert {path.rpartition("/")[2] for path in document["paths"]} == {*QUESTIONS, "v1"}
+    content = document["paths"][f"{rest.PREFIX}/look"]["post"]["responses"]["200"]["content"]
+    types = {mime: said["schema"]["type"] for mime, said in content.items()}
+    assert types.pop("application/json") == "object"
+    assert {*types.values()} == {"string"}
 
 
 def test_an_answer_says_where_its_numbers_came_from(api: TestClient, session: Session) -> None:
@@ -157,6 +161,7 @@ LINKS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("links", {"layer": 1, "head": "3", "count": 7}, {"tab": "heads", "layer": 1, "head": 3, "query": ""}),
     ("links", {"query": [2, 3]}, {"tab": "heads", "head": "mean", "query": "2,3"}),
     ("classes", {"part": "0,0,64,96"}, {"tab": "look", "part": "0,0,64,96"}),
+    ("decomposition", {"target": 2}, {"tab": "explain", "target": "2", "explain_face": "parts"}),
     ("patches", {"numbers": True}, {"tab": "patches"}),
     ("sequence", {}, {"tab": "patches"}),
 ]
@@ -172,7 +177,7 @@ def test_a_link_leads_to_the_same_in_the_app(
     assert problems == ()
     assert (view.model, view.image) == ("odd", "twins")
     for field, value in shown.items():
-        assert getattr(view, field) == value
+        assert getattr(view.explain if field == "explain_face" else view, field) == value
     if name == "rollout":
         assert getattr(view.options_of("rollout"), "discard") == 0.25  # noqa: B009 - its type is that of any method
     assert view.patches.numbers == (name == "patches")
