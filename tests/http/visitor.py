@@ -15,13 +15,10 @@ import httpx
 
 from tests.waiting import PATIENCE
 from vit_viz.surface import BRING, EVENTS, FILE_HEADER, PAGE_HEADER
+from vit_viz.ui.app import ANSWERS
 
-PAGE_ANSWERS = (
-    *("open", "target", "facts", "edited", "models", "wanted", "load", "tray"),
-    *("gallery", "map", "trust", "sanity", "stage", "without", "lead"),
-    *("panel", "answer", "causal", "surgery", "walkthrough", "colours"),
-)
-"""What a page asks of its link."""
+PAGE_ANSWERS = ("open", "target", "colours", *ANSWERS)
+"""What a page asks of its link; "open", "target" and "colours" have routes of their own."""
 
 
 class HasUrl(Protocol):

@@ -51,7 +51,7 @@ from vit_viz.views import choices
 
 logger = logging.getLogger(__name__)
 
-_ANSWERS: Answers = {
+ANSWERS: Answers = {
     **header_answers.ANSWERS,
     **steps.ANSWERS,
     **head_answers.ANSWERS,
@@ -59,6 +59,7 @@ _ANSWERS: Answers = {
     **stage.ANSWERS,
     **palette_answers.ANSWERS,
 }
+"""What the page asks of its link, by the name of its route."""
 
 _CONTROLS = {
     "vv-palette": "Finds everything that can be asked of the model, by its words.",
@@ -160,7 +161,7 @@ def launch_options(
                 *(route for one in surfaces for route in one.routes),
                 *(route for room in rooms for route in room.routes),
                 *opened.routes(session),
-                *(page_route(session, name, answer) for name, answer in _ANSWERS.items()),
+                *(page_route(session, name, answer) for name, answer in ANSWERS.items()),
                 header_answers.bring_route(session),
                 *routes(session),
             ],
