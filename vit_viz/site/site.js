@@ -18,7 +18,7 @@ import { computed, effect, signal, untracked } from '../web/kit/preact.js';
 import { Store } from '../web/kit/store.js';
 import { Tray } from '../web/header/pictures.js';
 import { drawTop } from '../web/header/said.js';
-import { follow, isOf, keeperOf } from '../web/look/keeper.js';
+import { follow, isOf, keeperOf, linkOf } from '../web/look/keeper.js';
 import { checkpointIn, describe, modelOf } from './models.js';
 import { opening } from './opening.js';
 import { readPhoto } from './photos.js';
@@ -181,7 +181,7 @@ export class Site {
       const { trace, view } = this.explorer;
       if (this.pictures.get(image)?.thumbnail === '') this.pictures.delete(image);
       // what is seen, and not what was asked for on the way
-      if (trace && view) this.store.set({ ...this.answer?.asked, q: view.query });
+      if (trace && view) this.store.set({ ...this.answer?.asked, q: linkOf(this.store, view, trace).q });
       this.show();
       this.busy('');
       const words = error instanceof Error ? error.message : String(error);

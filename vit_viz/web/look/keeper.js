@@ -51,7 +51,7 @@ export function chosenIn({ view, fields }, trace) {
 }
 
 /** A view as a store has it; a query that nobody has chosen is none. @param {Store} store @param {View} view @param {Trace} trace */
-function linkOf({ view: held }, view, { default_query: usual, options }) {
+export function linkOf({ view: held }, view, { default_query: usual, options }) {
   return {
     layer: view.layer,
     head: view.head,

@@ -154,7 +154,8 @@ export function search(text, questions) {
 
 /** How well a question fits; 0 where a word does not fit at all. @param {string[]} asked @param {Listed} question */
 function scoreOf(asked, question) {
-  let score = asked.join() === wordsOf(question.name).join() ? 2 : 1; // "rollout" is one of several that have the word in their label
+  // "rollout" is the name of one of those that have the word in their label
+  let score = wordsOf(question.name).join().startsWith(asked.join()) ? 2 : 1;
   for (const word of asked) {
     const best = Math.max(
       ...WEIGHTS.map(([part, weight]) => weight * fitOf(word, wordsOf(question[part]))),
