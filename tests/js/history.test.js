@@ -45,6 +45,10 @@ test('Back closes a dialog and stays on the view; Forward opens it again', (t) =
   assert.deepEqual([dialog.open, returned, browser.location.search], [false, [], '?tab=heads']);
   history.go(1);
   assert.deepEqual([dialog.open, returned], [true, []]);
+  dialog.close(); // in another way
+  assert.equal(history.state, null);
+  history.go(1);
+  assert.deepEqual([dialog.open, returned], [true, []]);
 });
 
 test('a dialog that is closed in another way leaves no entry, and what was written beside it stays', (t) => {

@@ -124,9 +124,12 @@ class Visit {
     const place = this.dialogs.findIndex((opened) => opened.dialog === dialog);
     if (place < 0) return; // Back has closed it
     const [{ below, now }] = this.dialogs.splice(place, 1);
-    const over = this.dialogs.at(place); // was opened over it before the browser said that it is closed
-    if (over) Object.assign(over, { below, now: over.now ?? now });
-    this.known = this.dialogs.map((opened) => opened.dialog);
+    const over = this.dialogs.at(place);
+    if (over) {
+      // was opened over it before the browser said that it is closed: takes its place
+      Object.assign(over, { below, now: over.now ?? now });
+      this.known = this.dialogs.map((opened) => opened.dialog);
+    }
     this.leave(1);
   }
 
