@@ -13,16 +13,14 @@ from typing import Any
 import pytest
 import torch
 
-from tests.model.inside import randomise
 from tests.ui.views import view_with
 from tests.ui.waits import click_at, expect, expect_in_address
+from tests.ui.walkthrough import kinds
 from tests.walkthrough.test_numbers import RANDOM_MODELS
-from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.figures.lettering import number
-from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
-from vit_viz.model import VisionTransformer, ViTConfig
+from vit_viz.model import VisionTransformer
 from vit_viz.session.session import Session
 from vit_viz.ui.walkthrough.answers import screen_of
 from vit_viz.ui.walkthrough.scene import StepInput
@@ -35,30 +33,8 @@ NUMBERS = range(1, len(STEPS) + 1)
 
 def _loaded(seed: int = 0, **options: Any) -> LoadedModel:
     """A tiny model of random weights, with a class whose name is meant ill."""
-    torch.manual_seed(seed)
-    sizes: dict[str, Any] = {
-        "img_size": (16, 36),
-        "patch_size": (4, 6),
-        "embed_dim": 40,
-        "num_heads": 5,
-        "depth": 3,
-    }
-    config = ViTConfig(**sizes | {"num_classes": 7, "mlp_hidden": 48} | options)
-    recipe = Preprocess(config.img_size, config.patch_size, channels=config.in_chans, mean=(0.5,), std=(0.5,))
-    model = VisionTransformer(config)
-    randomise(model)
-    labels = Labels((RISKY, *(f"class {i}" for i in range(1, 7))))
-    return LoadedModel(
-        model=model,
-        config=config,
-        preprocess=recipe,
-        labels=labels,
-        provenance=Provenance("random", f"seed {seed}"),
-        name=f"random {seed}",
-        family="ours",
-        origin="bundled",
-        device=torch.device("cpu"),
-    )
+    plain = kinds.loaded(seed, **options)
+    return replace(plain, labels=Labels((RISKY, *kinds.CLASSES[1:])))
 
 
 def _scene(loaded: LoadedModel, **view: Any) -> StepInput:

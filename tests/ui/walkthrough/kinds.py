@@ -28,6 +28,7 @@ SIZES: dict[str, Any] = {
     "num_classes": 7,
     "mlp_hidden": 48,
 }
+CLASSES = tuple(f"class {i}" for i in range(SIZES["num_classes"]))
 LARGER = (24, 54)  # another grid than the one that SIZES is trained on
 UNEVEN = (15, 40)  # no whole number of patches
 KINDS: dict[str, dict[str, Any]] = RANDOM_MODELS | {
@@ -63,7 +64,7 @@ def loaded(seed: int = 0, *, input_size: tuple[int, int] | None = None, **option
         model=model,
         config=config,
         preprocess=recipe,
-        labels=Labels(tuple(f"class {i}" for i in range(7))),
+        labels=Labels(CLASSES),
         provenance=Provenance("random", f"seed {seed}"),
         name=f"random {seed}",
         family="ours",
