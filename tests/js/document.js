@@ -85,6 +85,19 @@ for (const name of ['offsetLeft', 'offsetTop', 'offsetWidth', 'offsetHeight', 'c
     },
   });
 
+extend(page.HTMLDialogElement, {
+  showModal() {
+    this.setAttribute('open', '');
+  },
+
+  /** The browser says a little later that it was closed. */
+  close() {
+    if (!this.open) return;
+    this.removeAttribute('open');
+    setImmediate(() => this.fire('close'));
+  },
+});
+
 extend(page.HTMLSelectElement, {
   get options() {
     return this.querySelectorAll('option');

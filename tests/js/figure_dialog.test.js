@@ -4,18 +4,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { askForFigure } from '../../vit_viz/explorer/source.js';
-import { mount as dialog } from '../../vit_viz/ui/kit/figure_dialog.js';
-import { component, mount } from './browser.js';
+import { mount as dialog } from '../../vit_viz/web/kit/figure_dialog.js';
+import { mount } from './browser.js';
+import { settle } from './visit.js';
 
-const DIALOG = component(dialog, 'ui/kit/figure_dialog.html');
+const DIALOG = { start: dialog, html: '<div></div>' };
 const ADDRESS = '/vit_viz/figure/h?kind=map&layer=2';
 
 /** An opened dialog, and what the server is asked. @param {string} address @param {any} answer @param {string[]} [formats] */
-function open(address, answer, formats, page = '') {
+async function open(address, answer, formats, page = '') {
   const { element, find, browser } = mount(DIALOG, null);
   const shown = /** @type {any} */ (find('figure'));
-  shown.showModal = () => (shown.isOpen = true);
-  shown.close = () => (shown.isOpen = false);
   /** @type {string[]} */
   const asked = [];
   globalThis.fetch = /** @type {any} */ (
@@ -23,67 +22,70 @@ function open(address, answer, formats, page = '') {
   );
   const event = { detail: { address, formats, page }, preventDefault: () => (shown.taken = true) };
   browser.window.fire('vv-figure', event);
-  return { element, find, shown, asked, browser };
+  await settle();
+  /** Chooses a format. @param {string} value */
+  const choose = async (value) => {
+    const input = /** @type {any} */ (element.querySelector(`input[value=${value}]`));
+    input.checked = true;
+    input.fire('change');
+    await settle();
+  };
+  return { element, find, shown, asked, browser, choose };
 }
-
-const settled = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 test('a figure is asked for in the chosen format and size, and saved under the name that the server gives', async () => {
   const globals = /** @type {any} */ (URL);
   globals.createObjectURL = () => 'blob:x';
   globals.revokeObjectURL = () => {};
   const headers = { get: () => 'attachment; filename="vit_viz_lion.svg"' };
-  const { find, shown, asked, element } = open(ADDRESS, { headers, blob: async () => ({}) });
-  assert.ok(shown.isOpen && shown.taken);
-  const inputs = /** @type {any[]} */ ([...element.querySelectorAll('input')]);
-  for (const input of inputs)
-    if (input.getAttribute('name') === 'vv-figure-format') input.checked = input.value === 'svg';
-  shown.fire('change');
+  const { find, shown, asked, choose } = await open(ADDRESS, { headers, blob: async () => ({}) });
+  assert.ok(shown.open && shown.taken);
+  await choose('svg');
   assert.match(find('figure-words').textContent, /outlines/);
   find('figure-save').fire('click');
-  await settled();
+  await settle();
   assert.deepEqual(asked, [`${ADDRESS}&format=svg&width_cm=12&dpi=300`]);
   assert.equal(find('figure-status').textContent, 'Saved vit_viz_lion.svg.');
 });
 
 test('a refusal is said in the words of the server', async () => {
-  const { find } = open(ADDRESS, { ok: false, text: async () => 'Too large.' });
+  const { find } = await open(ADDRESS, { ok: false, text: async () => 'Too large.' });
   find('figure-save').fire('click');
-  await settled();
+  await settle();
   assert.equal(find('figure-error').textContent, 'Too large.');
   assert.equal(/** @type {any} */ (find('figure-save')).disabled, false);
 });
 
 test('lines to copy are shown, and gone when another format is chosen', async () => {
-  const { find, shown, asked } = open(ADDRESS, {
+  const { find, choose, asked } = await open(ADDRESS, {
     json: async () => ({ python: 'vv.figure()', command: 'vit-viz' }),
   });
   find('figure-command').fire('click');
-  await settled();
+  await settle();
   assert.deepEqual(asked, ['/vit_viz/recipe/h?kind=map&layer=2&format=png&width_cm=12&dpi=300']);
   assert.deepEqual([find('figure-code').hidden, find('figure-code').textContent], [false, 'vit-viz']);
-  shown.fire('change');
+  await choose('svg');
   assert.ok(find('figure-code').hidden);
 });
 
-test('only maps of attention can go through the layers', () => {
+test('only maps of attention can go through the layers', async () => {
   const barred = (/** @type {any} */ element) =>
     [...element.querySelectorAll('input')]
       .filter((/** @type {any} */ input) => input.disabled)
       .map((input) => /** @type {any} */ (input).value);
-  assert.deepEqual(barred(open(ADDRESS, {}).element), ['json', 'html']);
-  assert.deepEqual(barred(open(ADDRESS.replace('map', 'explain'), {}).element), [
+  assert.deepEqual(barred((await open(ADDRESS, {})).element), ['json', 'html']);
+  assert.deepEqual(barred((await open(ADDRESS.replace('map', 'explain'), {})).element), [
     'json',
     'gif',
     'webp',
     'html',
   ]);
-  const numbers = open(ADDRESS, {}, ['npz', 'json']);
+  const numbers = await open(ADDRESS, {}, ['npz', 'json']);
   assert.deepEqual(barred(numbers.element), ['png', 'svg', 'pdf', 'csv', 'gif', 'webp', 'html']);
   assert.match(numbers.find('figure-words').textContent, /NumPy/);
 });
 
-test('where no dialog is there, whoever asks saves it alone', () => {
+test('where no dialog is there, whoever asks saves it alone', async () => {
   mount(DIALOG, null);
   const taken = (/** @type {boolean} */ goesOn) =>
     askForFigure(/** @type {any} */ ({ dispatchEvent: () => goesOn }), ADDRESS);
@@ -96,32 +98,36 @@ test('what is a page of its own is saved from where that is, and no lines make i
   globals.revokeObjectURL = () => {};
   const headers = { get: () => 'attachment; filename="explorer.html"' };
   const page = '/vit_viz/explorer/h.html?layer=2';
-  const { find, shown, asked, element } = open(ADDRESS, { headers, blob: async () => ({}) }, undefined, page);
-  const inputs = /** @type {any[]} */ ([...element.querySelectorAll('input[name=vv-figure-format]')]);
-  for (const input of inputs) input.checked = input.value === 'html';
-  assert.equal(inputs.find((input) => input.value === 'html').parentElement.hidden, false);
-  shown.fire('change');
+  const { find, asked, element, choose } = await open(
+    ADDRESS,
+    { headers, blob: async () => ({}) },
+    undefined,
+    page,
+  );
+  const input = /** @type {any} */ (element.querySelector('input[value=html]'));
+  assert.equal(input.parentElement.hidden, false);
+  await choose('html');
   assert.deepEqual([find('figure-python').disabled, find('figure-size').hidden], [true, true]);
   find('figure-save').fire('click');
-  await settled();
+  await settle();
   assert.deepEqual([asked, find('figure-status').textContent], [[page], 'Saved explorer.html.']);
 });
 
 test('the link of the view is copied, or shown where the page may not', async () => {
-  const { find, browser } = open(ADDRESS, {});
+  const { find, browser } = await open(ADDRESS, {});
   find('figure-link').fire('click');
-  await settled();
+  await settle();
   assert.equal(browser.copied, 'http://page/');
   assert.match(find('figure-status').textContent, /^Link copied/);
   browser.globals.navigator.clipboard.writeText = async () => Promise.reject(new Error('no'));
   find('figure-link').fire('click');
-  await settled();
+  await settle();
   assert.match(find('figure-status').textContent, /select/);
   assert.equal(find('figure-code').textContent, 'http://page/');
 });
 
-test('Ctrl+S presses the first button on the screen that saves, and leaves the browser its own keys', () => {
-  const { browser } = open(ADDRESS, {});
+test('Ctrl+S presses the first button on the screen that saves, and leaves the browser its own keys', async () => {
+  const { browser } = await open(ADDRESS, {});
   const pressed = /** @type {string[]} */ ([]);
   const button = (/** @type {string} */ name, isSeen = true) => ({
     checkVisibility: () => isSeen,

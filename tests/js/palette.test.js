@@ -1,15 +1,13 @@
-// The palette: what is found by what is typed, what keys do, and where what is chosen opens; and controls made of options.
+// The palette: what is found by what is typed, what keys do, and where what is chosen opens.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { make } from '../../vit_viz/explorer/elements.js';
-import { listenToOptions, makeControl, offer } from '../../vit_viz/ui/kit/controls.js';
 import { asker } from '../../vit_viz/web/kit/ask.js';
-import { signal } from '../../vit_viz/web/kit/preact.js';
+import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
-import { paletteIn, search } from '../../vit_viz/web/palette/palette.js';
-import { Browser, component, mount, read } from './browser.js';
+import { Palette, search } from '../../vit_viz/web/palette/palette.js';
+import { Browser, mount, read } from './browser.js';
 import { placeAt } from './store.test.js';
 import { settle } from './visit.js';
 
@@ -51,16 +49,6 @@ test('a question is found by beginnings of its words, in any order, the likelies
 
 // --- the palette
 
-/** A dialog as a browser has it, which says a little later that it was closed. @param {any} dialog */
-function withDialog(dialog) {
-  const close = () => {
-    if (!dialog.open) return;
-    dialog.open = false;
-    setImmediate(() => dialog.fire('close'));
-  };
-  return Object.assign(dialog, { open: false, showModal: () => void (dialog.open = true), close });
-}
-
 /** The palette at a link. */
 function palette(link = '?image=lion&ask.old=1&run=1') {
   const browser = new Browser();
@@ -73,14 +61,16 @@ function palette(link = '?image=lion&ask.old=1&run=1') {
   const ask = asker({ keeps: () => false, answer: async (name) => assert.fail(name) });
   const page = { store, ask, turn: signal(0) };
   const props = { tabs: { heads: 'Heads', explain: 'Explain' }, questions: '/vit_viz/page/d/questions.json' };
-  const template = component((element) => paletteIn(element, page, props), 'web/palette/palette.html');
-  const mounted = mount(template, null, { browser });
-  const dialog = withDialog(mounted.find('palette'));
+  const start = (/** @type {any} */ element) =>
+    render(html`<${Palette} ...${props} page=${page} />`, element);
+  const mounted = mount({ start, html: '<div></div>' }, null, { browser });
+  const dialog = /** @type {any} */ (mounted.find('palette'));
   const input = /** @type {any} */ (mounted.find('palette-text'));
   const rows = () => mounted.find('palette-list').children;
-  const type = (/** @type {string} */ text) => {
+  const type = async (/** @type {string} */ text) => {
     input.value = text;
     input.fire('input');
+    await settle();
   };
   return { ...mounted, ...{ dialog, input, rows, type, store }, at, fetches: () => fetches };
 }
@@ -94,7 +84,7 @@ test('the palette opens by its keys, fetches the list once, and opens what is ch
   await settle();
   assert.equal(rows().length, LIST.length);
   assert.equal(find('palette-words').textContent, '4 questions');
-  type('ablat');
+  await type('ablat');
   assert.equal(find('palette-words').textContent, '1 question');
   assert.match(rows()[0].textContent, /panel · takes a while/);
   input.fire('keydown', { key: 'Enter' });
@@ -102,6 +92,7 @@ test('the palette opens by its keys, fetches the list once, and opens what is ch
   assert.equal(dialog.open, false);
   assert.deepEqual(at.written, [[{ ask: 'ablation', run: null, 'ask.old': null }, true]]);
   find('ask').click();
+  await settle();
   assert.equal(input.value, '');
   assert.equal(fetches(), 1);
 });
@@ -138,23 +129,28 @@ test('arrows go through the rows and around, and say which is chosen', async () 
   const { input, rows, type, find, at, store } = palette();
   find('ask').click();
   await settle();
+  const press = async (/** @type {string} */ key) => {
+    input.fire('keydown', { key });
+    await settle();
+  };
   const chosen = () =>
     rows()
       .map((row) => row.getAttribute('aria-selected') === 'true')
       .indexOf(true);
-  input.fire('keydown', { key: 'ArrowUp' });
+  await press('ArrowUp');
   assert.deepEqual([chosen(), input.getAttribute('aria-activedescendant')], [3, 'vv-palette-list-3']);
   assert.ok(rows()[3].scrolled);
-  input.fire('keydown', { key: 'ArrowDown' });
+  await press('ArrowDown');
   assert.equal(chosen(), 0);
   rows()[2].fire('pointermove');
+  await settle();
   assert.equal(chosen(), 2);
-  type('zebra');
+  await type('zebra');
   assert.match(find('palette-words').textContent, /No question/);
   assert.equal(input.getAttribute('aria-activedescendant'), null);
   input.fire('keydown', { key: 'Enter' });
   assert.equal(at.written.length, 0);
-  type('');
+  await type('');
   rows()[1].fire('click');
   await settle();
   assert.equal(store.view.measure.value, 'estimate');
@@ -172,64 +168,4 @@ test('a list that cannot be fetched is said in words, and fetched again', async 
   browser.window.fire('keydown', { key: 'k', ctrlKey: true });
   await settle();
   assert.equal(rows().length, 4);
-});
-
-// --- controls
-
-test('a control is made of what its option says', () => {
-  const browser = new Browser();
-  browser.install({ after: () => {} });
-  const made = (/** @type {object} */ more) => {
-    const option = { name: 'n', link: '', default: '', label: 'L', sentence: 'S.', value: '', ...more };
-    const part = /** @type {any} */ (makeControl(/** @type {any} */ (option), 'p'));
-    const control = part.querySelector('[data-option]');
-    assert.equal(control.getAttribute('aria-describedby'), 'p-n-words p-n-refusal');
-    return control;
-  };
-  assert.equal(made({ default: 3, low: 1, high: 9 }).type, 'range');
-  assert.equal(made({ default: 3, low: 1, high: 4096 }).type, 'text');
-  assert.equal(made({ default: 'a,b' }).type, 'text');
-  assert.equal(made({ default: false }).tagName, 'BUTTON');
-  assert.equal(made({ default: 'a', choices: ['a', 'b'] }).children.length, 2);
-  assert.equal(made({ default: 'a', choices: [...'abcde'] }).tagName, 'SELECT');
-});
-
-test('a choice is told to the letter, and what is typed without the spaces that no name has', () => {
-  const browser = new Browser();
-  browser.install({ after: () => {} });
-  const told = /** @type {any[]} */ ([]);
-  const made = (/** @type {object} */ more) => {
-    const option = { name: 'n', link: '', default: '', label: 'L', sentence: 'S.', value: '', ...more };
-    const box = /** @type {any} */ (makeControl(/** @type {any} */ (option), 'p'));
-    listenToOptions(box, (chosen) => told.push(chosen.n));
-    return box;
-  };
-  const choices = ['all tokens', ' led by a space', 'two  spaces', '', 'e'];
-  const select = made({ default: 'e', choices }).querySelector('[data-option]');
-  for (const choice of choices) {
-    select.value = choice;
-    select.fire('change');
-  }
-  assert.deepEqual(told.splice(0), choices);
-  const few = choices.slice(0, 4);
-  for (const button of made({ default: '', choices: few }).querySelectorAll('[data-value]')) button.click();
-  assert.deepEqual(told.splice(0), few);
-  const typed = made({}).querySelector('[data-option]');
-  for (const text of [' register 0 ', '2, 4', ' 5 ,5,  60 , 70']) {
-    typed.value = text;
-    typed.fire('change');
-  }
-  assert.deepEqual(told, ['register 0', '2,4', '5,5,60,70']);
-});
-
-test('a list that is offered other words is filled anew, also where they differ in spaces alone', () => {
-  new Browser().install({ after: () => {} });
-  const select = /** @type {any} */ (make('select'));
-  const choice = (/** @type {string} */ value, /** @type {string} */ label) => ({ value, label });
-  offer(select, [choice('a', 'b c')]);
-  const [first] = select.options;
-  offer(select, [choice('a', 'b c')]);
-  assert.equal(select.options[0], first);
-  offer(select, [choice('a b', 'c')]);
-  assert.deepEqual([select.options[0].value, select.options[0].textContent], ['a b', 'c']);
 });

@@ -5,10 +5,10 @@ import { test } from 'node:test';
 
 import { asker } from '../../vit_viz/web/kit/ask.js';
 import { STOPPED } from '../../vit_viz/web/kit/job.js';
-import { signal } from '../../vit_viz/web/kit/preact.js';
+import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { QuestionPanel } from '../../vit_viz/web/palette/panel.js';
-import { Browser, component, mount, read } from './browser.js';
+import { Browser, mount, read } from './browser.js';
 import { placeAt } from './store.test.js';
 import { settle } from './visit.js';
 
@@ -75,23 +75,25 @@ async function panel({
     },
   });
   const turn = signal(0);
-  const template = component((element) => {
-    const dialog = any(element.querySelector('dialog'));
-    const close = () => {
-      if (!dialog.open) return;
-      dialog.open = false;
-      setImmediate(() => dialog.fire('close')); // as in a browser, a little later
-    };
-    Object.assign(dialog, { open: false, showModal: () => void (dialog.open = true), close });
-    new QuestionPanel(element, { store, ask, turn });
-  }, 'web/palette/panel.html');
-  const mounted = mount(template, null, { browser });
+  const page = { store, ask, turn };
+  const start = (/** @type {any} */ element) => render(html`<${QuestionPanel} page=${page} />`, element);
+  const mounted = mount({ start, html: '<div></div>' }, null, { browser });
   await settle();
   const { find } = mounted;
   const input = () => any(find('question-controls').querySelector('[data-option]'));
   return {
     ...mounted,
-    ...{ dialog: any(find('question')), place, store, asked, fetched, input, turn },
+    ...{
+      isOpen: () => Boolean(any(find('question'))?.open),
+      drawn: () => any(find('question')).dataset.drawn,
+      caption: () => any(mounted.element.querySelector('figcaption')),
+      place,
+      store,
+      asked,
+      fetched,
+      input,
+      turn,
+    },
     of: (/** @type {string} */ name) => asked.filter((one) => one.name === name && !one.body.options),
     state: () => any(find('question')).dataset.state,
     text: (/** @type {string} */ name) => find(`question-${name}`).textContent,
@@ -119,13 +121,13 @@ const answerTo = (/** @type {any} */ { view }) => ({
 });
 
 test('nothing is asked where the link asks nothing', async () => {
-  const { asked, dialog } = await panel({ link: '?image=lion&tab=heads&ask.power=2&run=1' });
-  assert.deepEqual([asked, dialog.open], [[], false]);
+  const { asked, isOpen } = await panel({ link: '?image=lion&tab=heads&ask.power=2&run=1' });
+  assert.deepEqual([asked, isOpen()], [[], false]);
 });
 
 test('a quick question is told how far it is, shows its answer, its facts and its figure, and is saved by the dialog', async () => {
-  const { dialog, asked, of, state, text, find, fetched, far, press, element } = await panel();
-  assert.ok(dialog.open && find('question-title').focused);
+  const { isOpen, drawn, asked, of, state, text, find, fetched, far, press, element } = await panel();
+  assert.ok(isOpen() && find('question-title').focused);
   assert.deepEqual(
     asked.map(({ name, body }) => [name, body.view]),
     ['panel', 'answer'].map((name) => [name, 'image=lion&ask=depth&ask.power=2']),
@@ -133,6 +135,7 @@ test('a quick question is told how far it is, shows its answer, its facts and it
   assert.deepEqual([state(), text('title'), find('question-save').hidden], ['running', 'Depth', true]);
   const [{ tell, done, body }] = of('answer');
   tell({ share: 0.25, left: 'about 3 s left' });
+  await settle();
   assert.equal(any(find('progress')).value, 0.25);
   assert.deepEqual(far(), ['Computing …', '25%, about 3 s left']);
   done(answerTo(body));
@@ -141,8 +144,8 @@ test('a quick question is told how far it is, shows its answer, its facts and it
   assert.deepEqual([state(), fetched], ['done', [`${address}&format=png&width_cm=17&dpi=150`]]);
   await press('go'); // a press that comes late
   assert.deepEqual([state(), of('answer').length], ['done', 1]);
-  assert.deepEqual([text('facts'), find('question-picture').hidden], ['unitlayers', false]);
-  assert.equal(dialog.dataset.drawn, 'lion depth 2');
+  assert.deepEqual([text('facts'), Boolean(find('question-picture'))], ['unitlayers', true]);
+  assert.equal(drawn(), 'lion depth 2');
   /** @type {any} */ let wanted = null;
   element.addEventListener('vv-figure', (/** @type {any} */ event) => (wanted = event.detail));
   await press('save');
@@ -171,7 +174,7 @@ const slowly = (/** @type {any} */ told, /** @type {any} */ body) =>
 test('a slow question waits until it is asked for, once, and the link says so from then on', async () => {
   const { of, state, far, press, place, type, find } = await panel({ said: slowly });
   assert.deepEqual([state(), far()[0], of('answer')], ['waiting', 'Takes 9 passes.', []]);
-  assert.equal(find('stop').hidden, true);
+  assert.equal(find('stop'), null);
   await press('go');
   assert.deepEqual(place.written, [[{ run: '1' }, false]]);
   assert.deepEqual([state(), of('answer').length, find('question-go').hidden], ['running', 1, true]);
@@ -191,7 +194,7 @@ test('a slow question is computed where the link says so; one that is at hand le
 });
 
 test('what was typed stays where it is refused, with one sentence beside it, and what is possible is in the link', async () => {
-  const { type, asked, refusal, input, place, store, dialog, go } = await panel();
+  const { type, asked, refusal, input, place, store, drawn, go } = await panel();
   await type('7x');
   const [choice] = asked.filter(({ body }) => body.options);
   assert.deepEqual(choice.body, { view: 'image=lion&ask=depth&ask.power=2', options: { power: '7x' } });
@@ -199,14 +202,14 @@ test('what was typed stays where it is refused, with one sentence beside it, and
     [refusal().textContent, input().getAttribute('aria-invalid')],
     ['A whole number.', 'true'],
   );
-  assert.deepEqual([place.written, dialog.dataset.settled], [[], '']);
+  assert.deepEqual(place.written, []);
   store.set({ image: 'tower' }); // brought while it stands there
   await settle();
   assert.deepEqual([input().value, refusal().textContent], ['7x', 'A whole number.']);
   await type('7');
   assert.deepEqual([refusal().hidden, input().getAttribute('aria-invalid')], [true, null]);
   assert.deepEqual(place.written.at(-1), [{ 'ask.power': '7' }, false]);
-  assert.deepEqual([input().value, dialog.dataset.drawn], ['7', undefined]);
+  assert.deepEqual([input().value, drawn()], ['7', undefined]);
   await go('?image=tower&ask=depth&ask.power=4');
   assert.equal(input().value, '4');
 });
@@ -237,31 +240,28 @@ test('of two choices the answer to the first comes to nothing, and a choice is m
 });
 
 test('closing leads to the link without the question, which Back opens again', async () => {
-  const { press, place, dialog, of, state } = await panel({ link: `${LINK}&run=1` });
+  const { press, place, isOpen, of, state } = await panel({ link: `${LINK}&run=1` });
   await press('close');
-  assert.deepEqual(
-    [dialog.open, place.written],
-    [false, [[{ ask: null, run: null, 'ask.power': null }, true]]],
-  );
+  assert.deepEqual([isOpen(), place.written], [false, [[{ ask: null, run: null, 'ask.power': null }, true]]]);
   assert.ok(of('answer')[0].stop.aborted);
   await place.go(LINK);
   await settle();
-  assert.deepEqual([dialog.open, state()], [true, 'running']);
+  assert.deepEqual([isOpen(), state()], [true, 'running']);
 });
 
 test('where the page goes back the panel closes in silence, and comes back where it goes forward at once', async () => {
-  const { place, dialog, go } = await panel();
+  const { place, isOpen, go } = await panel();
   await go('?image=lion');
-  assert.deepEqual([dialog.open, place.written], [false, []]);
+  assert.deepEqual([isOpen(), place.written], [false, []]);
   await go(LINK);
-  assert.ok(dialog.open);
+  assert.ok(isOpen());
   place.go('?image=lion');
   await go(LINK); // before the browser has said that the dialog was closed
-  assert.deepEqual([dialog.open, place.written], [true, []]);
+  assert.deepEqual([isOpen(), place.written], [true, []]);
 });
 
 test('what is under way for another question or picture ends, and its answer is not shown', async () => {
-  const { of, go, text, dialog, state, find } = await panel();
+  const { of, go, text, drawn, state, find } = await panel();
   await go('?image=tower&ask=depth&ask.power=2');
   await go('?image=tower&ask=width');
   assert.deepEqual(
@@ -270,15 +270,12 @@ test('what is under way for another question or picture ends, and its answer is 
   );
   for (const one of of('answer').slice(0, 2)) one.done(answerTo(one.body));
   await settle();
-  assert.deepEqual([state(), find('question-answer').hidden], ['running', true]);
+  assert.deepEqual([state(), find('question-answer')], ['running', null]);
   of('answer')[2].done(answerTo(of('answer')[2].body));
   await settle();
-  assert.deepEqual([state(), dialog.dataset.drawn, text('title')], ['done', 'tower width 1', 'Depth']);
+  assert.deepEqual([state(), drawn(), text('title')], ['done', 'tower width 1', 'Depth']);
   await go('?image=tower&ask=width&ask.power=5');
-  assert.deepEqual(
-    [find('question-answer').classList.contains('vv-busy'), dialog.dataset.drawn],
-    [true, undefined],
-  );
+  assert.deepEqual([find('question-answer').classList.contains('vv-busy'), drawn()], [true, undefined]);
 });
 
 test('the same question drawn otherwise is drawn anew, and where the model changes everything is asked again', async () => {
@@ -295,28 +292,27 @@ test('the same question drawn otherwise is drawn anew, and where the model chang
 
 test('a question that there is not opens nothing, and closes what is open', async () => {
   const said = (/** @type {any} */ told) => (told.question.name === 'depth' ? told : {});
-  const { dialog, of, go, place } = await panel({ link: '?ask=nothing', said });
-  assert.deepEqual([dialog.open, of('answer')], [false, []]);
+  const { isOpen, of, go, place } = await panel({ link: '?ask=nothing', said });
+  assert.deepEqual([isOpen(), of('answer')], [false, []]);
   await go(LINK);
-  assert.ok(dialog.open);
+  assert.ok(isOpen());
   await go('?ask=nothing');
-  assert.deepEqual([dialog.open, place.search()], [false, '?ask=nothing']);
+  assert.deepEqual([isOpen(), place.search()], [false, '?ask=nothing']);
 });
 
 test('what was known of a question that was left is not shown for the next one', async () => {
   const said = (/** @type {any} */ told) => (told.question.name === 'depth' ? told : undefined);
-  const { dialog, of, go } = await panel({ said });
+  const { isOpen, of, go } = await panel({ said });
   await go('');
   await go('?ask=width');
-  assert.deepEqual([dialog.open, of('panel').length, of('answer').length], [false, 2, 1]);
+  assert.deepEqual([isOpen(), of('panel').length, of('answer').length], [false, 2, 1]);
 });
 
 test('a figure that comes late stands below what is asked now, and never in the place of a newer one', async () => {
   /** @type {((value: any) => void)[]} */
   const files = [];
   const file = () => new Promise((done) => files.push(done));
-  const { of, go, dialog, find, fetched } = await panel({ file });
-  const part = find('question-answer');
+  const { of, go, drawn, find, fetched } = await panel({ file });
   const send = async (/** @type {number} */ at) => {
     Object.assign(URL, { createObjectURL: () => `blob:${at}` });
     files[at]({ ok: true, blob: async () => ({}) });
@@ -329,8 +325,8 @@ test('a figure that comes late stands below what is asked now, and never in the 
   };
   const isDone = () => [
     any(find('question-picture')).src,
-    part.classList.contains('vv-busy'),
-    dialog.dataset.drawn,
+    find('question-answer').classList.contains('vv-busy'),
+    drawn(),
   ];
   await answered();
   await go('?image=lion&ask=depth&ask.power=3');
@@ -353,22 +349,22 @@ test('what is not possible is said, and nothing else is asked; where the server 
   );
   let isGone = true;
   const gone = await panel({ said: (told) => (isGone ? new Error('No answer came.') : told) });
-  assert.deepEqual([gone.dialog.open, gone.state(), gone.find('column').hidden], [true, 'failed', true]);
+  assert.deepEqual([gone.isOpen(), gone.state(), gone.find('column')], [true, 'failed', null]);
   assert.equal(gone.text('error').trim(), 'No answer came.');
   isGone = false;
   await gone.press('go');
   assert.deepEqual([gone.state(), gone.text('title'), gone.input().value], ['running', 'Depth', '2']);
   gone.find('question-close').click();
   await settle();
-  assert.equal(gone.dialog.open, false);
+  assert.equal(gone.isOpen(), false);
 });
 
 test('numbers without a figure are said to be so; a figure that is refused says why', async () => {
   const said = (/** @type {any} */ told) => ({ ...told, question: { ...DEPTH, formats: ['npz', 'json'] } });
   const bare = await panel({ said, answer: answerTo });
-  assert.deepEqual([bare.fetched, bare.find('question-caption').hidden], [[], false]);
+  assert.deepEqual([bare.fetched, Boolean(bare.caption())], [[], true]);
   assert.equal(bare.text('save'), 'Save the numbers');
   const file = () => ({ ok: false, text: async () => 'Too large.' });
-  const { text, find } = await panel({ answer: answerTo, file });
-  assert.deepEqual([text('caption'), find('question-picture').hidden], ['Too large.', true]);
+  const { caption, find } = await panel({ answer: answerTo, file });
+  assert.deepEqual([caption().textContent, find('question-picture')], ['Too large.', null]);
 });

@@ -4,11 +4,10 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { decodeTable } from '../../vit_viz/explorer/paint.js';
-import { chosenBy } from '../../vit_viz/ui/kit/controls.js';
 import { cosine, cosines, percent, rangeOf, readVectors, short } from '../../vit_viz/ui/kit/numbers.js';
 import { asking, Held, MOST_BYTES } from '../../vit_viz/web/tokens/held.js';
 import { LIFT, lightness, segmentColour, segmentPixels } from '../../vit_viz/web/tokens/plate.js';
-import { Browser, parse } from './browser.js';
+import { Browser } from './browser.js';
 
 test('vectors are read token by token, and compared with the patches, which come after the prefix', () => {
   // three tokens of two numbers: (1, 0), (0.5, -0.5), (0, 1)
@@ -91,25 +90,4 @@ test('questions are asked with what is chosen, and what is empty is left out', a
     ['segments', { model: 'mini', layer: 3, method: 'cut' }],
     ['colours', { view: 'image=lion', foreground: true, second: 'x y' }],
   ]);
-});
-
-test('events are read as what they choose', (context) => {
-  new Browser().install(context);
-  const element = parse(`<div data-option="shape"><button data-value="round"></button><span></span></div>
-    <button data-option="on"></button><input type="range" data-option="count" /><select data-option="one"><option>7</option></select>`);
-  const chosen = (/** @type {string} */ selector, /** @type {string} */ type, more = {}) => {
-    const target = Object.assign(/** @type {any} */ (element.querySelector(selector)), more);
-    return chosenBy(/** @type {any} */ ({ type, target }));
-  };
-  assert.equal(chosenBy(/** @type {any} */ ({ type: 'click', target: null })), null);
-  assert.equal(chosen('span', 'click'), null); // between its buttons
-  assert.deepEqual(chosen('[data-value]', 'click'), { shape: 'round' });
-  assert.equal(chosen('[data-value]', 'change'), null);
-  assert.deepEqual(chosen('[data-option=on]', 'click'), { on: true });
-  element.querySelector('[data-option=on]')?.setAttribute('aria-pressed', 'true');
-  assert.deepEqual(chosen('[data-option=on]', 'click'), { on: false });
-  assert.deepEqual(chosen('[data-option=count]', 'change', { value: '12' }), { count: 12 });
-  assert.equal(chosen('[data-option=count]', 'click'), null);
-  assert.deepEqual(chosen('[data-option=one]', 'change', { value: '7' }), { one: '7' });
-  assert.equal(chosen('[data-option=one]', 'click'), null);
 });

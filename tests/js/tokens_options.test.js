@@ -144,10 +144,12 @@ test('a box that is typed is told when it is done, without spaces, and stays whi
   assert.deepEqual(told, [[{ box: '20,0,120,80' }, false]]);
   await settle();
   field.value = '1,2';
+  field.fire('input');
   await part.show({ chosen: { ...SEGMENTS, token_box: '0,0,9,9' } });
   assert.equal(field.value, '1,2');
   for (const text of ['20,80,120,0', '5,0,5,9', '1,2,3', '-1,0,5,9', 'a,b,c,d']) {
     field.value = text;
+    field.fire('input');
     field.fire('change');
     await settle();
     assert.equal(words('room-error'), 'A box is left,top,right,bottom in pixels, as 20,10,120,90.');

@@ -84,7 +84,7 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
                 with gr.Tab(tab.label, id=tab.name, elem_id=f"vv-tab-{tab.name}"):
                     tab.build()
         web_room("palette", piece="panel")
-        part("kit/figure_dialog", elem_id="vv-figure-dialog")
+        web_room("kit", piece="figure_dialog", elem_id="vv-figure-dialog")
         part("tour/tour", elem_id="vv-tour")
         known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": _CONTROLS}
         part("help/help", value=known, listing=file_address(LISTING, listing()), elem_id="vv-help")

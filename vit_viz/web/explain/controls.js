@@ -3,15 +3,14 @@
 
 import { isPossible, readOption } from '../../explorer/options.js';
 import { STRENGTHS } from '../../explorer/styles.js';
-import { limit, listenToOptions, makeControl, showOptions } from '../../ui/kit/controls.js';
-import { having, make } from '../../ui/kit/elements.js';
-import { html, useLayoutEffect, useRef } from '../kit/preact.js';
-/** @import { Described } from '../../ui/kit/controls.js' */
+import { OptionControl } from '../kit/option.js';
+import { html } from '../kit/preact.js';
+/** @import { Described } from '../kit/option.js' */
 /** @import { Store } from '../kit/store.js' */
 
 /**
  * An option with its name in links; layers: of the model, where it is one of them, and negative ones count from the last.
- * @typedef {Omit<Described, 'value'> & {layers?: number}} Control
+ * @typedef {Described & {layers?: number}} Control
  *
  * formula: as HTML; options: where the map begins, and those of its method; drawing: how it is drawn.
  * @typedef {{formula?: string, options?: Control[], drawing?: Control[]}} Told
@@ -28,41 +27,23 @@ export function Controls({ store, told }) {
   </details>`;
 }
 
-/** Controls of the kit, which stay while the same ones are told. @param {{store: Store, controls: Control[], look: string}} props */
+/** Where the kit's controls say what is chosen, and are told. @param {{store: Store, controls: Control[], look: string}} props */
 function Boxed({ store, controls, look }) {
-  const box = useRef(/** @type {any} */ (null));
-  const now = useRef(controls);
-  now.current = controls;
-  const values = Object.fromEntries(controls.map((control) => [control.name, valueOf(control, store)]));
   const isHeat = store.view.style.value === 'heat';
-  useLayoutEffect(() => {
-    listenToOptions(box.current, (chosen) => {
-      for (const control of now.current)
-        if (control.name in chosen) store.set(...changeOf(control, chosen[control.name]));
-    });
-  }, []);
-  useLayoutEffect(() => {
-    box.current.replaceChildren(...controls.map((control) => madeOf(control, store)));
-    limit(box.current, controls);
-  }, [JSON.stringify(controls)]);
-  useLayoutEffect(() => {
-    showOptions(box.current, values, '', () => true);
-    const table = box.current.querySelector('[data-option=table]')?.closest('.vv-option');
-    if (table) table.hidden = !isHeat;
-  });
-  return html`<div class=${look} ref=${box}></div>`;
-}
-
-/** A control; a slider has a button that takes it back. @param {Control} control @param {Store} store */
-function madeOf(control, store) {
-  const { link, label, default: usual } = control;
-  const made = makeControl(/** @type {Described} */ (control), 'vv-map');
-  if (!made.querySelector('[type=range]')) return made;
-  const reset = make('button', 'vv-bare', '↺');
-  having(reset, { 'aria-label': `Reset ${label} to its default`, title: `Resets ${label} to its default` });
-  reset.addEventListener('click', () => store.set({ [link]: usual }));
-  made.children[0].after(reset);
-  return made;
+  return html`<div class=${look}>
+    ${controls.map(
+      (control) =>
+        html`<${OptionControl}
+          key=${control.name}
+          option=${control}
+          prefix="vv-map"
+          value=${valueOf(control, store)}
+          choose=${(/** @type {unknown} */ chosen) => store.set(...changeOf(control, chosen))}
+          reset=${() => store.set({ [control.link]: control.default })}
+          hidden=${control.name === 'table' && !isHeat}
+        />`,
+    )}
+  </div>`;
 }
 
 /** What a choice makes of the link. @param {Control} control @param {unknown} chosen @returns {[Record<string, any>, {soon: boolean}]} */

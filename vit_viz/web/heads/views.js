@@ -2,7 +2,7 @@
 
 import { patchRect } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
-import { tidy } from '../../ui/kit/controls.js';
+import { tidy } from '../kit/option.js';
 import { cellUnder, placeOfRect } from '../kit/parts.js';
 import { html, useRef, useState } from '../kit/preact.js';
 /** @import { Seen, Subject } from './room.js' */

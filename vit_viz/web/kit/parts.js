@@ -37,9 +37,16 @@ import { html, useEffect, useLayoutEffect, useMemo, useRef, useSignal, useState 
  * @param {string} props.label
  * @param {string} [props.look] more classes
  * @param {string} [props.option] of the view, as the help knows it
+ * @param {Record<string, any>} [props.more] attributes
  */
-export function Toggle({ name, choices, value, choose, label, look = '', option }) {
-  return html`<div class=${`vv-toggle ${look}`} role="group" aria-label=${label} data-option=${option}>
+export function Toggle({ name, choices, value, choose, label, look = '', option, more }) {
+  return html`<div
+    class=${`vv-toggle ${look}`}
+    role="group"
+    aria-label=${label}
+    data-option=${option}
+    ...${more}
+  >
     ${choices.map(
       ([one, words, title]) =>
         html`<button

@@ -1,10 +1,12 @@
 // The palette: Ctrl+K or the button in the header, a few letters, Enter. The list of questions is fetched when it is first opened, and
 // says where what is chosen is shown: on the tab that draws it, or in the panel (panel.js).
 
+import { fetched } from '../../ui/kit/elements.js';
 import { openDialog } from '../../ui/visit/link.js';
-import { closes, fetched, finder, make } from '../../ui/kit/elements.js';
-import { Listbox } from '../kit/listbox.js';
+import { useListbox } from '../kit/listbox.js';
 import { thePage } from '../kit/page.js';
+import { useJob } from '../kit/parts.js';
+import { html, render, useLayoutEffect, useRef, useState } from '../kit/preact.js';
 /** @import { Page } from '../kit/page.js' */
 
 /**
@@ -25,101 +27,115 @@ const LOADING = 'Fetching the questions …';
 
 /** @type {import('../../ui/kit/elements.js').Mount<Props>} */
 export function mount(element, _trigger, props) {
-  paletteIn(element, thePage(), props);
+  render(html`<${Palette} ...${{ ...props, page: thePage() }} />`, element);
 }
 
-/** @param {HTMLElement} element @param {Page} page @param {Props} props */
-export function paletteIn(element, page, props) {
-  const palette = new Palette(element, page, props);
-  const find = finder(element);
-  const key = /mac|iphone|ipad/i.test(navigator.platform) ? '⌘K' : 'Ctrl K';
-  find('ask-key').textContent = key;
-  find('ask').setAttribute('aria-label', `Find a question ${key}`); // it holds what is seen on the button
-  find('ask').addEventListener('click', () => palette.open());
-  const listen = (/** @type {KeyboardEvent} */ event) => {
-    if (!element.isConnected) return window.removeEventListener('keydown', listen);
-    if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
-    if (event.key.toLowerCase() !== 'k') return;
-    event.preventDefault();
-    palette.open();
+/** The button that opens the palette, and the palette. @param {Props & {page: Page}} props */
+export function Palette({ page: { store }, tabs, questions: address }) {
+  const dialog = useRef(/** @type {any} */ (null));
+  const input = useRef(/** @type {any} */ (null));
+  const fetching = useJob();
+  const [questions, setQuestions] = useState(/** @type {Question[] | null} */ (null));
+  const [text, setText] = useState('');
+  const shown = questions ? search(text, questions) : [];
+
+  const say = (/** @type {string} */ words) => {
+    setText(words);
+    box.activate(0);
+    box.list.ref.current.scrollTop = 0;
   };
-  window.addEventListener('keydown', listen);
-}
-
-class Palette {
-  /** @param {HTMLElement} element @param {Page} page @param {Props} props */
-  constructor(element, page, props) {
-    this.page = page;
-    this.props = props;
-    this.find = finder(element);
-    this.dialog = /** @type {HTMLDialogElement} */ (this.find('palette'));
-    this.input = /** @type {HTMLInputElement} */ (this.find('palette-text'));
-    this.list = this.find('palette-list');
-    this.box = new Listbox(this.input, this.list, (place) => void this.choose(place));
-    /** @type {Question[] | null} */ this.questions = null;
-    /** @type {Question[]} */ this.shown = [];
-    this.input.addEventListener('input', () => this.draw());
-    this.input.addEventListener('keydown', (event) => this.box.key(event));
-    closes(this.find('palette-close'), this.dialog);
+  function open() {
+    if (dialog.current.open) return;
+    openDialog(dialog.current);
+    input.current.focus();
+    say('');
+    if (!questions)
+      void fetching.follow(async (stop) => (await fetched(address, stop)).json(), { whole: setQuestions });
   }
-
-  open() {
-    if (this.dialog.open) return;
-    openDialog(this.dialog);
-    this.input.value = '';
-    this.input.focus();
-    if (this.questions) this.draw();
-    else void this.load();
-  }
-
-  async load() {
-    this.list.setAttribute('aria-busy', 'true');
-    this.say(LOADING);
-    try {
-      this.questions = await (await fetched(this.props.questions)).json();
-      this.draw();
-    } catch {
-      this.say(FAILED);
-    }
-    this.list.setAttribute('aria-busy', 'false');
-  }
-
-  /** @param {string} words */
-  say(words) {
-    this.find('palette-words').textContent = words;
-  }
-
-  draw() {
-    if (!this.questions) return;
-    this.shown = search(this.input.value, this.questions);
-    const rows = this.shown.map((question) => this.row(question));
-    this.list.replaceChildren(...rows);
-    this.say(rows.length ? `${rows.length} ${rows.length === 1 ? 'question' : 'questions'}` : NONE);
-    this.box.take(rows);
-    this.list.scrollTop = 0;
-  }
-
-  /** @param {Listed} question */
-  row({ label, shows, tab, slow }) {
-    const where = [this.props.tabs[tab] ?? 'panel', ...(slow ? ['takes a while'] : [])].join(' · ');
-    const words = make('span', 'vv-palette-said', make('b', '', label), make('span', 'vv-small', shows));
-    return make('li', 'vv-palette-row', words, make('span', 'vv-palette-where vv-small', where));
-  }
-
-  /** Closes the dialog. @returns {Promise<unknown>} once the page has heard of it */
-  closed() {
-    const heard = new Promise((done) => this.dialog.addEventListener('close', done, { once: true }));
-    this.dialog.close();
-    return heard;
-  }
-
   /** Opens a question where it is shown. @param {number} place */
-  async choose(place) {
-    const question = this.shown[place];
+  async function choose(place) {
+    const question = shown[place];
     if (!question) return;
-    await this.closed(); // its entry of the history is left before another view is written
-    this.page.store.take({ ...question.link, run: null, 'ask.*': null }, { push: true });
+    const closed = new Promise((done) => dialog.current.addEventListener('close', done, { once: true }));
+    dialog.current.close();
+    await closed; // its entry of the history is left before another view is written
+    store.take({ ...question.link, run: null, 'ask.*': null }, { push: true });
   }
+  const box = useListbox('vv-palette-list', shown.length, (place) => void choose(place));
+  const opened = useRef(open);
+  opened.current = open;
+  useLayoutEffect(() => {
+    const listen = (/** @type {KeyboardEvent} */ event) => {
+      if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+      if (event.key.toLowerCase() !== 'k') return;
+      event.preventDefault();
+      opened.current();
+    };
+    window.addEventListener('keydown', listen);
+    return () => window.removeEventListener('keydown', listen);
+  }, []);
+
+  const count = `${shown.length} ${shown.length === 1 ? 'question' : 'questions'}`;
+  const words = questions ? (shown.length ? count : NONE) : fetching.error ? FAILED : LOADING;
+  const key = /mac|iphone|ipad/i.test(navigator.platform) ? '⌘K' : 'Ctrl K';
+  return html`<button
+      type="button"
+      class="vv-button vv-ask"
+      aria-label=${`Find a question ${key}`}
+      title="Find a question"
+      aria-haspopup="dialog"
+      aria-keyshortcuts="Control+K Meta+K"
+      onClick=${open}
+    >
+      <svg class="vv-ask-glass" viewBox="0 0 16 16" aria-hidden="true">
+        <circle cx="7" cy="7" r="4.5" />
+        <path d="M10.5 10.5 14 14" />
+      </svg>
+      <span class="vv-ask-words">Find a question</span>
+      <kbd class="vv-ask-key" aria-hidden="true">${key}</kbd>
+    </button>
+    <dialog
+      class="vv-palette vv-room"
+      aria-label="Find a question"
+      ref=${dialog}
+      onClick=${(/** @type {any} */ { target, currentTarget }) => target === currentTarget && target.close()}
+    >
+      <div class="vv-palette-top">
+        <input
+          class="vv-control vv-palette-text"
+          aria-label="Find a question by its words"
+          placeholder="What would you like to know? heads, registers, similar…"
+          ref=${input}
+          value=${text}
+          onInput=${(/** @type {any} */ { target }) => say(target.value)}
+          ...${box.field}
+        />
+        <button
+          type="button"
+          class="vv-button vv-plain vv-palette-close"
+          onClick=${() => dialog.current.close()}
+        >
+          Close
+        </button>
+      </div>
+      <p class="vv-palette-words vv-small" role="status">${words}</p>
+      <ul
+        class="vv-palette-list"
+        aria-label="Questions"
+        aria-busy=${String(fetching.isRunning)}
+        ...${box.list}
+      >
+        ${shown.map(
+          ({ name, label, shows, tab, slow }, place) =>
+            html`<li key=${name} class="vv-palette-row" ...${box.option(place)}>
+              <span class="vv-palette-said"><b>${label}</b><span class="vv-small">${shows}</span></span>
+              <span class="vv-palette-where vv-small"
+                >${tabs[tab] ?? 'panel'}${slow && ' · takes a while'}</span
+              >
+            </li>`,
+        )}
+      </ul>
+    </dialog>`;
 }
 
 /** How much a word says of a question, by where it stands. @type {['label' | 'name' | 'shows' | 'also', number][]} */

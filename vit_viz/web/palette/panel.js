@@ -3,16 +3,26 @@
 // it is replaced.
 
 import { askForFigure } from '../../explorer/source.js';
+import { fetched } from '../../ui/kit/elements.js';
 import { copyLink } from '../header/facts.js';
-import { limit, listenToOptions, makeControl, showOptions, showRefusals } from '../../ui/kit/controls.js';
-import { closes, fetched, finder, make, showText } from '../../ui/kit/elements.js';
-import { showError } from '../../ui/kit/notes.js';
 import { asked } from '../kit/ask.js';
-import { Job, JobBar, STOPPED } from '../kit/job.js';
+import { STOPPED } from '../kit/job.js';
+import { OptionControl } from '../kit/option.js';
 import { thePage } from '../kit/page.js';
-import { computed, effect, signal } from '../kit/preact.js';
+import { JobLine, Problem, useJob } from '../kit/parts.js';
+import {
+  computed,
+  html,
+  render,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useSignal,
+  useState,
+} from '../kit/preact.js';
 import { TARGETED } from '../kit/store.js';
-/** @import { Described } from '../../ui/kit/controls.js' */
+/** @import { Described } from '../kit/option.js' */
 /** @import { Page } from '../kit/page.js' */
 
 /**
@@ -24,7 +34,7 @@ import { TARGETED } from '../kit/store.js';
  * @typedef {object} Value
  * @property {string} key equal for equal questions about the same
  * @property {Question} question
- * @property {Described[]} [controls] with what is chosen
+ * @property {(Described & {value: any})[]} [controls] with what is chosen
  * @property {boolean} [quick] whether the answer comes by itself
  * @property {boolean} [own] whether the picture is the visitor's own
  * @property {string} [error]
@@ -32,8 +42,6 @@ import { TARGETED } from '../kit/store.js';
  * @typedef {object} Answer
  * @property {[string, string][]} facts names and words
  * @property {string} address of its files, without a format
- *
- * @typedef {Partial<Job> & {answer?: Answer}} Progress
  */
 
 const ON_SCREEN = '&format=png&width_cm=17&dpi=150';
@@ -55,273 +63,256 @@ const UNKNOWN = {
 
 /** @type {import('../../ui/kit/elements.js').Mount<{}>} */
 export function mount(element) {
-  new QuestionPanel(element, thePage());
+  render(html`<${QuestionPanel} page=${thePage()} />`, element);
 }
 
-export class QuestionPanel {
-  isUp = false; // until it is closed by its visitor, or the page goes elsewhere
-  isSettled = true; // what was possible of the last choice is in the link
-  key = '';
-  drawn = ''; // address of the answer on the screen
-  /** @type {Value | null} */ value = null;
-  /** @type {Record<string, any>} what was chosen and is not in the value yet */ pending = {};
-  /** @type {Record<string, string>} what was not possible of it, as sentences */ refusals = {};
-  choosing = new AbortController();
-  job = new Job(() => (this.job.isRunning || this.job.error) && this.tell(this.job));
-  again = signal(0); // with each new value everything is asked again
+/** @param {{page: Page}} props */
+export function QuestionPanel({ page }) {
+  const { store, ask, turn } = page;
+  const again = useSignal(0); // with each new value everything is asked again
+  const link = () => store.linkOf(ABOUT);
+  const told = useMemo(
+    () =>
+      asked(
+        async (name, body, stop) => ({ ...(await ask(name, body, stop)), view: body.view }),
+        () => (store.view.ask.value ? ['panel', { view: link() }] : null),
+        computed(() => turn.value + again.value),
+      ),
+    [],
+  );
+  /** What was known last, until the link asks nothing. */
+  const shown = useRef(/** @type {Value | null} */ (null));
+  const name = store.view.ask.value;
+  const { state, value, error } = told.value;
+  /** What is known of the question of the link; null as long as that is on its way. @type {Value & {view: string} | null} */
+  const known = name && state === 'done' && value.view === link() ? value : null;
+  const before = shown.current;
+  if (!name) shown.current = null;
+  else if (known)
+    shown.current = known.question ? known : null; // there is none of this name: the header says so
+  else if (state === 'failed')
+    shown.current = { ...(before && before.question.name === name ? before : UNKNOWN), error };
+  if (!shown.current) return null;
+  const retry = () => {
+    shown.current = { .../** @type {Value} */ (shown.current), error: undefined };
+    again.value += 1;
+  };
+  return html`<${Question}
+    key=${shown.current.question.name}
+    ...${{ page, link, retry, value: shown.current, view: known?.view }}
+  />`;
+}
 
-  /** @param {HTMLElement} element @param {Page} page */
-  constructor(element, { store, ask, turn }) {
-    this.element = element;
-    this.store = store;
-    this.ask = ask;
-    this.find = finder(element);
-    this.dialog = /** @type {HTMLDialogElement} */ (this.find('question'));
-    this.controls = this.find('question-controls');
-    this.picture = /** @type {HTMLImageElement} */ (this.find('question-picture'));
-    this.bar = new JobBar(this.find('question-job'), {
-      begin: () => this.go(),
-      end: () => this.job.end(STOPPED),
+/** @param {Record<'isFailed' | 'isDone' | 'isWanted', boolean>} far */
+function stateOf({ isFailed, isDone, isWanted }) {
+  if (isFailed) return 'failed';
+  if (isDone) return 'done';
+  return isWanted ? 'running' : 'waiting';
+}
+
+/**
+ * @param {object} props
+ * @param {Page} props.page
+ * @param {() => string} props.link what is asked now
+ * @param {() => void} props.retry asks what is known once more
+ * @param {Value} props.value
+ * @param {string | undefined} props.view that the value is of; none while the next value is on its way
+ */
+function Question({ page: { store, ask }, link, retry, value, view }) {
+  const { question, key } = value;
+  const dialog = useRef(/** @type {any} */ (null));
+  const title = useRef(/** @type {any} */ (null));
+  const job = useJob();
+  const [answer, setAnswer] = useState(/** @type {(Answer & {to: Value}) | null} the last one */ (null));
+  const [drawn, setDrawn] = useState(''); // address of the figure on the screen
+  // one that takes many passes waits until it is asked for
+  const isWanted = Boolean(value.quick || store.view.run.value || !question.name);
+  const error = value.error ?? job.error;
+  const state = stateOf({ isFailed: Boolean(error), isDone: answer?.to === value, isWanted });
+  const isDrawn = answer?.to.key === key && answer.address === drawn;
+
+  useLayoutEffect(() => {
+    const { current } = dialog;
+    current.showModal();
+    title.current.focus();
+    return () => current.close();
+  }, []);
+  useLayoutEffect(() => {
+    if (view === undefined || value.error || !isWanted) return;
+    void job.follow((stop, tell) => ask('answer', { view }, stop, tell), {
+      whole(/** @type {Answer} */ one) {
+        setAnswer({ ...one, to: value });
+        if (question.slow) store.set({ run: true }); // so that the link opens the same answer
+      },
     });
-    this.listen();
+    return () => job.end();
+  }, [view !== undefined && isWanted ? value : null]);
 
-    const told = asked(
-      async (name, body, stop) => ({ ...(await ask(name, body, stop)), view: body.view }),
-      () => (store.view.ask.value ? ['panel', { view: this.link() }] : null),
-      computed(() => turn.value + this.again.value),
-    );
-    /** What is known of the question of the link; null as long as that is on its way. @returns {(Value & {view: string}) | null} */
-    const known = () => {
-      const { state, value } = told.value;
-      return state === 'done' && value.view === this.link() ? value : null;
-    };
-    /** The view whose question is answered: one that takes many passes waits until it is asked for. */
-    const wanted = computed(() => {
-      const { question, error, quick, view } = (store.view.ask.value && known()) || {};
-      return question && !error && (quick || store.view.run.value) ? view : undefined;
-    });
-    effect(() => {
-      const name = store.view.ask.value;
-      if (!name) return this.leave();
-      const { state, error } = told.value;
-      const value = known();
-      if (state === 'failed') {
-        const before = this.value?.question.name === name ? this.value : UNKNOWN;
-        return this.show({ .../** @type {Value} */ (before), error });
-      }
-      if (!value) return;
-      if (!value.question) return this.leave(); // there is none of this name: the header says so
-      this.show(value);
-      this.tell(
-        value.error ? { error: value.error } : wanted.value === undefined ? null : { isRunning: true },
-      );
-    });
-    effect(() => {
-      const view = wanted.value;
-      if (view === undefined) return;
-      void this.job.follow((stop, tell) => ask('answer', { view }, stop, tell), {
-        whole: (answer) => this.tell({ answer }),
-      });
-      return () => this.job.end();
-    });
-  }
+  const go = () => {
+    if (question.slow) store.set({ run: true });
+    if (state === 'failed') retry();
+  };
+  const said = { waiting: question.runs, running: 'Computing …', failed: '', done: '' };
+  const next = { waiting: 'Compute', running: '', failed: 'Try again', done: '' };
+  return html`<dialog
+    class="vv-question vv-room"
+    aria-labelledby="vv-question-title"
+    aria-busy=${String(state === 'running')}
+    data-state=${state}
+    data-drawn=${isDrawn ? key : undefined}
+    ref=${dialog}
+    onClose=${() => {
+      // where the page went elsewhere the dialog went with it
+      if (dialog.current) store.set({ ask: '', run: false, 'ask.*': '' });
+    }}
+    onClick=${(/** @type {any} */ { target, currentTarget }) => target === currentTarget && target.close()}
+  >
+    <${Head}
+      ...${{ question, title, own: value.own }}
+      save=${state === 'done' ? () => askForFigure(dialog.current, answer?.address ?? '', question.formats) : undefined}
+      close=${() => dialog.current.close()}
+    />
+    <${Choices} ...${{ store, ask, link, value }} />
+    <${JobLine}
+      look="vv-row"
+      job=${{ ...job, isRunning: state === 'running' }}
+      end=${() => job.end(STOPPED)}
+      begin=${go}
+      words=${said[state]}
+      go=${next[state]}
+      button=${{ class: 'vv-button vv-question-go', 'data-on': '' }}
+    />
+    <${Problem} look="vv-error vv-question-error" words=${error} />
+    ${answer && !error && html`<${Answered} ...${{ question, answer, isBusy: !isDrawn, drawn: setDrawn }} />`}
+  </dialog>`;
+}
 
-  link() {
-    return this.store.linkOf(ABOUT);
-  }
+/**
+ * What it is called, what it shows, and what can be done with it.
+ * @param {{question: Question, title: any, own?: boolean, save?: () => void, close: () => void}} props title: a
+ *     reference to it; save: none where there is nothing to save yet
+ */
+function Head({ question, title, own, save, close }) {
+  const { label, shows, hides, source, formats } = question;
+  return html`<header class="vv-question-head">
+      <h2 class="vv-title vv-question-title" id="vv-question-title" tabindex="-1" ref=${title}>${label}</h2>
+      <button type="button" class="vv-button vv-question-save" data-save hidden=${!save} onClick=${save}>
+        ${formats.includes('png') ? 'Save' : 'Save the numbers'}
+      </button>
+      <button
+        type="button"
+        class="vv-button vv-question-link"
+        onClick=${(/** @type {any} */ { currentTarget }) => copyLink(currentTarget, Boolean(own))}
+      >
+        Copy link
+      </button>
+      <button type="button" class="vv-button vv-question-close" onClick=${close}>Close</button>
+    </header>
+    ${
+      shows &&
+      html`<div class="vv-column">
+        <p><b>Shows</b> ${shows}</p>
+        <p><b>Does not show</b> ${hides}</p>
+        <p class="vv-small">${source}</p>
+      </div>`
+    }`;
+}
 
-  listen() {
-    const { find, store, dialog } = this;
-    listenToOptions(this.controls, (chosen) => void this.choose(chosen));
-    find('question-save').addEventListener('click', () =>
-      askForFigure(this.element, this.drawn, this.value?.question.formats),
-    );
-    find('question-link').addEventListener('click', () =>
-      copyLink(find('question-link'), this.value?.own ?? false),
-    );
-    closes(find('question-close'), dialog);
-    dialog.addEventListener('close', () => {
-      if (!this.isUp || dialog.open) return; // the page went elsewhere, and perhaps came back
-      store.set({ ask: '', run: false, 'ask.*': '' });
-    });
-  }
-
-  /** Computes what waits to be asked for, or tries once more what failed. */
-  go() {
-    const { state } = this.dialog.dataset;
-    if (this.isToRun()) this.store.set({ run: true });
-    if (state === 'failed') this.again.value += 1;
-    this.tell({ isRunning: true });
-  }
-
-  /** @param {Value} value */
-  show(value) {
-    const before = this.value?.question.name;
-    const { question, controls = [], key, error } = value;
-    if (question.name !== before) this.begin(question);
-    this.value = value;
-    if (!this.controls.childElementCount) this.layOut(controls);
-    limit(this.controls, controls);
-    if (this.isSettled) this.pending = only(this.pending, this.refusals);
-    this.showControls();
-    if (key !== this.key) this.await(key);
-    if (!this.dialog.open) this.openDialog();
-    if (error) this.tell({ error });
-  }
-
-  /** Something else is asked: what is on the screen answers it no more. @param {string} key */
-  await(key) {
-    this.key = key;
-    delete this.dialog.dataset.drawn;
-    this.find('question-answer').classList.add('vv-busy');
-  }
-
-  /** Another question: nothing of the former holds. @param {Question} question */
-  begin({ label, shows, hides, source, formats }) {
-    this.forget();
-    this.find('question-title').textContent = label;
-    this.find('column').hidden = !shows;
-    this.find('question-shows').textContent = shows;
-    this.find('question-hides').textContent = hides;
-    this.find('question-source').textContent = source;
-    this.find('question-save').textContent = formats.includes('png') ? 'Save' : 'Save the numbers';
-    this.find('question-answer').hidden = true;
-    this.controls.replaceChildren();
-  }
-
-  forget() {
-    this.choosing.abort();
-    this.isSettled = true;
-    this.value = null;
-    this.key = '';
-    this.drawn = '';
-    this.pending = {};
-    this.refusals = {};
-  }
-
-  leave() {
-    this.forget();
-    this.isUp = false;
-    if (this.dialog.open) this.dialog.close();
-  }
-
-  openDialog() {
-    this.isUp = true;
-    this.dialog.showModal();
-    this.find('question-title').focus();
-  }
-
-  /** @param {Described[]} schema */
-  layOut(schema) {
-    this.controls.hidden = !schema.length;
-    this.controls.replaceChildren(...schema.map((option) => makeControl(option, 'vv-question')));
-  }
-
-  showControls() {
-    const told = Object.fromEntries((this.value?.controls ?? []).map(({ name, value }) => [name, value]));
-    showOptions(this.controls, { ...told, ...this.pending }, '', () => true);
-    showRefusals(this.controls, this.refusals);
-  }
-
-  /** Lets the link have what is possible of what was chosen; the rest stays as it was typed. @param {Record<string, any>} chosen @returns {Promise<void>} */
-  async choose(chosen) {
-    Object.assign(this.pending, chosen);
-    this.isSettled = false;
-    delete this.dialog.dataset.settled;
-    this.showControls();
-    this.choosing.abort();
-    const { signal: stop } = (this.choosing = new AbortController());
-    const [view, options] = [this.link(), { ...this.pending }];
-    /** @type {Record<string, string | null>} */
-    let change = {};
-    try {
-      const { refused, link } = await this.ask('panel', { view, options }, stop);
-      this.refusals = refused;
-      change = link;
-    } catch (error) {
-      if (stop.aborted) return;
-      this.refusals = Object.fromEntries(
-        Object.keys(options).map((name) => [name, /** @type {Error} */ (error).message]),
-      );
-    }
+/**
+ * The controls of a question. The link gets what is possible of what was chosen; the rest stays as it was typed.
+ * @param {{store: Page['store'], ask: Page['ask'], link: () => string, value: Value}} props
+ */
+function Choices({ store, ask, link, value }) {
+  const pending = useSignal(/** @type {Record<string, any>} chosen, and not in the value yet */ ({}));
+  const refusals = useSignal(
+    /** @type {Record<string, string>} what is not possible of it, as sentences */ ({}),
+  );
+  const isSettled = useRef(true); // what was possible of the last choice is in the link
+  const choosing = useRef(new AbortController());
+  useLayoutEffect(() => () => choosing.current.abort(), []);
+  useLayoutEffect(() => {
+    const kept = Object.entries(pending.peek()).filter(([name]) => name in refusals.peek());
+    if (isSettled.current) pending.value = Object.fromEntries(kept);
+  }, [value]);
+  /** @param {Record<string, any>} chosen @returns {Promise<void>} */
+  async function choose(chosen) {
+    pending.value = { ...pending.peek(), ...chosen };
+    isSettled.current = false;
+    choosing.current.abort();
+    const { signal: stop } = (choosing.current = new AbortController());
+    const [view, options] = [link(), pending.peek()];
+    /** @type {{refused: Record<string, string>, link: Record<string, string | null>}} */
+    const said = await ask('panel', { view, options }, stop).catch((error) => ({
+      refused: Object.fromEntries(Object.keys(options).map((name) => [name, error.message])),
+      link: {},
+    }));
     if (stop.aborted) return;
-    if (view !== this.link()) return this.choose({}); // it is about something else by now
-    this.isSettled = true;
-    this.store.take(change);
-    this.dialog.dataset.settled = '';
-    showRefusals(this.controls, this.refusals);
+    refusals.value = said.refused;
+    if (view !== link()) return choose({}); // it is about something else by now
+    isSettled.current = true;
+    store.take(said.link);
   }
-
-  /** Whether the link does not say yet that a question is computed which takes many passes. */
-  isToRun() {
-    return Boolean(this.value?.question.slow) && !this.store.view.run.peek();
-  }
-
-  /** Shows how far the answer is; null: it waits to be asked for. @param {Progress | null} progress */
-  tell(progress) {
-    const { find } = this;
-    const far = { isRunning: false, share: 0, left: '', error: '', ...progress };
-    const { isRunning, error, answer } = far;
-    const state = answer ? 'done' : error ? 'failed' : isRunning ? 'running' : 'waiting';
-    this.dialog.dataset.state = state;
-    this.dialog.setAttribute('aria-busy', String(isRunning));
-    find('question-save').hidden = state !== 'done';
-    const cost = state === 'waiting' ? (this.value?.question.runs ?? '') : '';
-    const words = isRunning ? 'Computing …' : cost;
-    this.bar.show({ ...far, words }, { go: answer ? '' : error ? 'Try again' : 'Compute' });
-    showError(find('question-error'), error);
-    if (error) find('question-answer').hidden = true;
-    if (!answer) return;
-    if (this.isToRun()) this.store.set({ run: true }); // so that the link opens the same answer
-    this.draw(answer);
-  }
-
-  /** @param {Answer} answer */
-  draw({ facts, address }) {
-    const part = this.find('question-answer');
-    part.hidden = false;
-    this.find('question-facts').replaceChildren(
-      ...facts.map(([name, words]) => make('div', '', make('dt', '', name), make('dd', '', words))),
-    );
-    if (this.drawn === address) this.showDrawn();
-    else void this.fetchPicture(address);
-  }
-
-  /** Fetches the figure, which stands in the place of the former once it is there. @param {string} address */
-  async fetchPicture(address) {
-    this.drawn = address;
-    const key = this.key;
-    const question = this.value?.question;
-    const caption = this.find('question-caption');
-    const isStill = () => this.drawn === address;
-    const hasFigure = question?.formats.includes('png');
-    this.picture.hidden = !hasFigure || this.picture.hidden;
-    showText(caption, hasFigure ? '' : 'This answer is numbers without a figure.');
-    try {
-      const file = hasFigure ? await (await fetched(address + ON_SCREEN)).blob() : null;
-      if (!isStill()) return;
-      if (file) {
-        URL.revokeObjectURL(this.picture.src);
-        this.picture.src = URL.createObjectURL(file);
-        this.picture.alt = `${question?.label}: ${question?.shows}`;
-        this.picture.hidden = false;
-      }
-    } catch (error) {
-      if (!isStill()) return;
-      this.picture.hidden = true;
-      showText(caption, /** @type {Error} */ (error).message);
-    }
-    if (key === this.key) this.showDrawn();
-  }
-
-  /** What is on the screen answers what is asked. */
-  showDrawn() {
-    this.find('question-answer').classList.remove('vv-busy');
-    this.dialog.dataset.drawn = this.key;
-  }
+  const { controls = [] } = value;
+  if (!controls.length) return null;
+  return html`<div class="vv-question-controls" role="group" aria-label="What is asked">
+    ${controls.map(
+      (option) =>
+        html`<${OptionControl}
+          key=${option.name}
+          option=${option}
+          prefix="vv-question"
+          value=${option.name in pending.value ? pending.value[option.name] : option.value}
+          refusal=${refusals.value[option.name]}
+          choose=${(/** @type {any} */ chosen) => void choose({ [option.name]: chosen })}
+        />`,
+    )}
+  </div>`;
 }
 
-/** What an object has under the names of another. @param {Record<string, any>} values @param {Record<string, any>} names */
-function only(values, names) {
-  return Object.fromEntries(Object.entries(values).filter(([name]) => name in names));
+/**
+ * Facts and figure; busy as long as they are not those of what is asked.
+ * @param {{question: Question, answer: Answer, isBusy: boolean, drawn: (address: string) => void}} props
+ */
+function Answered({ question, answer: { facts, address }, isBusy, drawn }) {
+  return html`<div class=${`vv-question-answer ${isBusy ? 'vv-busy' : ''}`}>
+    <${Figure} ...${{ question, address, drawn }} />
+    <dl class="vv-question-facts vv-stack">
+      ${facts.map(
+        ([name, words]) =>
+          html`<div key=${name}>
+            <dt>${name}</dt>
+            <dd>${words}</dd>
+          </div>`,
+      )}
+    </dl>
+  </div>`;
+}
+
+/**
+ * The figure of an answer, which takes the place of the one before once it is there.
+ * @param {{question: Question, address: string, drawn: (address: string) => void}} props
+ */
+function Figure({ question, address, drawn }) {
+  const hasFigure = question.formats.includes('png');
+  const [{ url, error }, show] = useState({ url: '', error: '' });
+  useEffect(() => () => URL.revokeObjectURL(url), [url]);
+  useLayoutEffect(() => {
+    const end = new AbortController();
+    const told = (/** @type {{url: string, error: string}} */ next) => {
+      if (end.signal.aborted) return;
+      show(next);
+      drawn(address);
+    };
+    if (!hasFigure) return drawn(address);
+    void fetched(address + ON_SCREEN, end.signal).then(
+      async (file) => told({ url: URL.createObjectURL(await file.blob()), error: '' }),
+      (/** @type {Error} */ { message }) => told({ url: '', error: message }),
+    );
+    return () => end.abort();
+  }, [address]);
+  const caption = hasFigure ? error : 'This answer is numbers without a figure.';
+  return html`<figure class="vv-stack">
+    ${url && html`<img class="vv-question-picture" src=${url} alt=${`${question.label}: ${question.shows}`} />`}
+    ${caption && html`<figcaption class="vv-small">${caption}</figcaption>`}
+  </figure>`;
 }

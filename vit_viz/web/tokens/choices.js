@@ -1,9 +1,9 @@
 // What can be chosen in the Tokens tab: the controls of the chosen row, the tokens that are no patches, and the class of the lens.
 
-import { tidy } from '../../ui/kit/controls.js';
 import { askForShown } from '../../ui/kit/parts.js';
-import { Classes, Toggle, useSlider } from '../kit/parts.js';
-import { html, useLayoutEffect, useRef } from '../kit/preact.js';
+import { Slider, Switch, Typed } from '../kit/option.js';
+import { Classes, Toggle } from '../kit/parts.js';
+import { html } from '../kit/preact.js';
 import { namedToken } from './questions.js';
 /** @import { Option } from '../../explorer/options.js' */
 /** @import { Choices, Target } from '../kit/parts.js' */
@@ -13,6 +13,9 @@ import { namedToken } from './questions.js';
 
 /** What a choice is called, where its name does not say it. @type {Record<string, string>} */
 const WORDS = { layer: 'each layer', shared: 'all alike', cut: 'cut in two' };
+
+/** How the box is typed. */
+const BOX = { placeholder: 'left,top,right,bottom', autocomplete: 'off', spellcheck: false };
 
 /** The controls of each question, by their options, with what they are called, and what stands behind them. @type {Partial<Record<Measure, [keyof Options, string, string?][]>>} */
 const CONTROLS = {
@@ -144,22 +147,12 @@ function Control({ option, value, label, more, pictures, choose }) {
       ...${{ name: 'value', option: name, label, look: more, value, choose }}
       choices=${choices.map((one) => [one, WORDS[one] ?? one])}
     />`;
-  if (typeof usual === 'boolean')
-    return html`<button
-      class="vv-button"
-      data-option=${name}
-      aria-pressed=${String(value)}
-      title=${more}
-      onClick=${() => choose(!value)}
-    >
-      ${label}
-    </button>`;
+  const set = { option, value, choose };
+  if (typeof usual === 'boolean') return html`<${Switch} ...${{ ...set, label, more: { title: more } }} />`;
   if (typeof usual === 'number')
-    return html`<label class="vv-field"
-      >${label} <${Slider} ...${{ option, value, choose }} />${more}</label
-    >`;
+    return html`<label class="vv-field">${label} <${Slider} ...${set} />${more}</label>`;
   if (name === 'token_box')
-    return html`<label class="vv-field">${label} <${BoxField} ...${{ text: value, choose }} /></label>`;
+    return html`<label class="vv-field">${label} <${Typed} ...${{ ...set, more: BOX }} /></label>`;
   return html`<label class="vv-field"
     >${label}${' '}
     <select
@@ -172,34 +165,4 @@ function Control({ option, value, label, more, pictures, choose }) {
       ${pictures.map((one) => html`<option key=${one.id} value=${one.id}>${one.name}</option>`)}
     </select>
   </label>`;
-}
-
-/** A number, by a slider: it is said at once, and told once the hand rests. @param {{option: Option, value: number, choose: (value: number) => void}} props */
-function Slider({ option: { name, low, high, step = 1 }, value, choose }) {
-  const { said, listening } = useSlider(value, choose);
-  return html`<input
-      type="range"
-      data-option=${name}
-      ...${{ min: low, max: high, step }}
-      value=${said}
-      ...${listening}
-    /><output>${said}</output>`;
-}
-
-/** The box as text; what somebody types stays until it is told. @param {{text: string, choose: (text: string) => void}} props */
-function BoxField({ text, choose }) {
-  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
-  useLayoutEffect(() => {
-    if (field.current && field.current !== document.activeElement) field.current.value = text;
-  });
-  return html`<input
-    type="text"
-    class="vv-control"
-    ref=${field}
-    data-option="token_box"
-    placeholder="left,top,right,bottom"
-    autocomplete="off"
-    spellcheck=${false}
-    onChange=${(/** @type {any} */ { target }) => choose(tidy(target.value))}
-  />`;
 }
