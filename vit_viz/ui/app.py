@@ -88,7 +88,6 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
         part("tour/tour", elem_id="vv-tour")
         known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": _CONTROLS}
         part("help/help", value=known, listing=file_address(LISTING, listing()), elem_id="vv-help")
-        part("kit/plots", script=("kit/parts", "mountPlots"), elem_id="vv-plots")
         web_room("header", piece="tab_row", elem_id="vv-tab-row")
     sweep_every(session.uploads)
     return demo

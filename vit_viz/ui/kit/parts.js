@@ -1,4 +1,4 @@
-// The small components of the page: what opens a part of it, what saves a figure, and what fits plots to their place.
+// The small components of the page: what opens a part of it, and what saves a figure.
 
 import { askForFigure } from '../../explorer/source.js';
 import { currentLink } from '../visit/link.js';
@@ -35,25 +35,4 @@ export function askForShown(element, handle, more = {}) {
   const link = new URLSearchParams(currentLink());
   for (const [name, value] of Object.entries({ ...more, kind: 'shown' })) link.set(name, String(value));
   return askForFigure(element, `/vit_viz/figure/${handle}?${link}`);
-}
-
-/** Fits every figure that is there or comes later, once each. */
-export function mountPlots() {
-  /** @type {WeakSet<Element>} */
-  const taken = new WeakSet();
-  const look = () => {
-    for (const graph of document.querySelectorAll('.js-plotly-plot')) {
-      if (taken.has(graph)) continue;
-      taken.add(graph);
-      new ResizeObserver(() => fit(/** @type {HTMLElement} */ (graph))).observe(graph);
-    }
-  };
-  new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
-  look();
-}
-
-/** Gives what lies below a figure the room that it takes where it is shown larger. */
-export function fit(/** @type {HTMLElement} */ graph) {
-  const more = graph.getBoundingClientRect().height - graph.offsetHeight;
-  graph.style.marginBottom = `${Math.round(more)}px`;
 }
