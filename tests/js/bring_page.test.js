@@ -4,10 +4,8 @@ import assert from 'node:assert/strict';
 import { Blob } from 'node:buffer';
 import { test } from 'node:test';
 
-import { followTabs } from '../../vit_viz/web/header/tab_row.js';
 import { takePictures } from '../../vit_viz/web/header/upload.js';
 import { Browser, Element, parse, read as text } from './browser.js';
-import { storeAt } from './header_page.js';
 import { settle } from './visit.js';
 
 const picture = () => new File(['x'], 'lion.png', { type: 'image/png' });
@@ -174,38 +172,4 @@ test('an empty clipboard is said', async (t) => {
   button.click();
   await settle();
   assert.match(note.textContent, /^There is no picture in the clipboard/);
-});
-
-test('the row of tabs is watched for the chosen tab', (t) => {
-  const browser = new Browser();
-  const row = /** @type {any} */ (
-    parse('<div><b aria-selected="false"></b><i aria-selected="true"></i></div>')
-  );
-  row.box = { left: 10, top: 20, width: 300, height: 40 };
-  row.scrollLeft = 0;
-  const [tab, other] = [row.querySelector('i'), row.querySelector('b')];
-  tab.box = { left: 290, top: 5, width: 80, height: 40 };
-  other.box = { left: -5, top: 7, width: 80, height: 40 };
-  const watched = /** @type {any[]} */ ([]);
-  class MutationObserver {
-    constructor(/** @type {() => void} */ run) {
-      watched.push(run);
-    }
-
-    observe(/** @type {any} */ node, /** @type {any} */ how) {
-      watched.push(node, how);
-    }
-  }
-  browser.install(t, { document: { querySelector: () => row }, MutationObserver });
-  followTabs(storeAt());
-  assert.equal(row.scrollLeft, 88);
-  assert.equal(watched[1], row);
-  assert.deepEqual(watched[2], { attributeFilter: ['aria-selected'], subtree: true });
-  tab.setAttribute('aria-selected', 'false');
-  other.setAttribute('aria-selected', 'true');
-  watched[0]();
-  assert.equal(row.scrollLeft, 45);
-  other.box = { left: 15, top: 7, width: 80, height: 40 };
-  watched[0]();
-  assert.equal(row.scrollLeft, 45); // in sight
 });

@@ -8,7 +8,6 @@ import { showFacts } from '../../vit_viz/web/header/facts.js';
 import { Tray } from '../../vit_viz/web/header/pictures.js';
 import { drawTop, percent } from '../../vit_viz/web/header/said.js';
 import { showSizes } from '../../vit_viz/web/header/sizes.js';
-import { showTab } from '../../vit_viz/web/header/tab_row.js';
 import { showTop } from '../../vit_viz/web/header/top.js';
 import { showTray } from '../../vit_viz/web/header/tray.js';
 import { Browser, component, mount, parse, read } from './browser.js';
@@ -344,21 +343,4 @@ test('sizes are offered with their cost, in the shape that is chosen; another sh
   assert.deepEqual([store.view.mode.value, store.view.size.value], ['stretch', 60]);
   await settle();
   assert.match(radios().at(-1).dataset.words, /not possible here/);
-});
-
-test('the chosen tab is moved into sight, and the row no further than that', () => {
-  const row = /** @type {any} */ (
-    parse('<div><b aria-selected="false"></b><i aria-selected="true"></i></div>')
-  );
-  const tab = row.querySelector('i');
-  row.box = { left: 10, top: 0, width: 300, height: 40 };
-  row.scrollLeft = 50;
-  const shownAt = (/** @type {number} */ left) => {
-    tab.box = { left, top: 0, width: 80, height: 40 };
-    showTab(row);
-    return row.scrollLeft;
-  };
-  assert.deepEqual([10, 230, 290, -20].map(shownAt), [50, 50, 138, 80]); // 28 more, so that the next one is seen
-  tab.setAttribute('aria-selected', 'false');
-  assert.equal(shownAt(900), 80);
 });

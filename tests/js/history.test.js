@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { followTabs } from '../../vit_viz/web/header/tab_row.js';
 import {
   PLACE,
   leaveDialogs,
@@ -13,7 +12,6 @@ import {
   wholeAddress,
 } from '../../vit_viz/ui/visit/link.js';
 import { Browser, parse } from './browser.js';
-import { storeAt } from './header_page.js';
 
 /** A dialog as a browser has it. @returns {any} */
 function makeDialog() {
@@ -237,104 +235,4 @@ test('a dialog that leads to another view shows none between, also where the lin
   PLACE.write({ tab: 'tokens' }, { push: true });
   later.forEach((run) => run());
   assert.deepEqual([links, browser.location.search], [['?tab=tokens&layer=3'], '?tab=tokens&layer=3']);
-});
-
-test('a tab that is pressed is told, one that the page has opened is not', (t) => {
-  const row = parse(
-    '<button role="tab" id="vv-tab-look-button" aria-selected="true">Look</button>' +
-      '<button role="tab" id="vv-tab-heads-button"><b>Heads</b></button><button role="tab" id="other">x</button>',
-  );
-  const document = { querySelector: () => row };
-  const browser = new Browser();
-  class MutationObserver {
-    observe() {}
-  }
-  browser.install(t, { document, MutationObserver });
-  followTabs(storeAt(PLACE));
-  assert.deepEqual(browser.visited, []);
-  const [look, heads, other] = row.children;
-  for (const target of [heads.children[0], other, row]) row.fire('click', { target });
-  look.setAttribute('aria-selected', 'false');
-  heads.setAttribute('aria-selected', 'true');
-  assert.deepEqual(browser.visited, [{ how: 'push', address: '?tab=heads#here' }]);
-});
-
-test('a row of tabs that comes after its script is listened to once it is there', (t) => {
-  const row = parse(
-    '<button role="tab" id="vv-tab-look-button">Look</button><button role="tab" id="vv-tab-heads-button">Heads</button>',
-  );
-  const page = { row: /** @type {any} */ (null) };
-  /** @type {{call: () => void, isOver: boolean}[]} */
-  const watching = [];
-  class MutationObserver {
-    constructor(/** @type {() => void} */ call) {
-      this.one = { call, isOver: false };
-      watching.push(this.one);
-    }
-    observe() {}
-    disconnect() {
-      this.one.isOver = true;
-    }
-  }
-  const browser = new Browser();
-  browser.install(t, { document: { querySelector: () => page.row }, MutationObserver });
-  followTabs(storeAt(PLACE));
-  watching[0].call();
-  assert.equal(watching[0].isOver, false);
-  page.row = row;
-  watching[0].call();
-  assert.ok(watching[0].isOver);
-  row.fire('click', { target: row.children[1] });
-  assert.deepEqual(browser.visited, [{ how: 'push', address: '?tab=heads#here' }]);
-});
-
-test('a tab that was pressed before its script was there is written', (t) => {
-  const row = parse(
-    '<button role="tab" id="vv-tab-look-button">Look</button>' +
-      '<button role="tab" id="vv-tab-heads-button" aria-selected="true">Heads</button>',
-  );
-  const browser = new Browser();
-  class MutationObserver {
-    observe() {}
-  }
-  browser.install(t, { document: { querySelector: () => row }, MutationObserver });
-  followTabs(storeAt(PLACE));
-  assert.equal(browser.location.search, '?tab=heads');
-});
-
-test('the tab that the link names is opened, also on Back', (t) => {
-  const row = parse(
-    '<button role="tab" id="vv-tab-look-button" aria-selected="true">Look</button>' +
-      '<button role="tab" id="vv-tab-heads-button" aria-selected="false">Heads</button>',
-  );
-  let isQuick = true;
-  /** @type {any[]} */
-  const pressed = [];
-  const mark = (/** @type {any} */ button) => {
-    for (const one of row.querySelectorAll('button'))
-      one.setAttribute('aria-selected', String(one === button));
-  };
-  for (const button of row.querySelectorAll('button'))
-    button.addEventListener('click', () => {
-      if (isQuick) mark(button);
-      else pressed.push(button);
-    });
-  const browser = new Browser('?tab=heads');
-  class MutationObserver {
-    observe() {}
-  }
-  browser.install(t, { document: { querySelector: () => row }, MutationObserver });
-  const store = storeAt(PLACE);
-  followTabs(store);
-  const open = () => row.querySelector('[aria-selected=true]')?.id;
-  assert.deepEqual([open(), browser.visited], ['vv-tab-heads-button', []]);
-  store.set({ tab: 'look' });
-  assert.deepEqual([open(), browser.visited.length], ['vv-tab-look-button', 1]);
-  /** @type {any} */ (browser.globals.history).back();
-  assert.deepEqual([open(), browser.visited.length], ['vv-tab-heads-button', 1]);
-  isQuick = false; // Gradio marks the tab a moment after the click
-  store.set({ tab: 'look' });
-  store.set({ tab: 'heads' });
-  pressed.splice(0).forEach(mark);
-  assert.equal(open(), 'vv-tab-heads-button');
 });

@@ -23,13 +23,11 @@ test('what a link is to is opened before there is a room for it, and once', asyn
     return new Response(body);
   };
   const address = { props: { fields: JSON.stringify(fields) } };
-  const tabs = { elem_id: 'vv-tabs', selected: 'look' };
-  const components = [{ props: {} }, { props: address }, { props: tabs }].map((one) => ({ ...one }));
+  const components = [{ props: {} }, { props: address }];
   browser.install(t, { fetch, gradio_config: { components } });
   thePage().store.read(); // other tests have used it
   void begin();
   assert.equal(asked[0].body, 'model=mini&image=lion');
-  assert.equal(tabs.selected, 'patches'); // that of the link: no other tab is seen before it
   const { store } = thePage();
   assert.equal(store.view.layer.value, 3);
   const answer = opened(thePage(), 'patches');

@@ -108,7 +108,7 @@ test('a question of a tab leads there in one step; the view that is there alread
   await choose();
   const link = { tab: 'heads', measure: 'estimate', ask: null, 'ask.count': null };
   assert.deepEqual(at.written, [[link, true]]);
-  assert.deepEqual([store.view.tab.value, store.view.layer.value], ['heads', 3]); // tab_row.js opens it
+  assert.deepEqual([store.view.tab.value, store.view.layer.value], ['heads', 3]);
   await choose();
   assert.equal(at.written.length, 1);
 });

@@ -35,6 +35,7 @@ export const SURVEY = {
     { name: 'label', unit: '', meaning: 'what it shows', words: ['label'] },
     { name: 'mean_depth', unit: 'pixels', meaning: 'how far it looks', words: ['mean depth', 'depth'] },
   ],
+  ...{ figure: { data: ['traces'], layout: { height: 420 } }, plotly: '3.1' },
 };
 
 /** A photo in a list. @returns {import('../../vit_viz/web/survey/words.js').Card} */
@@ -94,10 +95,8 @@ const ANSWERS = {
   },
 };
 
-/** A figure of plotly's, whose plot is 200 x 100 pixels at (30, 40) of itself, and which lays itself out as it is told. */
-export function makeFigure() {
-  const graph = dom.document.createElement('div');
-  graph.className = 'js-plotly-plot';
+/** Makes an element a figure of plotly's, whose plot is 200 x 100 pixels at (30, 40) of itself, and which lays itself out as it is told. @param {any} graph */
+function asFigure(graph) {
   graph.innerHTML = '<div class="gl-container"></div>';
   graph.box = { left: 0, top: 0, width: 700, height: 450 };
   graph.firstElementChild.addEventListener('pointerdown', (/** @type {Event} */ event) =>
@@ -112,11 +111,9 @@ export function makeFigure() {
     /** @type {Record<string, any>} what it was told last of each */ told: {},
     on: (/** @type {string} */ name, /** @type {(told: any) => void} */ run) => void (heard[name] = run),
     data: [['right', 'circle'], ['wrong', 'diamond'], ['no label', 'circle']].map(([name, symbol]) => ({ name, marker: { color: name, symbol } })), // prettier-ignore
-    layout: { xaxis: /** @type {{title?: {text?: string}}} */ ({}) },
     _fullLayout: { xaxis, yaxis },
     relayout(/** @type {Record<string, any>} */ change) {
       Object.assign(graph.told, change);
-      graph.layout.xaxis.title = { text: graph.told['xaxis.title.text'] };
       xaxis.range = graph.told['xaxis.range'] ?? xaxis.range;
       yaxis.range = graph.told['yaxis.range'] ?? yaxis.range;
       heard.plotly_afterplot?.(undefined);
@@ -155,14 +152,16 @@ export async function open(
     matchMedia: () => ({ matches: touch }),
   };
   withGlobals(context, globals);
-  const [figure, holder] = [makeFigure(), dom.document.createElement('div')];
+  const holder = dom.document.createElement('div');
   holder.id = 'vv-survey-dots';
-  if (hasFigure) holder.append(figure);
   dom.document.body.append(holder);
   const Plotly = {
+    newPlot: async (/** @type {any} */ node, /** @type {any} */ data, /** @type {any} */ layout) => {
+      Object.assign(asFigure(node), { drawn: { data, layout } });
+    },
     relayout: async (/** @type {any} */ graph, /** @type {any} */ change) => graph.relayout(change),
   };
-  Object.assign(dom, { Plotly });
+  Object.assign(dom, { Plotly: hasFigure ? Plotly : undefined });
   context.after(() => holder.remove());
   context.mock.timers.reset();
   context.mock.timers.enable({ apis: ['setTimeout'] });
@@ -191,10 +190,11 @@ export async function open(
   if (over('canvas')) over('.vv-survey-area').box = { left: 100, top: 50, width: 200, height: 100 };
   const button = (/** @type {string} */ words) =>
     all('button').find((one) => one.textContent.trim() === words);
+  const figure = holder.firstElementChild;
   const dots = (/** @type {string} */ event, /** @type {number} */ x, /** @type {number} */ y) =>
     figure.firstElementChild.fire(event, { clientX: 100 + x, clientY: 50 + y });
   return {
-    ...{ store, place, copied, root, find, all, button, dots, figure, holder, over },
+    ...{ store, place, copied, root, find, all, button, dots, figure, holder, over, Plotly },
     /** What was asked since it was asked the last time. */
     news: () => questions.splice(0),
     /** Whether a part with these words is there. */

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { card, CHOSEN, makeFigure, open, settled, SURVEY, texts } from './survey_page.js';
+import { card, CHOSEN, open, settled, SURVEY, texts } from './survey_page.js';
 
 const QUESTION = { where: '', layer: 1, head: 2, measure: 'distance' };
 const LINK = '?tab=survey&layer=1&head=2&of_heads=distance';
@@ -271,25 +271,21 @@ test('plotly is told the axes, with room around the outermost dots, what draggin
   assert.deepEqual([...across, ...up].map((end) => end.toFixed(3)), ['-0.200', '5.200', '7.600', '72.400']); // prettier-ignore
 });
 
-test('a figure that is drawn later, drawn anew, or laid out anew is told all of it', async (t) => {
+test('plotly is fetched where it is not there yet, and draws the axes that the page names; where it cannot be had that is said', async (t) => {
   const room = await open(t, { link: `${LINK}&where=${encodeURIComponent(BOX)}`, hasFigure: false });
-  const bare = room.holder.ownerDocument.createElement('div');
-  bare.className = 'js-plotly-plot';
-  room.holder.append(bare); // which plotly has not drawn yet
+  const scripts = () => room.root.ownerDocument.head.querySelectorAll('script');
+  const script = scripts().at(-1);
+  assert.match(script.getAttribute('src'), /\/vit_viz\/survey\/plotly\.js\?of=3\.1$/);
+  assert.equal(room.over('canvas'), null);
+  script.fire('error');
   await settled();
-  for (const figure of [room.figure, makeFigure()]) {
-    room.holder.replaceChildren(figure);
-    await settled();
-    const { selections, 'xaxis.title.text': title } = figure.told;
-    assert.deepEqual(
-      [selections.length, title, figure.querySelectorAll('canvas').length],
-      [1, 'confidence', 1],
-    );
-    figure.told = {};
-    figure.relayout({}); // as Gradio does where the theme changes
-    await settled();
-    assert.deepEqual([figure.told.selections.length, figure.told['xaxis.title.text']], [1, 'confidence']);
-  }
+  assert.ok(room.says('The axes could not be fetched'));
+  room.root.ownerDocument.defaultView.Plotly = room.Plotly;
+  script.fire('load');
+  await settled();
+  assert.deepEqual(room.figure.drawn, { data: ['traces'], layout: { height: 420 } });
+  const { selections, 'xaxis.title.text': title } = room.figure.told;
+  assert.deepEqual([selections.length, title, Boolean(room.over('canvas'))], [1, 'confidence', true]);
 });
 
 test('dots lie over the plot, also where its axes are moved, and are counted with those that pass', async (t) => {

@@ -14,7 +14,6 @@ from vit_viz.explorer import STYLES, _read, colour_tables, template
 from vit_viz.explorer.value import described, explorer_options
 from vit_viz.figures.colormaps import TABLES, table
 from vit_viz.session.session import Session
-from vit_viz.ui.kit import explorer
 from vit_viz.ui.payload import explorer_value
 from vit_viz.views.state import ViewState
 from vit_viz.views.tab_options import TokensTabOptions
@@ -42,7 +41,7 @@ def test_templates_hold_nothing_that_gradio_would_run(name: str) -> None:
 
 
 def test_ids_differ_between_two_explorers() -> None:
-    one, other = (explorer().html_template for _ in range(2))
+    one, other = template("a"), template("b")
     first, second = (set(re.findall(r'\bid="([^"]+)"', text)) for text in (one, other))
     assert not first & second
     described_by = set(re.findall(r'aria-describedby="([^"]+)"', one))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
-from typing import Any
 
 import gradio as gr
 import pytest
@@ -33,19 +33,24 @@ HTML_EVENTS = {str(event) for event in gr.HTML.EVENTS}
 
 
 @pytest.fixture(scope="module")
-def session() -> Session:
-    return Session(model="mini", device="cpu")
-
-
-@pytest.fixture(scope="module")
-def components(session: Session) -> list[Any]:
-    """The page's components that run JavaScript, with the tab of a survey."""
+def loaded() -> list[str]:
+    """The modules that the page mounts, with the tab of a survey."""
     pytest.importorskip("duckdb", reason="surveys are opened by duckdb, which is not installed here")
     from vit_viz.ui.survey.view import survey_room
 
+    session = Session(model="mini", device="cpu")
     app = app_of(session, tabs=(*TABS, survey_room(session, "example").tab))
-    found = [block for block in app.blocks.values() if getattr(block, "js_on_load", None)]
-    return [block for block in found if "window.vit_viz(" in block.js_on_load]
+    scripts_ = [text for block in app.blocks.values() if (text := getattr(block, "js_on_load", None))]
+    page = next(
+        props["page"] for block in app.blocks.values() if "page" in (props := getattr(block, "props", {}))
+    )
+    told = json.loads(page)
+    own = [
+        found[1]
+        for text in scripts_
+        if (found := re.match(r'window[.]vit_viz[(]"([\w/]+[.]js)"[)][.]mount[(]', text))
+    ]
+    return own + [part["module"] for part in told["tabs"] + told["parts"]]
 
 
 def imports(name: str) -> list[str]:
@@ -57,12 +62,11 @@ def imports(name: str) -> list[str]:
 
 def test_a_module_that_does_not_exist_cannot_be_mounted() -> None:
     with pytest.raises(KeyError):
-        scripts.loader(PACKAGE / "ui" / "look" / "nothing.js")
+        scripts.loader("ui/look/nothing.js")
 
 
-def test_every_module_is_loaded_by_a_component_or_by_another_module(components: list[Any]) -> None:
-    waiting = [loaded(component)[0] for component in components]
-    waiting += [*OTHER_HOSTS, *RUN_FIRST]
+def test_every_module_is_loaded_by_a_component_or_by_another_module(loaded: list[str]) -> None:
+    waiting = [*loaded, *OTHER_HOSTS, *RUN_FIRST]
     found: set[str] = set()
     while waiting:
         name = waiting.pop()
@@ -72,15 +76,8 @@ def test_every_module_is_loaded_by_a_component_or_by_another_module(components: 
     assert {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.js")} - found == set()
 
 
-def loaded(component: Any) -> tuple[str, str]:
-    """The module that a component loads, and the function that mounts it."""
-    found = re.match(r'window[.]vit_viz[(]"([\w/]+[.]js)"[)][.](\w+)[(]', component.js_on_load)
-    assert found is not None
-    return found[1], found[2]
-
-
-def test_every_module_that_a_component_loads_can_be_mounted(components: list[Any]) -> None:
-    assert len({loaded(component)[0] for component in components}) > 10
-    for name, function in map(loaded, components):
+def test_every_module_that_the_page_mounts_can_be_mounted(loaded: list[str]) -> None:
+    assert len(set(loaded)) > 10
+    for name in loaded:
         text = (PACKAGE / name).read_text("utf-8")
-        assert re.search(rf"^export function {function}\(", text, re.MULTILINE), (name, function)
+        assert re.search(r"^export function mount\(", text, re.MULTILINE), name

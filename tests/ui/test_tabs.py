@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import gradio as gr
 import pytest
@@ -10,9 +11,10 @@ import pytest
 from tests.ui.desk import app_of
 from vit_viz.session.session import Session
 from vit_viz.ui.app import TABS
+from vit_viz.ui.kit import part
 from vit_viz.ui.page import Tab
 
-TOY = Tab("toy", "Toy", lambda: gr.HTML("a toy"), about="What a toy is for.")
+TOY = Tab("toy", "Toy", lambda: part("web/patches/room", html="a toy"), about="What a toy is for.")
 
 
 @pytest.fixture(scope="module")
@@ -20,25 +22,24 @@ def demo(session: Session) -> gr.Blocks:
     return app_of(session, tabs=(*TABS, TOY))
 
 
-def props_of(demo: gr.Blocks, elem_id: str) -> dict[str, object]:
-    (found,) = (one["props"] for one in demo.config["components"] if one["props"].get("elem_id") == elem_id)
-    return dict(found)
+def told(demo: gr.Blocks, name: str) -> Any:
+    """What the script of the page is told, by its name."""
+    props = (one["props"].get("props", {}) for one in demo.config["components"])
+    return next(json.loads(one[name]) for one in props if name in one)
 
 
 def test_a_tab_of_one_declaration_stands_on_the_page(demo: gr.Blocks) -> None:
-    assert [block.label for block in demo.blocks.values() if isinstance(block, gr.Tab)][-1] == "Toy"
+    tab = told(demo, "page")["tabs"][-1]
+    assert (tab["name"], tab["label"], tab["html"]) == ("toy", "Toy", "a toy")
+    assert tab["module"] == "web/patches/room.js"
 
 
 def test_links_the_palette_and_the_help_know_it(demo: gr.Blocks) -> None:
-    fields = next(
-        json.loads(one["props"]["props"]["fields"])
-        for one in demo.config["components"]
-        if "fields" in one["props"].get("props", {})
-    )
-    (tab,) = (field for field in fields if field["link"] == "tab")
+    (tab,) = (field for field in told(demo, "fields") if field["link"] == "tab")
     assert tab["choices"] == [*(one.name for one in TABS), "toy"]
     assert props_of(demo, "vv-palette")["props"]["tabs"]["toy"] == "Toy"  # type: ignore[index]
-    assert props_of(demo, "vv-help")["value"]["tabs"]["toy"] == "What a toy is for."  # type: ignore[index]
+    (help_,) = (one for one in told(demo, "page")["parts"] if one["name"] == "help")
+    assert help_["props"]["value"]["tabs"]["toy"] == "What a toy is for."
 
 
 def test_nothing_on_the_page_asks_python_by_an_event(demo: gr.Blocks) -> None:

@@ -45,16 +45,10 @@ STYLE = ".vv-toy { color: rgb(1, 2, 3); }\n"
 VIEW = '''\
 """The Toy tab."""
 
-from vit_viz.ui.kit import web_room
+from vit_viz.ui.kit import part, place
 from vit_viz.ui.page import Tab
 
-
-def build() -> None:
-    """Lay out the tab."""
-    web_room("toy")
-
-
-TAB = Tab("toy", "Toy", build, about="What a toy is for.")
+TAB = Tab("toy", "Toy", lambda: part("web/toy/room", html=place("toy")), about="What a toy is for.")
 '''
 LAST = "TABS: tuple[Tab, ...] = (\n"
 
@@ -78,7 +72,9 @@ def with_room(root: Path) -> None:
     text = text.replace(LAST, f"{LAST}    toy.TAB,\n")
     tabs.write_text(
         text.replace(
-            "import gradio as gr\n", "import gradio as gr\nfrom vit_viz.ui.toy import view as toy\n", 1
+            "from vit_viz.ui.page import Tab\n",
+            "from vit_viz.ui.page import Tab\nfrom vit_viz.ui.toy import view as toy\n",
+            1,
         ),
         "utf-8",
     )

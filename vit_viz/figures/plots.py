@@ -6,7 +6,14 @@ vit_viz/ui/kit/kit.css).
 
 from __future__ import annotations
 
+import gzip
+from functools import cache
+
 import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs, get_plotlyjs_version
+
+VERSION = str(get_plotlyjs_version())
+"""Of plotly for the browser."""
 
 _INK = "#767676"  # 4.5 against white, 4.2 against the dark theme's ground
 _LINE = "rgba(128, 128, 128, 0.35)"
@@ -18,6 +25,13 @@ _TOOLS = (
     *("zoom", "pan", "select", "lasso", "zoomin", "zoomout", "autoscale", "resetscale"),
     *("hoverclosest", "hovercompare", "toimage"),
 )
+
+
+@cache
+def script(*, packed: bool) -> bytes:
+    """plotly itself, as browsers run it; packed: by gzip."""
+    content = str(get_plotlyjs()).encode()
+    return gzip.compress(content, 6, mtime=0) if packed else content
 
 
 def photo_scatter() -> go.Figure:

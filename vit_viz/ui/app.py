@@ -37,14 +37,14 @@ from vit_viz.ui.explain import answers as explain_answers, stage
 from vit_viz.ui.header import answers as header_answers, view as header
 from vit_viz.ui.heads import answers as head_answers
 from vit_viz.ui.help import LISTING, listing
-from vit_viz.ui.kit import part, web_room
+from vit_viz.ui.kit import part
 from vit_viz.ui.opened import page_route
 from vit_viz.ui.page import Answers, Room, Tab
 from vit_viz.ui.palette import answers as palette_answers
 from vit_viz.ui.preview import ICON, TITLE
 from vit_viz.ui.rooms import TABS
 from vit_viz.ui.routes import routes
-from vit_viz.ui.scripts import file_address
+from vit_viz.ui.scripts import file_address, loader
 from vit_viz.ui.theme import theme
 from vit_viz.ui.walkthrough import answers as steps
 from vit_viz.views import choices
@@ -74,21 +74,28 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
     session.notice = rest.notice
     demo = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True)
     demo.space_id = None  # a Space's page is ours alone: else Gradio fetches a header for it from elsewhere
+    known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": _CONTROLS}
+    page = {
+        "tabs": [{**tab.build(), "name": tab.name, "label": tab.label} for tab in tabs],
+        "parts": [
+            part("ui/visit/address"),
+            part("web/palette/panel"),
+            part("web/kit/figure_dialog"),
+            part("ui/tour/tour"),
+            part("ui/help/help", value=known, listing=file_address(LISTING, listing())),
+        ],
+    }
     with demo:
-        # as text: Gradio's page would watch objects, which takes longer
-        fields = json.dumps(link_fields(_of_page(session, tabs)))
-        part("visit/address", fields=fields)
         header.build(session, {tab.name: tab.label for tab in tabs})
-        with gr.Tabs(elem_id="vv-tabs", selected=tabs[0].name):
-            for tab in tabs:
-                with gr.Tab(tab.label, id=tab.name, elem_id=f"vv-tab-{tab.name}"):
-                    tab.build()
-        web_room("palette", piece="panel")
-        web_room("kit", piece="figure_dialog", elem_id="vv-figure-dialog")
-        part("tour/tour", elem_id="vv-tour")
-        known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": _CONTROLS}
-        part("help/help", value=known, listing=file_address(LISTING, listing()), elem_id="vv-help")
-        web_room("header", piece="tab_row", elem_id="vv-tab-row")
+        gr.HTML(
+            html_template="<div></div>",
+            js_on_load=loader("web/page/page.js"),
+            apply_default_css=False,
+            elem_id="vv-page",
+            # as text: Gradio's page would watch objects, which takes longer
+            fields=json.dumps(link_fields(_of_page(session, tabs))),
+            page=json.dumps(page),
+        )
     sweep_every(session.uploads)
     return demo
 

@@ -21,13 +21,13 @@ class Tab:
     Args:
         name: as it stands in links.
         label: as it stands on the screen.
-        build: lays it out; called inside `gr.Blocks`.
+        build: what it shows, as `vit_viz.ui.kit.part` returns it.
         about: one sentence, on what it is for.
     """
 
     name: str
     label: str
-    build: Callable[[], object]
+    build: Callable[[], dict[str, Any]]
     about: str = ""
 
 

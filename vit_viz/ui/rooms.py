@@ -6,22 +6,20 @@ What a tab shows is vit_viz/web/NAME.
 from __future__ import annotations
 
 from dataclasses import asdict
-
-import gradio as gr
+from typing import Any
 
 from vit_viz.analyses.head_names import MARGIN, RULES
 from vit_viz.explorer import colour_tables
 from vit_viz.explorer.value import described
 from vit_viz.figures.request import DrawingOptions
-from vit_viz.ui.kit import explorer, web_room, words
+from vit_viz.ui.kit import explorer, part, place, words
 from vit_viz.ui.page import Tab
 from vit_viz.ui.walkthrough.screen import STEPS
 from vit_viz.views.tab_options import HEAD_MEASURES, TokensTabOptions
 
 
-def _look() -> None:
-    explorer(elem_id="vv-explorer")
-    words.explain(
+def _look() -> dict[str, Any]:
+    said = words.explain(
         (
             r"$A = \mathrm{softmax}(s\, q k^{\top})$; looks at: $A[i, :]$; looked at by: $A[:, j]$",
             r"$s$: the scale, $1 / \sqrt{d}$ with $d$ numbers per head where a model says nothing else. Each row of $A$ sums "
@@ -42,18 +40,24 @@ def _look() -> None:
         hides="what the model did with what it saw: attention weights are not importance, and what falls on tokens that are not "
         "patches (class, registers, detection) is outside the photo (see the bars).",
     )
+    return part("web/look/room", html=explorer() + said, tables=colour_tables())
 
 
-def _walkthrough() -> None:
-    web_room("walkthrough", steps=STEPS, drawing=[field.option.link for field in DrawingOptions.schema()])
-    words.explain(
+def _walkthrough() -> dict[str, Any]:
+    said = words.explain(
         shows="how this photo becomes the answer above, one step at a time: every number and picture is computed by the "
         "chosen model from this photo.",
         hides="how the model was trained: its weights are taken as they are.",
     )
+    return part(
+        "web/walkthrough/room",
+        html=place("walkthrough") + said,
+        steps=STEPS,
+        drawing=[field.option.link for field in DrawingOptions.schema()],
+    )
 
 
-def _explain() -> None:
+def _explain() -> dict[str, Any]:
     how = words.formulas(
         (
             r"deletion: area under $p(\mathrm{target})$ while the map's best patches are painted over, the lower the better;  "
@@ -70,62 +74,60 @@ def _explain() -> None:
             "mind a mirror.",
         ),
     )
-    web_room("explain", how=how)
+    return part("web/explain/room", html=place("explain"), how=how)
 
 
-def _heads() -> None:
-    with gr.Column(elem_id="vv-heads-faces"):
-        web_room(
-            "heads",
-            tables=colour_tables(),
-            measures=[{"name": name, **asdict(said)} for name, said in HEAD_MEASURES.items()],
-            rules=[asdict(rule) for rule in RULES],
-            margin=MARGIN,
-        )
-        with gr.Column(elem_id="vv-heads-matrix"):
-            words.explain(
-                (
-                    r"$A = \mathrm{softmax}(s\, q k^{\top})$, $N \times N$; links: the $k$ largest $A_{i j}$ with $i \ne j$",
-                    "$i$ and $j$ run over the patches. Above 2,000 tokens a cell is the mean of a block of neighbouring tokens. "
-                    "Vaswani et al. 2017, arXiv:1706.03762.",
-                ),
-                shows="all of one head at once: each row is a query, each column a key, and the arrows on the photo are the "
-                "strongest of these links.",
-                hides="what the links are used for. A few strong links are easy to draw, and the many weak ones often hold more: "
-                "the share of what is drawn stands beside it.",
-            )
-        with gr.Column(elem_id="vv-heads-words"):
-            words.explain(
-                (
-                    r"distance: $\mathrm{mean}_i \sum_j a_{i j} d_{i j}$",
-                    r"$a$: attention between patches, each row divided by its sum; $d$: distance of the centres in pixels of the "
-                    "model's input. Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7.",
-                ),
-                (
-                    r"entropy: $-\sum_j A_{i j} \ln A_{i j} / \ln N$, mean over tokens $i$",
-                    r"$N$: number of tokens.",
-                ),
-                (
-                    r"causal effect: $f(x \mid o_{l h} \leftarrow 0) - f(x)$; gradient importance: "
-                    r"$\sum_i \frac{\partial f}{\partial o_{l h i}} \cdot (0 - o_{l h i})$",
-                    r"$o$: the output of a head; in place of 0 its mean over tokens, or what uniform attention gives. Michel et "
-                    "al. 2019, arXiv:1905.10650.",
-                ),
-                (
-                    r"size of what it moves: $\sum_j A_{i j} \lVert v_j W_{O, h} \rVert$",
-                    "Kobayashi et al. 2020, arXiv:2004.10102. Outlier tokens: Darcet et al. 2024, arXiv:2309.16588.",
-                ),
-                shows="what each head of each layer does: one number for every head, the photo as it sees it, a name with the "
-                "numbers that gave it, and what the answer loses when it is switched off.",
-                hides="what heads do together: each is measured, and switched off, alone. The names are words for a few measures "
-                "on this photo, and another photo can give another name.",
-            )
+def _heads() -> dict[str, Any]:
+    matrix = words.explain(
+        (
+            r"$A = \mathrm{softmax}(s\, q k^{\top})$, $N \times N$; links: the $k$ largest $A_{i j}$ with $i \ne j$",
+            "$i$ and $j$ run over the patches. Above 2,000 tokens a cell is the mean of a block of neighbouring tokens. "
+            "Vaswani et al. 2017, arXiv:1706.03762.",
+        ),
+        shows="all of one head at once: each row is a query, each column a key, and the arrows on the photo are the "
+        "strongest of these links.",
+        hides="what the links are used for. A few strong links are easy to draw, and the many weak ones often hold more: "
+        "the share of what is drawn stands beside it.",
+    )
+    said = words.explain(
+        (
+            r"distance: $\mathrm{mean}_i \sum_j a_{i j} d_{i j}$",
+            r"$a$: attention between patches, each row divided by its sum; $d$: distance of the centres in pixels of the "
+            "model's input. Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7.",
+        ),
+        (
+            r"entropy: $-\sum_j A_{i j} \ln A_{i j} / \ln N$, mean over tokens $i$",
+            r"$N$: number of tokens.",
+        ),
+        (
+            r"causal effect: $f(x \mid o_{l h} \leftarrow 0) - f(x)$; gradient importance: "
+            r"$\sum_i \frac{\partial f}{\partial o_{l h i}} \cdot (0 - o_{l h i})$",
+            r"$o$: the output of a head; in place of 0 its mean over tokens, or what uniform attention gives. Michel et "
+            "al. 2019, arXiv:1905.10650.",
+        ),
+        (
+            r"size of what it moves: $\sum_j A_{i j} \lVert v_j W_{O, h} \rVert$",
+            "Kobayashi et al. 2020, arXiv:2004.10102. Outlier tokens: Darcet et al. 2024, arXiv:2309.16588.",
+        ),
+        shows="what each head of each layer does: one number for every head, the photo as it sees it, a name with the "
+        "numbers that gave it, and what the answer loses when it is switched off.",
+        hides="what heads do together: each is measured, and switched off, alone. The names are words for a few measures "
+        "on this photo, and another photo can give another name.",
+    )
+    around = f"<div id=vv-heads-matrix>{matrix}</div><div id=vv-heads-words>{said}</div>"
+    return part(
+        "web/heads/room",
+        html=f"<div id=vv-heads-faces>{place('heads')}{around}</div>",
+        tables=colour_tables(),
+        measures=[{"name": name, **asdict(measure)} for name, measure in HEAD_MEASURES.items()],
+        rules=[asdict(rule) for rule in RULES],
+        margin=MARGIN,
+    )
 
 
-def _tokens() -> None:
+def _tokens() -> dict[str, Any]:
     options = [described(field) for field in TokensTabOptions.schema()]
-    web_room("tokens", tables=colour_tables(), options=options)
-    words.explain(
+    said = words.explain(
         (
             "colours: three principal components of all layers together",
             "Each layer is centred and divided by its spread, then one basis is fitted on all. Of a component and its "
@@ -168,11 +170,11 @@ def _tokens() -> None:
         hides="what the model uses: tokens can resemble each other in numbers that no later layer reads. What the head would say "
         "(the logit lens) is a probe, since the head was trained on the output of the last layer only.",
     )
+    return part("web/tokens/room", html=place("tokens") + said, tables=colour_tables(), options=options)
 
 
-def _positions() -> None:
-    web_room("positions", tables=colour_tables())
-    words.explain(
+def _positions() -> dict[str, Any]:
+    said = words.explain(
         (
             r"$\cos(p_i, p_j) = \frac{p_i \cdot p_j}{\lVert p_i \rVert \lVert p_j \rVert}$",
             r"$p_i$: the position embedding of patch $i$, resampled to the grid by the model family's own rule. Rotary "
@@ -197,11 +199,11 @@ def _positions() -> None:
         hides="the photo itself: positions are the same for every image of this size. Nor does it show how much the layers use "
         "them.",
     )
+    return part("web/positions/room", html=place("positions") + said, tables=colour_tables())
 
 
-def _patches() -> None:
-    web_room("patches")
-    words.explain(
+def _patches() -> dict[str, Any]:
+    said = words.explain(
         (
             r"image $[C, H, W]$ → patches $[n, P^2 C]$ → tokens $[p + n, D]$ with $n = \frac{H}{P} \cdot \frac{W}{P}$",
             r"$C$ channels; $P$: side of a patch; $D$ numbers per token. $p$ prefix tokens (class, registers) come first, "
@@ -214,6 +216,7 @@ def _patches() -> None:
         hides="what the model makes of a patch: a single linear map turns each patch into one vector, and everything else happens "
         "in the layers.",
     )
+    return part("web/patches/room", html=place("patches") + said)
 
 
 TABS: tuple[Tab, ...] = (

@@ -37,17 +37,21 @@ def page_script() -> str:
     return f"window.vit_viz = (() => {{\n{together(*modules())}return need;\n}})();\n"
 
 
-def loader(script: Path, function: str = "mount") -> str:
-    """What gr.HTML runs for a component: it mounts it.
-
-    Args:
-        script: the module, a file of the package.
-        function: the export of the module that mounts the component.
+def known_module(name: str) -> str:
+    """The path of a module in the package, as `window.vit_viz` takes it.
 
     Raises:
         KeyError: the page has no such module.
     """
-    name = script.resolve().relative_to(_PACKAGE).as_posix()
     if name not in modules():
         raise KeyError(name)
-    return _LOADER % (json.dumps(name), function)
+    return name
+
+
+def loader(name: str, function: str = "mount") -> str:
+    """What gr.HTML runs: a module fills it.
+
+    Raises:
+        KeyError: the page has no such module.
+    """
+    return _LOADER % (json.dumps(known_module(name)), function)

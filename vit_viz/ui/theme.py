@@ -6,6 +6,9 @@ from pathlib import Path
 
 import gradio as gr
 
+from vit_viz.explorer import style
+from vit_viz.ui.kit import EXPLORER
+
 _ROLES = {
     "--vv-ground": ("body_background_fill", "background_fill_primary"),
     "--vv-card": ("block_background_fill",),
@@ -69,11 +72,12 @@ def _with_dark(values: dict[str, str]) -> dict[str, str]:
 
 
 def stylesheet() -> str:
-    """The rules of the page. All but the tokens stand inside a rule for the root, which is named so often that they win against
-    Gradio's own; `&` is the root there.
+    """The rules of the page. All but the tokens and the explorer's stand inside a rule for the root, which is named so often that
+    they win against Gradio's own; `&` is the root there.
     """
     shared = [_HERE / name for name in _SHARED]
     everywhere = [*sorted(_HERE.glob("*/*.css")), *sorted((_HERE.parent / "web").glob("*/*.css"))]
     rooms = [file for file in everywhere if file not in shared]
     rules = (file.read_text("utf-8") for file in (*shared, *rooms, _HERE / "phone.css"))
-    return "\n".join([(_HERE / "tokens.css").read_text("utf-8"), ":root:root:root {", *rules, "}"])
+    tokens = (_HERE / "tokens.css").read_text("utf-8")
+    return "\n".join([tokens, f"#{EXPLORER} {{ {style()} }}", ":root:root:root {", *rules, "}"])

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import html
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
-import gradio as gr
 import pytest
 
-import vit_viz
-from tests.ui.desk import app_of, odd_session
 from vit_viz.analyses.methods import METHODS
 from vit_viz.errors import ParameterError
 from vit_viz.ui.kit.words import formulas, typeset
+from vit_viz.ui.rooms import TABS
 
-WEB = Path(vit_viz.__file__).with_name("web")
 RAW = re.compile(r"\\|\$|\^|_\{|_\w\b|[{}]")
 MATH = re.compile(r"<math\b.*?</math>", re.DOTALL)
 
@@ -39,12 +35,14 @@ def test_the_formula_of_every_method_is_typeset(name: str) -> None:
 
 
 def test_every_formula_that_the_page_begins_with_is_typeset() -> None:
-    app = app_of(odd_session())
-    values = [block.value for block in app.blocks.values() if isinstance(block, gr.HTML)]
-    pages = [value for value in values if isinstance(value, str) and "class=vv-math" in value]
-    assert len(pages) >= 5  # Look, the chosen method, Heads, Positions, Patches
-    pages += [page for file in WEB.rglob("*.html") if "vv-math" in (page := file.read_text("utf-8"))]
-    assert len(pages) >= 6  # and how trust is measured
+    built = [tab.build() for tab in TABS]
+    pages = [
+        page
+        for tab in built
+        for page in (tab["html"], tab["props"].get("how", ""))
+        if "class=vv-math" in page
+    ]
+    assert len(pages) == len(TABS) - 1  # all but the Walkthrough, whose steps have their own
     for page in pages:
         check(page)
         assert "<code>" not in page

@@ -4,20 +4,73 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
 from vit_viz.session.session import Session
 from vit_viz.ui.header.answers import tray
-from vit_viz.ui.kit import part, web_room
 from vit_viz.ui.palette.view import LISTING, listing
-from vit_viz.ui.scripts import file_address
+from vit_viz.ui.scripts import file_address, loader
+
+_UI = Path(__file__).resolve().parents[1]
+_WEB = _UI.parent / "web"
 
 MARK = '<h1 class="vv-mark">vit<span>_</span>viz</h1>'
 SENTENCE_HTML = (
     '<p class="vv-sentence">See what a Vision Transformer looks at. '
     '<span class="vv-to-point">Point at the photo.</span><span class="vv-to-tap">Tap the photo.</span></p>'
 )
+
+
+def part(
+    name: str,
+    *,
+    html: str = "",
+    script: tuple[str, str] | None = None,
+    classes: tuple[str, ...] = (),
+    value: Any = None,
+    **options: Any,
+) -> gr.HTML:
+    """A part of the page.
+
+    Args:
+        name: path of its template and module below vit_viz/ui, without ending.
+        html: its template, where it has no file.
+        script: its module and the function that mounts it, where it shares one.
+        value: what it shows at first.
+        options: `elem_id`, and what its script is told.
+    """
+    module, function = script or (name, "mount")
+    return gr.HTML(
+        value,
+        html_template=html or (_UI / f"{name}.html").read_text("utf-8"),
+        js_on_load=loader((_UI / f"{module}.js").resolve().relative_to(_UI.parent).as_posix(), function),
+        apply_default_css=False,
+        elem_classes=["vv-part", f"vv-part-{name.rpartition('/')[2]}", *classes],
+        **options,
+    )
+
+
+def web_room(name: str, *, piece: str = "", elem_id: str = "", **props: Any) -> gr.HTML:
+    """A room that keeps its state in the browser and asks for what it shows: vit_viz/web/NAME/room.js.
+
+    Args:
+        name: of its folder; a room.html there is what it begins with.
+        piece: of a room that stands on several places of its tab: PIECE.js and PIECE.html.
+        props: what its script is told.
+    """
+    module = piece or "room"
+    page = _WEB / name / f"{module}.html"
+    return part(
+        "kit/room",
+        html=page.read_text("utf-8") if page.exists() else "<div></div>",
+        script=(f"../web/{name}/{module}", "mount"),
+        classes=(f"vv-part-{piece}",) if piece else (),
+        elem_id=elem_id or f"vv-{piece or name}",
+        **props,
+    )
 
 
 def build(session: Session, tabs: dict[str, str]) -> None:

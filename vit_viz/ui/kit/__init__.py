@@ -1,83 +1,44 @@
-"""The parts of the page: each is a gr.HTML from a template and a module of JavaScript, NAME.html and NAME.js.
+"""The page as what its script is told: the tabs with what each shows, and what stands in front of them.
 
-The script exports `mount(element, trigger, props, watch)`, which runs once the template stands in the page. Templates are static
-and values reach the page through `textContent` only, because Gradio evaluates whatever stands in a template.
+Everything is in one gr.HTML, whose script is vit_viz/web/page/page.js. HTML from here is ours; what comes from strangers reaches
+the page as text.
 """
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 from typing import Any
 
-import gradio as gr
-
-from vit_viz.explorer import colour_tables, style, template
-from vit_viz.ui.scripts import loader
+from vit_viz.explorer import template
+from vit_viz.ui.scripts import known_module
 
 _UI = Path(__file__).resolve().parents[1]
-_WEB = _UI.parent / "web"
 
-_explorers = itertools.count()
+EXPLORER = "vv-explorer"
+"""The id of the explorer of the Look tab."""
 
 
-def part(
-    name: str,
-    *,
-    html: str = "",
-    script: tuple[str, str] | None = None,
-    classes: tuple[str, ...] = (),
-    value: Any = None,
-    **options: Any,
-) -> gr.HTML:
-    """A part of the page.
+def part(name: str, *, html: str = "", **props: Any) -> dict[str, Any]:
+    """A part of the page that a module fills.
 
     Args:
-        name: path of its template and module below vit_viz/ui, without ending.
-        html: its template, where it has no file.
-        script: its module and the function that mounts it, where it shares one.
-        value: what it shows at first.
-        options: `elem_id`, and what its script is told.
-    """
-    module, function = script or (name, "mount")
-    return gr.HTML(
-        value,
-        html_template=html or (_UI / f"{name}.html").read_text("utf-8"),
-        js_on_load=loader(_UI / f"{module}.js", function),
-        apply_default_css=False,
-        elem_classes=["vv-part", f"vv-part-{name.rpartition('/')[2]}", *classes],
-        **options,
-    )
-
-
-def web_room(name: str, *, piece: str = "", elem_id: str = "", **props: Any) -> gr.HTML:
-    """A room that keeps its state in the browser and asks for what it shows: vit_viz/web/NAME/room.js.
-
-    Args:
-        name: of its folder; a room.html there is what it begins with.
-        piece: of a room that stands on several places of its tab: PIECE.js and PIECE.html.
+        name: path of its module below vit_viz, without ending.
+        html: what it begins with; without, the file beside the module, if there is one.
         props: what its script is told.
+
+    Raises:
+        KeyError: the page has no such module.
     """
-    module = piece or "room"
-    page = _WEB / name / f"{module}.html"
-    return part(
-        "kit/room",
-        html=page.read_text("utf-8") if page.exists() else "<div></div>",
-        script=(f"../web/{name}/{module}", "mount"),
-        classes=(f"vv-part-{piece}",) if piece else (),
-        elem_id=elem_id or f"vv-{piece or name}",
-        **props,
-    )
+    page = _UI.parent / f"{name}.html"
+    begins = html or (page.read_text("utf-8") if page.exists() else "")
+    return {"name": Path(name).name, "html": begins, "module": known_module(f"{name}.js"), "props": props}
 
 
-def explorer(**options: Any) -> gr.HTML:
-    """The explorer with its elements; what it shows is in the store of the page: vit_viz/web/look/room.js."""
-    return gr.HTML(
-        html_template=template(f"vv{next(_explorers)}"),
-        css_template=style(),
-        js_on_load=loader(_WEB / "look/room.js"),
-        apply_default_css=False,
-        elem_classes=["vit-viz-explorer"],
-        tables=colour_tables(),
-        **options,
-    )
+def place(name: str, *, inside: str = "", classes: str = "vv-part") -> str:
+    """Where the room of a tab stands, as HTML."""
+    return f'<div id="vv-{name}" class="{classes}" data-room>{inside}</div>'
+
+
+def explorer() -> str:
+    """The place of the explorer with its elements; what it shows is in the store of the page: vit_viz/web/look/room.js."""
+    return place("explorer", inside=template(EXPLORER), classes="vit-viz-explorer")

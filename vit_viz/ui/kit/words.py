@@ -9,7 +9,6 @@ from functools import cache
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-import gradio as gr
 from latex2mathml.converter import convert
 
 from vit_viz.errors import ParameterError
@@ -27,14 +26,14 @@ _SAID = {
 }
 
 
-def explain(*parts: tuple[str, str], shows: str, hides: str) -> None:
-    """The two sentences above a view, and a closed "?" with pairs of (formula, where it comes from and what its letters mean), as
-    `typeset` reads them."""
+def explain(*parts: tuple[str, str], shows: str, hides: str) -> str:
+    """The two sentences below a view, and a closed "?" with pairs of (formula, where it comes from and what its letters mean), as
+    `typeset` reads them; as HTML."""
     said = f"<p><b>Shows</b> {html.escape(shows)}</p><p><b>Does not show</b> {html.escape(hides)}</p>"
-    gr.HTML(said, elem_classes="vv-words", apply_default_css=False)
-    if parts:
-        with gr.Accordion("? formula and paper", open=False, elem_classes="vv-formula"):
-            gr.HTML(formulas(*parts), apply_default_css=False)
+    more = f"<summary>? formula and paper</summary>{formulas(*parts)}" if parts else ""
+    return f"<div class=vv-words>{said}</div>" + (
+        f"<details class='vv-formula vv-map-fold'>{more}</details>" if more else ""
+    )
 
 
 def formulas(*parts: tuple[str, str]) -> str:

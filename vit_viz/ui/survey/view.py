@@ -11,6 +11,7 @@ It fetches, beside Gradio's own traffic:
     GET /vit_viz/survey/photos.csv          ?where=&layer=&head=&measure=&second=&list=          all photos of a list
     GET /vit_viz/survey/compared            ?second=                         JSON, see `vit_viz.ui.survey.compared`
     GET /vit_viz/survey/heads.csv           ?second=                         the heads that moved
+    GET /vit_viz/survey/plotly.js           ?of=                             plotly of a version, for the axes of the dots
     GET /vit_viz/survey/photo/<row>         ?layer=&head=                    JSON
     GET /vit_viz/survey/thumbnail/<row>                                      WebP
     GET /vit_viz/survey/lit/<row>           ?layer=&head=                    the photo lit by what the head looks at
@@ -22,12 +23,13 @@ answered instead, because browsers write refusals into their console.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-import gradio as gr
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import BaseRoute
@@ -35,14 +37,15 @@ from starlette.routing import BaseRoute
 from vit_viz.analyses.options import read_choice
 from vit_viz.errors import ImageError, ParameterError
 from vit_viz.explorer import colour_tables
-from vit_viz.figures.plots import photo_scatter
+from vit_viz.figures import plots
 from vit_viz.session.handles import visitor_in
 from vit_viz.session.session import Session
 from vit_viz.surveys.opened import Rows
 from vit_viz.ui import pictures
-from vit_viz.ui.kit import web_room, words
+from vit_viz.ui.kit import part, place, words
 from vit_viz.ui.page import Room, Tab
 from vit_viz.ui.routes import as_json, fetched, whole
+from vit_viz.ui.scripts import FOR_GOOD
 from vit_viz.ui.survey import answers
 from vit_viz.ui.survey.answers import OTHER_MODEL, OpenedRoom, open_room
 from vit_viz.ui.survey.compared import Compared
@@ -68,13 +71,9 @@ def survey_room(session: Session, folder: str | Path, *others: str | Path) -> Ro
     return Room(tab, survey_routes(opened))
 
 
-def build(opened: OpenedRoom) -> None:
-    """Lay out the tab."""
-    with gr.Column(elem_id="vv-survey-tab"):
-        value = answers.opened_value(opened.survey, opened.others.names)
-        web_room("survey", survey=value, tables=colour_tables())
-        gr.Plot(photo_scatter(), show_label=False, elem_id="vv-survey-dots")
-    words.explain(
+def build(opened: OpenedRoom) -> dict[str, Any]:
+    """The tab, as `vit_viz.ui.kit.part` returns it."""
+    said = words.explain(
         (
             r"positional share: $\frac{\lVert M \rVert^2 - P u^2}{\mathrm{mean} \lVert m \rVert^2 - P u^2}$",
             r"$M$: mean over the photos of the map of what the output is read from; $m$: the map of one photo; $P$: number of "
@@ -95,6 +94,13 @@ def build(opened: OpenedRoom) -> None:
         "the same photos, which heads moved and which answers changed.",
         hides="why an answer is wrong, and what heads do together. A mean over photos is of these photos: another folder can give "
         "another one. Intervals say how much the choice of photos matters, not whether a method's idea is right.",
+    )
+    return part(
+        "web/survey/room",
+        html=f"<div id=vv-survey-tab>{place('survey')}<div id=vv-survey-dots></div></div>{said}",
+        survey=answers.opened_value(opened.survey, opened.others.names)
+        | {"figure": json.loads(plots.photo_scatter().to_json()), "plotly": plots.VERSION},
+        tables=colour_tables(),
     )
 
 
@@ -238,6 +244,13 @@ def _lit(asked: _Asked) -> Response:
     return Response(drawn.data, media_type=drawn.media_type)
 
 
+def _plotly(asked: _Asked) -> Response:
+    """plotly for the browser, in a fifth of its size for those that say they can read that: all of them."""
+    accepts = "gzip" in asked.request.headers.get("accept-encoding", "")
+    headers = FOR_GOOD | {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if accepts else {})
+    return Response(plots.script(packed=accepts), 200, headers, "text/javascript")
+
+
 _ANSWERS: dict[str, Callable[[_Asked], Response]] = {
     "beside": _beside,
     "look/{row}": _look,
@@ -251,4 +264,5 @@ _ANSWERS: dict[str, Callable[[_Asked], Response]] = {
     "lit/{row}": _lit,
     "compared": _compared,
     "heads.csv": lambda asked: _csv("heads", asked.compared.csv()),
+    "plotly.js": _plotly,
 }

@@ -42,20 +42,11 @@ export function stated(name) {
 /** Lays the page out for the photo of the link and opens what it says, while the page is still being built. @returns {Promise<any>} */
 export async function begin() {
   openWithPhoto(stated('samples')?.aspects);
-  openWithTab();
   const { store, ask } = thePage();
   if (!store.fields.size) return null;
   const [view, stop] = [store.subject(), new AbortController()];
   begun = { tab: store.view.tab.peek(), view, stop, answer: ask('open', { view }, stop.signal) };
   return begun.answer.catch(() => (begun = null)); // whoever needs it later asks again
-}
-
-/** The page is built with the tab of its link. */
-function openWithTab() {
-  /** @type {{components: {props: {elem_id?: string, selected?: string}}[]} | undefined} */
-  const config = /** @type {any} */ (globalThis).gradio_config;
-  const tabs = config?.components.find(({ props }) => props.elem_id === 'vv-tabs');
-  if (tabs) tabs.props.selected = thePage().store.view.tab.peek();
 }
 
 /**

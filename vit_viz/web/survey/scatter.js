@@ -1,13 +1,13 @@
-// The photos by two of their numbers. Axes, legend and brush are one of plotly's figures (vit_viz/figures/plots.py lays it out; it
-// comes with gr.Plot). The dots are painted on a canvas of our own over it: plotly takes most of a second for ten thousand without
+// The photos by two of their numbers. Axes, legend and brush are one of plotly's figures (vit_viz/figures/plots.py lays it out). The dots are painted on a canvas of our own over it: plotly takes most of a second for ten thousand without
 // a graphics card.
 
 import { extent } from '../../explorer/attention.js';
 import { pointerIn } from '../../explorer/geometry.js';
 import { bytesOf } from '../../explorer/paint.js';
+import { routeUrl } from '../../explorer/source.js';
 import { make } from '../../ui/kit/elements.js';
 import { short } from '../../ui/kit/numbers.js';
-import { Toggle } from '../kit/parts.js';
+import { Problem, Toggle } from '../kit/parts.js';
 import { html, render, useLayoutEffect, useMemo, useRef, useSignal, useState } from '../kit/preact.js';
 import { Chooser } from './controls.js';
 import { brushFilter, columnWords, many } from './words.js';
@@ -20,6 +20,7 @@ const FADED = 0.06; // and one whose photo does not
 const RADIUS = 3; // in pixels
 const REACH = 8; // how far from the pointer a dot may be, in pixels
 const STILL = 4; // pixels that a pointer may move between down and up and still point at a dot
+const UNREACHED = 'The axes could not be fetched; please open the page again.';
 const ROOM = 0.04; // around the outermost dots, as a share of the axis
 
 /**
@@ -28,11 +29,14 @@ const ROOM = 0.04; // around the outermost dots, as a share of the axis
  * @typedef {{x: number[], y: number[]}} Line
  * @typedef {{range?: Line, lassoPoints?: Line} | undefined} Drawn
  * @typedef {{range: [number, number], _offset: number, _length: number}} Axis as plotly laid it out, in pixels of the figure
- * @typedef {HTMLElement & {data: Kind[], layout: {xaxis: {title?: {text?: string}}}, _fullLayout: {xaxis: Axis, yaxis: Axis},
+ * @typedef {HTMLElement & {data: Kind[], _fullLayout: {xaxis: Axis, yaxis: Axis},
  *   on: (event: string, listener: (told: any) => void) => void}} Graph
  */
 
-/** @returns {{relayout: (graph: Graph, change: Record<string, unknown>) => Promise<unknown>} | undefined} */
+/**
+ * @returns {{newPlot: (...told: any[]) => Promise<unknown>, relayout: (graph: Graph, change: Record<string, unknown>) =>
+ *   Promise<unknown>} | undefined}
+ */
 const plotly = () => /** @type {any} */ (window).Plotly;
 
 /**
@@ -111,6 +115,7 @@ export function Scatter({ state }) {
   const [mode, setMode] = useState(
     /** @type {Mode} */ (matchMedia('(pointer: coarse)').matches ? 'off' : 'select'),
   );
+  const [graph, problem] = useGraph(survey);
   const { typed, corners } = brush.value;
   const choose = (/** @type {string} */ axis, /** @type {string} */ name) => {
     if (corners.length) filter(typed); // which was of the axes before
@@ -143,34 +148,44 @@ export function Scatter({ state }) {
       }
       <span class="vv-small">Dragging writes the filter; from the keyboard, write it above.</span>
     </div>
-    <${Dots} state=${state} mode=${mode} />
+    <${Problem} words=${problem} />
+    <${Dots} ...${{ state, mode, graph }} />
   </section>`;
 }
 
-/** The figure, once Gradio has drawn it, and again where it has drawn another one. @returns {Graph | null} */
-function useGraph() {
+/**
+ * The figure, once plotly is there and has drawn it.
+ * @param {State['survey']} survey
+ * @returns {[Graph | null, string]} and why there is none
+ */
+function useGraph({ figure, plotly: version }) {
   const [graph, setGraph] = useState(/** @type {Graph | null} */ (null));
+  const [problem, setProblem] = useState('');
   useLayoutEffect(() => {
-    const find = () => {
-      /** @type {Graph | null} */
-      const drawn = document.querySelector('#vv-survey-dots .js-plotly-plot');
-      if (plotly() && drawn?.on) setGraph(drawn); // plotly drew it, not only Gradio its place
+    const node = make('div');
+    document.querySelector('#vv-survey-dots')?.append(node);
+    const draw = async () => {
+      await plotly()?.newPlot(node, figure.data, figure.layout, { displaylogo: false });
+      setGraph(/** @type {any} */ (node));
     };
-    const watcher = new MutationObserver(find);
-    watcher.observe(document.body, { childList: true, subtree: true });
-    find();
-    return () => watcher.disconnect();
+    if (plotly()) void draw();
+    else {
+      const script = make('script');
+      script.src = routeUrl(`/vit_viz/survey/plotly.js?of=${version}`);
+      script.addEventListener('load', draw);
+      script.addEventListener('error', () => setProblem(UNREACHED));
+      document.head.append(script);
+    }
+    return () => node.remove();
   }, []);
-  return graph;
+  return [graph, problem];
 }
 
-/** What plotly is told, what it tells, and the dots over its figure. @param {{state: State, mode: Mode}} props */
-function Dots({ state: { survey, choice, chosen, points: answer, brush, filter, pick }, mode }) {
-  const graph = useGraph();
+/** What plotly is told, what it tells, and the dots over its figure. @param {{state: State, mode: Mode, graph: Graph | null}} props */
+function Dots({ state: { survey, choice, chosen, points: answer, brush, filter, pick }, mode, graph }) {
   const area = useMemo(() => make('div', 'vv-survey-area'), []);
   const [room, setRoom] = useState(''); // width and height of the figure
   const [plot, setPlot] = useState([0, 0, 1, 1, 0, 1, 0, 1]); // left, top, width, height; the ends of the axes
-  const [times, setTimes] = useState(0); // that the figure was laid out without our axes
   const pointed = useSignal(-1);
   const { of, value: points } = answer.value ?? {};
   const size = plot.slice(2, 4);
@@ -192,10 +207,9 @@ function Dots({ state: { survey, choice, chosen, points: answer, brush, filter, 
       if (drawn) filter(typed, brushFilter(told?.lassoPoints ? 'lasso' : 'select', names, drawn));
     },
     plotly_deselect: () => corners.length && filter(typed),
-    /** Plotly has drawn: the dots have their places. Where the theme changes, Gradio lays the figure out anew, without our axes. */
+    /** Plotly has drawn: the dots have their places. */
     plotly_afterplot() {
       if (!graph || !points) return;
-      if (graph.layout.xaxis.title?.text !== words[0]) return setTimes(times + 1);
       const { xaxis, yaxis } = graph._fullLayout;
       const place = [xaxis._offset, yaxis._offset, xaxis._length, yaxis._length];
       const now = [...place, ...xaxis.range, ...yaxis.range];
@@ -233,14 +247,14 @@ function Dots({ state: { survey, choice, chosen, points: answer, brush, filter, 
       'xaxis.range': axisEnds(x),
       'yaxis.range': axisEnds(y),
     });
-  }, [graph, times, answer.value]);
+  }, [graph, answer.value]);
   useLayoutEffect(() => {
     if (!graph || !points) return;
     const [width, height] = room ? room.split(' ').map(Number) : [];
     const selections = selectionsOf(brush.value, names);
     const dragmode = mode !== 'off' && mode;
     void plotly()?.relayout(graph, { dragmode, selections, ...(room && { width, height }) });
-  }, [graph, times, answer.value, mode, room, choice.value?.where]);
+  }, [graph, answer.value, mode, room, choice.value?.where]);
   useLayoutEffect(() => {
     const holder = graph?.closest('#vv-survey-dots');
     if (!graph || !holder) return;

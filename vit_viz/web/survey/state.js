@@ -15,7 +15,8 @@ import { parted } from './words.js';
  * @typedef {{name: string, label: string, unit: string, meaning: string}} Measure
  * @typedef {{name: string, unit: string, meaning: string, words: string[]}} Column words: its names on the screen
  * @typedef {{photos: number, model: string, layers: number, heads: number, has_boxes: boolean, has_labels:
- *   boolean, measures: Measure[], numbers: string[], columns: Column[], others: string[]}} Opened others: can be compared with
+ *   boolean, measures: Measure[], numbers: string[], columns: Column[], others: string[], figure: {data: any[],
+ *   layout: any}, plotly: string}} Opened others: can be compared with; figure: the axes of the dots; plotly: its version
  *
  * @typedef {Place & {where: string, measure: string, second?: string}} Question second: the survey that this one is compared with
  * @typedef {{label: string, photos: number, accuracy: number | null, means: Record<string, number | null>}} ClassLine
