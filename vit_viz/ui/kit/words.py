@@ -32,7 +32,7 @@ def explain(*parts: tuple[str, str], shows: str, hides: str) -> str:
     said = f"<p><b>Shows</b> {html.escape(shows)}</p><p><b>Does not show</b> {html.escape(hides)}</p>"
     more = f"<summary>? formula and paper</summary>{formulas(*parts)}" if parts else ""
     return f"<div class=vv-words>{said}</div>" + (
-        f"<details class='vv-formula vv-map-fold'>{more}</details>" if more else ""
+        f"<details class='vv-fold vv-formula'>{more}</details>" if more else ""
     )
 
 
