@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 
-import { follow, showFacts } from '../../vit_viz/web/header/facts.js';
-import { headerPage } from './header_page.js';
+import { follow } from '../../vit_viz/web/header/facts.js';
+import { headerPage, later } from './header_page.js';
 
 const CHECKING = { state: 'checking', text: 'checking …', title: 'It is being checked.', trace: 'a/b' };
 const PROVEN = { state: 'proven', text: 'verified', title: 'It was.' };
@@ -90,18 +90,24 @@ test('nobody asks for a page that shows something else by now', async () => {
 });
 
 test('the header shows that it is being checked, then what is known; a refusal opens the view again', async (t) => {
-  let proof = /** @type {any} */ (CHECKING);
-  const { part, browser, turn, settle } = headerPage(t, {
-    answers: { facts: () => ({ card: 'ViT', proof }) },
-  });
-  server(400);
-  const { find } = part(showFacts, 'facts');
+  /** @type {any} */
+  let answer = { card: 'ViT', proof: CHECKING };
+  const { find, browser, store, turn, settle } = headerPage(t, { answers: { facts: () => answer } });
+  const asked = server(400);
   await settle();
   assert.deepEqual([find('proof').textContent, find('proof').dataset.state], ['checking …', 'checking']);
   assert.equal(find('proof-words').textContent, 'It is being checked.');
-  proof = PROVEN;
+  const other = later();
+  answer = other.promise;
+  store.look({ image: 'tower' });
+  await settle();
   browser.pass(700);
   await settle();
-  assert.equal(turn.value, 1);
+  assert.deepEqual([asked.length, turn.value], [0, 0]); // nobody looks at the one before any more
+  await other.give({ card: 'ViT', proof: CHECKING });
+  answer = { card: 'ViT', proof: PROVEN };
+  browser.pass(700);
+  await settle();
+  assert.deepEqual([asked.length, turn.value], [1, 1]);
   assert.deepEqual([find('proof').textContent, find('proof').dataset.state], ['verified', 'proven']);
 });

@@ -4,53 +4,31 @@ import assert from 'node:assert/strict';
 import { Blob } from 'node:buffer';
 import { test } from 'node:test';
 
-import { takePictures } from '../../vit_viz/web/header/upload.js';
-import { Browser, Element, parse, read as text } from './browser.js';
+import { Browser, Element } from './browser.js';
+import { headerPage } from './header_page.js';
 import { settle } from './visit.js';
 
 const picture = () => new File(['x'], 'lion.png', { type: 'image/png' });
 
-/** The page with the button; every upload is answered at once. */
+/** The page; every upload is answered at once. */
 function page(/** @type {any} */ t, { read = /** @type {any} */ (null) } = {}) {
   const browser = new Browser();
   /** @type {string[]} */
   const sent = [];
-  const place = new Element('div');
-  const document = /** @type {any} */ (browser.globals.document);
   const fetch = async (/** @type {string} */ url, /** @type {any} */ { body, method }) => {
     sent.push(`${method} ${url} ${body.name}`);
     const image = `u${sent.length}`;
     return { ok: true, json: async () => ({ image, kept: [image, 'u1'] }) };
   };
-  Object.assign(document, {
-    listeners: {},
-    addEventListener: Element.prototype.addEventListener,
-    querySelector: (/** @type {string} */ name) => (name === '.gradio-container' ? place : null),
-  });
   if (read) /** @type {any} */ (browser.globals.navigator).clipboard = { read };
-  browser.install(t, { fetch });
-  const element = parse(text('../../vit_viz/web/header/upload.html'));
-  /** @type {string[]} */
-  const told = [];
-  const header = { lookAt: (/** @type {string} */ image) => told.push(image), renewTray: () => {} };
-  takePictures(/** @type {any} */ (element), /** @type {any} */ (header));
-  const [note, drop] = place.children;
+  const { find, store } = headerPage(t, { browser, globals: { fetch } });
   const paste = async (/** @type {any} */ details) => {
-    const event = Element.prototype.fire.call(document, 'paste', details);
+    const event = /** @type {any} */ (browser.globals.document).fire('paste', details);
     await settle();
     return event;
   };
-  return {
-    browser,
-    sent,
-    told,
-    note,
-    drop,
-    paste,
-    element,
-    button: /** @type {any} */ (element.querySelector('.vv-paste')),
-    window: browser.window,
-  };
+  const [note, drop, button] = ['bring-note', 'drop-here', 'paste'].map(find);
+  return { browser, sent, image: store.view.image, find, note, drop, button, paste, window: browser.window };
 }
 
 const dragged = (/** @type {string[]} */ types, /** @type {File[]} */ files = []) => ({
@@ -65,23 +43,26 @@ test('a note waits unseen for something to say, and the place for what is droppe
 });
 
 test('what is pasted is brought', async (t) => {
-  const { paste, sent, told } = page(t);
+  const { paste, sent, image } = page(t);
   const event = await paste({ target: new Element('div'), clipboardData: { files: [picture()] } });
   assert.equal(event.prevented, true);
-  assert.deepEqual([sent, told], [['POST /vit_viz/bring lion.png'], ['u1']]);
+  assert.deepEqual([sent, image.value], [['POST /vit_viz/bring lion.png'], 'u1']);
 });
 
 test('files that are chosen together are brought together, and the same may be chosen again', async (t) => {
-  const { element, sent, told } = page(t);
-  const files = /** @type {any} */ (element.querySelector('.vv-files'));
+  const { find, sent, image } = page(t);
+  const files = find('files');
   let opened = 0;
   files.click = () => (opened += 1);
-  /** @type {any} */ (element.querySelector('.vv-choose-file')).click();
+  find('choose-file').click();
   assert.equal(opened, 1);
-  Object.assign(files, { files: [picture(), picture()] });
+  Object.defineProperties(files, {
+    files: { value: [picture(), picture()] },
+    value: { value: 'C:\\fakepath\\lion.png', writable: true },
+  });
   files.fire('change');
   await settle();
-  assert.deepEqual([sent.length, told, files.value], [2, ['u1'], '']);
+  assert.deepEqual([sent.length, image.value, files.value], [2, 'u1', '']);
 });
 
 test('a paste into a field is text and left alone; a button or a slider takes no text', async (t) => {
@@ -104,7 +85,7 @@ test('a paste into a field is text and left alone; a button or a slider takes no
 });
 
 test('a file that is dragged over the page shows where it can be dropped', async (t) => {
-  const { window, drop, sent, told } = page(t);
+  const { window, drop, sent, image } = page(t);
   for (const name of ['dragenter', 'dragover']) {
     drop.hidden = true;
     const carried = dragged(['Files']);
@@ -120,7 +101,7 @@ test('a file that is dragged over the page shows where it can be dropped', async
   assert.equal(window.fire('drop', dragged(['Files'], [picture()])).prevented, true);
   await settle();
   assert.equal(drop.hidden, true);
-  assert.deepEqual([sent, told], [['POST /vit_viz/bring lion.png'], ['u1']]);
+  assert.deepEqual([sent, image.value], [['POST /vit_viz/bring lion.png'], 'u1']);
 });
 
 test('text and parts of the page are no files', async (t) => {
@@ -163,6 +144,7 @@ test('a clipboard that cannot be read says so, and without one there is no butto
   );
   assert.equal(note.hidden, false);
   browser.pass(8000);
+  await settle();
   assert.equal(note.hidden, true);
   assert.equal(page(t).button.hidden, true);
 });

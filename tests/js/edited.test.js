@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { showEdited } from '../../vit_viz/web/header/edited.js';
 import { headerPage } from './header_page.js';
 
 const CHANGED = {
@@ -21,13 +20,11 @@ const CHANGED = {
 
 test('the badge says what is changed, with the answers before and now; nothing changed, no badge', async (t) => {
   let answer = /** @type {any} */ (CHANGED);
-  const { part, store, bodies, settle } = headerPage(t, { answers: { edited: () => answer } });
-  const { find } = part(showEdited, 'edited');
+  const { find, store, bodies, settle } = headerPage(t, { answers: { edited: () => answer } });
   await settle();
-  assert.deepEqual([find('edited').hidden, bodies('edited').length], [true, 0]);
+  assert.deepEqual([find('edited'), bodies('edited').length], [null, 0]);
   store.set({ edits: 'off 3.1 4.0' });
   await settle();
-  assert.ok(!find('edited').hidden);
   assert.equal(find('edited-words').textContent, '2 heads off');
   const lines = (/** @type {string} */ name) =>
     find(name).children.map((/** @type {any} */ li) => li.textContent);
@@ -35,6 +32,7 @@ test('the badge says what is changed, with the answers before and now; nothing c
   assert.deepEqual(lines('edited-after'), ['dog50%']);
   assert.equal(find('edited-each').children.length, 2);
   find('edited-badge').click();
+  await settle();
   assert.ok(!find('edited-panel').hidden);
   answer = { words: '1 head off', each: [CHANGED.each[0]], error: 'Layer 14 does not exist.' };
   store.set({ edits: 'off 14.1' });
@@ -42,7 +40,11 @@ test('the badge says what is changed, with the answers before and now; nothing c
   assert.equal(find('edited-error').firstChild.textContent, 'Layer 14 does not exist.');
   assert.ok(find('edited-answers').hidden);
   store.set({ edits: '' });
-  assert.deepEqual([find('edited').hidden, find('edited-panel').hidden], [true, true]);
+  await settle();
+  assert.equal(find('edited'), null);
+  store.set({ edits: 'off 3.1' });
+  await settle();
+  assert.ok(find('edited-panel').hidden); // it begins closed
 });
 
 test('one edit is undone by its own button, all by one, also where the server says nothing of them', async (t) => {
@@ -50,8 +52,7 @@ test('one edit is undone by its own button, all by one, also where the server sa
   const answers = {
     edited: () => (fails ? Promise.reject(new Error('The server is busy.')) : CHANGED),
   };
-  const { part, store, settle } = headerPage(t, { search: '?edits=off+3.1+4.0', answers });
-  const { find } = part(showEdited, 'edited');
+  const { find, store, settle } = headerPage(t, { search: '?edits=off+3.1+4.0', answers });
   await settle();
   find('edited-each').children[1].querySelector('button').click();
   assert.equal(store.view.edits.value, 'off 3.1');

@@ -1,40 +1,38 @@
-// The header's parts: what they show of a view, and what they write into the link.
+// The header: what it shows of a view, and what it writes into the link.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { mountOpener } from '../../vit_viz/ui/kit/parts.js';
-import { showFacts } from '../../vit_viz/web/header/facts.js';
-import { Tray } from '../../vit_viz/web/header/pictures.js';
-import { drawTop, percent } from '../../vit_viz/web/header/said.js';
-import { showSizes } from '../../vit_viz/web/header/sizes.js';
-import { showTop } from '../../vit_viz/web/header/top.js';
-import { showTray } from '../../vit_viz/web/header/tray.js';
-import { Browser, component, mount, parse, read } from './browser.js';
+import { giveFocus } from '../../vit_viz/ui/kit/elements.js';
+import { percent } from '../../vit_viz/web/header/said.js';
 import { PROOF, SAMPLES, headerPage, later } from './header_page.js';
 
-const OPENER = component(mountOpener, 'ui/kit/opener.html');
-const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
+const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent.trim());
 const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
 const expanded = (/** @type {any} */ node) => node.getAttribute('aria-expanded');
 
+test('the mark and the pictures that everybody has are there at once', (t) => {
+  const { find, all } = headerPage(t, { answers: { facts: () => new Promise(() => {}) } });
+  assert.deepEqual([find('mark').textContent, texts([find('model-name')])], ['vit_viz', ['mini']]);
+  assert.deepEqual(all('.vv-sample').map(pressed), ['true', 'false']);
+  assert.ok(find('proof').hidden && find('says').hidden && find('nothing').hidden);
+});
+
 test('the facts stand behind the proof as plain text; while something is done the old ones stay', async (t) => {
   let answer = later();
-  const { part, store } = headerPage(t, { answers: { facts: () => answer.promise } });
-  const { find, element } = part(showFacts, 'facts');
-  await answer.give({ card: 'ViT <b>', proof: PROOF });
-  assert.deepEqual(texts(['model-facts', 'proof', 'proof-words'].map(find)), [
-    'ViT <b>',
-    'verified',
-    'why <b>',
-  ]);
+  const { find, all, store } = headerPage(t, { answers: { facts: () => answer.promise } });
+  const isBusy = () => all('#vv-facts')[0].classList.contains('vv-busy');
+  await answer.give({ card: 'ViT <b>', proof: PROOF, short: '2 x 3' });
+  const said = () => texts(['model-facts', 'proof', 'proof-words', 'model-short'].map(find));
+  assert.deepEqual(said(), ['ViT <b>', 'verified', 'why <b>', '2 x 3']);
   assert.equal(find('proof').dataset.state, 'proven');
   answer = later();
   store.look({ image: 'tower' });
-  assert.ok(element.classList.contains('vv-busy'));
+  await Promise.resolve();
+  assert.ok(isBusy());
   assert.equal(find('model-facts').textContent, 'ViT <b>');
   await answer.give({ card: 'other' });
-  assert.ok(!element.classList.contains('vv-busy'));
+  assert.ok(!isBusy());
   assert.deepEqual([find('proof').textContent, find('proof').dataset.state], ['not verified', 'open']);
   assert.match(find('proof-words').textContent, /could not be checked/);
   answer = later();
@@ -44,39 +42,61 @@ test('the facts stand behind the proof as plain text; while something is done th
 });
 
 test('what a button opens is closed by the button, by Escape, by a press and by the focus elsewhere', async (t) => {
-  const { part, browser, settle } = headerPage(t);
-  const { find } = part(showFacts, 'facts');
+  const { find, browser, settle } = headerPage(t);
   await settle();
   const [button, panel] = [find('proof'), find('details')];
-  const state = () => [expanded(button), panel.hidden];
-  const [open, closed] = [
-    ['true', false],
-    ['false', true],
-  ];
-  assert.deepEqual(state(), closed);
+  const is = async (/** @type {boolean} */ isOpen, why = '') => {
+    await settle();
+    assert.deepEqual([expanded(button), panel.hidden], [String(isOpen), !isOpen], why);
+  };
+  await is(false);
   button.click();
-  assert.deepEqual(state(), open);
+  await is(true);
   browser.window.fire('pointerdown', { target: find('proof-words') });
-  assert.deepEqual(state(), open);
   browser.window.fire('keydown', { key: 'a' });
-  assert.deepEqual(state(), open);
+  await is(true);
   button.click();
-  assert.deepEqual(state(), closed);
+  await is(false);
   for (const [event, more] of /** @type {const} */ ([
     ['keydown', { key: 'Escape' }],
     ['pointerdown', { target: find('share') }],
     ['focusin', { target: find('share') }],
   ])) {
     button.click();
+    await is(true);
     browser.window.fire(event, more);
-    assert.deepEqual(state(), closed, event);
+    await is(false, event);
   }
+});
+
+test('Escape closes what is open in the menu before the menu, and each gives the focus back', async (t) => {
+  const { all, find, browser, settle } = headerPage(t);
+  const [menu] = all('#vv-menu button');
+  const more = all('#vv-more')[0].classList;
+  const open = () => [expanded(menu), more.contains('vv-opened'), expanded(find('help'))];
+  const escape = async () => {
+    const event = browser.window.fire('keydown', { key: 'Escape' });
+    await settle();
+    return event.prevented;
+  };
+  menu.click();
+  await settle();
+  find('help').click();
+  await settle();
+  assert.deepEqual(open(), ['true', true, 'true']);
+  assert.equal(await escape(), true);
+  assert.deepEqual([...open(), find('help').focused], ['true', true, 'false', true]);
+  assert.equal(await escape(), true);
+  assert.deepEqual([...open(), menu.focused], ['false', false, 'false', true]);
+  assert.equal(await escape(), false); // it means nothing here any more
+  find('start').checkVisibility = () => false; // folded away
+  giveFocus(find('start'));
+  assert.ok(menu.focused);
 });
 
 test('a copied link says so, and for longer that the photo stays here where it is the visitor’s own', async (t) => {
   let own = false;
-  const { part, browser, turn, settle } = headerPage(t, { answers: { facts: () => ({ card: 'ViT', own }) } });
-  const { find } = part(showFacts, 'facts');
+  const { find, browser, turn, settle } = headerPage(t, { answers: { facts: () => ({ card: 'ViT', own }) } });
   await settle();
   find('share').click();
   await settle();
@@ -97,104 +117,98 @@ test('a copied link says so, and for longer that the photo stays here where it i
   find('share').click();
   await settle();
   assert.equal(find('share').textContent, 'See the address bar');
-  find('help').click();
-  assert.equal(find('help-words').hidden, false);
-  browser.window.fire('keydown', { key: 'Escape' });
-  assert.deepEqual([find('help-words').hidden, find('help').focused], [true, true]);
 });
 
-test('a visitor who is new is shown around, and one who has been may go around again', (t) => {
-  const { part, browser } = headerPage(t);
-  let begun = 0;
-  browser.window.addEventListener('vv-tour', () => begun++);
-  const { find } = part(showFacts, 'facts');
+test('a visitor who is new is shown around, one who has been may go around again, and the menu closes', async (t) => {
+  const { find, all, browser, settle } = headerPage(t);
+  /** @type {string[]} */
+  const begun = [];
+  for (const name of ['vv-tour', 'vv-what']) browser.window.addEventListener(name, () => begun.push(name));
   assert.match(find('start').textContent, /^New here[?]/);
+  const [menu] = all('#vv-menu button');
+  menu.click();
+  await settle();
   find('start').click();
-  assert.equal(begun, 1);
+  await settle();
+  find('what').click();
+  assert.deepEqual([begun, expanded(menu)], [['vv-tour', 'vv-what'], 'false']);
+  const again = headerPage(t, { globals: { localStorage: { getItem: () => 'done', setItem() {} } } });
+  assert.equal(again.find('start').textContent, 'Tour');
 });
 
-test('who has been shown around is offered the tour by its name', (t) => {
-  const { part } = headerPage(t, { globals: { localStorage: { getItem: () => 'done' } } });
-  assert.equal(part(showFacts, 'facts').find('start').textContent, 'Tour');
-});
-
-test('an opener shows a part of the page that stands elsewhere, and a new value closes it', () => {
-  const browser = new Browser();
-  const panel = parse('<div></div>');
-  /** @type {any} */ (browser.globals.document).getElementById = (/** @type {string} */ id) =>
-    id === 'vv-size' ? panel : null;
-  const value = { words: 'Size', label: 'Size of the photo', panel: 'vv-size' };
-  const { find, set } = mount(OPENER, value, { browser });
-  const button = find('opener');
-  assert.deepEqual([button.textContent, button.getAttribute('aria-label')], ['Size', 'Size of the photo']);
-  button.click();
-  assert.ok(panel.classList.contains('vv-opened'));
-  set({ ...value, revision: 2 });
-  assert.ok(!panel.classList.contains('vv-opened'));
-  set({ ...value, panel: 'nowhere' });
-  button.click();
-  assert.equal(expanded(button), 'false');
-});
-
-/** What stands in the line of the answers. @param {any} value */
-function top(value) {
-  const element = /** @type {any} */ (parse(read('../../vit_viz/web/header/top.html')));
-  const set = (/** @type {any} */ next) => drawTop(element, next);
-  set(value);
-  return { element, set, find: (/** @type {string} */ name) => element.querySelector(`.vv-${name}`) };
-}
-
-test('the best classes have bars and percent, and a model without a head says so', (t) => {
-  new Browser().install(t);
-  const { element, set, find } = top({
+test('the best classes have bars and percent, and a model without a head says so', async (t) => {
+  /** @type {any} */
+  let facts = {
     notes: ['one', 'two'],
     top: [
       { name: '<i>', probability: 0.256 },
       { name: 'b', probability: 0.004 },
     ],
-  });
-  const [line, other] = element.querySelectorAll('li');
+  };
+  let answer = later();
+  const { find, all, turn } = headerPage(t, { answers: { facts: () => answer.promise } });
+  const top = () => all('#vv-top')[0];
+  const seen = () =>
+    ['nothing', 'says', 'status', 'error'].map((name) => !top().querySelector(`.vv-${name}`).hidden);
+  const told = async () => {
+    await answer.give(facts);
+    answer = later();
+  };
+  await told();
+  const [line, other] = all('#vv-top li');
   assert.deepEqual(
     [...texts(line.children), line.style.getPropertyValue('--bar')],
     ['<i>', '26%', `${112 * 0.256}px`],
   );
   assert.equal(other.style.getPropertyValue('--bar'), '2px'); // still to be seen
-  assert.deepEqual([find('nothing').hidden, find('says').hidden], [true, false]);
-  assert.deepEqual([find('status').textContent, find('error').hidden], ['one two', true]);
-  set({ busy: 'Running <b>' });
-  assert.equal(element.querySelectorAll('li').length, 2);
-  assert.deepEqual(
-    [find('status').textContent, element.classList.contains('vv-busy')],
-    ['Running <b>', true],
-  );
-  set({ top: [] });
-  assert.deepEqual(
-    [
-      find('nothing').hidden,
-      find('nothing').textContent.startsWith('This model has no class head'),
-      find('says').hidden,
-    ],
-    [false, true, true],
-  );
-  set({ error: 'No.' });
-  assert.deepEqual(
-    [find('nothing').hidden, find('error').textContent, find('status').hidden],
-    [true, 'No.', true],
-  );
+  assert.deepEqual(seen(), [false, true, true, false]);
+  assert.equal(find('status').firstChild.textContent, 'one two');
+  turn.value += 1;
+  await Promise.resolve();
+  assert.deepEqual([all('#vv-top li').length, top().classList.contains('vv-busy')], [2, true]);
+  assert.deepEqual(texts([find('status')]), ['Running mini on the sample lion …']); // and nothing closes it
+  facts = { top: [] };
+  await told();
+  assert.deepEqual(seen(), [true, false, false, false]);
+  assert.match(find('nothing').textContent, /This model has no class head/);
+  turn.value += 1;
+  await answer.refuse('No.');
+  assert.deepEqual(seen(), [false, false, false, true]);
+  assert.equal(top().querySelector('.vv-error').firstChild.textContent, 'No.');
 });
 
-test('of probabilities that are sigmoids it is said that each is a matter of its own', (t) => {
-  new Browser().install(t);
-  const { set, find } = top({ top: [{ name: 'a', probability: 0.7 }] });
-  const said = () => [find('says').textContent, find('top').getAttribute('aria-label'), find('says').title];
-  assert.deepEqual(said(), ['The model says', 'Most probable classes with their probability', '']);
-  set({ top: [{ name: 'a', probability: 0.7, alone: true }] });
-  const [says, meaning, title] = said();
+test('what is said stays where another view is refused, until the one before is there again', async (t) => {
+  const [gone, again] = [later(), later()];
+  const told = { top: [{ name: 'lion', probability: 0.96 }], card: 'ViT', proof: PROOF };
+  /** @type {any[]} */
+  const answers = [told, gone.promise, again.promise];
+  const { find, all, store, settle } = headerPage(t, { answers: { facts: () => answers.shift() } });
+  await settle();
+  store.look({ model: 'gone' });
+  await gone.give({ refused: 'No such model.', instead: { model: 'mini' } });
+  assert.equal(find('status').textContent, 'Running mini on the sample lion …');
+  assert.deepEqual([all('#vv-top li').length, find('proof').hidden, find('proof').textContent], [1, false, 'verified']); // prettier-ignore
+  await again.give(told);
+  assert.match(find('status').textContent, /^No such model[.]/);
+});
+
+test('of probabilities that are sigmoids it is said that each is a matter of its own', async (t) => {
+  /** @type {any} */
+  let line = { name: 'a', probability: 0.7 };
+  const { find, turn, settle } = headerPage(t, { answers: { facts: () => ({ top: [line] }) } });
+  const said = async (/** @type {any} */ next) => {
+    line = next;
+    turn.value += 1;
+    await settle();
+    return [find('says').textContent, find('top').getAttribute('aria-label'), find('says').title];
+  };
+  const usual = ['The model says', 'Most probable classes with their probability', ''];
+  assert.deepEqual(await said(line), usual);
+  const [says, meaning, title] = await said({ ...line, alone: true });
   assert.equal(says, 'The model says, of each by itself');
   assert.match(meaning, /each with a probability of its own/);
   assert.match(title, /do not sum to 100%/);
-  set({ top: [{ name: 'a', value: -2 }] });
-  assert.deepEqual(said(), ['The model says', 'Values that the model returns, the largest first', '']);
+  assert.deepEqual(await said({ name: 'a', value: -2 }), [usual[0], 'Values that the model returns, the largest first', '']); // prettier-ignore
 });
 
 test('a probability is never said to be all or nothing where it is not', () => {
@@ -202,66 +216,27 @@ test('a probability is never said to be all or nothing where it is not', () => {
   assert.deepEqual(shares.map(percent), ['100%', '>99.9%', '99.6%', '96%', '3%', '0.3%', '<0.1%', '0%']);
 });
 
-test('what is being done names the picture; then the answers, or why there are none', async (t) => {
-  let answer = later();
-  const { part, store, settle } = headerPage(t, { answers: { facts: () => answer.promise } });
-  const { find } = part(showTop, 'top');
-  assert.equal(find('status').textContent, 'Running mini on the sample lion …');
-  await answer.give({ top: [], notes: ['The link has no layer 99.'] });
-  assert.equal(find('status').textContent.startsWith('The link has no layer 99.'), true);
-  answer = later();
-  store.look({ image: 'u9' });
-  await settle();
+test('a picture that is in no tray is called the visitor’s', async (t) => {
+  const { find } = headerPage(t, { search: '?image=u9', answers: { facts: () => new Promise(() => {}) } });
   assert.equal(find('status').textContent, 'Running mini on your image …');
-  await answer.refuse('This model takes no such photo.');
-  assert.equal(find('error').firstChild.textContent, 'This model takes no such photo.');
 });
 
-test('the pictures of the visit are buttons with their names, and the chosen one is pressed', (t) => {
-  new Browser().install(t);
-  const { pictures, aspects } = SAMPLES;
-  /** @type {string[]} */
-  const chosen = [];
-  const element = /** @type {any} */ (parse(read('../../vit_viz/web/header/tray.html')));
-  const tray = new Tray(element, ({ id }) => void chosen.push(id));
-  const shown = () => /** @type {any} */ (tray.box.children);
-  tray.draw({ pictures, chosen: 'lion', aspects });
-  const [lion, tower] = shown();
-  assert.deepEqual([pressed(lion), pressed(tower)], ['true', 'false']);
+test('a picture is looked at by its button; one that is gone leaves the tray, and the page stays', async (t) => {
+  const own = { id: 'u1', name: 'my <b>', thumbnail: 'data:u1', own: true };
+  let pictures = [...SAMPLES.pictures, own];
+  const { all, store, place, header, settle, find } = headerPage(t, {
+    answers: { tray: () => ({ ...SAMPLES, pictures }) },
+  });
+  const buttons = () => all('.vv-sample');
+  assert.equal(buttons().length, 2); // what everybody has is there from the beginning
+  await settle();
+  const [lion, , mine] = buttons();
   assert.deepEqual(
     [lion.children[0].src, lion.title, lion.getAttribute('aria-label')],
     ['data:lion', 'lion', 'Sample image lion'],
   );
-  tower.click();
-  assert.deepEqual(chosen, ['tower']);
-  const scrolled = () => shown().map((/** @type {any} */ node) => node.scrolled);
-  assert.deepEqual(scrolled(), [false, false]);
-  const mine = { id: 'u1', name: 'my <b>', thumbnail: 'data:u1', own: true };
-  tray.draw({ pictures: [...pictures, mine], chosen: 'u1', aspects });
-  assert.deepEqual(shown().map(pressed), ['false', 'false', 'true']);
-  assert.deepEqual(scrolled(), [false, false, true]); // it was chosen elsewhere: into sight
-  assert.ok(shown()[0] === lion); // the same buttons: the focus stays
-  assert.deepEqual(
-    [shown()[2].title, shown()[2].getAttribute('aria-label')],
-    ['my <b>', 'Your picture my <b>'],
-  );
-  tray.draw({ pictures: [...pictures, { ...mine, id: 'u2', name: 'other' }], chosen: '' });
-  assert.deepEqual(
-    shown().map((/** @type {any} */ node) => node.title),
-    ['lion', 'tower', 'other'], // what is no longer kept has left
-  );
-});
-
-test('a picture is looked at by its button; one that is gone leaves the tray, and the page stays', async (t) => {
-  const own = { id: 'u1', name: 'mine', thumbnail: 'data:u1', own: true };
-  let pictures = [...SAMPLES.pictures, own];
-  const { part, store, place, header, settle } = headerPage(t, {
-    answers: { tray: () => ({ ...SAMPLES, pictures }) },
-  });
-  const { find } = part(showTray, 'tray');
-  const buttons = () => find('samples').children;
-  assert.equal(buttons().length, 2); // what everybody has is there from the beginning
-  await settle();
+  assert.deepEqual([mine.title, mine.getAttribute('aria-label')], ['my <b>', 'Your picture my <b>']);
+  assert.ok(!buttons().some(({ scrolled }) => scrolled));
   buttons()[1].click();
   await settle();
   assert.deepEqual(place.written.at(-1), [{ image: 'tower' }, true]);
@@ -270,11 +245,15 @@ test('a picture is looked at by its button; one that is gone leaves the tray, an
   await settle();
   assert.equal(store.view.image.value, 'u1');
   store.look({ image: 'lion' });
+  await settle();
+  assert.ok(lion.scrolled && buttons()[0] === lion); // into sight; the same button: the focus stays
   pictures = SAMPLES.pictures;
   buttons()[2].click();
   await settle();
   assert.deepEqual([store.view.image.value, buttons().length], ['lion', 2]);
   assert.match(header.problem.value, /not here any more/);
+  assert.match(all('#vv-loading .vv-error')[0].textContent, /^This picture is not here/);
+  assert.ok(find('job').hidden);
 });
 
 test('of a link to a picture that is not here the first one is shown, and what is brought takes its place', async (t) => {
@@ -309,12 +288,11 @@ test('sizes are offered with their cost, in the shape that is chosen; another sh
       ['8 x 8 patches', '8'],
     ],
   };
-  const { part, store, place, settle } = headerPage(t, {
+  const { find, all, store, place, settle } = headerPage(t, {
     answers: { facts: () => ({ sizes: { offered, cost: 'Up to 64.' } }) },
   });
-  const { element, find } = part(showSizes, 'sizes');
-  const radios = () => find('sizes-list').querySelectorAll('input');
-  const listed = () => radios().map((/** @type {any} */ one) => [one.value, one.checked]);
+  const radios = () => all('.vv-sizes-list input');
+  const listed = () => radios().map((one) => [one.value, one.checked]);
   assert.deepEqual(listed(), [['0', true]]); // as long as nothing is known
   await settle();
   assert.deepEqual(listed(), [
@@ -324,23 +302,20 @@ test('sizes are offered with their cost, in the shape that is chosen; another sh
   ]);
   assert.equal(find('sizes-cost').textContent, 'Up to 64.');
   const [first] = radios();
-  find('sizes-list').fire('change', { target: radios()[1] });
-  assert.deepEqual(place.written.at(-1), [{ size: '8' }, true]);
-  await settle();
-  assert.equal(radios()[0], first); // the focus stays
-  const shape = /** @type {any} */ (element.querySelector('select'));
-  const choose = async (/** @type {string} */ mode) => {
-    shape.value = mode;
-    shape.fire('change');
+  const take = async (/** @type {any} */ control, /** @type {any} */ change = { checked: true }) => {
+    Object.assign(control, change).fire('change');
     await settle();
   };
+  await take(radios()[1]);
+  assert.deepEqual(place.written.at(-1), [{ size: '8' }, true]);
+  assert.equal(radios()[0], first); // the focus stays
+  const choose = (/** @type {string} */ value) => take(all('#vv-mode')[0], { value });
   await choose('stretch');
   assert.deepEqual([store.view.mode.value, store.view.size.value], ['stretch', 8]);
   await choose('crop');
   assert.deepEqual([store.view.mode.value, store.view.size.value], ['crop', 0]);
   await choose('fit');
-  find('sizes-list').fire('change', { target: radios()[2] });
+  await take(radios()[2]);
   assert.deepEqual([store.view.mode.value, store.view.size.value], ['stretch', 60]);
-  await settle();
-  assert.match(radios().at(-1).dataset.words, /not possible here/);
+  assert.match(all('.vv-sizes-one').at(-1).textContent, /not possible here/);
 });

@@ -1,9 +1,10 @@
 // The header over the store, without a server: a test says what each question is answered with, and how far it is told to be.
 
 import { asker } from '../../vit_viz/web/kit/ask.js';
-import { signal } from '../../vit_viz/web/kit/preact.js';
+import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { headerOf } from '../../vit_viz/web/header/header.js';
+import { Header } from '../../vit_viz/web/header/room.js';
 import { Browser, parse, read } from './browser.js';
 import { placeAt } from './store.test.js';
 import { settle } from './visit.js';
@@ -23,10 +24,13 @@ export const SAMPLES = {
 };
 
 /**
- * @param {any} t @param {{search?: string, answers?: Record<string, (body: any, stop: AbortSignal, tell: any) => any>, globals?: any}} [how]
+ * @param {any} t @param {{search?: string, answers?: Record<string, (body: any, stop: AbortSignal, tell: any) => any>, globals?: any,
+ *   browser?: Browser}} [how]
  */
-export function headerPage(t, { search = '', answers = {}, globals = {} } = {}) {
-  const browser = new Browser(search);
+export function headerPage(
+  t,
+  { search = '', answers = {}, globals = {}, browser = new Browser(search) } = {},
+) {
   browser.install(t, globals);
   const place = placeAt(search);
   const store = new Store(fields, place);
@@ -36,7 +40,7 @@ export function headerPage(t, { search = '', answers = {}, globals = {} } = {}) 
   const usual = {
     facts: () => FACTS,
     tray: () => SAMPLES,
-    models: () => ({ title: 'mini', offered: [] }),
+    models: () => ({ offered: [] }),
     edited: () => ({ words: '', each: [] }),
     wanted: () => ({}),
     load: () => ({}),
@@ -52,19 +56,16 @@ export function headerPage(t, { search = '', answers = {}, globals = {} } = {}) 
   });
   const turn = signal(0);
   const header = headerOf({ store, ask, turn }, SAMPLES);
+  const element = parse('<div class="vv-part"></div>').children[0];
+  const drawn = { header, tabs: {}, questions: '' };
+  render(html`<${Header} ...${drawn} />`, /** @type {any} */ (element));
+  t.after(() => render(null, /** @type {any} */ (element)));
   return {
-    ...{ browser, store, place, header, turn, asked, settle },
+    ...{ browser, store, place, header, turn, asked, settle, element },
     /** The bodies of the questions of a name. @param {string} name */
     bodies: (name) => asked.filter(([one]) => one === name).map(([, body]) => body),
-    /** A part of the header, from its HTML. @param {(element: any, header: any) => void} show @param {string} name */
-    part(show, name) {
-      const element = parse(read(`../../vit_viz/web/header/${name}.html`));
-      show(/** @type {any} */ (element), header);
-      return {
-        element,
-        find: (/** @type {string} */ one) => /** @type {any} */ (element.querySelector(`.vv-${one}`)),
-      };
-    },
+    find: (/** @type {string} */ name) => /** @type {any} */ (element.querySelector(`.vv-${name}`)),
+    all: (/** @type {string} */ selector) => /** @type {any[]} */ (element.querySelectorAll(selector)),
   };
 }
 

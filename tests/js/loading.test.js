@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { STOPPED } from '../../vit_viz/web/kit/job.js';
-import { showLoading } from '../../vit_viz/web/header/loading.js';
 import { headerPage, later } from './header_page.js';
 
 const shown = (/** @type {(name: string) => any} */ find) => [
@@ -18,25 +17,28 @@ test('a pass is followed once it takes a while, and not at all where it is quick
   const answer = later();
   /** @type {any} */
   let tell;
-  const { part, browser, store, settle } = headerPage(t, {
+  const { find, browser, store, settle } = headerPage(t, {
     answers: { facts: (_body, _stop, told) => ((tell = told), answer.promise) },
   });
-  const { find } = part(showLoading, 'loading');
   tell({ share: 0, left: '', preview: { words: 'Running mini …' } });
   tell({ share: 0.25, left: 'about 3 s left' });
   browser.pass(699);
+  await settle();
   assert.equal(find('job').hidden, true);
   browser.pass(1);
+  await settle();
   assert.deepEqual(shown(find), [false, 'Running mini …', '25%, about 3 s left']);
-  assert.deepEqual([find('progress').hidden, find('progress').value], [false, 0.25]);
+  assert.equal(find('progress').value, 0.25);
   const said = find('job-words').firstChild;
   tell({ share: 0.5, left: '' });
+  await settle();
   assert.equal(find('job-words').firstChild, said); // what is the same is not said again
   await answer.give(DONE);
   assert.equal(find('job').hidden, true);
   store.look({ image: 'tower' }); // answered at once
   await settle();
   browser.pass(700);
+  await settle();
   assert.equal(find('job').hidden, true);
 });
 
@@ -47,13 +49,13 @@ test('a pass that is ended leads back to the view before, as it was left; the fi
   const page = headerPage(t, {
     answers: { facts: (_body, _stop, told) => ((tell = told), answer.promise) },
   });
-  const { part, browser, store, place, settle } = page;
-  const { find } = part(showLoading, 'loading');
+  const { find, browser, store, place, settle } = page;
   const runs = () => {
     tell({ share: 0.1, left: '', preview: { words: 'Running mini …' } });
     browser.pass(700);
+    return settle();
   };
-  runs();
+  await runs();
   find('stop').click();
   await settle();
   assert.deepEqual([page.header.facts.value.state, page.header.facts.value.error], ['failed', STOPPED]);
@@ -63,7 +65,7 @@ test('a pass that is ended leads back to the view before, as it was left; the fi
   answer = later();
   store.look({ image: 'tower' });
   store.set({ tab: 'heads' });
-  runs();
+  await runs();
   find('stop').click();
   await settle();
   const { image, q, layer, tab } = store.view;
@@ -75,7 +77,7 @@ test('a pass that is ended leads back to the view before, as it was left; the fi
 test('a link whose model is fetched says so at once; where that is ended the page shows its own, and why', async (t) => {
   /** @type {any} */
   let tell;
-  const { part, header, store, place, settle } = headerPage(t, {
+  const { find, header, store, place, settle } = headerPage(t, {
     search: '?model=someone/never&image=tower',
     answers: {
       facts: ({ view }, _stop, told) => {
@@ -84,12 +86,12 @@ test('a link whose model is fetched says so at once; where that is ended the pag
       },
     },
   });
-  const { find } = part(showLoading, 'loading');
   tell({
     share: 0,
     left: '',
     preview: { words: 'Downloading x', amount: '3 of 9 MB', of: 0.3, loads: true },
   });
+  await settle();
   assert.deepEqual([...shown(find), find('progress').value], [false, 'Downloading x', '3 of 9 MB', 0.3]);
   find('stop').click();
   await settle();
@@ -170,15 +172,15 @@ test('a model is chosen: nothing is asked of what is here, and the page stays as
   const load = later();
   /** @type {any} */
   let tell;
-  const { part, header, place, settle } = headerPage(t, {
+  const { find, header, place, settle } = headerPage(t, {
     answers: { load: (_body, _stop, told) => ((tell = told), load.promise) },
   });
-  const { find } = part(showLoading, 'loading');
   await settle();
   void header.choose('other', async () => assert.fail('it is here'));
-  assert.deepEqual(shown(find), [false, 'Looking for other …', '']);
   await settle();
+  assert.deepEqual(shown(find), [false, 'Looking for other …', '']);
   tell({ share: 0, left: '', preview: { words: 'Loading other …', of: 1, loads: true } });
+  await settle();
   assert.equal(find('job-words').textContent, 'Loading other …');
   assert.deepEqual(place.written, []);
   await load.give({});
@@ -186,10 +188,9 @@ test('a model is chosen: nothing is asked of what is here, and the page stays as
 });
 
 test('before a download the visitor is asked; who says no stays, and a download that is ended says so', async (t) => {
-  const { part, header, place, bodies, settle } = headerPage(t, {
+  const { all, find, header, place, bodies, settle } = headerPage(t, {
     answers: { wanted: () => ({ hub: 'a/b', title: 'A B' }), load: () => new Promise(() => {}) },
   });
-  const { find } = part(showLoading, 'loading');
   await settle();
   await header.choose('a/b', async (question) => question.hub !== 'a/b');
   assert.deepEqual([bodies('load').length, find('job').hidden, header.problem.value], [0, true, '']);
@@ -198,7 +199,7 @@ test('before a download the visitor is asked; who says no stays, and a download 
   find('stop').click();
   await settle();
   assert.equal(
-    find('error').firstChild.textContent,
+    all('#vv-loading .vv-error')[0].firstChild.textContent,
     'The download of a/b was cancelled; nothing of it was kept.',
   );
   assert.deepEqual([place.written, find('job').hidden], [[], true]);

@@ -1,16 +1,16 @@
-// The page: its row of tabs, what each shows once it is opened, and the parts in front of them.
+// The row of tabs, what each shows once it is opened, and a part in front of them.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { PLACE } from '../../vit_viz/ui/visit/link.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
-import { Page, showTab } from '../../vit_viz/web/page/page.js';
+import { Filled, Tabs, showTab } from '../../vit_viz/web/page/page.js';
 import { Browser, parse } from './browser.js';
 import { storeAt } from './header_page.js';
 import { settle } from './visit.js';
 
-/** The page at a link; `filled` tells which module was given which place. @param {any} t */
+/** Two tabs at a link, and a part in front of them; `filled` tells which module was given which place. @param {any} t */
 async function open(t, search = '?tab=heads') {
   const browser = new Browser(search);
   browser.install(t);
@@ -27,10 +27,14 @@ async function open(t, search = '?tab=heads') {
     ...{ name, label: name.toUpperCase(), html: `<i id="room-${name}" data-room></i><p>words</p>` },
     ...{ module: `web/${name}/room.js`, props: { of: name } },
   }));
-  const parts = [{ name: 'tour', html: '<b></b>', module: 'tour.js', props: { of: 'all' } }];
+  const part = {
+    ...{ id: 'vv-tour', name: 'tour', html: '<b></b>' },
+    module: 'tour.js',
+    props: { of: 'all' },
+  };
   const store = storeAt(PLACE);
   const root = /** @type {any} */ (parse('<div></div>'));
-  render(html`<${Page} ...${{ store, tabs, parts }} />`, root);
+  render(html`<${Tabs} ...${{ store, tabs }} /><${Filled} ...${part} />`, root);
   t.after(() => render(null, root));
   await settle();
   const seen = () =>

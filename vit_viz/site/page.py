@@ -34,7 +34,6 @@ def composed_page(facts: Mapping[str, Any], *, policy: str, style: str, script: 
         keeping: what the browser keeps of it, in words.
     """
     modes = "".join(f'<option value="{mode}">{html.escape(words)}</option>' for words, mode in MODES)
-    header = _PACKAGE / "web" / "header"
     known = {
         "tables": colour_tables(),
         "fields": link_fields(),
@@ -49,8 +48,6 @@ def composed_page(facts: Mapping[str, Any], *, policy: str, style: str, script: 
         "script": script,
         "keeping": html.escape(keeping),
         "modes": modes,
-        "samples": (header / "tray.html").read_text("utf-8"),
-        "top": (header / "top.html").read_text("utf-8"),
         "explorer": template("vv"),
         "facts": script_json(known | dict(facts)),
     }

@@ -5,19 +5,14 @@ import { traceValue, engineSource } from '../browser/source.js';
 import { ALONE, Explorer } from '../explorer/explorer.js';
 import { bytesOf } from '../explorer/paint.js';
 import { followTheme } from '../explorer/theme.js';
-import {
-  listenToButton,
-  listenToDrops,
-  listenToPastes,
-  makeDropHere,
-  picturesIn,
-} from '../ui/kit/carried.js';
+import { listenToButton, picturesIn } from '../ui/kit/carried.js';
 import { make } from '../ui/kit/elements.js';
 import { PLACE } from '../ui/visit/link.js';
-import { computed, effect, signal, untracked } from '../web/kit/preact.js';
+import { computed, effect, html, render, signal, untracked } from '../web/kit/preact.js';
 import { Store } from '../web/kit/store.js';
+import { BringNote } from '../web/header/note.js';
 import { Tray } from '../web/header/pictures.js';
-import { drawTop } from '../web/header/said.js';
+import { Top } from '../web/header/said.js';
 import { follow, isOf, keeperOf, linkOf } from '../web/look/keeper.js';
 import { checkpointIn, describe, modelOf } from './models.js';
 import { opening } from './opening.js';
@@ -31,6 +26,8 @@ import { Running, received } from './running.js';
 /** @import { Option } from '../explorer/options.js' */
 /** @import { Field } from '../web/kit/store.js' */
 /** @import { Carried } from '../ui/kit/carried.js' */
+/** @import { Picture } from '../web/header/pictures.js' */
+/** @import { Said } from '../web/header/said.js' */
 /** @import { Published } from './models.js' */
 /** @import { Limits, Lighting, Photo } from './photos.js' */
 /** @import { ModelFacts, Files } from './running.js' */
@@ -69,6 +66,7 @@ export class Site {
   /** @type {Answer | null} */ answer = null;
   shown = signal(/** @type {Trace | null} */ (null));
   isWaiting = false; // for what its link names
+  said = signal(''); // of what was brought, for a while
   following = Promise.resolve();
   timer = 0;
 
@@ -78,13 +76,8 @@ export class Site {
     this.running = new Running(files);
     this.pictures = new Map(facts.pictures.map((picture) => [picture.id, picture]));
     this.asked = { model: facts.models[0].name, image: facts.first, mode: facts.mode ?? 'fit', size: 0 };
-    this.top = part('top');
-    this.tray = new Tray(part('tray'), ({ id }) => this.choose({ image: id }));
+    this.drawTop({});
     this.drawTray();
-    this.note = make('p', 'vv-bring-note');
-    this.note.setAttribute('role', 'status');
-    this.note.hidden = true;
-    document.body.append(this.note);
     const element = /** @type {HTMLElement} */ (document.getElementById('vv-explorer'));
     this.store = new Store(facts.fields, PLACE);
     const keeper = keeperOf(this.store, () => this.isPresent());
@@ -107,10 +100,9 @@ export class Site {
   }
 
   listen() {
-    const drop = makeDropHere();
-    document.body.append(drop);
-    listenToDrops(this, drop);
-    listenToPastes(this);
+    const place = make('div');
+    document.body.append(place);
+    render(html`<${BringNote} taker=${this} said=${this.said} />`, place);
     listenToButton(this, part('paste'));
     for (const [button, input] of [
       ['bring', 'file'],
@@ -196,7 +188,7 @@ export class Site {
     this.isWaiting = true;
     this.explorer.setBusy('');
     this.explorer.clear(words);
-    drawTop(this.top, { top: [] });
+    this.drawTop({ top: [] });
     this.show();
   }
 
@@ -329,7 +321,7 @@ export class Site {
     const trace = { ...value, photo: URL.createObjectURL(answer.file) };
     this.explorer.show(trace);
     this.shown.value = trace;
-    drawTop(this.top, { top: topOf(answer) });
+    this.drawTop({ top: topOf(answer) });
     this.show();
     void this.keep(model);
   }
@@ -345,7 +337,12 @@ export class Site {
 
   busy(/** @type {string} */ words) {
     this.explorer.setBusy(words);
-    drawTop(this.top, words ? { busy: words } : { top: this.answer ? topOf(this.answer) : [] });
+    this.drawTop({ busy: words, top: this.answer ? topOf(this.answer) : words ? undefined : [] });
+  }
+
+  /** @param {Said} said */
+  drawTop(said) {
+    render(html`<${Top} ...${said} look="vt-line" />`, part('top'));
   }
 
   /** What is chosen, in the controls. */
@@ -357,14 +354,14 @@ export class Site {
 
   drawTray() {
     const pictures = [...this.pictures.values()].filter(({ thumbnail }) => thumbnail);
-    this.tray.draw({ pictures, chosen: this.asked.image });
+    const choose = (/** @type {Picture} */ { id }) => this.choose({ image: id });
+    render(html`<${Tray} ...${{ pictures, chosen: this.asked.image, choose }} />`, part('tray'));
   }
 
   /** Says a sentence for a while. */
   say(/** @type {string} */ words) {
     clearTimeout(this.timer);
-    this.note.textContent = words;
-    this.note.hidden = !words;
+    this.said.value = words;
     if (words) this.timer = window.setTimeout(() => this.say(''), READING_TIME);
   }
 }

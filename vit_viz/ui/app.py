@@ -34,13 +34,13 @@ from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import guarded
 from vit_viz.ui.edge.request_log import log_with_request_numbers
 from vit_viz.ui.explain import answers as explain_answers, stage
-from vit_viz.ui.header import answers as header_answers, view as header
+from vit_viz.ui.header import answers as header_answers
 from vit_viz.ui.heads import answers as head_answers
 from vit_viz.ui.help import LISTING, listing
 from vit_viz.ui.kit import part
 from vit_viz.ui.opened import page_route
 from vit_viz.ui.page import Answers, Room, Tab
-from vit_viz.ui.palette import answers as palette_answers
+from vit_viz.ui.palette import answers as palette_answers, view as palette
 from vit_viz.ui.preview import ICON, TITLE
 from vit_viz.ui.rooms import TABS
 from vit_viz.ui.routes import routes
@@ -76,6 +76,7 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
     demo.space_id = None  # a Space's page is ours alone: else Gradio fetches a header for it from elsewhere
     known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": _CONTROLS}
     page = {
+        "questions": file_address(palette.LISTING, palette.listing()),
         "tabs": [{**tab.build(), "name": tab.name, "label": tab.label} for tab in tabs],
         "parts": [
             part("ui/visit/address"),
@@ -86,14 +87,14 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
         ],
     }
     with demo:
-        header.build(session, {tab.name: tab.label for tab in tabs})
         gr.HTML(
             html_template="<div></div>",
             js_on_load=loader("web/page/page.js"),
             apply_default_css=False,
             elem_id="vv-page",
-            # as text: Gradio's page would watch objects, which takes longer
+            # as text: Gradio's page would watch objects, which takes longer; samples: the tray as it is for everybody
             fields=json.dumps(link_fields(_of_page(session, tabs))),
+            samples=json.dumps(header_answers.tray(session, "", "")),
             page=json.dumps(page),
         )
     sweep_every(session.uploads)

@@ -20,12 +20,20 @@ EMPTY = """() => {
 }"""
 """How many pixels lie between the header and the tabs, and between what is in the header and the tabs."""
 
+SLOW = """
+const own = window.fetch;
+window.fetch = (address, ...how) => {
+  if (!window.isSlow || !String(address).endsWith('/vit_viz/facts')) return own(address, ...how);
+  const told = [['progress', { share: 0.42, left: 'about 12 s left' }],
+    ['preview', { words: 'Running vit_small_patch14_reg4_dinov2.lvd142m …' }]];
+  const lines = told.map(([kind, far]) => `event: ${kind}\\ndata: ${JSON.stringify(far)}\\n\\n`).join('');
+  const start = (stream) => stream.enqueue(new TextEncoder().encode(lines));
+  return Promise.resolve(new Response(new ReadableStream({ start })));
+};"""
+"""A pass of which no more is heard than how far it is."""
+
 BAR = """(job) => {
-  const [words, amount, bar, stop] = job.children;
-  for (const part of [job, bar, stop]) part.hidden = false;
-  words.textContent = 'Running vit_small_patch14_reg4_dinov2.lvd142m …';
-  amount.textContent = '42%, about 12 s left';
-  bar.value = 0.42;
+  const amount = job.querySelector('.vv-job-amount');
   const boxes = [...job.children].map((part) => part.getBoundingClientRect());
   const middles = boxes.map(({ top, bottom }) => (top + bottom) / 2);
   const rows = middles.filter((middle, i) => !middles.slice(0, i).some((other) => Math.abs(other - middle) < 8));
@@ -54,10 +62,13 @@ def test_the_tabs_follow_the_header_directly(visit: Callable[..., Any], app_url:
 def test_on_a_phone_the_answer_is_read_whole_and_a_pass_takes_two_rows(
     visit: Callable[..., Any], app_url: str, image: str, width: int, name: str
 ) -> None:
-    page = visit(f"{app_url}?image={image}", width=width, height=800)
+    page = visit(f"{app_url}?image={image}", width=width, height=800, script=SLOW)
     expect(page.locator("#vv-top li:first-child .vv-class")).to_have_text(name)
     assert page.locator("#vv-top").evaluate(CUT) == []
     assert page.locator("#vv-header").bounding_box()["height"] < 70  # still one line
+    page.evaluate("window.isSlow = true")
+    page.locator("#vv-samples [aria-pressed=false]").first.click()
+    expect(page.locator("#vv-loading .vv-job-amount")).to_have_text("42%, about 12 s left")
     bar = page.locator("#vv-loading .vv-job").evaluate(BAR)
     assert bar["rows"] <= 2
     assert bar["right"] <= width

@@ -1,7 +1,5 @@
 // Pictures that are carried to the page: dropped or pasted anywhere on it, or read from the clipboard by a button.
 
-import { make } from './elements.js';
-
 /**
  * @typedef {{files: Iterable<File>}} Carried what a paste or a drop carries
  * @typedef {object} Taker
@@ -23,13 +21,6 @@ export function picturesIn(/** @type {Carried} */ { files }) {
   return { pictures, problems: all.length ? problems : [NOTHING] };
 }
 
-/** What lies over the page while files are dragged on it. */
-export function makeDropHere() {
-  const drop = make('div', 'vv-drop-here', 'Drop pictures to look at them');
-  drop.hidden = true;
-  return drop;
-}
-
 /** Whether somebody types there: their paste is text, and theirs. */
 function isTyping(/** @type {EventTarget | null} */ target) {
   if (!(target instanceof HTMLElement)) return false;
@@ -47,8 +38,11 @@ export function listenToPastes(/** @type {Taker} */ taker) {
   });
 }
 
-/** Listens before anything else on the page, so that a file means the same wherever it falls. */
-export function listenToDrops(/** @type {Taker} */ taker, /** @type {HTMLElement} */ drop) {
+/**
+ * Listens before anything else on the page, so that a file means the same wherever it falls.
+ * @param {Taker} taker @param {HTMLElement} drop what lies over the page while files are dragged on it
+ */
+export function listenToDrops(taker, drop) {
   let isOurs = false; // a part of the page is dragged
   const listen = (/** @type {string} */ name, /** @type {(event: DragEvent) => void} */ then) =>
     window.addEventListener(name, (event) => then(/** @type {DragEvent} */ (event)), true);

@@ -20,12 +20,6 @@ export { byPointer, make, optionOf };
  * @typedef {(element: HTMLElement, trigger: Trigger, props: Props, watch: Watch) => void} Mount
  */
 
-/** Draws what a component is told, now and whenever it is told another. @param {Watch} watch @param {() => void} draw */
-export function drawValue(watch, draw) {
-  watch('value', draw);
-  draw();
-}
-
 /**
  * What a route of the server answers; its words, at most so many letters, where it refuses.
  * @param {string} path @param {AbortSignal} [signal]
@@ -79,18 +73,6 @@ export function stepOf({ key, ctrlKey, metaKey, altKey }) {
   return ctrlKey || metaKey || altKey ? undefined : ARROWS[key];
 }
 
-/** The line of a class in a list: a bar, the name, and a number. */
-export function classLine(
-  /** @type {string} */ name,
-  /** @type {number} */ probability,
-  /** @type {string} */ number,
-) {
-  const words = having(make('span', 'vv-class', name), { title: name });
-  const line = make('li', '', words, make('span', 'vv-number', number));
-  line.style.setProperty('--share', `${100 * probability}%`);
-  return line;
-}
-
 /** The colours of a bar as a background. */
 export function gradient(/** @type {string[]} */ stops) {
   return `linear-gradient(to right, ${stops.join(', ')})`;
@@ -104,8 +86,13 @@ export function closes(button, dialog) {
   });
 }
 
-/** @type {WeakMap<Element, HTMLElement>} the button that opened a panel last */
+/** @type {WeakMap<Element, HTMLElement>} the button of a panel */
 const openers = new WeakMap();
+
+/** Remembers which button opens a panel. @param {HTMLElement | null} button @param {HTMLElement | null} panel */
+export function unfolds(button, panel) {
+  if (button && panel) openers.set(panel, button);
+}
 
 /** Gives the focus back; where that place is folded away by now, to the button that unfolds it. */
 export function giveFocus(/** @type {HTMLElement | null | undefined} */ place) {
@@ -113,36 +100,4 @@ export function giveFocus(/** @type {HTMLElement | null | undefined} */ place) {
   for (let around = /** @type {Element | null} */ (place ?? null); around; around = around.parentElement)
     if (openers.has(around) && !seen?.checkVisibility?.()) seen = openers.get(around);
   seen?.focus();
-}
-
-/**
- * @param {HTMLElement} button
- * @param {() => HTMLElement | null} find what it opens, which may be drawn later than the button
- * @param {(panel: HTMLElement, isOpen: boolean) => void} [show]
- * @returns {() => void} closes it
- */
-export function opens(button, find, show = (panel, isOpen) => void (panel.hidden = !isOpen)) {
-  const isOpen = () => button.getAttribute('aria-expanded') === 'true';
-  const set = (/** @type {boolean} */ wanted) => {
-    const panel = find();
-    if (!panel) return;
-    openers.set(panel, button);
-    button.setAttribute('aria-expanded', String(wanted));
-    show(panel, wanted);
-  };
-  const leave = (/** @type {Event} */ event) => {
-    const place = /** @type {Node} */ (event.target);
-    if (isOpen() && !button.contains(place) && !find()?.contains(place)) set(false);
-  };
-  button.addEventListener('click', () => set(!isOpen()));
-  window.addEventListener('pointerdown', leave);
-  window.addEventListener('focusin', leave);
-  window.addEventListener('keydown', (event) => {
-    if (event.key !== 'Escape' || !isOpen() || event.defaultPrevented) return;
-    if (find()?.querySelector('button[aria-expanded=true]')) return; // what is open in it closes first
-    event.preventDefault();
-    set(false);
-    button.focus();
-  });
-  return () => set(false);
 }

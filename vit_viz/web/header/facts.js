@@ -2,12 +2,10 @@
 
 import { routeUrl } from '../../explorer/source.js';
 import { START as WHAT } from '../../ui/help/help.js';
-import { finder, opens } from '../../ui/kit/elements.js';
 import { START, isSeen } from '../../ui/tour/tour.js';
 import { wholeAddress } from '../../ui/visit/link.js';
-import { effect } from '../kit/preact.js';
-import { theHeader } from './header.js';
-/** @import { Mount } from '../../ui/kit/elements.js' */
+import { html, useMemo, useSignal, useSignalEffect } from '../kit/preact.js';
+import { Popover } from './opener.js';
 /** @import { Header } from './header.js' */
 
 /** @typedef {{text: string, title: string, state: string, trace?: string}} Proof */
@@ -50,44 +48,79 @@ const COPIED = 'Link copied';
 const COPIED_WITHOUT = 'Copied, without your photo';
 const COPIED_WITHOUT_MORE = 'Your photo stays here: the link opens this view, and asks for the picture.';
 
-/** @type {Mount<{}>} */
-export function mount(element) {
-  showFacts(element, theHeader());
-}
+const WHETHER = "Whether what is drawn is what the model computed with, and the model's facts.";
+const NOT_SAID =
+  'What it does not say: attention shows where a head looks, not what the answer depends on. For that, see Explain.';
+const HELP = { 'aria-label': 'Help', title: 'How to begin, and all keys.' };
 
-/** @param {HTMLElement} element @param {Header} header */
-export function showFacts(element, { facts, turn }) {
-  const find = finder(element);
-  const isOwn = () => facts.value.value?.own ?? false;
-  find('share').addEventListener('click', () => copyLink(find('share'), isOwn()));
-  if (isSeen()) find('start').textContent = 'Tour';
-  find('start').addEventListener('click', () => begin(START));
-  find('what').addEventListener('click', () => begin(WHAT));
-  opens(find('proof'), () => find('details'));
-  opens(find('help'), () => find('help-words'));
-  effect(() => {
-    const { state, value } = facts.value;
-    element.classList.toggle('vv-busy', state === 'pending');
-    if (state !== 'done' && state !== 'failed') return;
-    const { card = '', proof = UNKNOWN } = (state === 'done' && value) || {};
-    find('model-facts').textContent = card;
-    find('proof').hidden = !card;
-    const show = (/** @type {Proof} */ { text, title, state: outcome }) => {
-      find('proof').textContent = text;
-      find('proof').dataset.state = outcome;
-      find('proof-words').textContent = title;
-    };
+/** @param {{header: Header, leave: () => void}} props leave: closes the menu in which this is folded on a phone */
+export function Facts({ header: { facts, known, turn }, leave }) {
+  const proof = useSignal(UNKNOWN);
+  const isNew = useMemo(() => !isSeen(), []);
+  useSignalEffect(() => {
+    if (facts.value.state === 'pending') return;
     const asking = new AbortController();
-    void follow(proof, show, () => void (turn.value += 1), asking.signal);
+    const show = (/** @type {Proof} */ now) => void (proof.value = now);
+    void follow(known.value?.proof ?? UNKNOWN, show, () => void (turn.value += 1), asking.signal);
     return () => asking.abort();
   });
-}
-
-/** Begins what an event of the window begins; on a phone the button is in the menu, which closes. @param {string} event */
-function begin(event) {
-  const menu = document.querySelector('#vv-menu [aria-expanded=true]');
-  if (menu instanceof HTMLElement) menu.click();
-  window.dispatchEvent(new window.CustomEvent(event));
+  const { card = '', own = false } = known.value ?? {};
+  const { text, title, state } = proof.value;
+  const begin = (/** @type {string} */ event) => () => {
+    leave();
+    window.dispatchEvent(new window.CustomEvent(event));
+  };
+  return html`<div id="vv-facts" class=${`vv-facts ${facts.value.state === 'pending' ? 'vv-busy' : ''}`}>
+    <${Popover}
+      look="vv-plain vv-quiet vv-proof"
+      button=${{ title: WHETHER, 'data-state': state, hidden: !card }}
+      words=${text}
+      panel="vv-details"
+      label="About this model and what is shown of it"
+    >
+      <p class="vv-proof-words">${title}</p>
+      <p class="vv-model-facts vv-quiet">${card}</p>
+      <p class="vv-small">${NOT_SAID}</p>
+    <//>
+    <button
+      type="button"
+      class="vv-button vv-share"
+      title="Copies the address of exactly this view."
+      onClick=${(/** @type {any} */ { currentTarget }) => copyLink(currentTarget, own)}
+    >
+      Copy link
+    </button>
+    <button
+      type="button"
+      class="vv-button vv-start"
+      title="A tour of the page in five stops; it can be left at any time."
+      onClick=${begin(START)}
+    >
+      ${isNew ? html`New here? <b>Start</b>` : 'Tour'}
+    </button>
+    <${Popover} look="vv-help" button=${HELP} words="?" panel="vv-help-words" label="Help">
+      <p>
+        <span class="vv-to-point"
+          ><b>Point at the photo</b> to see where the model looks from there; click to keep it.</span
+        ><span class="vv-to-tap"><b>Tap the photo</b> to see where the model looks from there.</span> Each
+        small picture is one head of one layer.
+      </p>
+      <p>
+        <b>Bring your own</b> with +<span class="vv-to-point">, by dropping a picture, or with Ctrl+V</span
+        ><span class="vv-to-tap">: a file or the camera</span>. Nobody else sees it, and it is deleted soon
+        after you leave.
+      </p>
+      <p>
+        <button type="button" class="vv-button vv-what" onClick=${begin(WHAT)}>What’s this?</button> Then
+        <span class="vv-to-point"> point at</span><span class="vv-to-tap"> tap</span> anything to read what it
+        does.
+      </p>
+      <p class="vv-to-point">
+        <b>Keys</b> on the photo: arrows move, Enter keeps, Escape lets go. Anywhere: Ctrl+K finds a question,
+        Ctrl+S saves what is seen, ? says what a control does.
+      </p>
+    <//>
+  </div>`;
 }
 
 /** Copies the link of the page, and says on the button what it holds. */

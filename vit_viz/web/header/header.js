@@ -2,24 +2,17 @@
 // cannot be had gives way to the one before it.
 
 import { onReturn } from '../../ui/visit/link.js';
+import { expectPhoto } from '../../ui/visit/photo_aspect.js';
 import { asked } from '../kit/ask.js';
-import { stated, thePage } from '../kit/page.js';
-import { computed, effect, signal } from '../kit/preact.js';
 import { Job, STOPPED } from '../kit/job.js';
-/** @import { Pictures } from './pictures.js' */
+import { computed, effect, signal } from '../kit/preact.js';
+/** @import { Picture, Pictures } from './pictures.js' */
 /** @import { Page } from '../kit/page.js' */
 
 /** @typedef {ReturnType<typeof headerOf>} Header */
 
 const QUIET = 700; // milliseconds: a pass that is done sooner shows no bar
-
-/** @type {Header | null} */
-let made = null;
-
-/** That of this page. */
-export function theHeader() {
-  return (made ??= headerOf(thePage(), stated('samples')));
-}
+const GONE = 'This picture is not here any more; please bring it again.';
 
 /** @param {Page} one @param {Pictures} samples */
 export function headerOf({ store, ask, turn }, samples) {
@@ -44,6 +37,14 @@ export function headerOf({ store, ask, turn }, samples) {
   };
   const facts = asked(follow, () => ['facts', { subject: store.subject() }], turn);
   const isThere = () => facts.value.state === 'done' && facts.value.value.subject === store.subject();
+  /** @type {any} */
+  let last;
+  /** What was told last of a view that there is: it stays while another is on its way. */
+  const known = computed(() => {
+    const { state, value } = facts.value;
+    if (state === 'failed' || (state === 'done' && !value.refused)) last = value;
+    return last;
+  });
 
   effect(() => {
     const names = [...store.fields.keys()].filter((name) => name !== 'tab');
@@ -77,19 +78,38 @@ export function headerOf({ store, ask, turn }, samples) {
 
   const usual = (/** @type {string} */ name) => store.fields.get(name)?.usual ?? '';
   const brought = signal(0);
-  let known = samples; // to the tray, with their shapes
-  const unknown = () => (store.view.image.value in (known.aspects ?? {}) ? '' : store.view.image.value);
+  let shapes = samples.aspects ?? {}; // of the pictures in the tray
+  const unknown = () => (store.view.image.value in shapes ? '' : store.view.image.value);
   const newest = asked(
     ask,
     () => ['tray', { view: new URLSearchParams({ image: unknown() }).toString() }],
     brought,
   );
   const tray = computed(() => /** @type {Pictures} */ (newest.value.value ?? samples));
-  effect(() => void (known = tray.value));
+  effect(() => void (shapes = tray.value.aspects ?? {}));
   /** The picture that is looked at: of a link to one that is not here, the one in its place. */
   const image = computed(
     () => (isThere() && facts.value.value.awaits ? '' : store.view.image.value) || usual('image'),
   );
+
+  effect(() => {
+    const { aspects } = tray.value;
+    if (image.value && aspects) expectPhoto(image.value, aspects);
+  });
+
+  /** Looks at a picture of the tray, if it is there still. @param {Picture} picture */
+  async function see({ id, own }) {
+    problem.value = '';
+    const here = own ? (await ask('tray', { view: '' })).pictures : [{ id }];
+    if (here.some((/** @type {Picture} */ one) => one.id === id)) return store.look({ image: id });
+    problem.value = GONE;
+    renewTray();
+  }
+
+  /** Asks for the tray again. */
+  function renewTray() {
+    brought.value += 1;
+  }
 
   /** A picture was brought, and is looked at. */
   function lookAt(/** @type {string} */ id) {
@@ -142,17 +162,18 @@ export function headerOf({ store, ask, turn }, samples) {
     ask,
     turn,
     facts,
-    isThere,
+    known,
+    model: computed(() => store.view.model.value || usual('model')),
     choose,
+    see,
     lookAt,
+    renewTray,
     tray,
     image,
     imageWords: computed(() => {
       const picture = tray.value.pictures.find(({ id }) => id === image.value);
       return !picture ? 'your image' : picture.own ? picture.name : `the sample ${picture.name}`;
     }),
-    /** Asks for the tray again. */
-    renewTray: () => void (brought.value += 1),
     far,
     problem,
     /** Why this is another view than was asked for. */

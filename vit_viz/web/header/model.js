@@ -1,45 +1,123 @@
 // The model: a button that says which one is shown and opens the list of those that are offered, found by a few letters. Also a Hub id
 // can be typed; where it would have to be downloaded the visitor is asked first.
 
-import { closes, finder, having, make, opens } from '../../ui/kit/elements.js';
 import { openDialog } from '../../ui/visit/link.js';
-import { asked } from '../kit/ask.js';
 import { Listbox } from '../kit/listbox.js';
-import { effect, signal } from '../kit/preact.js';
+import { useAsked, usePopover } from '../kit/parts.js';
+import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preact.js';
 import { search } from '../palette/palette.js';
-import { theHeader } from './header.js';
-/** @import { Mount } from '../../ui/kit/elements.js' */
 /** @import { Header } from './header.js' */
 
 /**
  * @typedef {{name: string, title: string, hub: string, about: string, facts: string[], here: boolean}}
  *   Offer hub: its id there, '' where it has none; facts: sizes and licence, as far as they are known; here: on this disk
- * @typedef {{chosen: string, title: string, short?: string, offered: Offer[], own_ids?: boolean}} Models short: its shape in a few words
- * @typedef {{title: string, hub: string, size: string, licence: string}} Question
+ * @typedef {{offered: Offer[], own_ids?: boolean}} Models own_ids: whether other ids of the Hub are taken
+ * @typedef {{title: string, hub: string, size: string, licence: string, answer: (isAgreed: boolean) => void}} Question
  * @typedef {{label: string, offers: Offer[]}} Group
  */
 
 const HUB_ID = /^[a-z0-9][\w.-]*\/[a-z0-9][\w.-]*(@[\w./-]+)?$/i;
+/** @type {Models} */
+const UNKNOWN = { offered: [] };
 const LISTED_ONLY = 'This app fetches no other models of the Hub: choose one of the list.';
 
-/** @type {Mount<{}>} */
-export function mount(element) {
-  showModel(element, theHeader());
-}
+/** @param {{header: Header}} props */
+export function Model({ header: { store, ask, known: facts, model, choose } }) {
+  const popover = usePopover();
+  const [text, setText] = useState('');
+  const [question, setQuestion] = useState(/** @type {Question | null} */ (null));
+  const opened = useSignal(0); // how often: which models are on this disk may have changed
+  const known = useAsked(ask, ['models', { view: store.linkOf(['model']) }], opened);
+  /** @type {Models} */
+  const models = known.value ?? UNKNOWN;
+  const chosen = model.value;
+  const title = models.offered.find(({ name }) => name === chosen)?.title ?? chosen;
+  const takesIds = models.own_ids;
+  const { groups, place } = popover.isOpen ? groupsOf(text, models, chosen) : { groups: [], place: 0 };
+  const shown = groups.flatMap(({ offers }) => offers);
 
-/** @param {HTMLElement} element @param {Header} header */
-export function showModel(element, { store, ask, facts, choose }) {
-  const picker = new Picker(element, (name) => void choose(name, (question) => picker.ask(question)));
-  const models = asked(ask, () => ['models', { view: store.linkOf(['model']) }], picker.opened);
-  effect(() => {
-    const chosen = store.view.model.value || store.fields.get('model')?.usual;
-    const { value = { offered: [], title: chosen } } = models.value;
-    const { title } = value.offered.find((/** @type {Offer} */ { name }) => name === chosen) ?? {
-      title: chosen,
-    };
-    const known = facts.value.state === 'done' ? { short: facts.value.value.short ?? '' } : {};
-    picker.show({ ...value, title, chosen, ...known });
-  });
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const list = useRef(/** @type {HTMLElement | null} */ (null));
+  const box = useRef(/** @type {Listbox | null} */ (null));
+  /** Before a download its visitor is asked. @returns {Promise<boolean>} */
+  const agreed = (/** @type {Omit<Question, 'answer'>} */ wanted) =>
+    new Promise((answer) => setQuestion({ ...wanted, answer }));
+  const pick = useRef(/** @type {(place: number) => void} */ (() => {}));
+  pick.current = (at) => {
+    if (!shown[at]) return;
+    popover.leave();
+    void choose(shown[at].name, agreed);
+  };
+  useLayoutEffect(() => {
+    const places = /** @type {[HTMLInputElement, HTMLElement]} */ ([input.current, list.current]);
+    box.current = new Listbox(...places, (at) => pick.current(at));
+  }, []);
+  useLayoutEffect(() => {
+    if (!popover.isOpen) return;
+    opened.value += 1;
+    setText('');
+    // on a screen that is touched the keyboard would cover the list
+    if (!globalThis.matchMedia('(pointer: coarse)').matches) input.current?.focus();
+  }, [popover.isOpen]);
+  useLayoutEffect(() => {
+    const options = /** @type {NodeListOf<HTMLElement>} */ (
+      list.current?.querySelectorAll('.vv-model-option')
+    );
+    box.current?.take([...options], place);
+  }, [popover.isOpen, text, models, chosen]);
+
+  return html`<div id="vv-model" class="vv-anchor">
+    <button
+      type="button"
+      class="vv-model-open"
+      aria-haspopup="listbox"
+      title=${`${title}: choose another model`}
+      data-model=${chosen}
+      ...${popover.button}
+    >
+      <span class="vv-unseen">Model:</span>
+      <b class="vv-model-name">${title}</b>
+      <span class="vv-model-short vv-quiet">${facts.value?.short}</span>
+    </button>
+    <div class="vv-popover vv-model-panel" role="group" aria-label="Choose a model" ...${popover.panel}>
+      <div class="vv-model-top">
+        <input
+          class="vv-control vv-model-text"
+          type="text"
+          role="combobox"
+          aria-label="Find a model"
+          aria-autocomplete="list"
+          aria-expanded="true"
+          aria-controls="vv-model-list"
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck=${false}
+          enterkeyhint="go"
+          placeholder=${takesIds ? 'Name, or a Hub id: owner/name' : 'Name'}
+          ref=${input}
+          value=${text}
+          onInput=${(/** @type {any} */ { target }) => setText(target.value)}
+          onKeyDown=${(/** @type {KeyboardEvent} */ event) => box.current?.key(event)}
+        />
+        <button type="button" class="vv-button vv-plain vv-model-close" onClick=${popover.leave}>
+          Close
+        </button>
+      </div>
+      <p class="vv-model-words vv-small" role="status">
+        ${popover.isOpen && countWords(text.trim(), shown.length, takesIds)}
+      </p>
+      <div class="vv-model-list" id="vv-model-list" role="listbox" aria-label="Models" ref=${list}>
+        ${groups.map(
+          ({ label, offers }) =>
+            html`<div key=${label} role="group" aria-label=${label}>
+              <p class="vv-model-group" aria-hidden="true">${label}</p>
+              ${offers.map((offer) => html`<${Option} key=${offer.name} offer=${offer} isShown=${offer.name === chosen} />`)}
+            </div>`,
+        )}
+      </div>
+    </div>
+    <${Download} question=${question} />
+  </div>`;
 }
 
 /** @typedef {Offer & {label: string, shows: string, also: string, tab: string, slow: boolean}} Found as `search` looks through it */
@@ -57,10 +135,10 @@ const found = (/** @type {Offer} */ offer) => ({
 /**
  * What a text finds, in groups: what is on this disk, what the Hub has, and the text itself where it is the id of another model there.
  * The place is that of the option which Enter chooses.
- * @param {string} text @param {Models} models
+ * @param {string} text @param {Models} models @param {string} chosen
  * @returns {{groups: Group[], place: number}}
  */
-export function groupsOf(text, { offered, chosen, own_ids: takesIds }) {
+export function groupsOf(text, { offered, own_ids: takesIds }, chosen) {
   const offers = /** @type {Offer[]} */ (search(text, offered.map(found)));
   const typed = text.trim();
   const isListed = offered.some(({ name, hub }) => name === typed || hub === typed);
@@ -79,145 +157,74 @@ export function groupsOf(text, { offered, chosen, own_ids: takesIds }) {
   return { groups, place: Math.max(0, wanted) };
 }
 
-class Picker {
-  /** @type {Models | null} */ value = null;
-  opened = signal(0); // how often: which models are on this disk may have changed
-  /** @type {Offer[]} */ shown = [];
-  /** @type {(isAgreed: boolean) => void} to the question that was asked last */ answered = () => {};
+/** What is said above the list. @param {string} typed @param {number} count @param {boolean} [takesIds] */
+function countWords(typed, count, takesIds) {
+  if (!takesIds && HUB_ID.test(typed) && !count) return LISTED_ONLY;
+  const how = takesIds ? ' Any other model of the Hub is found by its id, owner/name.' : '';
+  if (!count) return `No model here is found by “${typed}”.${how}`;
+  return `${count} ${count === 1 ? 'model' : 'models'}`;
+}
 
-  /** @param {HTMLElement} element @param {(name: string) => void} choose */
-  constructor(element, choose) {
-    this.tell = choose;
-    this.find = finder(element);
-    this.button = this.find('model-open');
-    this.input = /** @type {HTMLInputElement} */ (this.find('model-text'));
-    this.list = this.find('model-list');
-    this.box = new Listbox(this.input, this.list, (place) => this.choose(place));
-    this.dialog = /** @type {HTMLDialogElement} */ (this.find('model-question'));
-    this.close = opens(
-      this.button,
-      () => this.find('model-panel'),
-      (panel, isOpen) => {
-        panel.hidden = !isOpen;
-        if (isOpen) {
-          this.opened.value += 1;
-          this.start();
-        }
-      },
-    );
-    this.input.addEventListener('input', () => this.draw());
-    this.find('model-panel').addEventListener('keydown', (event) => this.key(event));
-    this.find('model-close').addEventListener('click', () => this.leave());
-    closes(this.find('model-cancel'), this.dialog);
-    this.find('model-download').addEventListener('click', () => {
-      this.answered(true);
-      this.dialog.close();
-    });
-    this.dialog.addEventListener('close', () => this.answered(false));
-    this.dialog.addEventListener('keydown', (event) => event.stopPropagation()); // Escape is its own
-  }
+/** @param {{offer: Offer, isShown: boolean}} props */
+function Option({ offer: { name, title, hub, about, facts, here }, isShown }) {
+  const where = here ? ['on this disk'] : hub ? ['to download'] : [];
+  return html`<div class="vv-model-option" data-name=${name}>
+    <span class="vv-model-line">
+      <b>${title}</b>
+      <span class="vv-small">${[...(isShown ? ['shown now'] : []), ...facts, ...where].join(' · ')}</span>
+    </span>
+    ${about && html`<span class="vv-small">${about}</span>`}
+    ${hub && html`<span class="vv-small vv-model-hub">${hub}</span>`}
+  </div>`;
+}
 
-  /** Shows which model the page is on. @param {Models} value */
-  show(value) {
-    this.value = value;
-    this.find('model-name').textContent = value.title;
-    if (value.short !== undefined) this.find('model-short').textContent = value.short;
-    this.button.dataset.model = value.chosen;
-    this.button.title = `${value.title}: choose another model`;
-    const how = value.own_ids ? 'Name, or a Hub id: owner/name' : 'Name';
-    this.input.placeholder = how;
-    if (this.button.getAttribute('aria-expanded') === 'true') this.draw();
-  }
-
-  /** Shows the list as it opens. */
-  start() {
-    this.input.value = '';
-    this.draw();
-    // on a screen that is touched the keyboard would cover the list
-    if (!window.matchMedia('(pointer: coarse)').matches) this.input.focus();
-  }
-
-  leave() {
-    this.close();
-    this.button.focus();
-  }
-
-  draw() {
-    if (!this.value) return;
-    const { groups, place } = groupsOf(this.input.value, this.value);
-    this.shown = groups.flatMap(({ offers }) => offers);
-    const sorted = groups.map(({ label, offers }) => {
-      const heading = having(make('p', 'vv-model-group', label), { 'aria-hidden': 'true' });
-      const options = offers.map((offer) => this.option(offer));
-      return {
-        options,
-        group: having(make('div', '', heading, ...options), { role: 'group', 'aria-label': label }),
-      };
-    });
-    this.list.replaceChildren(...sorted.map(({ group }) => group));
-    this.find('model-words').textContent = this.words();
-    this.box.take(
-      sorted.flatMap(({ options }) => options),
-      place,
-    );
-  }
-
-  /** What is said above the list. */
-  words() {
-    const typed = this.input.value.trim();
-    const takesIds = this.value?.own_ids;
-    if (!takesIds && HUB_ID.test(typed) && !this.shown.length) return LISTED_ONLY;
-    const how = takesIds ? ' Any other model of the Hub is found by its id, owner/name.' : '';
-    if (!this.shown.length) return `No model here is found by “${typed}”.${how}`;
-    return `${this.shown.length} ${this.shown.length === 1 ? 'model' : 'models'}`;
-  }
-
-  /** @param {Offer} offer */
-  option({ name, title, hub, about, facts, here }) {
-    const isShown = name === this.value?.chosen;
-    const where = here ? ['on this disk'] : hub ? ['to download'] : [];
-    const facts_ = make(
-      'span',
-      'vv-small',
-      [...(isShown ? ['shown now'] : []), ...facts, ...where].join(' · '),
-    );
-    const line = make('span', 'vv-model-line', make('b', '', title), facts_);
-    const more = [line, ...(about ? [make('span', 'vv-small', about)] : [])];
-    const id = hub ? [make('span', 'vv-small vv-model-hub', hub)] : [];
-    return having(make('div', 'vv-model-option', ...more, ...id), { 'data-name': name });
-  }
-
-  /** @param {KeyboardEvent} event */
-  key(event) {
-    if (event.key === 'Escape') {
-      this.leave();
-      event.preventDefault();
-    } else if (event.target === this.input) this.box.key(event);
-    if (event.defaultPrevented) event.stopPropagation(); // Escape would also close the menu around it
-  }
-
-  /** @param {number} place */
-  choose(place) {
-    const offer = this.shown[place];
-    if (!offer) return;
-    this.leave();
-    this.tell(offer.name);
-  }
-
-  /** Asks before a download; answers whether it may be. @param {Question} question @returns {Promise<boolean>} */
-  ask({ title, hub, size, licence }) {
-    this.answered(false);
-    this.find('model-question-title').textContent = `Download ${title}?`;
-    const facts = [
-      ['From the Hub', hub],
-      ['Size', size],
-      ['Licence', licence],
-    ].filter(([, words]) => words);
-    this.find('model-question-facts').replaceChildren(
-      ...facts.flatMap(([name, words]) => [make('dt', '', name), make('dd', '', words)]),
-    );
-    openDialog(this.dialog);
-    this.find('model-download').focus();
-    return new Promise((answer) => (this.answered = answer));
-  }
+/** Asks before a download. @param {{question: Question | null}} props */
+function Download({ question }) {
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const button = useRef(/** @type {HTMLElement | null} */ (null));
+  useLayoutEffect(() => {
+    if (!question) return;
+    openDialog(/** @type {HTMLDialogElement} */ (dialog.current));
+    button.current?.focus();
+    return () => question.answer(false); // to the next one
+  }, [question]);
+  const { title, hub, size, licence } = question ?? {};
+  const facts = [
+    ['From the Hub', hub],
+    ['Size', size],
+    ['Licence', licence],
+  ].filter(([, words]) => words);
+  const answer = (/** @type {boolean} */ isAgreed) => () => {
+    question?.answer(isAgreed);
+    dialog.current?.close();
+  };
+  const beside = (/** @type {MouseEvent} */ { target, currentTarget }) =>
+    target === currentTarget && dialog.current?.close();
+  return html`<dialog
+    class="vv-room vv-model-question"
+    aria-labelledby="vv-model-question-title"
+    ref=${dialog}
+    onClick=${beside}
+    onClose=${() => question?.answer(false)}
+    onKeyDown=${(/** @type {Event} */ event) => event.stopPropagation() /* Escape is its own */}
+  >
+    <h2 class="vv-title vv-model-question-title" id="vv-model-question-title">
+      ${question && `Download ${title}?`}
+    </h2>
+    <dl class="vv-model-question-facts">
+      ${facts.map(
+        ([name, words]) =>
+          html`<dt>${name}</dt>
+            <dd>${words}</dd>`,
+      )}
+    </dl>
+    <div class="vv-row">
+      <button type="button" class="vv-button vv-model-download" ref=${button} onClick=${answer(true)}>
+        Download
+      </button>
+      <button type="button" class="vv-button vv-plain vv-model-cancel" onClick=${answer(false)}>
+        Cancel
+      </button>
+    </div>
+  </dialog>`;
 }

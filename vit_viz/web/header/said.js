@@ -1,46 +1,54 @@
-// What the model says, as lines with a bar each, what is being done, and what went wrong. Names are untrusted text.
+// What the model says, as lines with a bar each, what is being done, and what went wrong. Names come from strangers: Preact writes
+// them as text.
 
-import { classLine, finder, showText } from '../../ui/kit/elements.js';
-import { showError } from '../../ui/kit/notes.js';
 import { amountWords } from '../../ui/kit/numbers.js';
+import { Problem } from '../kit/parts.js';
+import { html } from '../kit/preact.js';
 /** @import { Amount } from '../../ui/kit/numbers.js' */
 
 const LONGEST_BAR = 112; // pixels
 
 /**
  * @typedef {Amount & {name: string, alone?: boolean}} Line alone: whether its probability is a sigmoid of its own
- * @typedef {{busy?: string, notes?: string[], error?: string, top?: Line[]}} Top busy: what is being done
+ * @typedef {{busy?: string, notes?: string[], error?: string, top?: Line[]}} Said busy: what is being done; top: none where nothing is
+ *     known of it
  */
 
-/** @param {HTMLElement} element @param {Top} value */
-export function drawTop(element, value) {
-  const find = finder(element);
-  element.classList.toggle('vv-busy', Boolean(value.busy));
-  showError(find('status'), value.busy || (value.notes || []).join(' '), { stays: Boolean(value.busy) });
-  showError(find('error'), value.error);
-  if (value.busy) return;
-  const top = value.top || [];
-  const { says, meaning, title } = meaningOf(top[0]);
-  showText(find('says'), top.length ? says : '');
-  find('says').title = title;
-  find('top').replaceChildren(
-    ...top.map((one) => {
-      const line = answerLine(one);
-      const bar = one.probability === undefined ? 0 : Math.max(2, LONGEST_BAR * one.probability);
-      line.style.setProperty('--bar', `${bar}px`);
-      return line;
-    }),
-  );
-  find('top').setAttribute('aria-label', meaning);
-  const isHeadless = !value.error && !top.length;
-  showText(find('nothing'), isHeadless ? 'This model has no class head: it names nothing.' : '');
+/** @param {Said & {id?: string, look?: string}} props look: more classes */
+export function Top({ busy, notes = [], error, top, id, look = '' }) {
+  const lines = top ?? [];
+  const { says, meaning, title } = meaningOf(lines[0]);
+  const isHeadless = top?.length === 0;
+  return html`<div id=${id} class=${`vv-part-top ${look} ${busy ? 'vv-busy' : ''}`}>
+    <div class="vv-answers">
+      <span class="vv-says" title=${title} hidden=${!lines.length}>${lines.length > 0 && says}</span>
+      <ol class="vv-top" aria-label=${meaning}>
+        ${lines.map((one) => html`<${AnswerLine} line=${one} bar=${barOf(one)} />`)}
+      </ol>
+      <p class="vv-nothing" hidden=${!isHeadless}>
+        ${isHeadless && 'This model has no class head: it names nothing.'}
+      </p>
+    </div>
+    <${Problem}
+      role="status"
+      look="vv-status vv-quiet"
+      words=${busy || notes.join(' ')}
+      stays=${Boolean(busy)}
+    />
+    <${Problem} words=${error} />
+  </div>`;
+}
+
+/** @param {Line} line */
+function barOf({ probability }) {
+  return probability === undefined ? '0px' : `${Math.max(2, LONGEST_BAR * probability)}px`;
 }
 
 /** What numbers of this kind are called, by the first of them. */
 function meaningOf(/** @type {Line | undefined} */ line) {
   if (line?.value !== undefined)
-    return { says: SAYS, meaning: 'Values that the model returns, the largest first', title: '' };
-  if (!line?.alone) return { says: SAYS, meaning: 'Most probable classes with their probability', title: '' };
+    return { says: SAYS, meaning: 'Values that the model returns, the largest first' };
+  if (!line?.alone) return { says: SAYS, meaning: 'Most probable classes with their probability' };
   return {
     says: 'The model says, of each by itself',
     meaning: 'Most probable classes, each with a probability of its own',
@@ -50,9 +58,12 @@ function meaningOf(/** @type {Line | undefined} */ line) {
 
 const SAYS = 'The model says';
 
-/** The line of a class with its probability, or of a value, which has no bar. */
-export function answerLine(/** @type {Line} */ one) {
-  return classLine(one.name, one.probability ?? 0, amountWords(one, percent));
+/** The line of a class with its probability, or of a value. @param {{line: Line, bar?: string}} props */
+export function AnswerLine({ line, bar }) {
+  return html`<li style=${bar && { '--bar': bar }}>
+    <span class="vv-class" title=${line.name}>${line.name}</span>
+    <span class="vv-number">${amountWords(line, percent)}</span>
+  </li>`;
 }
 
 /** A probability as people say it: 96%, 3%, 0.3%; never 100% or 0% where it is not. */

@@ -1,19 +1,12 @@
 // What brings pictures: files that are chosen, dropped or pasted anywhere on the page, and the camera. They become pictures of this
 // visit, of which the first is looked at.
 
-import {
-  listenToButton,
-  listenToDrops,
-  listenToPastes,
-  makeDropHere,
-  picturesIn,
-} from '../../ui/kit/carried.js';
-import { finder, make, showText } from '../../ui/kit/elements.js';
+import { listenToButton, picturesIn } from '../../ui/kit/carried.js';
+import { html, signal, useLayoutEffect, useRef } from '../kit/preact.js';
 import { Refused, bring } from '../kit/server.js';
-import { listenToCamera } from './camera.js';
-import { theHeader } from './header.js';
+import { Camera } from './camera.js';
+import { Folded } from './opener.js';
 /** @import { Carried } from '../../ui/kit/carried.js' */
-/** @import { Mount } from '../../ui/kit/elements.js' */
 /** @import { Header } from './header.js' */
 
 const READING_TIME = 8_000; // milliseconds for which a sentence stays
@@ -21,43 +14,55 @@ const QUICK = 300; // milliseconds in which nothing needs to be said of an uploa
 const MOST = 24; // pictures at once
 const UNREACHED = 'The picture could not be sent; please try again.';
 
-/** @type {Mount<{}>} */
-export function mount(element) {
-  takePictures(element, theHeader());
-}
-
-/** @param {HTMLElement} element @param {Header} header */
-export function takePictures(element, header) {
-  const find = finder(element);
-  const place = document.querySelector('.gradio-container') ?? document.body;
-  const note = make('p', 'vv-bring-note');
-  note.setAttribute('role', 'status');
-  note.hidden = true;
-  const drop = makeDropHere();
-  place.append(note, drop);
-  const bringer = new Bringer(header, note);
-  listenToPastes(bringer);
-  listenToDrops(bringer, drop);
-  listenToButton(bringer, find('paste'));
-  const files = /** @type {HTMLInputElement} */ (find('files'));
-  find('choose-file').addEventListener('click', () => files.click());
-  files.addEventListener('change', () => {
-    const chosen = [...(files.files ?? [])]; // the box is empty again for the next ones
-    files.value = '';
-    if (chosen.length) void bringer.take({ files: chosen });
-  });
-  listenToCamera(find, bringer);
+/** What opens beside the tray, to bring a picture. @param {{bringer: Bringer}} props */
+export function Bring({ bringer }) {
+  const paste = useRef(/** @type {any} */ (null));
+  const files = useRef(/** @type {any} */ (null));
+  useLayoutEffect(() => listenToButton(bringer, paste.current), []);
+  const chosen = (/** @type {any} */ { target }) => {
+    const taken = [...target.files]; // the box is empty again for the next ones
+    target.value = '';
+    if (taken.length) void bringer.take({ files: taken });
+  };
+  return html`<${Folded}
+    id="vv-bring"
+    words="+"
+    label="Bring a picture: a file, the clipboard, or the camera"
+  >
+    <div id="vv-upload" class="vv-bring vv-stack">
+      <button
+        type="button"
+        class="vv-choose-file"
+        title="Opens a file of this machine, or several; nobody else sees them."
+        onClick=${() => files.current.click()}
+      >
+        Drop or choose a file
+      </button>
+      <input class="vv-files" type="file" accept="image/*" multiple hidden ref=${files} onChange=${chosen} />
+      <${Camera} bringer=${bringer}>
+        <button
+          type="button"
+          class="vv-button vv-paste"
+          title="Takes the picture that was copied last."
+          ref=${paste}
+        >
+          Paste a picture
+        </button>
+      <//>
+      <p class="vv-small">or Ctrl+V, or drop pictures anywhere on the page</p>
+    </div>
+  <//>`;
 }
 
 /** Sends the pictures of one gesture: a newer one ends what is left of the one before. */
 export class Bringer {
+  said = signal('');
   upload = new AbortController();
   timer = 0;
 
-  /** @param {Pick<Header, 'lookAt' | 'renewTray'>} header @param {HTMLElement} note */
-  constructor(header, note) {
+  /** @param {Pick<Header, 'lookAt' | 'renewTray'>} header */
+  constructor(header) {
     this.header = header;
-    this.note = note;
   }
 
   /** Takes what a paste or a drop carries. */
@@ -70,7 +75,7 @@ export class Bringer {
   /** @param {File[]} files @param {string[]} [problems] of those that came with them */
   async bring(files, problems = []) {
     this.upload.abort();
-    const { signal } = (this.upload = new AbortController());
+    const { signal: stop } = (this.upload = new AbortController());
     const [images, refused] = [/** @type {string[]} */ ([]), [...problems]];
     let kept = images;
     if (files.length > MOST) refused.push(`The first ${MOST} of ${files.length} pictures were brought.`);
@@ -79,17 +84,17 @@ export class Bringer {
       const words = files.length > 1 ? `${one}, ${place + 1} of ${files.length}` : one;
       this.say(`Bringing ${words} …`, QUICK);
       try {
-        const brought = await bring(file, signal);
+        const brought = await bring(file, stop);
         images.push(brought.image);
         kept = brought.kept;
       } catch (error) {
         const said = error instanceof Refused ? error.message : UNREACHED;
         refused.unshift(files.length > 1 ? `${one}: ${said}` : said);
       }
-      if (signal.aborted) break;
+      if (stop.aborted) break;
     }
     if (images.length) this.header.renewTray();
-    if (signal.aborted) return;
+    if (stop.aborted) return;
     const first = images.find((image) => kept.includes(image));
     if (first) this.header.lookAt(first);
     this.say(refused.join(' '));
@@ -98,8 +103,7 @@ export class Bringer {
   /** Shows a sentence for a while, after a pause of milliseconds; "" takes it away. */
   say(/** @type {string} */ words, pause = 0) {
     clearTimeout(this.timer);
-    showText(this.note, pause ? '' : words);
-    const next = pause ? () => this.say(words) : () => showText(this.note, '');
-    if (words) this.timer = window.setTimeout(next, pause || READING_TIME);
+    this.said.value = pause ? '' : words;
+    if (words) this.timer = window.setTimeout(() => this.say(pause ? words : ''), pause || READING_TIME);
   }
 }

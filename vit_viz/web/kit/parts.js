@@ -12,7 +12,7 @@ import {
 } from '../../explorer/geometry.js';
 import { Picture } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
-import { gradient, stepOf } from '../../ui/kit/elements.js';
+import { gradient, stepOf, unfolds } from '../../ui/kit/elements.js';
 import { amountWords, short, stopsOf } from '../../ui/kit/numbers.js';
 import { asked } from './ask.js';
 import { Job } from './job.js';
@@ -65,10 +65,10 @@ export function Toggle({ name, choices, value, choose, label, look = '', option,
 
 /**
  * What went wrong, in a sentence, until it goes well or is closed; what was closed stays closed however often it is drawn.
- * @param {{words?: string | null, again?: () => void, stays?: boolean, look?: string}} props again: tries it once more; stays: it
- *     stands in place of what cannot be shown, and cannot be closed
+ * @param {{words?: string | null, again?: () => void, stays?: boolean, look?: string, role?: string}} props again: tries it once more;
+ *     stays: it stands in place of what cannot be shown, and cannot be closed
  */
-export function Problem({ words, again, stays = false, look = 'vv-error' }) {
+export function Problem({ words, again, stays = false, look = 'vv-error', role = 'alert' }) {
   const [closed, setClosed] = useState('');
   const before = useRef(/** @type {Element | null} */ (null)); // where the keyboard was
   if (closed && closed !== words) setClosed('');
@@ -81,11 +81,52 @@ export function Problem({ words, again, stays = false, look = 'vv-error' }) {
     if (before.current instanceof HTMLElement && before.current.isConnected) before.current.focus();
   };
   const named = { 'aria-label': 'Close this message', title: 'Close this message' };
-  return html`<p class=${look} role="alert" hidden=${!isSaid}>
+  return html`<p class=${look} role=${role} hidden=${!isSaid}>
     ${isSaid && words}
     ${isSaid && again && html` <button type="button" class="vv-again" onClick=${again}>Try again</button>`}
     ${isSaid && !stays && html`<button type="button" class="vv-close" ...${named} onClick=${close}></button>`}
   </p>`;
+}
+
+/**
+ * A button and the panel that it opens. A press or the focus elsewhere closes it, and so does Escape, which gives the focus back.
+ * @returns what the two are given; whether it is open; what closes it, and what gives the focus back to the button, too
+ */
+export function usePopover() {
+  const [isOpen, setOpen] = useState(false);
+  const button = useRef(/** @type {HTMLElement | null} */ (null));
+  const panel = useRef(/** @type {HTMLElement | null} */ (null));
+  const close = () => setOpen(false);
+  const leave = () => {
+    close();
+    button.current?.focus();
+  };
+  useLayoutEffect(() => unfolds(button.current, panel.current), []);
+  useLayoutEffect(() => {
+    if (!isOpen) return;
+    const elsewhere = (/** @type {any} */ { target }) => {
+      if (!button.current?.contains(target) && !panel.current?.contains(target)) close();
+    };
+    const typed = (/** @type {KeyboardEvent} */ event) => {
+      if (event.key !== 'Escape' || event.defaultPrevented) return;
+      if (panel.current?.querySelector('button[aria-expanded=true]')) return; // what is open in it closes first
+      event.preventDefault();
+      leave();
+    };
+    window.addEventListener('pointerdown', elsewhere);
+    window.addEventListener('focusin', elsewhere);
+    window.addEventListener('keydown', typed);
+    return () => {
+      window.removeEventListener('pointerdown', elsewhere);
+      window.removeEventListener('focusin', elsewhere);
+      window.removeEventListener('keydown', typed);
+    };
+  }, [isOpen]);
+  return {
+    ...{ isOpen, close, leave },
+    button: { ref: button, 'aria-expanded': String(isOpen), onClick: () => setOpen(!isOpen) },
+    panel: { ref: panel, hidden: !isOpen },
+  };
 }
 
 /**

@@ -1,5 +1,7 @@
-// The page: the row of tabs with what each shows, and what stands in front of them. A tab is made when it is first opened, and stays.
+// The page: its header, the row of tabs with what each shows, and what stands in front of them.
 
+import { headerOf } from '../header/header.js';
+import { Header } from '../header/room.js';
 import { thePage } from '../kit/page.js';
 import { html, render, useLayoutEffect, useRef } from '../kit/preact.js';
 /** @import { Store } from '../kit/store.js' */
@@ -10,58 +12,64 @@ import { html, render, useLayoutEffect, useRef } from '../kit/preact.js';
  * @typedef {Part & {label: string}} Tab
  */
 
-/** @type {import('../../ui/kit/elements.js').Mount<{page: string}>} */
-export function mount(element, _trigger, { page }) {
-  const { tabs, parts } = JSON.parse(page);
-  render(html`<${Page} ...${{ store: thePage().store, tabs, parts }} />`, element);
+/** @type {import('../../ui/kit/elements.js').Mount<{page: string, samples: string}>} samples: the tray as it is for everybody */
+export function mount(element, _trigger, { page, samples }) {
+  const { questions, tabs, parts } = JSON.parse(page);
+  const labels = Object.fromEntries(tabs.map((/** @type {Tab} */ { name, label }) => [name, label]));
+  const header = headerOf(thePage(), JSON.parse(samples));
+  render(
+    html`<${Header} ...${{ header, questions, tabs: labels }} />
+      <${Tabs} ...${{ store: thePage().store, tabs }} />
+      ${parts.map((/** @type {Part} */ part) => html`<${Filled} ...${part} id=${`vv-${part.name}`} />`)}`,
+    element,
+  );
+  stayBelow();
 }
 
-/** @param {{store: Store, tabs: Tab[], parts: Part[]}} props */
-export function Page({ store, tabs, parts }) {
+/** The row of tabs, and what each shows: made when it is first opened, and kept. @param {{store: Store, tabs: Tab[]}} props */
+export function Tabs({ store, tabs }) {
   const row = useRef(/** @type {any} */ (null));
   const opened = useRef(/** @type {Set<string>} */ (new Set()));
   const open = store.view.tab.value;
   opened.current.add(open);
   useLayoutEffect(() => showTab(row.current), [open]);
-  useLayoutEffect(stayBelow, []);
   return html`<div id="vv-tabs">
-      <div class="tab-wrapper" ref=${row}>
-        <div class="tab-container" role="tablist">
-          ${tabs.map(
-            ({ name, label }) =>
-              html`<button
-                key=${name}
-                type="button"
-                role="tab"
-                id=${`vv-tab-${name}-button`}
-                aria-selected=${String(name === open)}
-                aria-controls=${`vv-tab-${name}`}
-                onClick=${() => store.set({ tab: name })}
-              >
-                ${label}
-              </button>`,
-          )}
-        </div>
+    <div class="tab-wrapper" ref=${row}>
+      <div class="tab-container" role="tablist">
+        ${tabs.map(
+          ({ name, label }) =>
+            html`<button
+              key=${name}
+              type="button"
+              role="tab"
+              id=${`vv-tab-${name}-button`}
+              aria-selected=${String(name === open)}
+              aria-controls=${`vv-tab-${name}`}
+              onClick=${() => store.set({ tab: name })}
+            >
+              ${label}
+            </button>`,
+        )}
       </div>
-      ${tabs.map(
-        (tab) =>
-          html`<div
-            key=${tab.name}
-            class="tabitem"
-            role="tabpanel"
-            id=${`vv-tab-${tab.name}`}
-            aria-labelledby=${`vv-tab-${tab.name}-button`}
-            hidden=${tab.name !== open}
-          >
-            ${opened.current.has(tab.name) && html`<${Filled} ...${tab} />`}
-          </div>`,
-      )}
     </div>
-    ${parts.map((part) => html`<${Filled} key=${part.name} ...${part} id=${`vv-${part.name}`} />`)}`;
+    ${tabs.map(
+      (tab) =>
+        html`<div
+          key=${tab.name}
+          class="tabitem"
+          role="tabpanel"
+          id=${`vv-tab-${tab.name}`}
+          aria-labelledby=${`vv-tab-${tab.name}-button`}
+          hidden=${tab.name !== open}
+        >
+          ${opened.current.has(tab.name) && html`<${Filled} ...${tab} />`}
+        </div>`,
+    )}
+  </div>`;
 }
 
 /** A part of the page, which its module fills once. @param {Part & {id?: string}} props */
-function Filled({ html: begins, module, props, id }) {
+export function Filled({ html: begins, module, props, id }) {
   const place = useRef(/** @type {any} */ (null));
   useLayoutEffect(() => {
     const { mount: fill } = /** @type {any} */ (window).vit_viz(module);

@@ -4,9 +4,8 @@
 import { fetched } from '../../ui/kit/elements.js';
 import { openDialog } from '../../ui/visit/link.js';
 import { useListbox } from '../kit/listbox.js';
-import { thePage } from '../kit/page.js';
 import { useJob } from '../kit/parts.js';
-import { html, render, useLayoutEffect, useRef, useState } from '../kit/preact.js';
+import { html, useLayoutEffect, useRef, useState } from '../kit/preact.js';
 /** @import { Page } from '../kit/page.js' */
 
 /**
@@ -24,11 +23,6 @@ import { html, render, useLayoutEffect, useRef, useState } from '../kit/preact.j
 const NONE = 'No question has these words. Try one word, like head, patch, class or position.';
 const FAILED = 'The questions could not be fetched; please try again.';
 const LOADING = 'Fetching the questions …';
-
-/** @type {import('../../ui/kit/elements.js').Mount<Props>} */
-export function mount(element, _trigger, props) {
-  render(html`<${Palette} ...${{ ...props, page: thePage() }} />`, element);
-}
 
 /** The button that opens the palette, and the palette. @param {Props & {page: Page}} props */
 export function Palette({ page: { store }, tabs, questions: address }) {
