@@ -134,7 +134,7 @@ test('the button brings the picture in the clipboard, as a file of its type', as
   assert.deepEqual(sent, ['POST /vit_viz/bring pasted.png']);
 });
 
-test('a clipboard that cannot be read says so, and without one there is no button', async (t) => {
+test('a clipboard that cannot be read says so', async (t) => {
   const { button, note, browser } = page(t, { read: async () => Promise.reject(new Error('no')) });
   button.click();
   await settle();
@@ -146,6 +146,9 @@ test('a clipboard that cannot be read says so, and without one there is no butto
   browser.pass(8000);
   await settle();
   assert.equal(note.hidden, true);
+});
+
+test('without a clipboard there is no button for it', (t) => {
   assert.equal(page(t).button.hidden, true);
 });
 

@@ -31,6 +31,8 @@ export function headerPage(
   t,
   { search = '', answers = {}, globals = {}, browser = new Browser(search) } = {},
 ) {
+  const element = /** @type {any} */ (parse('<div class="vv-part"></div>').children[0]);
+  t.after(() => render(null, element)); // while the window is still there
   browser.install(t, globals);
   const place = placeAt(search);
   const store = new Store(fields, place);
@@ -56,10 +58,8 @@ export function headerPage(
   });
   const turn = signal(0);
   const header = headerOf({ store, ask, turn }, SAMPLES);
-  const element = parse('<div class="vv-part"></div>').children[0];
   const drawn = { header, tabs: {}, questions: '' };
-  render(html`<${Header} ...${drawn} />`, /** @type {any} */ (element));
-  t.after(() => render(null, /** @type {any} */ (element)));
+  render(html`<${Header} ...${drawn} />`, element);
   return {
     ...{ browser, store, place, header, turn, asked, settle, element },
     /** The bodies of the questions of a name. @param {string} name */

@@ -92,6 +92,7 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
             js_on_load=loader("web/page/page.js"),
             apply_default_css=False,
             elem_id="vv-page",
+            elem_classes="vv-part",
             # as text: Gradio's page would watch objects, which takes longer; samples: the tray as it is for everybody
             fields=json.dumps(link_fields(_of_page(session, tabs))),
             samples=json.dumps(header_answers.tray(session, "", "")),
