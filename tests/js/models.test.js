@@ -97,6 +97,7 @@ test('the list opens with what is on this disk now, is looked through by letters
   assert.equal(await type('vit'), '2 models');
   assert.deepEqual(active(), ['dino-s16']);
   find('model-text').fire('keydown', { key: 'ArrowDown' });
+  await settle();
   assert.deepEqual(active(), ['clip-b16']);
   find('model-text').fire('keydown', { key: 'Enter' });
   await settle();

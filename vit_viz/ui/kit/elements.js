@@ -35,12 +35,6 @@ export function finder(/** @type {Element} */ element) {
   return (/** @type {string} */ name) => /** @type {HTMLElement} */ (element.querySelector(`.vv-${name}`));
 }
 
-/** Writes a text where there is one, and hides its place where there is none. */
-export function showText(/** @type {HTMLElement} */ node, /** @type {string | null | undefined} */ words) {
-  node.textContent = words || '';
-  node.hidden = !words;
-}
-
 /** An element with attributes. @template {Element} E @param {E} node @param {Record<string, unknown>} attributes */
 export function having(node, attributes) {
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
@@ -52,14 +46,6 @@ export function dataAt(/** @type {Event} */ { target }, /** @type {string} */ na
   return (
     /** @type {Element | null} */ (target)?.closest(`[data-${name}]`)?.getAttribute(`data-${name}`) ?? null
   );
-}
-
-/** Tells what was clicked in an element, by its data-... @param {Element} element @param {string} name @param {(value: string) => void} tell */
-export function onPress(element, name, tell) {
-  element.addEventListener('click', (event) => {
-    const value = dataAt(event, name);
-    if (value !== null) tell(value);
-  });
 }
 
 /** Shows which of the buttons in an element is chosen, by its data-... @param {Element} element @param {string} name @param {unknown} value */

@@ -2,7 +2,7 @@
 // can be typed; where it would have to be downloaded the visitor is asked first.
 
 import { openDialog } from '../../ui/visit/link.js';
-import { Listbox } from '../kit/listbox.js';
+import { useListbox } from '../kit/listbox.js';
 import { useAsked, usePopover } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preact.js';
 import { search } from '../palette/palette.js';
@@ -37,21 +37,14 @@ export function Model({ header: { store, ask, known: facts, model, choose } }) {
   const shown = groups.flatMap(({ offers }) => offers);
 
   const input = useRef(/** @type {HTMLInputElement | null} */ (null));
-  const list = useRef(/** @type {HTMLElement | null} */ (null));
-  const box = useRef(/** @type {Listbox | null} */ (null));
   /** Before a download its visitor is asked. @returns {Promise<boolean>} */
   const agreed = (/** @type {Omit<Question, 'answer'>} */ wanted) =>
     new Promise((answer) => setQuestion({ ...wanted, answer }));
-  const pick = useRef(/** @type {(place: number) => void} */ (() => {}));
-  pick.current = (at) => {
+  const box = useListbox('vv-model-list', shown.length, (at) => {
     if (!shown[at]) return;
     popover.leave();
     void choose(shown[at].name, agreed);
-  };
-  useLayoutEffect(() => {
-    const places = /** @type {[HTMLInputElement, HTMLElement]} */ ([input.current, list.current]);
-    box.current = new Listbox(...places, (at) => pick.current(at));
-  }, []);
+  });
   useLayoutEffect(() => {
     if (!popover.isOpen) return;
     opened.value += 1;
@@ -59,12 +52,7 @@ export function Model({ header: { store, ask, known: facts, model, choose } }) {
     // on a screen that is touched the keyboard would cover the list
     if (!globalThis.matchMedia('(pointer: coarse)').matches) input.current?.focus();
   }, [popover.isOpen]);
-  useLayoutEffect(() => {
-    const options = /** @type {NodeListOf<HTMLElement>} */ (
-      list.current?.querySelectorAll('.vv-model-option')
-    );
-    box.current?.take([...options], place);
-  }, [popover.isOpen, text, models, chosen]);
+  useLayoutEffect(() => box.activate(place), [popover.isOpen, text, models, chosen]);
 
   return html`<div id="vv-model" class="vv-anchor">
     <button
@@ -83,21 +71,13 @@ export function Model({ header: { store, ask, known: facts, model, choose } }) {
       <div class="vv-model-top">
         <input
           class="vv-control vv-model-text"
-          type="text"
-          role="combobox"
           aria-label="Find a model"
-          aria-autocomplete="list"
-          aria-expanded="true"
-          aria-controls="vv-model-list"
-          autocomplete="off"
           autocapitalize="off"
-          spellcheck=${false}
-          enterkeyhint="go"
           placeholder=${takesIds ? 'Name, or a Hub id: owner/name' : 'Name'}
           ref=${input}
           value=${text}
           onInput=${(/** @type {any} */ { target }) => setText(target.value)}
-          onKeyDown=${(/** @type {KeyboardEvent} */ event) => box.current?.key(event)}
+          ...${box.field}
         />
         <button type="button" class="vv-button vv-plain vv-model-close" onClick=${popover.leave}>
           Close
@@ -106,12 +86,20 @@ export function Model({ header: { store, ask, known: facts, model, choose } }) {
       <p class="vv-model-words vv-small" role="status">
         ${popover.isOpen && countWords(text.trim(), shown.length, takesIds)}
       </p>
-      <div class="vv-model-list" id="vv-model-list" role="listbox" aria-label="Models" ref=${list}>
+      <div class="vv-model-list" aria-label="Models" ...${box.list}>
         ${groups.map(
           ({ label, offers }) =>
             html`<div key=${label} role="group" aria-label=${label}>
               <p class="vv-model-group" aria-hidden="true">${label}</p>
-              ${offers.map((offer) => html`<${Option} key=${offer.name} offer=${offer} isShown=${offer.name === chosen} />`)}
+              ${offers.map(
+                (offer) =>
+                  html`<${Option}
+                    key=${offer.name}
+                    offer=${offer}
+                    isShown=${offer.name === chosen}
+                    listed=${box.option(shown.indexOf(offer))}
+                  />`,
+              )}
             </div>`,
         )}
       </div>
@@ -165,10 +153,10 @@ function countWords(typed, count, takesIds) {
   return `${count} ${count === 1 ? 'model' : 'models'}`;
 }
 
-/** @param {{offer: Offer, isShown: boolean}} props */
-function Option({ offer: { name, title, hub, about, facts, here }, isShown }) {
+/** @param {{offer: Offer, isShown: boolean, listed: Record<string, any>}} props listed: attributes of an option */
+function Option({ offer: { name, title, hub, about, facts, here }, isShown, listed }) {
   const where = here ? ['on this disk'] : hub ? ['to download'] : [];
-  return html`<div class="vv-model-option" data-name=${name}>
+  return html`<div class="vv-model-option" data-name=${name} ...${listed}>
     <span class="vv-model-line">
       <b>${title}</b>
       <span class="vv-small">${[...(isShown ? ['shown now'] : []), ...facts, ...where].join(' · ')}</span>

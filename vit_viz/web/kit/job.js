@@ -1,6 +1,5 @@
-// A question that takes a while: whether it runs, how far it is and what became of it; and the bar that shows it.
+// A question that takes a while: whether it runs, how far it is and what became of it.
 
-import { having, make } from '../../ui/kit/elements.js';
 /** @import { Tell } from './ask.js' */
 
 export const STOPPED = 'This was stopped; nothing of it was kept.';
@@ -91,41 +90,5 @@ export class Job {
   tell(news) {
     Object.assign(this, news);
     this.changed();
-  }
-}
-
-/** What shows a job: the button of its element that begins it, if there is one; words, how far it is, and a button that ends it. */
-export class JobBar {
-  words = having(make('span', 'vv-job-words vv-quiet'), { role: 'status' });
-  amount = make('span', 'vv-job-amount vv-number'); // which is not said aloud
-  progress = having(make('progress', 'vv-progress'), { max: 1, 'aria-label': 'How far it is' });
-  stop = make('button', 'vv-button vv-stop', 'Cancel');
-
-  /** @param {HTMLElement} element @param {{end: () => void, begin?: () => void}} actions */
-  constructor(element, { end, begin }) {
-    this.element = element;
-    this.go = element.querySelector('button');
-    this.go?.addEventListener('click', () => this.go?.hidden || begin?.()); // a press may come late
-    this.stop.addEventListener('click', end);
-    element.append(this.words, this.amount, this.progress, this.stop);
-    this.show(new Job());
-  }
-
-  /**
-   * Shows a job, or what can be begun; nothing at all where there is nothing to say.
-   * @param {Pick<Job, 'isRunning' | 'words' | 'share' | 'left'>} job
-   * @param {{words?: string, amount?: string, go?: string}} [told] go: what the button says that begins it
-   */
-  show({ isRunning, words: doing, share, left }, { words = doing, amount, go = '' } = {}) {
-    this.element.hidden = !isRunning && !words && !go;
-    if (this.words.textContent !== words) this.words.textContent = words; // what is the same is not said again
-    const far = amount ?? (share > 0 ? `${Math.round(100 * share)}%${left && `, ${left}`}` : '');
-    this.amount.textContent = isRunning ? far : '';
-    this.progress.hidden = this.stop.hidden = !isRunning;
-    if (share > 0) /** @type {HTMLProgressElement} */ (this.progress).value = share;
-    else this.progress.removeAttribute('value'); // nobody knows how far
-    if (!this.go) return;
-    this.go.textContent = go;
-    this.go.hidden = isRunning || !go;
   }
 }
