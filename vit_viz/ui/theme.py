@@ -1,4 +1,4 @@
-"""Gradio's theme in the colours, sizes and shapes of `tokens.css`, so that its components and ours are of one kind."""
+"""Gradio's theme in the colours and sizes of `tokens.css`, and the rules of the page, which is one component of Gradio's."""
 
 from __future__ import annotations
 
@@ -11,19 +11,11 @@ from vit_viz.ui.kit import EXPLORER
 
 _ROLES = {
     "--vv-ground": ("body_background_fill", "background_fill_primary"),
-    "--vv-card": ("block_background_fill",),
-    "--vv-soft": ("background_fill_secondary",),
-    "--vv-line": ("border_color_primary", "block_border_color"),
-    "--vv-text": (
-        "body_text_color",
-        "block_title_text_color",
-        "block_label_text_color",
-        "accordion_text_color",
-    ),
+    "--vv-text": ("body_text_color",),
     "--vv-muted": ("body_text_color_subdued",),
-    "--vv-accent": ("color_accent", "border_color_accent", "loader_color"),
+    "--vv-accent": ("color_accent", "loader_color"),
 }
-"""Of the components of Gradio that the page has: HTML, plots, rows, tabs and folded words; it has none of its controls."""
+"""Of what Gradio draws around the page, and while that is on its way."""
 
 _SMALL, _BODY = "var(--vv-type-small)", "var(--vv-type)"
 _TYPE = gr.themes.Size(
@@ -36,13 +28,7 @@ _TYPE = gr.themes.Size(
     xl="var(--vv-type-title)",
     xxl="var(--vv-type-page)",
 )
-_SHAPES = {
-    "body_text_size": _BODY,
-    "block_title_text_size": _BODY,
-    "block_label_text_size": _SMALL,
-    "block_radius": "var(--vv-radius)",
-    "block_shadow": "none",
-}
+_SHAPES = {"body_text_size": _BODY, "block_shadow": "none"}
 
 _HERE = Path(__file__).parent
 _SHARED = ("kit/system.css", "kit/kit.css", "page.css")
