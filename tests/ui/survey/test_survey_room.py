@@ -153,6 +153,18 @@ def test_the_dots_are_the_numbers_of_all_photos(client, opened):
     assert np.isnan(right).sum() == np.isnan(opened.survey.numbers["is_right"]).sum() > 0
 
 
+def test_plotly_is_served_with_its_version_and_packed_for_who_can_read_that(client, opened):
+    told = survey_view.build(opened)["props"]["survey"]
+    assert told["figure"]["layout"]["height"] == 420
+    packed = get(client, "plotly.js", of=told["plotly"])
+    assert packed.headers["content-encoding"] == "gzip"
+    assert "immutable" in packed.headers["cache-control"]
+    plain = client.get("/vit_viz/survey/plotly.js", headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert packed.text == plain.text
+    assert f"plotly.js v{told['plotly']}" in plain.text[:200]
+
+
 def test_methods_have_intervals(client):
     told = get(client, "methods", where="").json()
     assert set(told["lines"]) == {"rollout", "relevance"}
@@ -311,7 +323,7 @@ def test_the_command_line_opens_a_survey_and_those_beside_it(folder, tmp_path, m
     assert main(["serve", "--device", "cpu"]) == 0
     (room,) = given[0]["rooms"]
     assert (room.tab.label, given[0]["of"]) == ("Survey", "mini")
-    assert len(room.routes) == 12
+    assert len(room.routes) == 13
     with TestClient(Starlette(routes=list(room.routes))) as client:
         assert "surveys of other photos" in get(client, "compared", second="beside").json()["refused"]
     assert given[1]["rooms"] == []
