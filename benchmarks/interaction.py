@@ -48,7 +48,7 @@ WATCH = """() => {
 }"""
 
 QUIET = """() => {
-  const open = document.querySelector('#vv-tabs [role=tabpanel]:not([style*="none"])');
+  const open = document.querySelector('#vv-tabs [role=tabpanel]:not([hidden])');
   return open && !document.querySelector('[aria-busy=true], [data-state=loading]');
 }"""
 

@@ -7,7 +7,6 @@ import re
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 
-import gradio as gr
 import pytest
 
 import vit_viz
@@ -29,7 +28,6 @@ OTHER_HOSTS = {
 """Where a module is bundled into a file, or is one of a site, instead of being loaded by the page."""
 RUN_FIRST = {"ui/visit/photo_aspect.js", "web/look/room.js"}
 """Modules of which the page runs something before Gradio's (vit_viz.ui.edge.documents)."""
-HTML_EVENTS = {str(event) for event in gr.HTML.EVENTS}
 
 
 @pytest.fixture(scope="module")

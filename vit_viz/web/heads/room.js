@@ -4,8 +4,8 @@
 import { LayerStore } from '../../explorer/layers.js';
 import { decodeTable } from '../../explorer/paint.js';
 import { initialView, updateView } from '../../explorer/state.js';
-import { askForShown } from '../../ui/kit/parts.js';
 import { editsIn, wordsOf } from '../kit/edits.js';
+import { askForShown } from '../kit/figure.js';
 import { opened, thePage } from '../kit/page.js';
 import { JobLine, Problem, Toggle } from '../kit/parts.js';
 import { computed, html, render, signal, useLayoutEffect, useMemo, useRef, useState } from '../kit/preact.js';

@@ -1,6 +1,6 @@
 // What can be chosen in the Tokens tab: the controls of the chosen row, the tokens that are no patches, and the class of the lens.
 
-import { askForShown } from '../../ui/kit/parts.js';
+import { askForShown } from '../kit/figure.js';
 import { Slider, Switch, Typed } from '../kit/option.js';
 import { Classes, Toggle } from '../kit/parts.js';
 import { html } from '../kit/preact.js';
