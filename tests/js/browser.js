@@ -150,47 +150,13 @@ export class Browser {
 }
 
 /**
- * A small component of the page as Gradio runs it: its template, its module, and what it tells Python.
- * @param {(element: any, trigger: any, props: any, watch: any) => void} start `mount` of its module
- * @param {string} template path of its template in the package, or of the Python module that holds it, with # and the class
- * @returns {Component}
+ * Fills a part of the page, whose globals are there until the end of the test.
+ * @param {(element: any) => void} fill @param {{html?: string, browser?: Browser}} [how] html: what it begins with
  */
-export function component(start, template) {
-  return { start, html: read(`../../vit_viz/${template}`) };
-}
-
-/** @typedef {{start: (element: any, trigger: any, props: any, watch: any) => void, html: string}} Component */
-
-/** Mounts a component on a page of its own, whose globals are there until the end of the test. */
-export function mount(
-  /** @type {Component} */ { start, html },
-  /** @type {any} */ value,
-  { props = {}, browser = new Browser() } = {},
-) {
+export function mount(fill, { html = '<div></div>', browser = new Browser() } = {}) {
   const element = parse(html);
-  /** @type {any} */
-  const values = { value, ...props };
-  /** @type {[string, any][]} */
-  const told = [];
-  /** @type {Record<string, (() => void)[]>} */
-  const watched = {};
   browser.install(ending);
-  start(
-    element,
-    (/** @type {string} */ name, /** @type {any} */ data) => void told.push([name, data]),
-    values,
-    (/** @type {string} */ name, /** @type {() => void} */ run) => void (watched[name] ??= []).push(run),
-  );
-  return {
-    element,
-    told,
-    browser,
-    props: values,
-    find: (/** @type {string} */ name) => /** @type {Element} */ (element.querySelector(`.vv-${name}`)),
-    /** A new value of a prop, as Python sends it. */
-    set(/** @type {any} */ next, name = 'value') {
-      values[name] = next;
-      for (const run of watched[name] ?? []) run();
-    },
-  };
+  fill(element);
+  const find = (/** @type {string} */ name) => /** @type {Element} */ (element.querySelector(`.vv-${name}`));
+  return { element, browser, find };
 }

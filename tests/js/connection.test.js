@@ -129,12 +129,7 @@ test('a page is known by its name as long as it is open, and the end of that is 
   browser.install(t);
   let isKnown = false;
   void heardOf.then(() => (isKnown = true));
-  mount(
-    /** @type {any} */ (null),
-    () => {},
-    {},
-    () => {},
-  );
+  mount(/** @type {any} */ (null), {});
   const [[address, source]] = opened;
   assert.equal(address, `/gradio_api/heartbeat/${PAGE_NAME}`);
   assert.match(PAGE_NAME, /^[a-z0-9]{4,32}$/);

@@ -8,12 +8,11 @@ import { mount as dialog } from '../../vit_viz/web/kit/figure_dialog.js';
 import { mount } from './browser.js';
 import { settle } from './visit.js';
 
-const DIALOG = { start: dialog, html: '<div></div>' };
 const ADDRESS = '/vit_viz/figure/h?kind=map&layer=2';
 
 /** An opened dialog, and what the server is asked. @param {string} address @param {any} answer @param {string[]} [formats] */
 async function open(address, answer, formats, page = '') {
-  const { element, find, browser } = mount(DIALOG, null);
+  const { element, find, browser } = mount(dialog);
   const shown = /** @type {any} */ (find('figure'));
   /** @type {string[]} */
   const asked = [];
@@ -86,7 +85,7 @@ test('only maps of attention can go through the layers', async () => {
 });
 
 test('where no dialog is there, whoever asks saves it alone', async () => {
-  mount(DIALOG, null);
+  mount(dialog);
   const taken = (/** @type {boolean} */ goesOn) =>
     askForFigure(/** @type {any} */ ({ dispatchEvent: () => goesOn }), ADDRESS);
   assert.deepEqual([taken(true), taken(false)], [false, true]);

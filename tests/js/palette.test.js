@@ -63,7 +63,7 @@ function palette(link = '?image=lion&ask.old=1&run=1') {
   const props = { tabs: { heads: 'Heads', explain: 'Explain' }, questions: '/vit_viz/page/d/questions.json' };
   const start = (/** @type {any} */ element) =>
     render(html`<${Palette} ...${props} page=${page} />`, element);
-  const mounted = mount({ start, html: '<div></div>' }, null, { browser });
+  const mounted = mount(start, { browser });
   const dialog = /** @type {any} */ (mounted.find('palette'));
   const input = /** @type {any} */ (mounted.find('palette-text'));
   const rows = () => mounted.find('palette-list').children;

@@ -77,7 +77,7 @@ async function panel({
   const turn = signal(0);
   const page = { store, ask, turn };
   const start = (/** @type {any} */ element) => render(html`<${QuestionPanel} page=${page} />`, element);
-  const mounted = mount({ start, html: '<div></div>' }, null, { browser });
+  const mounted = mount(start, { browser });
   await settle();
   const { find } = mounted;
   const input = () => any(find('question-controls').querySelector('[data-option]'));

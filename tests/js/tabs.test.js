@@ -17,7 +17,7 @@ async function open(t, search = '?tab=heads') {
   const filled = /** @type {string[]} */ ([]);
   Object.assign(browser.window, {
     vit_viz: (/** @type {string} */ module) => ({
-      mount(/** @type {any} */ element, /** @type {any} */ _trigger, /** @type {any} */ props) {
+      mount(/** @type {any} */ element, /** @type {any} */ props) {
         filled.push(`${module} ${element.id} ${props.of}`);
         element.append('filled');
       },

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { START, STOPS, isSeen, mount as mountTour } from '../../vit_viz/ui/tour/tour.js';
-import { Browser, component, mount, parse } from './browser.js';
+import { Browser, mount, parse, read } from './browser.js';
 import { page } from './document.js';
 
-const TOUR = component(mountTour, 'ui/tour/tour.html');
+const TOUR = read('../../vit_viz/ui/tour/tour.html');
 
 /** Storage as a browser has it; null: one that refuses. @param {Record<string, string> | null} kept */
 function storage(kept) {
@@ -55,7 +55,7 @@ function opened(
     KeyboardEvent: page.KeyboardEvent,
     Event: page.Event,
   });
-  const part = mount(TOUR, {}, { browser });
+  const part = mount((element) => mountTour(element, {}), { html: TOUR, browser });
   Object.defineProperty(part.element, 'isConnected', { value: true, configurable: true });
   browser.window.innerWidth = 1000;
   browser.window.fire(START);

@@ -18,7 +18,7 @@ const FIRST = 'What it does is said here.';
  */
 
 /** @type {import('../kit/elements.js').Mount<{value: Known, listing: string}>} */
-export function mount(element, _trigger, props) {
+export function mount(element, props) {
   const help = new Help(element, props);
   const begin = () => void help.begin();
   const asked = (/** @type {KeyboardEvent} */ event) => {

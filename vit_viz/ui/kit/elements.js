@@ -1,23 +1,19 @@
 // What the scripts of the small components share. Texts may come from strangers: they are written with textContent only.
 
-import { ARROWS, byPointer, make, optionOf } from '../../explorer/elements.js';
+import { ARROWS, byPointer, make } from '../../explorer/elements.js';
 import { routeUrl } from '../../explorer/source.js';
 
-export { byPointer, make, optionOf };
+export { byPointer, make };
 
 /**
- * How Gradio runs a component: it tells Python of events, and says when a prop has a new value.
- * @typedef {(event: string, data: Record<string, unknown>) => void} Trigger
- * @typedef {(props: string | string[], callback: () => void) => void} Watch
- *
  * A colour bar: the numbers at its ends, and its colours.
  * @typedef {{low: string, high: string, stops: string[]}} ColourBar
  */
 
 /**
- * What a component's module exports as `mount`.
+ * What fills a part of the page: its module exports it as `mount`.
  * @template Props
- * @typedef {(element: HTMLElement, trigger: Trigger, props: Props, watch: Watch) => void} Mount
+ * @typedef {(element: HTMLElement, props: Props) => void} Mount
  */
 
 /**
@@ -48,12 +44,6 @@ export function dataAt(/** @type {Event} */ { target }, /** @type {string} */ na
   );
 }
 
-/** Shows which of the buttons in an element is chosen, by its data-... @param {Element} element @param {string} name @param {unknown} value */
-export function press(element, name, value) {
-  for (const button of element.querySelectorAll(`[data-${name}]`))
-    button.setAttribute('aria-pressed', String(button.getAttribute(`data-${name}`) === value));
-}
-
 /** The step of an arrow key; Ctrl, Alt and Meta leave it to the browser. @param {KeyboardEvent} event */
 export function stepOf({ key, ctrlKey, metaKey, altKey }) {
   return ctrlKey || metaKey || altKey ? undefined : ARROWS[key];
@@ -62,14 +52,6 @@ export function stepOf({ key, ctrlKey, metaKey, altKey }) {
 /** The colours of a bar as a background. */
 export function gradient(/** @type {string[]} */ stops) {
   return `linear-gradient(to right, ${stops.join(', ')})`;
-}
-
-/** Lets a button close a dialog, and a click beside it. @param {HTMLElement} button @param {HTMLDialogElement} dialog */
-export function closes(button, dialog) {
-  button.addEventListener('click', () => dialog.close());
-  dialog.addEventListener('click', ({ target }) => {
-    if (target === dialog) dialog.close();
-  });
 }
 
 /** @type {WeakMap<Element, HTMLElement>} the button of a panel */

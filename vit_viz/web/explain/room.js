@@ -36,7 +36,7 @@ const NOT_OF_MAP = new Set(['tab', 'explain', 'layer', 'head']);
 const NOT_OF_CARDS = new Set(['tab', 'explain', 'method', 'q', 'layer', 'head', 'ask', 'run', 'ask.*']);
 
 /** @type {import('../../ui/kit/elements.js').Mount<{value: null, how: string}>} */
-export function mount(element, _trigger, { how }) {
+export function mount(element, { how }) {
   render(html`<${Explain} ...${{ page: thePage(), how }} />`, element);
 }
 

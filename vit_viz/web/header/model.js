@@ -3,7 +3,7 @@
 
 import { openDialog } from '../../ui/visit/link.js';
 import { useListbox } from '../kit/listbox.js';
-import { useAsked, usePopover } from '../kit/parts.js';
+import { closeBeside, useAsked, usePopover } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preact.js';
 import { search } from '../palette/palette.js';
 /** @import { Header } from './header.js' */
@@ -186,13 +186,11 @@ function Download({ question }) {
     question?.answer(isAgreed);
     dialog.current?.close();
   };
-  const beside = (/** @type {MouseEvent} */ { target, currentTarget }) =>
-    target === currentTarget && dialog.current?.close();
   return html`<dialog
     class="vv-room vv-model-question"
     aria-labelledby="vv-model-question-title"
     ref=${dialog}
-    onClick=${beside}
+    onClick=${closeBeside}
     onClose=${() => question?.answer(false)}
     onKeyDown=${(/** @type {Event} */ event) => event.stopPropagation() /* Escape is its own */}
   >

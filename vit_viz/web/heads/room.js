@@ -63,7 +63,7 @@ const ORDERS = [
 ];
 
 /** @type {import('../../ui/kit/elements.js').Mount<Props>} */
-export function mount(element, _trigger, props) {
+export function mount(element, props) {
   render(html`<${Heads} page=${thePage()} ...${props} />`, element);
 }
 

@@ -176,6 +176,11 @@ export function useSlider(value, choose) {
   };
 }
 
+/** Closes the dialog that is pressed beside what stands in it. */
+export function closeBeside(/** @type {MouseEvent} */ { target, currentTarget }) {
+  if (target === currentTarget) /** @type {HTMLDialogElement} */ (target).close();
+}
+
 /** A job whose news draw the component again; it ends with the component. @param {Places} [places] */
 export function useJob(places) {
   const [, draw] = useState(0);

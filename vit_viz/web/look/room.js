@@ -35,7 +35,7 @@ const SOURCE = {
 };
 
 /** @type {import('../../ui/kit/elements.js').Mount<{tables: Record<string, string>}>} */
-export function mount(element, _trigger, { tables }) {
+export function mount(element, { tables }) {
   look(element, thePage(), tables);
 }
 

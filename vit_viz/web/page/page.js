@@ -12,7 +12,10 @@ import { html, render, useLayoutEffect, useRef } from '../kit/preact.js';
  * @typedef {Part & {label: string}} Tab
  */
 
-/** @type {import('../../ui/kit/elements.js').Mount<{page: string, samples: string}>} samples: the tray as it is for everybody */
+/**
+ * Fills the one component of Gradio's, which gives it its element and what Python says; samples: the tray as it is for everybody.
+ * @param {HTMLElement} element @param {unknown} _trigger @param {{page: string, samples: string}} props
+ */
 export function mount(element, _trigger, { page, samples }) {
   const { questions, tabs, parts } = JSON.parse(page);
   const labels = Object.fromEntries(tabs.map((/** @type {Tab} */ { name, label }) => [name, label]));
@@ -73,7 +76,7 @@ export function Filled({ html: begins, module, props, id }) {
   const place = useRef(/** @type {any} */ (null));
   useLayoutEffect(() => {
     const { mount: fill } = /** @type {any} */ (window).vit_viz(module);
-    fill(place.current.querySelector('[data-room]') ?? place.current, () => {}, props);
+    fill(place.current.querySelector('[data-room]') ?? place.current, props);
   }, []);
   return html`<div
     id=${id}

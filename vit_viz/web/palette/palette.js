@@ -4,7 +4,7 @@
 import { fetched } from '../../ui/kit/elements.js';
 import { openDialog } from '../../ui/visit/link.js';
 import { useListbox } from '../kit/listbox.js';
-import { useJob } from '../kit/parts.js';
+import { closeBeside, useJob } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef, useState } from '../kit/preact.js';
 /** @import { Page } from '../kit/page.js' */
 
@@ -88,12 +88,7 @@ export function Palette({ page: { store }, tabs, questions: address }) {
       <span class="vv-ask-words">Find a question</span>
       <kbd class="vv-ask-key" aria-hidden="true">${key}</kbd>
     </button>
-    <dialog
-      class="vv-palette vv-room"
-      aria-label="Find a question"
-      ref=${dialog}
-      onClick=${(/** @type {any} */ { target, currentTarget }) => target === currentTarget && target.close()}
-    >
+    <dialog class="vv-palette vv-room" aria-label="Find a question" ref=${dialog} onClick=${closeBeside}>
       <div class="vv-palette-top">
         <input
           class="vv-control vv-palette-text"

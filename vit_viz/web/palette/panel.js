@@ -9,7 +9,7 @@ import { asked } from '../kit/ask.js';
 import { STOPPED } from '../kit/job.js';
 import { OptionControl } from '../kit/option.js';
 import { thePage } from '../kit/page.js';
-import { JobLine, Problem, useJob } from '../kit/parts.js';
+import { JobLine, Problem, closeBeside, useJob } from '../kit/parts.js';
 import {
   computed,
   html,
@@ -165,7 +165,7 @@ function Question({ page: { store, ask }, link, retry, value, view }) {
       // where the page went elsewhere the dialog went with it
       if (dialog.current) store.set({ ask: '', run: false, 'ask.*': '' });
     }}
-    onClick=${(/** @type {any} */ { target, currentTarget }) => target === currentTarget && target.close()}
+    onClick=${closeBeside}
   >
     <${Head}
       ...${{ question, title, own: value.own }}

@@ -23,7 +23,7 @@ import { Places, gridAsked, shownGrid, similarity } from './places.js';
  */
 
 /** @type {import('../../ui/kit/elements.js').Mount<{tables: Record<string, string>}>} */
-export function mount(element, _trigger, { tables }) {
+export function mount(element, { tables }) {
   render(html`<${Positions} page=${thePage()} tables=${tables} />`, element);
 }
 

@@ -18,7 +18,7 @@ import { columnWords, many, moreWords, OFTEN, PAGE } from './words.js';
 /** @import { ClassLine, Compared, Moved, Opened, State } from './state.js' */
 
 /** @type {import('../../ui/kit/elements.js').Mount<{survey: Opened, tables: Record<string, string>}>} */
-export function mount(element, _trigger, { survey, tables }) {
+export function mount(element, { survey, tables }) {
   const [{ store }, ask] = [thePage(), asker(SOURCE)];
   render(html`<${Survey} ...${{ store, ask, survey, tables }} />`, element);
 }

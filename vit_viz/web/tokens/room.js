@@ -43,7 +43,7 @@ const DRAWN = ['style', 'alpha', 'smooth']; // what is chosen of all maps, where
 const NO_BOX = 'A box is left,top,right,bottom in pixels, as 20,10,120,90.';
 
 /** @type {Mount<{tables: Record<string, string>, options: Option[]}>} */
-export function mount(element, _trigger, { tables, options }) {
+export function mount(element, { tables, options }) {
   render(
     html`<${Tokens} ...${{ page: thePage(), colours: decodeTable(tables.viridis), schema: options }} />`,
     element,

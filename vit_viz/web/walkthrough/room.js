@@ -42,7 +42,7 @@ const MOST_KEPT = 16;
 const NOT_FETCHED = 'This picture could not be fetched; please reload the page.';
 
 /** @type {import('../../ui/kit/elements.js').Mount<{value: null, steps: string[], drawing: string[]}>} */
-export function mount(element, _trigger, { steps, drawing }) {
+export function mount(element, { steps, drawing }) {
   render(html`<${Walkthrough} ...${{ page: thePage(), steps, drawing }} />`, element);
 }
 
