@@ -43,8 +43,8 @@ def test_the_page_is_small_and_travels_smaller(app: Server) -> None:
         assert httpx.head(f"{app.url}/", headers={"accept-encoding": accepted}, timeout=PATIENCE).headers[
             "content-length"
         ] == str(sizes[accepted])
-    assert sizes["br"] < sizes["gzip"] < sizes["identity"] / 4
-    assert sizes["identity"] <= 150_000
+    assert sizes["br"] < sizes["gzip"] < sizes["identity"] / 2
+    assert sizes["identity"] <= 12_000
 
 
 @pytest.mark.slow
