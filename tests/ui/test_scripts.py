@@ -7,6 +7,7 @@ import re
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 
+import gradio as gr
 import pytest
 
 import vit_viz
@@ -38,17 +39,11 @@ def loaded() -> list[str]:
 
     session = Session(model="mini", device="cpu")
     app = app_of(session, tabs=(*TABS, survey_room(session, "example").tab))
-    scripts_ = [text for block in app.blocks.values() if (text := getattr(block, "js_on_load", None))]
-    page = next(
-        props["page"] for block in app.blocks.values() if "page" in (props := getattr(block, "props", {}))
-    )
-    told = json.loads(page)
-    own = [
-        found[1]
-        for text in scripts_
-        if (found := re.match(r'window[.]vit_viz[(]"([\w/]+[.]js)"[)][.]mount[(]', text))
-    ]
-    return own + [part["module"] for part in told["tabs"] + told["parts"]]
+    (only,) = (block for block in app.blocks.values() if isinstance(block, gr.HTML))
+    found = re.match(r'window[.]vit_viz[(]"([\w/]+[.]js)"[)][.]mount[(]element, props[)];', only.js_on_load)
+    assert found is not None
+    told = json.loads(only.props["page"])
+    return [found[1], *(part["module"] for part in told["tabs"] + told["parts"])]
 
 
 def imports(name: str) -> list[str]:
@@ -60,7 +55,7 @@ def imports(name: str) -> list[str]:
 
 def test_a_module_that_does_not_exist_cannot_be_mounted() -> None:
     with pytest.raises(KeyError):
-        scripts.loader("ui/look/nothing.js")
+        scripts.known_module("ui/look/nothing.js")
 
 
 def test_every_module_is_loaded_by_a_component_or_by_another_module(loaded: list[str]) -> None:

@@ -44,7 +44,7 @@ from vit_viz.ui.palette import answers as palette_answers, view as palette
 from vit_viz.ui.preview import ICON, TITLE
 from vit_viz.ui.rooms import TABS
 from vit_viz.ui.routes import routes
-from vit_viz.ui.scripts import file_address, loader
+from vit_viz.ui.scripts import file_address
 from vit_viz.ui.theme import theme
 from vit_viz.ui.walkthrough import answers as steps
 from vit_viz.views import choices
@@ -60,6 +60,9 @@ ANSWERS: Answers = {
     **palette_answers.ANSWERS,
 }
 """What the page asks of its link, by the name of its route."""
+
+_MOUNT = 'window.vit_viz("web/page/page.js").mount(element, props);'
+"""What gr.HTML runs: our script fills it."""
 
 _CONTROLS = {
     "vv-palette": "Finds everything that can be asked of the model, by its words.",
@@ -89,7 +92,7 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
     with demo:
         gr.HTML(
             html_template="<div></div>",
-            js_on_load=loader("web/page/page.js"),
+            js_on_load=_MOUNT,
             apply_default_css=False,
             elem_id="vv-page",
             elem_classes="vv-part",

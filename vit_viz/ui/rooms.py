@@ -9,10 +9,10 @@ from dataclasses import asdict
 from typing import Any
 
 from vit_viz.analyses.head_names import MARGIN, RULES
-from vit_viz.explorer import colour_tables
+from vit_viz.explorer import colour_tables, template
 from vit_viz.explorer.value import described
 from vit_viz.figures.request import DrawingOptions
-from vit_viz.ui.kit import explorer, part, place, words
+from vit_viz.ui.kit import EXPLORER, part, place, words
 from vit_viz.ui.page import Tab
 from vit_viz.ui.walkthrough.screen import STEPS
 from vit_viz.views.tab_options import HEAD_MEASURES, TokensTabOptions
@@ -40,7 +40,8 @@ def _look() -> dict[str, Any]:
         hides="what the model did with what it saw: attention weights are not importance, and what falls on tokens that are not "
         "patches (class, registers, detection) is outside the photo (see the bars).",
     )
-    return part("web/look/room", html=explorer() + said, tables=colour_tables())
+    there = place("explorer", inside=template(EXPLORER), classes="vit-viz-explorer")
+    return part("web/look/room", html=there + said, tables=colour_tables())
 
 
 def _walkthrough() -> dict[str, Any]:

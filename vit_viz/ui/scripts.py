@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +15,6 @@ FILES = f"{PREFIX}/page"
 FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_LOADER = "window.vit_viz(%s).%s(element, trigger, props, watch);"
 
 
 def file_address(name: str, content: bytes) -> str:
@@ -46,12 +44,3 @@ def known_module(name: str) -> str:
     if name not in modules():
         raise KeyError(name)
     return name
-
-
-def loader(name: str, function: str = "mount") -> str:
-    """What gr.HTML runs: a module fills it.
-
-    Raises:
-        KeyError: the page has no such module.
-    """
-    return _LOADER % (json.dumps(known_module(name)), function)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from vit_viz.explorer import template
 from vit_viz.ui.scripts import known_module
 
 _UI = Path(__file__).resolve().parents[1]
@@ -37,8 +36,3 @@ def part(name: str, *, html: str = "", **props: Any) -> dict[str, Any]:
 def place(name: str, *, inside: str = "", classes: str = "vv-part") -> str:
     """Where the room of a tab stands, as HTML."""
     return f'<div id="vv-{name}" class="{classes}" data-room>{inside}</div>'
-
-
-def explorer() -> str:
-    """The place of the explorer with its elements; what it shows is in the store of the page: vit_viz/web/look/room.js."""
-    return place("explorer", inside=template(EXPLORER), classes="vit-viz-explorer")

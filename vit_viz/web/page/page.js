@@ -14,9 +14,9 @@ import { html, render, useLayoutEffect, useRef } from '../kit/preact.js';
 
 /**
  * Fills the one component of Gradio's, which gives it its element and what Python says; samples: the tray as it is for everybody.
- * @param {HTMLElement} element @param {unknown} _trigger @param {{page: string, samples: string}} props
+ * @param {HTMLElement} element @param {{page: string, samples: string}} props
  */
-export function mount(element, _trigger, { page, samples }) {
+export function mount(element, { page, samples }) {
   const { questions, tabs, parts } = JSON.parse(page);
   const labels = Object.fromEntries(tabs.map((/** @type {Tab} */ { name, label }) => [name, label]));
   const header = headerOf(thePage(), JSON.parse(samples));
