@@ -47,6 +47,25 @@ test('a figure is asked for in the chosen format and size, and saved under the n
   assert.equal(find('figure-status').textContent, 'Saved vit_viz_lion.svg.');
 });
 
+test('a figure that is on its way is not asked for again, and can be once it is there', async () => {
+  Object.assign(URL, { createObjectURL: () => 'blob:x', revokeObjectURL: () => {} });
+  /** @type {(value: any) => void} */
+  let send = () => {};
+  const blob = () => new Promise((done) => (send = done));
+  const { find, asked } = await open(ADDRESS, { headers: { get: () => null }, blob });
+  const press = async () => {
+    find('figure-save').click();
+    await settle();
+  };
+  await press();
+  await press();
+  assert.deepEqual([asked.length, find('figure-status').textContent], [1, 'Drawing …']);
+  send({});
+  await settle();
+  await press();
+  assert.equal(asked.length, 2);
+});
+
 test('a refusal is said in the words of the server', async () => {
   const { find } = await open(ADDRESS, { ok: false, text: async () => 'Too large.' });
   find('figure-save').fire('click');

@@ -151,6 +151,10 @@ test('arrows go through the rows and around, and say which is chosen', async () 
   input.fire('keydown', { key: 'Enter' });
   assert.equal(at.written.length, 0);
   await type('');
+  rows()[2].fire('pointermove');
+  await type('head');
+  assert.equal(chosen(), 0); // the likeliest of what is found now
+  await type('');
   rows()[1].fire('click');
   await settle();
   assert.equal(store.view.measure.value, 'estimate');

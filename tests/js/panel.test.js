@@ -275,7 +275,8 @@ test('what is under way for another question or picture ends, and its answer is 
   await settle();
   assert.deepEqual([state(), drawn(), text('title')], ['done', 'tower width 1', 'Depth']);
   await go('?image=tower&ask=width&ask.power=5');
-  assert.deepEqual([find('question-answer').classList.contains('vv-busy'), drawn()], [true, undefined]);
+  const isBusy = find('question-answer').classList.contains('vv-busy');
+  assert.deepEqual([state(), isBusy, drawn()], ['running', true, undefined]);
 });
 
 test('the same question drawn otherwise is drawn anew, and where the model changes everything is asked again', async () => {

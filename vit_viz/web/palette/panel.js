@@ -74,7 +74,7 @@ export function QuestionPanel({ page }) {
   const told = useMemo(
     () =>
       asked(
-        async (name, body, stop) => ({ ...(await ask(name, body, stop)), view: body.view }),
+        ask,
         () => (store.view.ask.value ? ['panel', { view: link() }] : null),
         computed(() => turn.value + again.value),
       ),
@@ -84,8 +84,8 @@ export function QuestionPanel({ page }) {
   const shown = useRef(/** @type {Value | null} */ (null));
   const name = store.view.ask.value;
   const { state, value, error } = told.value;
-  /** What is known of the question of the link; null as long as that is on its way. @type {Value & {view: string} | null} */
-  const known = name && state === 'done' && value.view === link() ? value : null;
+  /** What is known of the question of the link; null as long as that is on its way. @type {Value | null} */
+  const known = name && state === 'done' ? value : null;
   const before = shown.current;
   if (!name) shown.current = null;
   else if (known)
@@ -99,7 +99,7 @@ export function QuestionPanel({ page }) {
   };
   return html`<${Question}
     key=${shown.current.question.name}
-    ...${{ page, link, retry, value: shown.current, view: known?.view }}
+    ...${{ page, link, retry, value: shown.current, isKnown: Boolean(known) }}
   />`;
 }
 
@@ -116,9 +116,9 @@ function stateOf({ isFailed, isDone, isWanted }) {
  * @param {() => string} props.link what is asked now
  * @param {() => void} props.retry asks what is known once more
  * @param {Value} props.value
- * @param {string | undefined} props.view that the value is of; none while the next value is on its way
+ * @param {boolean} props.isKnown whether the value is of what is asked now; else the next one is on its way
  */
-function Question({ page: { store, ask }, link, retry, value, view }) {
+function Question({ page: { store, ask }, link, retry, value, isKnown }) {
   const { question, key } = value;
   const dialog = useRef(/** @type {any} */ (null));
   const title = useRef(/** @type {any} */ (null));
@@ -138,7 +138,8 @@ function Question({ page: { store, ask }, link, retry, value, view }) {
     return () => current.close();
   }, []);
   useLayoutEffect(() => {
-    if (view === undefined || value.error || !isWanted) return;
+    if (!isKnown || value.error || !isWanted) return;
+    const view = link();
     void job.follow((stop, tell) => ask('answer', { view }, stop, tell), {
       whole(/** @type {Answer} */ one) {
         setAnswer({ ...one, to: value });
@@ -146,7 +147,7 @@ function Question({ page: { store, ask }, link, retry, value, view }) {
       },
     });
     return () => job.end();
-  }, [view !== undefined && isWanted ? value : null]);
+  }, [isKnown && isWanted ? value : null]);
 
   const go = () => {
     if (question.slow) store.set({ run: true });
