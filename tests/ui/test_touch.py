@@ -245,7 +245,7 @@ def test_the_foot_has_what_one_does_next_and_covers_nothing(phone: Any) -> None:
               scrollTo(0, 1e6); // the page may still grow
               const foot = document.querySelector(part).getBoundingClientRect();
               const panel = document.querySelector(`#vv-tab-${name}`);
-              const last = panel.querySelector(':scope > .column').getBoundingClientRect();
+              const last = panel.querySelector(':scope > .vv-tab').getBoundingClientRect();
               return scrollY > 0 && Math.abs(foot.bottom - innerHeight) < 1 && foot.height >= 40 && last.bottom <= foot.top + 1;
             }""",
             arg=[name, part],
