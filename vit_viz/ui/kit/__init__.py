@@ -11,7 +11,7 @@ from typing import Any
 
 from vit_viz.ui.scripts import known_module
 
-_UI = Path(__file__).resolve().parents[1]
+_PACKAGE = Path(__file__).resolve().parents[2]
 
 EXPLORER = "vv-explorer"
 """The id of the explorer of the Look tab."""
@@ -28,7 +28,7 @@ def part(name: str, *, html: str = "", **props: Any) -> dict[str, Any]:
     Raises:
         KeyError: the page has no such module.
     """
-    page = _UI.parent / f"{name}.html"
+    page = _PACKAGE / f"{name}.html"
     begins = html or (page.read_text("utf-8") if page.exists() else "")
     return {"name": Path(name).name, "html": begins, "module": known_module(f"{name}.js"), "props": props}
 

@@ -30,10 +30,10 @@ def explain(*parts: tuple[str, str], shows: str, hides: str) -> str:
     """The two sentences below a view, and a closed "?" with pairs of (formula, where it comes from and what its letters mean), as
     `typeset` reads them; as HTML."""
     said = f"<p><b>Shows</b> {html.escape(shows)}</p><p><b>Does not show</b> {html.escape(hides)}</p>"
-    more = f"<summary>? formula and paper</summary>{formulas(*parts)}" if parts else ""
-    return f"<div class=vv-words>{said}</div>" + (
-        f"<details class='vv-fold vv-formula'>{more}</details>" if more else ""
-    )
+    if not parts:
+        return f"<div class=vv-words>{said}</div>"
+    more = f"<summary>? formula and paper</summary>{formulas(*parts)}"
+    return f"<div class=vv-words>{said}</div><details class='vv-fold vv-formula'>{more}</details>"
 
 
 def formulas(*parts: tuple[str, str]) -> str:
