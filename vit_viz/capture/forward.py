@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vit_viz.capture.gradients import is_of_autograd
 from vit_viz.capture.per_module import PerModule
+from vit_viz.capture.state import first_pass_seen
 from vit_viz.capture.structure_check import guarded_pass
 from vit_viz.errors import CaptureError, VitVizError
 from vit_viz.lazy import Tensor, nn, torch
@@ -98,7 +99,8 @@ def undisturbed(module: nn.Module) -> Iterator[list[nn.Module]]:
             try:
                 if training:
                     module.eval()
-                with _differentiable_weights(parts) if torch.is_grad_enabled() else nullcontext():
+                differentiable = _differentiable_weights(parts) if torch.is_grad_enabled() else nullcontext()
+                with first_pass_seen(module, parts), differentiable:
                     yield parts
             finally:
                 for part in training:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from vit_viz.capture.state import weights_of
 from vit_viz.capture.trace import Trace
 from vit_viz.capture.wrappers import preprocess_within, unwrapped_module
 from vit_viz.checkpoints import Model, load
@@ -23,7 +24,7 @@ from vit_viz.sentences import did_you_mean
 
 
 def as_model(given: object) -> Model | nn.Module:
-    """The model: a loaded one as it is, a module without wrappers of torch; a name, a path or a Hub id is loaded at every call.
+    """The model: a loaded one as it is now, a module without wrappers of torch; a name, a path or a Hub id is loaded at every call.
 
     Raises:
         ParameterError: it is something else, e.g. a trace, which does not hold its model.
@@ -31,6 +32,8 @@ def as_model(given: object) -> Model | nn.Module:
     """
     if isinstance(given, nn.Module):
         return unwrapped_module(given)
+    if isinstance(given, Model):
+        return as_it_is(given)
     if isinstance(getattr(given, "model", None), nn.Module):
         return given  # type: ignore[return-value]  # what has the attributes of a Model
     if isinstance(given, str | Path):
@@ -42,6 +45,11 @@ def as_model(given: object) -> Model | nn.Module:
     raise ParameterError(
         f"A model is what vit_viz.load returns, a torch.nn.Module or a name such as 'mini', not {_kind(given)}."
     )
+
+
+def as_it_is(loaded: Model) -> Model:
+    """The same model, whose provenance names the weights that it has now."""
+    return loaded.with_weights(weights_of(loaded.model))
 
 
 def as_trace(given: object) -> Trace:

@@ -26,6 +26,7 @@ from vit_viz.capture.per_module import PerModule
 from vit_viz.capture.placement import check_placement
 from vit_viz.capture.report import SOUND, Check, Structure
 from vit_viz.capture.responses import Responses
+from vit_viz.capture.state import make_up_of
 from vit_viz.capture.structure import check_calls
 from vit_viz.capture.structure_check import Finding, StructureCheck, raise_interruption, said
 from vit_viz.capture.tokens_read import TokensRead
@@ -65,7 +66,7 @@ def structure_of(
             each = [(layout.token(config.prefix[i]),) for i in config.class_read]  # side by side
             ours = replace(ours, read=TokensRead(tuple(one for one in each for _ in range(config.embed_dim))))
         return ours
-    key = _key(parts, pixels, layout)
+    key = _key(module, pixels, layout)
     known = _FINDINGS.of(module)
     if key in known.findings:
         return said(known.findings[key])
@@ -126,7 +127,7 @@ def _find(module: nn.Module, *, pixels: Tensor, layout: TokenLayout, placed: Che
 
     Nor is what says nothing of the module, because its tokens answered to no change: pixels of another range may show more.
     """
-    if _key(submodules_of(module), pixels, layout) != key:
+    if _key(module, pixels, layout) != key:
         return _unknown("the model was changed before it was.", placed)
     finding: Finding
     try:
@@ -159,9 +160,9 @@ def _measured(module: nn.Module, pixels: Tensor, layout: TokenLayout, placed: Ch
     return replace(flow, complete=complete, placed=placed, effective=check_heads(module, photo))
 
 
-def _key(parts: list[nn.Module], pixels: Tensor, layout: TokenLayout) -> Any:
-    """What a finding holds for, beside the module itself: another layout, input or make-up of the module is asked anew."""
-    return layout, tuple(pixels.shape), pixels.dtype, tuple(type(part) for part in parts)
+def _key(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Any:
+    """What a finding holds for: another layout, input or make-up of the module is asked anew, other weights are not."""
+    return layout, tuple(pixels.shape), pixels.dtype, make_up_of(module)
 
 
 def _without_frames(error: CaptureError) -> CaptureError:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from vit_viz.capture.noise import noise_like
 from vit_viz.capture.per_module import PerModule
+from vit_viz.capture.state import make_up_of
 from vit_viz.checkpoints.plain_module import own_preprocess
 from vit_viz.images import Preprocess
 from vit_viz.lazy import Tensor, nn, torch
@@ -42,13 +42,11 @@ def told_within(module: nn.Module, pixels: Tensor, tells: Callable[[nn.Module], 
     says = [None if part is module else tells(part) for part in parts]
     if not any(told is not None for told in says):
         return None
-    noted, before = _PARTS_GIVEN.of(module), _attributes(parts)
-    if not (
-        before.keys() <= noted.places and all(before.get(at) == value for at, value in noted.kept.items())
-    ):
-        noted.indices.clear()
-    key = (tuple(pixels.shape), pixels.dtype, tuple(told is not None for told in says))
-    if key not in noted.indices:
+    noted, made_of = _PARTS_GIVEN.of(module), make_up_of(module)
+    key = (made_of, tuple(pixels.shape), pixels.dtype, tuple(told is not None for told in says))
+    if key not in noted:
+        for old in [old for old in noted if old[0] != made_of]:
+            del noted[old]
         try:
             with undisturbed_pass(module):
                 given = _part_given(
@@ -60,29 +58,13 @@ def told_within(module: nn.Module, pixels: Tensor, tells: Callable[[nn.Module], 
             Exception
         ):  # of a module that was not written for these pixels: it says so where it is really run
             return None
-        after = _attributes(submodules_of(module))
-        noted.indices[key] = None if given is None else parts.index(given)
-        noted.kept = {at: value for at, value in before.items() if after.get(at) == value}
-        noted.places = before.keys() | after.keys()
-    index = noted.indices[key]
+        noted[key] = None if given is None else parts.index(given)
+    index = noted[key]
     return None if index is None else says[index]
 
 
-@dataclass
-class _PartsGiven:
-    """Which part of a module is given its pixels, by what was asked, and the attributes of all parts when that was found out.
-
-    Args:
-        kept: attributes that a pass leaves as they are; those that it changes (counters, kept tensors) decide nothing.
-        places: of all attributes.
-    """
-
-    indices: dict[Any, int | None] = field(default_factory=dict)
-    kept: dict[Any, Any] = field(default_factory=dict)
-    places: set[Any] = field(default_factory=set)
-
-
-_PARTS_GIVEN = PerModule(_PartsGiven)
+_PARTS_GIVEN: PerModule[dict[Any, int | None]] = PerModule(dict)
+"""Which part of a module is given its pixels, by its make-up and what was asked."""
 
 
 def _part_given(module: nn.Module, pixels: Tensor, parts: Sequence[nn.Module]) -> nn.Module | None:
@@ -105,28 +87,6 @@ def _part_given(module: nn.Module, pixels: Tensor, parts: Sequence[nn.Module]) -
     inside = submodules_of(outermost)[1:]
     alone = all(part in inside for part, _ in calls[1:])
     return outermost if is_given_the_same and alone else None
-
-
-def _attributes(parts: Sequence[nn.Module]) -> dict[Any, Any]:
-    """What may decide where a module passes its pixels: the parts, and their attributes but for weights; by (part, name)."""
-    values: dict[Any, Any] = {}
-    for index, part in enumerate(parts):
-        values[index, ""] = id(part), type(part), tuple(part._modules)
-        for name, value in vars(part).items():
-            if name not in ("_parameters", "_buffers", "_modules", "training"):
-                values[index, name] = _comparable(value)
-    return values
-
-
-def _comparable(value: Any) -> Any:
-    """What tells a value from another without holding on to it."""
-    if isinstance(value, Mapping):
-        return {_comparable(name): _comparable(item) for name, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_comparable(item) for item in value]
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return id(value), getattr(value, "__code__", None)
 
 
 def preprocess_within(module: nn.Module) -> tuple[Preprocess | None, str]:

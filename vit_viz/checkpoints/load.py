@@ -39,7 +39,7 @@ class LoadedModel(Model):
         model: in eval mode, fp32, on `device`, its weights frozen: `requires_grad_(True)` lets them be trained.
         preprocess: how it wants its pictures.
         labels: names of its classes; None where its outputs are not classes or have no names.
-        provenance: its name, the SHA-256 of its file, and what had to be assumed.
+        provenance: its name, the SHA-256 of its file as long as the weights are those of it, and what had to be assumed.
         name: what the user called it.
         family: whose parameter names the file has.
         origin: where it came from, in words.
@@ -63,6 +63,7 @@ class LoadedModel(Model):
         said = None if self.output == "softmax" else self.output
         object.__setattr__(self, "output", output_kind(said, count) if has_classes else None)
         object.__setattr__(self, "has_classes", has_classes)
+        super().__post_init__()
 
     def with_output(self, output: Output) -> Self:
         """As `Model.with_output`.

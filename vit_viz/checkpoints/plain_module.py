@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
 from vit_viz.answer import Provenance
 from vit_viz.checkpoints.declared_outputs import declared_labels, declared_output, outputs_of
+from vit_viz.checkpoints.digest import weights_digest
 from vit_viz.checkpoints.families.base import CLIP, IMAGENET, Recipe
 from vit_viz.checkpoints.local import read_settings
 from vit_viz.checkpoints.recipes import preprocess_of, timm_recipe
@@ -41,6 +42,8 @@ class Model:
         config: of our own VisionTransformer; None for any other module.
         family: whose parameter names it has.
         origin: where it came from, in words.
+        known_weights: what `provenance` calls weights, by their digest (`weights_digest`): those that the module has when this is
+            made. Other ones, after training or an edit, are called by their digest.
     """
 
     model: nn.Module
@@ -54,8 +57,14 @@ class Model:
     config: ViTConfig | None = None
     family: str = "module"
     origin: str = "passed from Python"
+    known_weights: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
+        if not self.known_weights:
+            digest = weights_digest(self.model)
+            name = self.provenance.weights or digest
+            object.__setattr__(self, "known_weights", {digest: name})
+            object.__setattr__(self, "provenance", replace(self.provenance, weights=name))
         if self.output is not None:
             object.__setattr__(self, "has_classes", True)
 
@@ -68,6 +77,13 @@ class Model:
     def card(self) -> str:
         """The model in one line."""
         return f"{self.name}, {self.num_parameters / 1e6:.1f} M parameters, {self.origin}"
+
+    def with_weights(self, digest: str) -> Self:
+        """The same model, whose provenance names the weights of this digest."""
+        name = self.known_weights.get(digest, digest)
+        if name == self.provenance.weights:
+            return self
+        return replace(self, provenance=replace(self.provenance, weights=name))
 
     def copied_to(self, device: torch.device) -> Self:
         """The same model on another device; this one stays where it is."""
@@ -113,7 +129,7 @@ def plain_module(
         )
     preprocess = _of_one_size(preprocess, module)
     name = type(module).__name__
-    provenance = Provenance(model=name, weights=f"module {id(module):x}")
+    provenance = Provenance(model=name)
     parameter = next(module.parameters(), torch.empty(0))
     labels = labels or declared_labels(module)
     return Model(

@@ -11,6 +11,7 @@ from vit_viz.analyses.explain import EXPLAIN_ALL
 from vit_viz.analyses.prepared_image import ModelLike, Picture
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
+from vit_viz.capture.state import held_states
 from vit_viz.figures.files import Encoded, file_of
 from vit_viz.figures.request import DrawingOptions, FigureRequest, Output as FileOutput, figure_for
 from vit_viz.geometry import Query, format_query
@@ -26,6 +27,7 @@ _FIRST = {"layer": 0, "head": 1, "query": 2}  # how one speaks of a map
 _DRAWING = tuple(field.name for field in fields(DrawingOptions))
 
 
+@held_states()
 def figure(
     loaded: ModelLike,
     image: Picture | None,

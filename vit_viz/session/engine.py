@@ -25,6 +25,7 @@ from vit_viz.capture import Trace, innermost_edit, standing, trace
 from vit_viz.capture.buffers import IDLE_BYTES, BufferPool
 from vit_viz.capture.forward import answer_of, undisturbed
 from vit_viz.capture.interventions import Edits
+from vit_viz.capture.state import writes_to
 from vit_viz.capture.structure_check import StructureCheck
 from vit_viz.checkpoints import Model
 from vit_viz.images.part import cut, part_words
@@ -239,15 +240,32 @@ class Engine:
         size_of: Callable[[T], int],
         cancelled: StopCheck | None,
     ) -> T:
-        key = self._key(request)
-        image, digest = request.subject.image, key[0].subject.image
-        return self.keep(key, compute, image, digest, size_of=size_of, cancelled=cancelled)
+        key, module, was_written_to = self._key(request), self._model(request).model, False
 
-    def _key(self, request: Request) -> tuple[Request, str]:
-        """Under which an answer is kept: the same for everyone who asks the same of the same picture and the same weights."""
-        image = request.subject.image
+        def watched() -> T:
+            nonlocal was_written_to
+            before = writes_to(module)
+            value = compute()
+            was_written_to = writes_to(module) != before
+            return value
+
+        image, digest = request.subject.image, key[0].subject.image
+        value = self.keep(key, watched, image, digest, size_of=size_of, cancelled=cancelled)
+        if (
+            was_written_to
+        ):  # by another thread, which trains it: this is not the answer of the weights in the key
+            self._store.evict(lambda kept: kept == key)
+        return value
+
+    def _key(self, request: Request) -> tuple[Request, str, int]:
+        """Under which an answer is kept: the same for everyone who asks the same of the same picture and the model as it is now."""
+        image, loaded = request.subject.image, self._model(request)
         digest = self._pictures.picture(image, owner=request.owner)[1] if image else ""
-        return request.of_picture(digest), self._model(request).provenance.weights
+        return (
+            request.of_picture(digest),
+            loaded.provenance.weights,
+            self.models.make_up(request.subject.model),
+        )
 
     def _compute(
         self,

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 
 from cachetools import FIFOCache
 
+from vit_viz.capture.given import as_it_is
+from vit_viz.capture.state import make_up_of
 from vit_viz.checkpoints import Model, load
 from vit_viz.checkpoints.source import Progress
 from vit_viz.errors import BusyError
@@ -53,8 +55,13 @@ class ModelPool:
         self._given.pop(name, None)
 
     def given(self, name: str) -> Model | None:
-        """The model that was given under a name."""
-        return self._given.get(name)
+        """The model that was given under a name, as it is now: whoever gave it may train it."""
+        given = self._given.get(name)
+        return None if given is None else as_it_is(given)
+
+    def make_up(self, name: str) -> int:
+        """What a given model is made of now, see `make_up_of`; 0 of one that was loaded here, which nobody else holds."""
+        return make_up_of(self._given[name].model) if name in self._given else 0
 
     def has(self, name: str) -> bool:
         """Whether a model is here, so that `get` returns at once."""
@@ -69,8 +76,8 @@ class ModelPool:
             torch.OutOfMemoryError: the device has no room for it.
             BusyError: `MOST_LOADS` others are being loaded.
         """
-        if name in self._given:
-            return self._given[name]
+        if (given := self.given(name)) is not None:
+            return given
         is_own = name == self.own_model
 
         def is_unwanted() -> bool:

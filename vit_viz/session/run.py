@@ -12,7 +12,8 @@ from vit_viz import samples
 from vit_viz.analyses.prepared_image import ModelLike, Picture
 from vit_viz.analyses.spec import AnswerT, AnyQuestion, Question
 from vit_viz.capture.given import as_model, as_picture
-from vit_viz.capture.wrappers import preprocess_within
+from vit_viz.capture.state import held_states, make_up_of
+from vit_viz.capture.wrappers import preprocess_within, unwrapped_module
 from vit_viz.checkpoints.catalog import BUNDLED, entry_of
 from vit_viz.checkpoints.plain_module import plain_module
 from vit_viz.errors import ParameterError
@@ -40,6 +41,7 @@ def run(loaded: ModelLike, image: Picture | None, name: Question[Any, AnswerT], 
 def run(loaded: ModelLike, image: Picture | None, name: str, **asked: Any) -> Any: ...
 
 
+@held_states()
 def run(
     loaded: ModelLike,
     image: Picture | None,
@@ -102,13 +104,22 @@ def session_and_subject(
     loaded: ModelLike, image: Picture | None, *, edits: EditsLike, output: Output | None = None, **how: Any
 ) -> tuple[Session, Subject]:
     """The session of a model, and what a question to it is about; all as `run` takes it."""
-    session = session_of(loaded) if output is None else session_of(loaded, output)
+    if isinstance(loaded, nn.Module):
+        module = unwrapped_module(loaded)
+        devices = {parameter.device for parameter in module.parameters()}
+        session = session_of(module, output, (make_up_of(module), frozenset(devices)))
+    else:
+        session = session_of(loaded) if output is None else session_of(loaded, output)
     return session, subject_of(session, image, edits=ModelEdits.parse(edits), **how)
 
 
 @lru_cache(maxsize=1)
-def session_of(loaded: ModelLike, output: Output | None = None) -> Session:
-    """The session that questions about a model, or its name, go to; that of the last model is kept."""
+def session_of(loaded: ModelLike, output: Output | None = None, made_of: object = None) -> Session:  # noqa: ARG001
+    """The session that questions about a model, or its name, go to; that of the last model is kept.
+
+    Args:
+        made_of: what a module is made of now, which decides its preprocessing, labels and kind of outputs.
+    """
     if isinstance(loaded, str | Path) and output is None:
         session = Session(model=loaded, cache_bytes=CACHE_BYTES)
         note_model_path(session, str(loaded))

@@ -19,6 +19,7 @@ from vit_viz import samples
 from vit_viz.analyses.classes import answers_classes, top_classes
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture import Trace, innermost_edit
+from vit_viz.capture.state import held_states, make_up_of
 from vit_viz.checkpoints import LoadedModel, Model
 from vit_viz.checkpoints.catalog import default_model
 from vit_viz.checkpoints.source import Progress as Fetched
@@ -84,6 +85,9 @@ class Session:
         has_cpu_engine = falls_back and self.engine.device != "cpu"
         self.cpu_engine = engine_on("cpu") if has_cpu_engine else None
         self._only_on_cpu: set[str] = set()  # models that the device has no room for
+        self._copied: dict[
+            str, tuple[str, int]
+        ] = {}  # given models as they were when the CPU's engine got its copies
 
     # --- models
 
@@ -205,6 +209,7 @@ class Session:
 
     # --- requests
 
+    @held_states()
     def run(
         self,
         request: Request,
@@ -252,6 +257,7 @@ class Session:
         assert isinstance(recorded, Trace)
         return recorded
 
+    @held_states()
     def checked_trace_of(self, subject: Subject) -> Trace:
         """The same once it is known that its pictures do not mislead, for what states so or is saved."""
         request = subject.request("trace")
@@ -268,6 +274,7 @@ class Session:
         """
         return self.trace_of(Subject(model or self.default_model, image, mode, owner))
 
+    @held_states()
     def prepared(
         self, subject: Subject, *, cancelled: StopCheck | None = None, is_quick: bool = False
     ) -> PreparedImage:
@@ -285,11 +292,13 @@ class Session:
         prepare = partial(Engine.prepared, request=request, cancelled=cancelled, is_quick=is_quick)
         return self._where_there_is_room(request, prepare)
 
+    @held_states()
     def keeps(self, request: Request) -> bool:
         """Whether the result of a request is at hand, so that `run` need not compute it."""
         self._engine_with(request.subject.model)
         return any(engine.keeps(request) for engine in self._engines)
 
+    @held_states()
     def pass_seconds(self, subject: Subject) -> float | None:
         """About how long one pass takes for what a subject is about, measured at first; None where somebody lends a GPU for it."""
         request = subject.request("trace")
@@ -298,6 +307,7 @@ class Session:
         self.run(request)
         return self._where_there_is_room(request, partial(Engine.pass_seconds, request=request))
 
+    @held_states()
     def top_classes_of(self, subject: Subject, *, count: int = 5) -> Ranking | None:
         """The most probable classes of what a subject is about with their probability, or None where the model has no head."""
         loaded = self.model(subject.model)
@@ -349,7 +359,9 @@ class Session:
 
     def _engine_with(self, name: str, **options: Any) -> Engine:
         """The engine that has a model now: of the own device, or of the CPU where that has no room for it."""
-        cpu = self.cpu_engine
+        cpu, given = self.cpu_engine, self.engine.models.given(name)
+        if cpu is not None and given is not None and self._copied.get(name) != _state(given):
+            cpu.models.remove(name)  # a copy of what it was
         if cpu is not None and self._is_only_on_cpu(name):
             return cpu
 
@@ -371,6 +383,12 @@ class Session:
     def _with_given(self, cpu: Engine, name: str) -> Engine:
         """The CPU's engine with its own copy of a model that was given."""
         given = self.engine.models.given(name)
-        if given is not None and not cpu.models.has(name):
+        if given is not None and cpu.models.given(name) is None:
+            self._copied[name] = _state(given)
             cpu.models.add(given.copied_to(torch.device("cpu")))
         return cpu
+
+
+def _state(given: Model) -> tuple[str, int]:
+    """What a given model is now: its weights and its make-up."""
+    return given.provenance.weights, make_up_of(given.model)

@@ -74,7 +74,7 @@ def photo_value(session: Session, subject: Subject) -> Value:
 def opening_of(session: Session, subject: Subject, trace: Trace) -> Opening:
     """Where a first look at a subject begins, worked out once for each."""
     digest = session.digest(subject.image, owner=subject.owner)
-    key = "opening", digest, replace(subject, owner="")
+    key = "opening", digest, replace(subject, owner=""), trace.provenance.weights
     return session.kept(key, lambda: opening(trace), subject.image, digest, size_of=lambda _: 256)
 
 

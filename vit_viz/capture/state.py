@@ -1,0 +1,185 @@
+"""What a module is at this moment, its weights and its make-up, so that nothing is answered from what it was before."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from vit_viz.capture.per_module import PerModule
+from vit_viz.checkpoints.digest import weights_digest, write_count
+from vit_viz.lazy import Tensor, nn
+from vit_viz.model.submodules import submodules_of
+
+Seen = TypeVar("Seen")
+
+
+def weights_of(module: nn.Module) -> str:
+    """Which weights a module has now, see `weights_digest`; equal in any process."""
+    return _looked_up(module, weights_digest)
+
+
+def make_up_of(module: nn.Module) -> int:
+    """What a module is made of now, as a number: its submodules, their classes, hooks and attributes.
+
+    Of attributes values, text and containers of these, and which functions, tensors and other objects they are, not what is inside
+    those. A module that is again as it was has the number of then; no two modules have the same.
+    """
+    return _looked_up(module, _numbered)
+
+
+def _looked_up(module: nn.Module, look: Callable[[nn.Module], Seen]) -> Seen:
+    """What is seen of a module now, or inside `held_states` what was seen there at first."""
+    held: dict[Any, Any] | None = getattr(_HELD, "seen", None)
+    if held is None:
+        return look(module)
+    if (module, look) not in held:
+        held[module, look] = look(module)
+    seen: Seen = held[module, look]
+    return seen
+
+
+@contextmanager
+def held_states() -> Iterator[None]:
+    """Look at each module once in this thread: all parts of one answer are of the same weights, which are read once."""
+    if getattr(_HELD, "seen", None) is not None:
+        yield
+        return
+    _HELD.seen = {}
+    try:
+        yield
+    finally:
+        _HELD.seen = None
+
+
+_HELD = threading.local()
+
+
+def writes_to(module: nn.Module) -> tuple[tuple[int, int, int], ...]:
+    """Which parameters a module has, where they lie, and how often torch saw them written to: another thread may train it."""
+    return tuple((id(tensor), tensor.data_ptr(), write_count(tensor)) for tensor in module.parameters())
+
+
+def _numbered(module: nn.Module) -> int:
+    return _MAKE_UPS.of(module).number_of(submodules_of(module))
+
+
+@contextmanager
+def first_pass_seen(module: nn.Module, parts: Sequence[nn.Module]) -> Iterator[None]:
+    """Around a pass: attributes that the first one changes (counters, kept tensors) are no part of the module's make-up."""
+    known, ids = _MAKE_UPS.of(module), list(map(id, parts))
+    if ids == known.passed:
+        yield
+        return
+    before = _attributes(parts)
+    try:
+        yield
+    finally:
+        known.passed = ids
+        known.leave_out(before, _attributes(submodules_of(module)))
+
+
+Attributes = Mapping[tuple[int, str], Any]
+_REMEMBERED = 4
+_NUMBERS = itertools.count(1)
+
+
+@dataclass
+class _MakeUps:
+    """The last few make-ups of a module, and which of its attributes passes change."""
+
+    guard: threading.Lock = field(default_factory=threading.Lock)
+    known: list[tuple[int, Attributes]] = field(default_factory=list)
+    passed: list[int] = field(default_factory=list)  # ids of the parts of the last pass that was watched
+    changing: set[tuple[int, str]] = field(default_factory=set)
+
+    def number_of(self, parts: Sequence[nn.Module]) -> int:
+        """The number of the make-up that it has now."""
+        with self.guard:
+            now = self._lasting(_attributes(parts))
+            number = next((number for number, before in self.known if before == now), None)
+            if number is None:
+                number = next(_NUMBERS)
+                self.known = [*self.known[1 - _REMEMBERED :], (number, now)]
+            return number
+
+    def leave_out(self, before: Attributes, after: Attributes) -> None:
+        """Leave out what a pass changed, now and of what is remembered."""
+        with self.guard:
+            self.changing |= {at for at in before.keys() | after.keys() if before.get(at) != after.get(at)}
+            self.known = [(number, self._lasting(one)) for number, one in self.known]
+
+    def _lasting(self, attributes: Attributes) -> Attributes:
+        if not self.changing:
+            return attributes
+        return {at: value for at, value in attributes.items() if at not in self.changing}
+
+
+_MAKE_UPS = PerModule(_MakeUps)
+
+_HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+_OF_TORCH = frozenset(
+    (
+        *("training", "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"),
+        *("_is_full_backward_hook", "_forward_hooks_with_kwargs", "_forward_hooks_always_called"),
+        *("_forward_pre_hooks_with_kwargs", "_state_dict_hooks", "_state_dict_pre_hooks"),
+        *("_load_state_dict_pre_hooks", "_load_state_dict_post_hooks"),
+    )
+)
+"""Attributes of every module that decide nothing, or that are looked at in another way."""
+
+
+def _attributes(parts: Sequence[nn.Module]) -> dict[tuple[int, str], Any]:
+    """What decides how a module computes beside its weights: by the part and the name of the attribute."""
+    values: dict[tuple[int, str], Any] = {}
+    for part in parts:
+        key, kind = id(part), type(part)
+        values[key, ""] = _Same(kind), _Same(kind.forward), list(map(id, part._modules.values()))
+        for name, value in vars(part).items():
+            if name in _HOOKS:
+                if value and (hooks := [_comparable(hook) for hook in value.values() if not _is_own(hook)]):
+                    values[key, name] = hooks
+            elif name not in _OF_TORCH:
+                values[key, name] = _comparable(value)
+    return values
+
+
+def _is_own(hook: Any) -> bool:
+    """Whether a hook is one of ours, which stands for a pass only."""
+    return str(getattr(hook, "__module__", "")).startswith("vit_viz.")
+
+
+def _comparable(value: Any) -> Any:
+    """What tells a value from another without holding on to it."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {_comparable(name): _comparable(item) for name, item in value.items()}
+    if isinstance(value, tuple | list):
+        return tuple([_comparable(item) for item in value])
+    if isinstance(value, Tensor):
+        return _Same(value), write_count(value)
+    return _Same(value), getattr(value, "__code__", None)
+
+
+class _Same:
+    """An object that equals itself only, and no other that lies where it lay; it is not kept alive."""
+
+    def __init__(self, value: Any) -> None:
+        self._id = id(value)
+        with suppress(TypeError):  # of the few that have no such references
+            self._ref: Callable[[], Any] = weakref.ref(value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self._id == other._id and self._is_alive and other._is_alive
+
+    def __hash__(self) -> int:
+        return self._id
+
+    @property
+    def _is_alive(self) -> bool:
+        return not hasattr(self, "_ref") or self._ref() is not None

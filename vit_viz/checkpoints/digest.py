@@ -1,0 +1,71 @@
+"""What tells the weights of a module from any others, as they lie in memory."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vit_viz.lazy import Tensor, nn, torch
+from vit_viz.model.submodules import submodules_of
+
+_ROW = 1021
+"""Words of 8 bytes in a row; a prime, so that rows of a weight, of 192 or 768 numbers, never lie one below the other."""
+
+
+def weights_digest(module: nn.Module) -> str:
+    """Parameters and buffers in one word: their names, shapes, precisions and every bit of their numbers, the same on any device.
+
+    torch counts writes to a tensor, but not those through `.data`, so every number is read. Of a large tensor, laid out as rows of
+    words, the sums of all rows and of all columns are hashed (modulo 2^64): a number that changed changes two of them, two that
+    changed places four. That takes a few percent of a forward pass; SHA-256 of all bytes would take half of one. A tensor that
+    does not show its bytes (sparse, quantised, on no device) is known by its identity and its count of writes.
+    """
+    digest = hashlib.sha256()
+    pieces: list[NDArray[np.uint8] | Tensor] = []
+    with (
+        torch._C.DisableTorchFunction()
+    ):  # edits watch calls of torch, and parameters may be of a class of their own
+        for part in submodules_of(module):
+            for name, tensor in (*part._parameters.items(), *part._buffers.items()):
+                if tensor is None:
+                    continue
+                try:
+                    content, words = _content(tensor), f"{name} {tensor.dtype} {list(tensor.shape)}\n"
+                except (RuntimeError, TypeError, ValueError):
+                    content, words = [], f"{name} {id(tensor):x} {write_count(tensor)}\n"
+                digest.update(words.encode())
+                pieces += content
+        on_gpu = [piece for piece in pieces if isinstance(piece, Tensor)]
+        if on_gpu and len(on_gpu) == len(pieces):  # one copy waits for the device once
+            pieces = [torch.cat([piece.to(on_gpu[0].device) for piece in on_gpu])]
+        for piece in pieces:
+            digest.update((piece.cpu().numpy() if isinstance(piece, Tensor) else piece).data)
+    return f"module {digest.hexdigest()[:32]}"
+
+
+def write_count(tensor: Tensor) -> int:
+    """How often torch saw a tensor written to; 0 where it does not count, because the tensor was made in inference mode."""
+    return 0 if tensor.is_inference() else tensor._version
+
+
+def _content(tensor: Tensor) -> list[NDArray[np.uint8] | Tensor]:
+    """All bytes of a small tensor; sums of columns and rows of a large one, and the bytes that fill no row."""
+    plain = tensor.detach()
+    if not plain.is_cuda:
+        plain = plain.cpu()
+    raw = plain.contiguous().reshape(-1).view(torch.uint8)
+    rows = len(raw) // (8 * _ROW)
+    end = 8 * _ROW * rows
+    if plain.is_cuda:
+        if rows < 3:
+            return [raw]
+        table = (raw.clone() if raw.storage_offset() % 8 else raw)[:end].view(torch.int64).view(rows, _ROW)
+        return [table.sum(0).view(torch.uint8), table.sum(1).view(torch.uint8), raw[end:]]
+    numbers: NDArray[np.uint8] = raw.numpy()
+    if rows < 3:
+        return [numbers]
+    # by NumPy: torch would wait for its other threads at each of these sums
+    words = numbers[:end].view(np.int64).reshape(rows, _ROW)
+    return [words.sum(0).view(np.uint8), words.sum(1).view(np.uint8), numbers[end:]]
