@@ -34,6 +34,10 @@ RECIPES = {
     "squashed": Preprocess((30, 50), patch_size=(10, 10), resize_to=36, crop="squash", interpolation="hamming"),
     "box": Preprocess((32, 32), patch_size=(16, 16), resize_to=45, interpolation="box"),
     "nearest": Preprocess((35, 56), patch_size=(7, 7), interpolation="nearest"),
+    "within a border": Preprocess((30, 50), patch_size=(10, 10), resize_to=36, crop="border", mean=(0.1, 0.4, 0.99)),
+    "to two sides": Preprocess((32, 32), patch_size=(8, 8), resize_to=(47, 61), crop="squash", rounds_down=True),
+    "a short side": Preprocess((35, 56), patch_size=(7, 7), resize_to=(71, 71), rounds_down=True),
+    "covering": Preprocess((35, 56), patch_size=(7, 7), resize_to=(43, 67)),
     "of another size": Preprocess((45, 70), patch_size=(9, 7), resize_to=50).sized(7),
 }  # fmt: skip
 OPTIONS: list[dict[str, Any]] = [{}, {"size": 3}, {"max_patches": 9}]

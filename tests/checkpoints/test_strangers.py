@@ -77,7 +77,7 @@ def test_nothing_but_json_and_safetensors_is_asked_for(hub: Hub) -> None:
         hub.files[REPO, name] = b"raise SystemExit"
     of_a_stranger()
     names = {path.split("/")[-1] for _, path, _ in hub.asked}
-    assert names == {"config.json", "preprocessor_config.json", "model.safetensors"}
+    assert names == {"config.json", "preprocessor_config.json", "processor_config.json", "model.safetensors"}
 
 
 def test_a_size_over_the_limit_is_refused_before_the_download(hub: Hub, tmp_path: Path) -> None:

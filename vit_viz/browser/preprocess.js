@@ -8,7 +8,7 @@ import { resize } from './resize.js';
  * @typedef {object} Recipe `Preprocess.to_dict()`; sizes are [height, width]
  * @property {number[]} input_size
  * @property {number[]} patch_size
- * @property {number} resize_to
+ * @property {number | number[]} resize_to the short side, or [height, width]
  * @property {string} interpolation
  * @property {number[]} mean
  * @property {number[]} std
@@ -16,6 +16,7 @@ import { resize } from './resize.js';
  * @property {string} crop
  * @property {boolean} drop_remainder
  * @property {boolean} [one_size]
+ * @property {boolean} [rounds_down]
  *
  * @typedef {{pixels: Float32Array, height: number, width: number, channels: number, crop: {original: number[],
  *     input: number[], region: number[]}}} Prepared pixels: [channels, height, width]; crop: as `CropBox.to_dict()`
@@ -45,12 +46,12 @@ export function checkedRecipe(values) {
   const good =
     isPair(values?.input_size) &&
     isPair(values.patch_size) &&
-    isSide(values.resize_to) &&
+    (isSide(values.resize_to) || isPair(values.resize_to)) &&
     [1, 3].includes(values.channels) &&
     areChannels(values.mean) &&
     areChannels(values.std) &&
     values.std.every((/** @type {number} */ one) => one > 0) &&
-    ['center', 'squash'].includes(values.crop);
+    ['center', 'squash', 'border'].includes(values.crop);
   if (!good) throw new Error('The preprocessing that came with this model cannot be used here.');
   return values;
 }
@@ -71,8 +72,14 @@ export function sized(recipe, /** @type {number} */ size) {
     throw new Error(
       `A short side of ${size} patches makes the input ${input[0]} x ${input[1]} pixels; a side has at most ${MOST_PIXELS}.`,
     );
-  const target = round((recipe.resize_to * Math.min(...input)) / Math.min(...recipe.input_size));
-  return { ...recipe, input_size: input, resize_to: Math.min(MOST_PIXELS, target) };
+  const inProportion = (/** @type {number} */ side) =>
+    Math.min(MOST_PIXELS, round((side * Math.min(...input)) / Math.min(...recipe.input_size)));
+  const to = recipe.resize_to;
+  return {
+    ...recipe,
+    input_size: input,
+    resize_to: Array.isArray(to) ? to.map(inProportion) : inProportion(to),
+  };
 }
 
 /**
@@ -162,15 +169,15 @@ function largestGrid(/** @type {number} */ aspect, /** @type {number} */ limit) 
 
 /** Height and width before the centre crop, by the arithmetic of torchvision's Resize and timm's ResizeKeepRatio. */
 function recipeSize(/** @type {Recipe} */ recipe, /** @type {number} */ height, /** @type {number} */ width) {
-  const short = Math.min(...recipe.input_size);
-  const [tall, wide] = recipe.input_size.map((side) => round((side * recipe.resize_to) / short));
-  if (recipe.crop === 'squash') return [tall, wide];
-  if (tall === wide) {
+  const { resize_to: to, input_size: input, crop } = recipe;
+  const [tall, wide] = Array.isArray(to) ? to : input.map((side) => round((side * to) / Math.min(...input)));
+  if (crop === 'squash') return [tall, wide];
+  if (tall === wide && crop === 'center') {
     const long = Math.trunc((tall * Math.max(height, width)) / Math.min(height, width));
     return height <= width ? [tall, long] : [long, tall];
   }
-  const ratio = Math.min(height / tall, width / wide);
-  return [round(height / ratio), round(width / ratio)];
+  const ratio = (crop === 'border' ? Math.max : Math.min)(height / tall, width / wide);
+  return [Math.max(1, round(height / ratio)), Math.max(1, round(width / ratio))];
 }
 
 /** @typedef {{cut: Picture, region: number[]}} Cutting region: top, left, height and width, in pixels of the original */
@@ -179,29 +186,33 @@ function recipeSize(/** @type {Recipe} */ recipe, /** @type {number} */ height, 
 function cropped(picture, recipe) {
   const [height, width] = recipeSize(recipe, picture.height, picture.width);
   const [tall, wide] = recipe.input_size;
-  const [top, left] = [centre(height, tall), centre(width, wide)];
+  const [top, left] = [centre(height, tall, recipe), centre(width, wide, recipe)];
   const [down, across] = [picture.height / height, picture.width / width];
   const resized = resize(picture, height, width, recipe.interpolation);
+  const border = recipe.crop === 'border' ? recipe.mean.map((value) => round(255 * value)) : [0];
   return {
-    cut: part(resized, top, left, tall, wide),
+    cut: part(resized, top, left, tall, wide, border),
     region: [top * down, left * across, tall * down, wide * across],
   };
 }
 
 /** Where a centre crop starts; negative where the picture is padded. */
-function centre(/** @type {number} */ size, /** @type {number} */ crop) {
-  return crop > size ? -Math.floor((crop - size) / 2) : round((size - crop) / 2);
+function centre(/** @type {number} */ size, /** @type {number} */ crop, /** @type {Recipe} */ recipe) {
+  if (crop > size) return -Math.floor((crop - size) / 2);
+  return recipe.rounds_down ? Math.floor((size - crop) / 2) : round((size - crop) / 2);
 }
 
-/** A part of a picture; black where it reaches beyond. @returns {Picture} */
+/** A part of a picture; where it reaches beyond, the levels of the border, one for all channels or one for each. @returns {Picture} */
 function part(
   /** @type {Picture} */ { height, width, channels, levels },
   /** @type {number} */ top,
   /** @type {number} */ left,
   /** @type {number} */ tall,
   /** @type {number} */ wide,
+  border = [0],
 ) {
   const result = new Uint8ClampedArray(tall * wide * channels);
+  if (border.some(Boolean)) result.forEach((_, i) => (result[i] = border[i % border.length]));
   const [first, end] = [Math.max(0, left), Math.min(width, left + wide)];
   for (let y = Math.max(0, top); y < Math.min(height, top + tall); y++) {
     const row = levels.subarray((y * width + first) * channels, (y * width + end) * channels);

@@ -13,6 +13,7 @@ from vit_viz.errors import CheckpointError
 from vit_viz.model.config import highest, words_of
 
 MAX_JSON_BYTES = 10_000_000
+SETTINGS_FILES = ("config.json", "preprocessor_config.json", "processor_config.json")
 _GENERIC = ("model", "pytorch_model")  # save_pretrained's names, which do not name the model
 
 
@@ -24,7 +25,7 @@ class Source:
         name: what the user calls it.
         weights: the file with the parameters.
         origin: in words, for the model card: "bundled with vit_viz", "a local file", "timm/... on the Hub at 0a1b2c3".
-        settings: what config.json says, and under "preprocessor" what preprocessor_config.json says.
+        settings: what config.json says, and under "preprocessor" what preprocessor_config.json or processor_config.json says.
         is_strangers: chosen by a visitor of the app, not by the owner of the process: its size is bounded.
     """
 
@@ -52,18 +53,22 @@ def local_checkpoint(ref: str | Path) -> Source | None:
         return None
     settings: dict[str, Any] = {}
     if path.stem in _GENERIC:  # else it is not clear that config.json belongs to this file
-        settings = read_settings(path.parent / "config.json", path.parent / "preprocessor_config.json")
+        settings = read_settings(*(path.parent / name for name in SETTINGS_FILES))
     return Source(path.stem, path, f"the local file {path.name}", settings)
 
 
-def read_settings(config: Path | None, preprocessor: Path | None) -> dict[str, Any]:
-    """The two JSON files that accompany a checkpoint, as one dictionary; a missing file adds nothing.
+def read_settings(config: Path | None, preprocessor: Path | None, processor: Path | None) -> dict[str, Any]:
+    """The JSON files that accompany a checkpoint, as one dictionary; a missing file adds nothing.
+
+    Args:
+        processor: where transformers 5 keeps the processor of pictures beside that of texts.
 
     Raises:
         CheckpointError: one of them is too large, or is not a JSON object.
     """
     settings = _read_json(config)
-    if extra := _read_json(preprocessor):
+    nested = _read_json(processor).get("image_processor")
+    if extra := nested if isinstance(nested, dict) else _read_json(preprocessor):
         settings["preprocessor"] = extra
     return settings
 
@@ -86,7 +91,7 @@ def _folder(path: Path) -> Source:
         name=folder if files[0].stem in _GENERIC else files[0].stem,
         weights=files[0],
         origin=f"the local folder {folder}",
-        settings=read_settings(path / "config.json", path / "preprocessor_config.json"),
+        settings=read_settings(*(path / name for name in SETTINGS_FILES)),
     )
 
 

@@ -14,7 +14,7 @@ from vit_viz.answer import Provenance
 from vit_viz.checkpoints.declared_outputs import declared_labels, declared_output, outputs_of
 from vit_viz.checkpoints.digest import weights_digest
 from vit_viz.checkpoints.families.base import CLIP, IMAGENET, Recipe
-from vit_viz.checkpoints.local import read_settings
+from vit_viz.checkpoints.local import SETTINGS_FILES, read_settings
 from vit_viz.checkpoints.recipes import preprocess_of, timm_recipe
 from vit_viz.checkpoints.source import kept_file
 from vit_viz.errors import ParameterError
@@ -202,9 +202,11 @@ def _of_transformers(module: nn.Module, config: Any) -> tuple[Preprocess, str]:
     )
     channels = getattr(config, "num_channels", 3)
     shape = ViTConfig(img_size=size, patch_size=patch_size, in_chans=channels, drop_remainder=True)
-    settings = read_settings(None, _beside_weights(module, "preprocessor_config.json"))
-    preprocess, origin = preprocess_of(shape, settings, _usual_recipe(config.model_type))
+    settings = read_settings(None, *(_beside_weights(module, name) for name in SETTINGS_FILES[1:]))
+    told = {"model_type": config.model_type} | settings
+    preprocess, origin = preprocess_of(shape, told, _usual_recipe(config.model_type))
     if takes_one_size(module) and preprocess.input_size != size:
+        origin += f", but for its size: this model takes {size[0]} x {size[1]} pixels and no others"
         preprocess = replace(preprocess, input_size=size, resize_to=None)
     return preprocess, origin if settings else "assumed: no processor lies beside the weights"
 

@@ -3,18 +3,95 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, get_args
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, get_args
 
-from vit_viz.checkpoints.families.base import IMAGENET, Recipe
+from vit_viz.checkpoints.families.base import CLIP, IMAGENET, Recipe
 from vit_viz.errors import ParameterError
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels, imagenet1k
 from vit_viz.model import ViTConfig
 from vit_viz.outputs import PROBLEMS, Output
 
+_Read = TypeVar("_Read")
+
 _UNREADABLE = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError)
 _PIL_FILTERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
+
+_HALF = {"image_mean": (0.5,) * 3, "image_std": (0.5,) * 3}
+_OF_CLIP = {"image_mean": CLIP[0], "image_std": CLIP[1]}
+_OF_IMAGENET = {"image_mean": IMAGENET[0], "image_std": IMAGENET[1]}
+_STANDARD = {"resample": 2, "default_to_square": True, "rescale_factor": 1 / 255, "crop_size": 224}
+_SHORT_SIDE_224 = {
+    "default_to_square": False,
+    "size": {"shortest_edge": 224},
+    "do_center_crop": True,
+    "resample": 3,
+}
+_PROCESSORS: dict[str, dict[str, Any]] = {
+    "ViT": _HALF | {"size": 224},
+    "DeiT": _HALF | {"size": 256, "do_center_crop": True, "resample": 3},
+    "Beit": _HALF | {"size": 224, "resample": 3},
+    "Siglip": _HALF | {"size": {"height": 224, "width": 224}, "default_to_square": False, "resample": 3},
+    "CLIP": _OF_CLIP | _SHORT_SIDE_224,
+    "ChineseCLIP": _OF_CLIP | _SHORT_SIDE_224,
+    "Bit": _OF_CLIP | _SHORT_SIDE_224,
+    "Blip": _OF_CLIP | {"size": 384, "resample": 3},
+    "OwlViT": _OF_CLIP | {"size": 768, "crop_size": 768, "resample": 3},
+    "Pvt": _OF_IMAGENET | {"size": 224, "resample": 3},
+    "DINOv3ViT": _OF_IMAGENET | {"size": 224},
+    "ConvNext": _HALF
+    | {"size": {"shortest_edge": 384}, "default_to_square": False, "resample": 3, "crop_pct": 224 / 256},
+    "EfficientNet": _HALF | {"size": 346, "crop_size": 289, "resample": 3, "include_top": True},
+}
+"""transformers' processors by the name of their class: what they take for keys that a file leaves out, beside `_STANDARD`."""
+
+_MODELS = {
+    "vit": "ViT", "ijepa": "ViT", "deit": "DeiT", "beit": "Beit", "data2vec": "Beit", "dinov2": "Bit", "pixio": "Bit",
+    "dinov3": "DINOv3ViT", "clip": "CLIP", "aimv2": "CLIP", "metaclip": "CLIP", "siglip": "Siglip", "blip": "Blip",
+    "owlvit": "OwlViT",
+}  # fmt: skip
+"""The processor of a file that names none, by the first word of the `model_type`."""
+
+_OF_SOME = {"crop_pct": ("ConvNext",), "rescale_offset": ("EfficientNet",), "include_top": ("EfficientNet",)}
+"""Keys that the other processors do not read."""
+
+_OBEYED = (
+    {
+        "size",
+        "crop_size",
+        "default_to_square",
+        "resample",
+        "rescale_factor",
+        "image_mean",
+        "image_std",
+        "pad_size",
+    }
+    | {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_pad"}
+    | set(_OF_SOME)
+)
+_WITHOUT_EFFECT = (
+    {
+        "image_processor_type",
+        "feature_extractor_type",
+        "processor_class",
+        "auto_map",
+        "transformers_version",
+        "name_or_path",
+    }
+    | {
+        "data_format",
+        "input_data_format",
+        "return_tensors",
+        "device",
+        "disable_grouping",
+        "model_input_names",
+        "backend",
+    }
+    | {"do_convert_rgb", "do_reduce_labels", "reduce_labels", "image_seq_length", "use_fast"}
+)
+"""Keys that change no pixels of a colour picture."""
 
 
 def preprocess_of(config: ViTConfig, settings: Mapping[str, Any], recipe: Recipe) -> tuple[Preprocess, str]:
@@ -29,7 +106,10 @@ def preprocess_of(config: ViTConfig, settings: Mapping[str, Any], recipe: Recipe
         values = settings.get(name)
         if isinstance(values, Mapping) and values:
             try:
-                return Preprocess(**_common(config) | reader(values, config)), f"from the checkpoint ({name})"
+                recipe_of_file = reader(values, config, settings)
+                return Preprocess(**_common(config) | recipe_of_file), f"from the checkpoint ({name})"
+            except ParameterError:
+                raise
             except _UNREADABLE as error:
                 raise ParameterError(
                     "The preprocessing that came with the checkpoint cannot be read."
@@ -107,10 +187,10 @@ def _grey(values: dict[str, Any], config: ViTConfig) -> dict[str, Any]:
     return values | {name: (sum(values[name]) / len(values[name]),) for name in ("mean", "std")}
 
 
-def _ours(values: Mapping[str, Any], config: ViTConfig) -> dict[str, Any]:
+def _ours(values: Mapping[str, Any], config: ViTConfig, _: Mapping[str, Any]) -> dict[str, Any]:
     known = {
         name: values[name]
-        for name in ("mean", "std", "resize_to", "interpolation", "crop", "input_size")
+        for name in ("mean", "std", "resize_to", "interpolation", "crop", "input_size", "rounds_down")
         if name in values
     }
     known = {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}
@@ -119,47 +199,181 @@ def _ours(values: Mapping[str, Any], config: ViTConfig) -> dict[str, Any]:
     return _grey(known, config)
 
 
-def _timm(values: Mapping[str, Any], config: ViTConfig) -> dict[str, Any]:
-    size = tuple((values.get("input_size") or (config.in_chans, *config.img_size))[1:])
+def _timm(values: Mapping[str, Any], config: ViTConfig, _: Mapping[str, Any]) -> dict[str, Any]:
+    size = _read(values, "input_size", lambda one: tuple(one[1:]), (config.in_chans, *config.img_size))
     return _grey({"input_size": size} | timm_recipe(values, size), config)
 
 
 def timm_recipe(values: Mapping[str, Any], size: tuple[int, ...]) -> dict[str, Any]:
-    """What a `pretrained_cfg` of timm says of preprocessing, for an input of this size."""
+    """What a `pretrained_cfg` of timm says of preprocessing, for an input of this size.
+
+    Its other keys change nothing in what timm's `create_transform` makes of `resolve_model_data_config`; `test_input_size` and
+    `test_crop_pct` are for whoever asks for them.
+
+    Raises:
+        ParameterError: it has a crop_mode that is not timm's.
+    """
+    target = _read(
+        values, "crop_pct", lambda share: [math.floor(side / float(share)) for side in size], 0.875
+    )
+    mode = values.get("crop_mode") or "center"
+    if mode not in ("center", "squash", "border"):
+        raise _refused("crop_mode", mode)
     return {
-        "resize_to": math.floor(min(size) / float(values.get("crop_pct") or 0.875)),
+        "resize_to": target[0] if len(set(size)) == 1 else tuple(target),
         "interpolation": str(values.get("interpolation") or "bicubic"),
-        "crop": "squash" if values.get("crop_mode") == "squash" else "center",
-        "mean": tuple(values.get("mean") or IMAGENET[0]),
-        "std": tuple(values.get("std") or IMAGENET[1]),
+        "crop": mode,
+        "mean": _read(values, "mean", _numbers, IMAGENET[0]),
+        "std": _read(values, "std", _numbers, IMAGENET[1]),
     }
 
 
-def _transformers(values: Mapping[str, Any], config: ViTConfig) -> dict[str, Any]:
-    """preprocessor_config.json: resize to a short side or to both sides, then perhaps a centre crop."""
-    size, crop = _sides(values.get("size")), _sides(values.get("crop_size"))
-    cropped = bool(values.get("do_center_crop")) and crop is not None
-    wanted = crop if cropped else size
-    result: dict[str, Any] = {
-        "interpolation": _PIL_FILTERS.get(int(values.get("resample") or 2), "bilinear"),
-        "mean": tuple(values["image_mean"]) if values.get("do_normalize", True) else (0.0,) * config.in_chans,
-        "std": tuple(values["image_std"]) if values.get("do_normalize", True) else (1.0,) * config.in_chans,
+def _transformers(
+    values: Mapping[str, Any], config: ViTConfig, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """preprocessor_config.json: resize, perhaps a centre crop, rescale and normalise; keys beyond that are refused by name."""
+    kind, named = _processor_of(values, settings)
+    given = {name: value for name, value in values.items() if value is not None}
+    for name, value in given.items():
+        if value is not False and not str(name).startswith("_") and name not in _OBEYED | _WITHOUT_EFFECT:
+            raise _refused(name, value)
+    for name, owners in _OF_SOME.items():
+        if named and given.get(name) and kind not in owners:
+            raise _refused(name, given[name], f", and not read by {kind}ImageProcessor")
+    values = (
+        _STANDARD
+        | {"size": dict(zip(("height", "width"), config.img_size, strict=True))}
+        | _PROCESSORS.get(kind, {})
+        | given
+    )
+    result = _shape_of(values) | {
+        "interpolation": _read(values, "resample", lambda one: _PIL_FILTERS[int(one)])
     }
-    if wanted is not None and _fits(wanted, config):
-        result["input_size"] = wanted
-    if size is not None:
-        result["resize_to"] = min(size)
-        squashed = isinstance(values.get("size"), Mapping) and "height" in values["size"]
-        result["crop"] = "squash" if squashed else "center"
-    return _grey(result, config)
+    if kind == "DINOv3ViT" and result["interpolation"] in ("bicubic", "lanczos"):
+        raise _refused(
+            "resample", values["resample"], ", whose overshoots this processor keeps and pictures cannot hold"
+        )
+    if not _fits(result["input_size"], config):
+        size = " x ".join(map(str, result["input_size"]))
+        patch = " x ".join(map(str, config.patch_size))
+        raise _refused("size", size, f": patches of {patch} pixels do not divide it")
+    if (
+        values.get("do_pad")
+        and _read(values, "pad_size", _sides, result["input_size"]) != result["input_size"]
+    ):
+        raise _refused("pad_size", values["pad_size"])
+    return _grey(result | _statistics(values), config)
 
 
-def _sides(value: Any) -> tuple[int, int] | None:
+def _processor_of(values: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[str, bool]:
+    """The key of `_PROCESSORS`, and whether the file names it; "" where nothing tells.
+
+    Raises:
+        ParameterError: it names another processor.
+    """
+    name = values.get("image_processor_type") or values.get("feature_extractor_type")
+    if not name:
+        words = str(settings.get("model_type") or "").replace("-", "_").split("_")
+        return _MODELS.get(words[0], ""), False
+    kind = re.sub(r"(ImageProcessor|FeatureExtractor)(Fast|Pil)?$", "", str(name))
+    if kind not in _PROCESSORS:
+        raise _refused("image_processor_type", name)
+    return kind, True
+
+
+def _shape_of(values: dict[str, Any]) -> dict[str, Any]:
+    """The size of the input, and how a picture gets it."""
+    if not values.get("do_resize", True):
+        raise _refused("do_resize", False, ", and the model does not take pictures of every size")
+    crops, size = bool(values.get("do_center_crop")), values["size"]
+    if isinstance(size, int) and not values["default_to_square"]:
+        size = {"shortest_edge": size}
+    by_short_side = isinstance(size, Mapping) and [k for k, v in size.items() if v is not None] == [
+        "shortest_edge"
+    ]
+    if values.get("crop_pct") and (crops or not by_short_side):
+        raise _refused("crop_pct", values["crop_pct"], ", beside another crop or size")
+    if by_short_side:
+        short = _read(size, "shortest_edge", _whole)
+        if not crops and "crop_pct" not in values:
+            raise _refused("size", size, ", without do_center_crop, since inputs then have many shapes")
+        if not crops:
+            return _convnext(short, _read(values, "crop_pct", float))
+        target = (short, short)
+    else:
+        target = _read({"size": size}, "size", _sides)
+    cut = _read(values, "crop_size", _sides) if crops else target
+    squares = target[0] == target[1] and cut[0] == cut[1]
+    return {
+        "input_size": cut,
+        "resize_to": target[0] if squares else target,
+        "crop": "center" if by_short_side else "squash",
+        "rounds_down": True,
+    }
+
+
+def _convnext(side: int, share: float) -> dict[str, Any]:
+    """A crop of the middle below 384 pixels, and from there on the whole picture, as ConvNextImageProcessor has it."""
+    to = (
+        {"resize_to": int(side / share), "crop": "center"}
+        if side < 384
+        else {"resize_to": side, "crop": "squash"}
+    )
+    return {"input_size": (side, side), "rounds_down": True} | to
+
+
+def _statistics(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Mean and deviation of levels / 255 that do what rescaling and normalising do to levels."""
+    rescales = values.get("do_rescale", True)
+    scale = 255 * _read(values, "rescale_factor", float) if rescales else 255.0
+    offset = 1.0 if rescales and values.get("rescale_offset") else 0.0
+    mean, std = (
+        _read(values, name, _numbers) if values.get("do_normalize", True) else (usual,)
+        for name, usual in (("image_mean", 0.0), ("image_std", 1.0))
+    )
+    if values.get("include_top"):  # divided by the deviation once more
+        again = _read(values, "image_std", _numbers)
+        std = tuple(one**2 for one in again) if values.get("do_normalize", True) else again
+    return {"mean": tuple((one + offset) / scale for one in mean), "std": tuple(one / scale for one in std)}
+
+
+def _sides(value: Any) -> tuple[int, int]:
+    """(height, width) of a size as transformers writes it: a number for both, a pair, or both by name."""
     if isinstance(value, Mapping):
-        if "height" in value and "width" in value:
-            return int(value["height"]), int(value["width"])
-        value = value.get("shortest_edge")
-    return (int(value), int(value)) if isinstance(value, int) else None
+        value = {name: side for name, side in value.items() if side is not None}
+        value = (value.pop("height"), value.pop("width"), *value)
+    height, width = value if isinstance(value, list | tuple) else (value, value)
+    return _whole(height), _whole(width)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or int(value) != value:
+        raise ValueError
+    return int(value)
+
+
+def _numbers(value: Any) -> tuple[float, ...]:
+    return tuple(float(one) for one in (value if isinstance(value, list | tuple) else (value,)))
+
+
+def _read(values: Mapping[str, Any], name: str, convert: Callable[[Any], _Read], usual: Any = None) -> _Read:
+    """One value of a recipe; of timm's, an empty one is the usual one.
+
+    Raises:
+        ParameterError: it has another form; the sentence names it.
+    """
+    value = values.get(name) if usual is None else values.get(name) or usual
+    try:
+        return convert(value)
+    except _UNREADABLE as error:
+        raise _refused(name, value) from error
+
+
+def _refused(name: str, value: object, why: str = "") -> ParameterError:
+    return ParameterError(
+        f"The preprocessing that came with the checkpoint cannot be followed here: {name} is {str(value)[:60]!r}{why}. A module "
+        "can be given pixels, already normalised, in place of a picture."
+    )
 
 
 def _fits(size: tuple[int, int], config: ViTConfig) -> bool:

@@ -14,7 +14,14 @@ from typing import BinaryIO
 from vit_viz.bundled import bundled_file
 from vit_viz.checkpoints.catalog import BUNDLED, CATALOG, Entry, entry_of
 from vit_viz.checkpoints.families import refuse_strangers
-from vit_viz.checkpoints.local import MAX_JSON_BYTES, Source, check_declared, local_checkpoint, read_settings
+from vit_viz.checkpoints.local import (
+    MAX_JSON_BYTES,
+    SETTINGS_FILES,
+    Source,
+    check_declared,
+    local_checkpoint,
+    read_settings,
+)
 from vit_viz.checkpoints.strangers import repository_folder, strangers_models
 from vit_viz.checkpoints.weights import MAX_NUMBERS, hash_file
 from vit_viz.errors import Cancelled, CheckpointError
@@ -154,7 +161,9 @@ class _Hub:
             offline = self.is_local_only or self._unreachable()
             config = self._optional("config.json", self.revision, offline)
             commit = config.parent.name if config is not None else self.revision
-            settings = read_settings(config, self._optional("preprocessor_config.json", commit, offline))
+            settings = read_settings(
+                config, *(self._optional(name, commit, offline) for name in SETTINGS_FILES[1:])
+            )
             refuse_strangers(settings, self.repo)
             check_declared(settings, self.repo, max_numbers=max_numbers(strangers=self.is_strangers))
             if self.entry is not None:

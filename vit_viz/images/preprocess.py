@@ -64,13 +64,16 @@ class Preprocess:
     Args:
         input_size: (height, width) that the checkpoint was trained for, in pixels.
         patch_size: (height, width) of a patch, in pixels.
-        resize_to: short side before the centre crop of the evaluation recipe; None means that of `input_size`.
+        resize_to: size before the centre crop of the evaluation recipe, (height, width); a number stands for the short side of one
+            with the shape of `input_size`, and None for `input_size`.
         interpolation: PIL's filter, always antialiased.
-        mean: per channel, of values in 0..1; one number stands for all channels.
+        mean: per channel, of levels / 255; one number stands for all channels.
         std: as `mean`.
         channels: 3 (RGB) or 1 (luminance); with other numbers a recipe can be kept, but no picture can be turned into them.
-        crop: what the recipe does with the shape: "center" keeps it and cuts the sides off, "squash" gives both sides up to
-            `resize_to` before the cut, so that nothing is lost where that equals the input size.
+        crop: what the recipe does with the shape before the cut: "center" keeps it and covers all of `resize_to`, "squash" makes it
+            that of `resize_to`, and "border" keeps it and stays within `resize_to`, with a border in the colour of `mean`.
+        rounds_down: a cut that would start in the middle of a pixel starts with it, as transformers has it; else at an even one, as
+            timm and torchvision have it.
         drop_remainder: of an input that the patch does not divide, leave out the last pixels at the bottom and on the right, as the
             model would, so that the crop box says so. Not needed in mode "fit", whose inputs consist of whole patches.
         one_size: the model takes `input_size` and no other: a picture that mode "fit" would give another is given as in mode
@@ -82,29 +85,33 @@ class Preprocess:
 
     input_size: Size
     patch_size: Size = (16, 16)
-    resize_to: int | None = None
+    resize_to: int | Size | None = None
     interpolation: str = "bicubic"
     mean: tuple[float, ...] = (0.5, 0.5, 0.5)
     std: tuple[float, ...] = (0.5, 0.5, 0.5)
     channels: int = 3
-    crop: Literal["center", "squash"] = "center"
+    crop: Literal["center", "squash", "border"] = "center"
     drop_remainder: bool = False
     one_size: bool = False
+    rounds_down: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "input_size", _pair("input_size", self.input_size))
         object.__setattr__(self, "patch_size", _pair("patch_size", self.patch_size))
         if self.resize_to is None:
             object.__setattr__(self, "resize_to", min(self.input_size))
-        _bounded("resize_to", self.resize_to)
+        if isinstance(self.resize_to, tuple | list):
+            object.__setattr__(self, "resize_to", _pair("resize_to", self.resize_to))
+        else:
+            _bounded("resize_to", self.resize_to)
         _bounded("channels", self.channels)
         if self.interpolation not in _FILTERS:
             raise ParameterError(
                 f"interpolation is one of {', '.join(_FILTERS)}, not {self.interpolation!r}."
             )
-        if self.crop not in ("center", "squash"):
-            raise ParameterError(f'crop is "center" or "squash", not {self.crop!r}.')
-        for name in ("drop_remainder", "one_size"):
+        if self.crop not in ("center", "squash", "border"):
+            raise ParameterError(f'crop is "center", "squash" or "border", not {self.crop!r}.')
+        for name in ("drop_remainder", "one_size", "rounds_down"):
             if not isinstance(getattr(self, name), bool):
                 raise ParameterError(f"{name} is true or false, not {getattr(self, name)!r}.")
         if self.drop_remainder and min(self.covered_size) < 1:
@@ -144,7 +151,6 @@ class Preprocess:
             raise ParameterError(
                 f"This model takes inputs of {_times(self.input_size)} pixels and no others, so no other size can be chosen."
             )
-        assert self.resize_to is not None
         axis = self._own_grid.index(self.short_side)
         scale = size * self.patch_size[axis] / self.covered_size[axis]
         height, width = (
@@ -155,7 +161,15 @@ class Preprocess:
             raise ParameterError(
                 f"A short side of {size} patches makes the input {height} x {width} pixels; a side has at most {MAX_INPUT_SIDE}."
             )
-        resize_to = min(MAX_INPUT_SIDE, round(self.resize_to * min(height, width) / min(self.input_size)))
+
+        def in_proportion(side: int) -> int:
+            return min(MAX_INPUT_SIDE, round(side * min(height, width) / min(self.input_size)))
+
+        to = self.resize_to
+        assert to is not None
+        resize_to = (
+            (in_proportion(to[0]), in_proportion(to[1])) if isinstance(to, tuple) else in_proportion(to)
+        )
         return replace(self, input_size=(height, width), resize_to=resize_to)
 
     def grid(
@@ -302,9 +316,12 @@ class Preprocess:
     def describe(self, *, mode: Mode = "crop") -> str:
         """The recipe in words, for captions and provenance."""
         height, width = self.input_size
-        recipe = f"short side {self.resize_to}"
-        if self.crop == "squash":
-            recipe = f"stretched to {_times(self._recipe_size(1, 1))}"
+        tall, wide = self._target
+        recipe = {
+            "center": f"short side {tall}" if tall == wide else f"covering {tall} x {wide}",
+            "squash": f"stretched to {tall} x {wide}",
+            "border": f"within {tall} x {wide} and a border of the mean",
+        }[self.crop]
         shape = {
             "fit": f"whole image, short side near {min(self.input_size)} px, rounded to patches of {_times(self.patch_size)}",
             "crop": f"{recipe}, centre crop {height} x {width}",
@@ -341,14 +358,20 @@ class Preprocess:
         return -(-height // patch_h), -(-width // patch_w)
 
     def _crop(self, image: Image.Image) -> tuple[Image.Image, Region]:
-        """Resize and centre crop; where the picture is too small for the cut, the border is black, as torchvision pads."""
+        """Resize and centre crop; where the picture is too small for the cut, the border is black as torchvision's, or the mean."""
         height, width = self._recipe_size(image.height, image.width)
         crop_h, crop_w = self.input_size
-        top, left = _centre(height, crop_h), _centre(width, crop_w)
+        top = _centre(height, crop_h, rounds_down=self.rounds_down)
+        left = _centre(width, crop_w, rounds_down=self.rounds_down)
         resized = self._resize(image, (height, width))
         scale_h, scale_w = image.height / height, image.width / width
         region = (top * scale_h, left * scale_w, crop_h * scale_h, crop_w * scale_w)
-        return resized.crop((left, top, left + crop_w, top + crop_h)), region
+        if self.crop != "border":
+            return resized.crop((left, top, left + crop_w, top + crop_h)), region
+        mean = tuple(min(255, max(0, round(255 * value))) for value in self.mean)
+        framed = Image.new(resized.mode, (crop_w, crop_h), mean if self.channels == 3 else mean[0])
+        framed.paste(resized, (-left, -top))
+        return framed, region
 
     def _without_remainder(self, image: Image.Image, region: Region) -> tuple[Image.Image, Region]:
         """Without the pixels that no patch covers, and the part of the original that remains."""
@@ -359,18 +382,26 @@ class Preprocess:
         remains = (top, left, tall * whole_h / height, wide * whole_w / width)
         return image.crop((0, 0, whole_w, whole_h)), remains
 
+    @property
+    def _target(self) -> Size:
+        """`resize_to` as (height, width)."""
+        to, (height, width) = self.resize_to, self.input_size
+        if isinstance(to, tuple):
+            return to
+        assert to is not None
+        return round(height * to / min(height, width)), round(width * to / min(height, width))
+
     def _recipe_size(self, height: int, width: int) -> Size:
         """(height, width) before the centre crop, by the arithmetic of torchvision's Resize and timm's ResizeKeepRatio."""
-        assert self.resize_to is not None
-        short = min(self.input_size)
-        target_h, target_w = (round(side * self.resize_to / short) for side in self.input_size)
+        target_h, target_w = self._target
         if self.crop == "squash":
             return target_h, target_w
-        if target_h == target_w:
+        if target_h == target_w and self.crop == "center":
             long_side = int(target_h * max(height, width) / min(height, width))
             return (target_h, long_side) if height <= width else (long_side, target_h)
-        ratio = min(height / target_h, width / target_w)
-        return round(height / ratio), round(width / ratio)
+        nearer = max if self.crop == "border" else min
+        ratio = nearer(height / target_h, width / target_w)
+        return max(1, round(height / ratio)), max(1, round(width / ratio))
 
     def _resize(self, image: Image.Image, size: Size) -> Image.Image:
         gray_or_rgb = image.convert("L") if self.channels == 1 else image
@@ -433,9 +464,11 @@ def _largest_grid(aspect: float, max_patches: int) -> tuple[int, int]:
     return min(candidates)[2:] if candidates else (1, 1)
 
 
-def _centre(size: int, crop: int) -> int:
+def _centre(size: int, crop: int, *, rounds_down: bool) -> int:
     """Where a centre crop starts; negative where the picture is padded. Python's round to even is torchvision's."""
-    return -((crop - size) // 2) if crop > size else round((size - crop) / 2.0)
+    if crop > size:
+        return -((crop - size) // 2)
+    return (size - crop) // 2 if rounds_down else round((size - crop) / 2.0)
 
 
 @lru_cache(maxsize=8)
