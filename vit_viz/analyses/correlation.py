@@ -22,3 +22,11 @@ def ranks(values: NDArray[np.float32]) -> NDArray[np.float64]:
     rank: NDArray[np.float64] = rankdata(values.ravel())
     rank -= rank.mean()
     return rank
+
+
+def highest(values: NDArray[np.floating], count: int) -> NDArray[np.float64]:
+    """1 for each of the highest `count` values and 0 for the others, [values]; those tied for the last places share them."""
+    last = np.partition(values.ravel(), -count)[-count]
+    above, tied = values > last, values == last
+    share: NDArray[np.float64] = np.where(tied, (count - above.sum()) / tied.sum(), above)
+    return share
