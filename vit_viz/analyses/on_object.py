@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import LOOK, OneHeadOptions
-from vit_viz.analyses.correlation import highest
+from vit_viz.analyses.correlation import check_ranks, highest
 from vit_viz.analyses.explain import map_of
 from vit_viz.analyses.key_segments import BOX, corners_of
 from vit_viz.analyses.localisation import ObjectOnGrid, object_on_grid
@@ -58,8 +58,7 @@ def on_object(patch_map: PatchMap, there: ObjectOnGrid, *, seed: int = 0) -> Sta
     share, known = there.share, there.known
     if share.shape != patch_map.grid or not share.any():
         raise ParameterError("The object covers no patch of this map.")
-    if patch_map.peak is None:
-        raise ParameterError("This map is the same everywhere: it has no peak, and no patch before another.")
+    check_ranks(patch_map)
     rows, cols = patch_map.grid
     down, across = np.ogrid[:rows, :cols]
     far = np.hypot(down - (rows - 1) / 2, across - (cols - 1) / 2)

@@ -332,7 +332,7 @@ def _place(patch_map: PatchMap, boxes: Sequence[Box]) -> dict[str, object]:
 def _faith(
     subject: PreparedImage, patch_map: PatchMap, band: RandomBand | None, target: int | None
 ) -> dict[str, object]:
-    if band is None:
+    if band is None or patch_map.peak is None:
         return dict.fromkeys(_FAITH)
     followed = faithfulness_of(subject, patch_map, band, target=target)
     areas = (followed.deletion_auc, followed.insertion_auc)
