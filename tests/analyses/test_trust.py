@@ -70,7 +70,7 @@ def test_of_two_classes_the_lead_of_the_first_over_the_second_is_followed(
     assert expected.reverse is not None
     assert_same(got.reverse.y, expected.reverse.y)
     assert_same(got.band.deletion, band.deletion)
-    logits = subject.outputs(subject.pixels)[0].double()
+    logits = subject.outputs(subject.pixels)[0].detach().double()
     assert got.deletion.y[0] == pytest.approx(float(logits[pair[0]] - logits[pair[1]]), rel=1e-5)
 
 
