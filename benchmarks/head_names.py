@@ -26,7 +26,7 @@ import vit_viz
 from vit_viz.analyses.head_names import HeadName, name_heads
 from vit_viz.analyses.head_statistics import Measure
 from vit_viz.analyses.heads import head_tables
-from vit_viz.analyses.localisation import object_share
+from vit_viz.analyses.localisation import object_on_grid
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture import Trace
 from vit_viz.results import HeadTable
@@ -45,7 +45,7 @@ def main() -> None:
         trace = subject.trace(keep_values=True, keep_residual=True)
         tables.append(head_tables(trace))
         assert subject.crop_box is not None
-        share = object_share(subject.crop_box, subject.layout.grid, boxes=photo["boxes_xyxy"])
+        share = object_on_grid(subject.crop_box, subject.layout.grid, boxes=photo["boxes_xyxy"]).share
         contrasts.append(contrast(trace, share))
     told(name_heads(tables), np.nanmean(contrasts, axis=0))
     print(f"every second photo: {100 * agreement(tables[::2], tables[1::2]):.1f}% of the names agree")

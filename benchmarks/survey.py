@@ -37,7 +37,7 @@ import tests.conftest  # noqa: F401 - lets timm import beside a CPU build of tor
 import vit_viz
 from benchmarks.accuracy import class_of, logits_of, our_logits
 from vit_viz.analyses.explain import explain_subject
-from vit_viz.analyses.localisation import localisation, object_share
+from vit_viz.analyses.localisation import localisation, object_on_grid
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.memory import share_one_heap
 from vit_viz.surveys import local
@@ -100,7 +100,10 @@ def pointing(
     for photo in photos:
         subject = PreparedImage.of(loaded, data / photo["file"], mode="crop")
         assert subject.crop_box is not None
-        if object_share(subject.crop_box, subject.layout.grid, boxes=photo["boxes_xyxy"]).mean() > LARGEST:
+        if (
+            object_on_grid(subject.crop_box, subject.layout.grid, boxes=photo["boxes_xyxy"]).share.mean()
+            > LARGEST
+        ):
             continue
         maps = explain_subject(subject, methods=methods, target=photo["class_index"])
         for method, patch_map in maps.items():

@@ -118,8 +118,10 @@ class PatchMap(Answer):
         return float(self.values.sum(dtype=np.float64)) + outside
 
     @property
-    def peak(self) -> tuple[int, int]:
-        """The patch (row, col) with the highest value; the first one of equals."""
+    def peak(self) -> tuple[int, int] | None:
+        """The patch (row, col) with the highest value, the first one of equals; None where the map is the same everywhere."""
+        if self.values.min() == self.values.max():
+            return None
         row, col = np.unravel_index(int(self.values.argmax()), self.values.shape)
         return int(row), int(col)
 

@@ -42,6 +42,37 @@ def test_it_is_worked_by_hand() -> None:
     assert got.by_chance[0, 1] == pytest.approx(3 / 15)
 
 
+@pytest.mark.parametrize(
+    ("shape", "count"), [((1, 2), 1), ((2, 3), 1), ((1, 7), 1), ((2, 4), 2), ((3, 6), 4), ((4, 7), 6)]
+)
+def test_the_top_fifth_is_rounded_and_at_least_one_patch(shape: tuple[int, int], count: int) -> None:
+    size = shape[0] * shape[1]
+    rising = np.arange(size, dtype=np.float32)
+    kept = rising.copy()
+    kept[: size - 1] = rising[: size - 1][::-1]  # the highest patch alone stays where it is
+    maps = {"one": rising, "other": kept}
+    got = vv.agreement({name: patch_map(one.reshape(shape)) for name, one in maps.items()})
+    common = len({*rising.argsort()[-count:]} & {*kept.argsort()[-count:]})
+    assert got.top_fifth[0, 1] == pytest.approx(common / count)
+    assert got.value_range == (-1, 1)
+    opposite = patch_map(-rising.reshape(shape))
+    assert vv.agreement({"one": patch_map(rising.reshape(shape)), "o": opposite}).top_fifth[0, 1] == 0
+
+
+def test_tied_patches_share_the_last_places_of_the_top_fifth_and_a_constant_map_has_none() -> None:
+    one = np.zeros((3, 5), np.float32)  # three places: two of them are shared by the other 14 patches
+    one[1, 1] = 7
+    falling = -np.arange(15, dtype=np.float32).reshape(3, 5)
+    got = vv.agreement(
+        {"tied": patch_map(one), "falling": patch_map(falling), "flat": patch_map(np.full((3, 5), 0.25))}
+    )
+    assert got.top_fifth[:2, :2].ravel() == pytest.approx([1, 3 * 2 / 14 / 3, 3 * 2 / 14 / 3, 1])
+    assert np.isnan(got.top_fifth[2]).all()
+    assert np.isnan(got.top_fifth[:, 2]).all()
+    assert got.note == "flat is the same everywhere: its correlations say nothing."
+    assert vv.agreement({"tied": patch_map(one)}).note == ""
+
+
 def test_it_is_scipys_correlation_and_its_chance_that_of_maps_slid_one_by_one() -> None:
     random = np.random.default_rng(5)
     smooth = random.random((3, 5, 7)).cumsum(1).cumsum(2).round(1).astype(np.float32)  # with ties

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vit_viz.analyses.localisation import localisation, object_at_centres, object_share
+from vit_viz.analyses.localisation import localisation, object_on_grid
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox
 from vit_viz.results import PatchMap
@@ -41,8 +41,9 @@ def test_a_map_that_is_the_object_has_iou_and_energy_one():
     assert (result.pointing, result.energy, result.iou) == (True, 1.0, 1.0)
 
 
-def test_a_uniform_map_scores_by_chance():
+def test_a_uniform_map_scores_by_chance_and_points_nowhere():
     result = localisation(map_of(np.ones((2, 4))), boxes=[(20, 0, 60, 40)])
+    assert result.pointing is None
     assert result.energy == pytest.approx(1 / 8)
     assert result.iou == pytest.approx(1 / 8)
 
@@ -50,11 +51,11 @@ def test_a_uniform_map_scores_by_chance():
 def test_negative_values_have_no_energy():
     result = localisation(map_of([[-5, 1, 0, 0], [0, 0, 0, 0]]), boxes=[(60, 0, 100, 40)])
     assert result.energy == 1
-    assert localisation(map_of(-np.ones((2, 4))), boxes=[(60, 0, 100, 40)]).energy == 0
+    assert localisation(map_of(-np.ones((2, 4))), boxes=[(60, 0, 100, 40)]).energy is None
 
 
 def test_overlapping_boxes_count_once():
-    share = object_share(CROP, (2, 4), boxes=[(60, 0, 100, 40), (60, 0, 100, 40), (70, 10, 90, 30)])
+    share = object_on_grid(CROP, (2, 4), boxes=[(60, 0, 100, 40), (60, 0, 100, 40), (70, 10, 90, 30)]).share
     np.testing.assert_allclose(share, [[0, 1, 0, 0], [0, 0, 0, 0]])
 
 
@@ -73,13 +74,14 @@ def test_a_mask_and_its_box_give_the_same():
 def test_the_share_is_that_of_pixels_of_the_crop():
     mask = np.random.default_rng(1).random((80, 200)) < 0.4
     expected = mask[:, 20:180].reshape(2, 40, 4, 40).mean((1, 3))
-    np.testing.assert_allclose(object_share(CROP, (2, 4), mask=mask), expected, atol=0.08)
+    np.testing.assert_allclose(object_on_grid(CROP, (2, 4), mask=mask).share, expected, atol=0.08)
 
 
 def test_what_lies_outside_the_image_is_not_the_object():
     padded = CropBox((80, 80), (32, 32), (-40.0, 0.0, 160.0, 80.0))
-    share = object_share(padded, (4, 2), mask=np.ones((80, 80), dtype=bool))
-    np.testing.assert_allclose(share, [[0, 0], [1, 1], [1, 1], [0, 0]])
+    there = object_on_grid(padded, (4, 2), mask=np.ones((80, 80), dtype=bool))
+    assert there.known.min() == 1
+    np.testing.assert_allclose(there.share, [[0, 0], [1, 1], [1, 1], [0, 0]])
 
 
 def test_equal_values_pass_a_threshold_together():
@@ -87,9 +89,29 @@ def test_equal_values_pass_a_threshold_together():
     assert result.iou == pytest.approx(1 / 2)  # (0, 0) cannot be had without (0, 1)
 
 
+def test_equally_high_patches_point_by_their_share():
+    values = [[9, 9, 0, 0], [0, 0, 9, 1]]
+    result = localisation(map_of(values), boxes=[(20, 0, 60, 40)])
+    assert result.pointing == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("values", [[[0, 4, 3, 1], [8, 2, 0, 5]], [[0, 4, 3, 1], [0, 2, 0, 5]]])
+def test_what_a_mask_leaves_out_counts_neither_way(values):
+    mask = np.zeros((80, 200), np.uint8)
+    mask[:, 60:100] = 1  # patches (0, 1) and (1, 1)
+    mask[40:, :60] = 255  # patch (1, 0), whatever the map has there
+    mask[40:, 140:160] = 255  # half of patch (1, 3), with its centre on the ground
+    result = localisation(map_of(values), mask=mask)
+    assert result.pointing == 0  # patch (1, 3)
+    assert result.energy == pytest.approx((4 + 2) / (4 + 3 + 1 + 2 + 5 / 2))
+    assert result.iou == pytest.approx(2 / (2 + 1 + 0.5))  # patches with at least 2
+    mask[40:, 140:161] = 255
+    assert localisation(map_of(values), mask=mask).pointing == 1  # patch (0, 1)
+
+
 def test_centres_lie_where_the_crop_says():
-    centres = object_at_centres(CROP, (2, 4), boxes=[(39, 19, 41, 21)])
-    assert centres.tolist() == [[True, False, False, False], [False] * 4]
+    centres = object_on_grid(CROP, (2, 4), boxes=[(39, 19, 41, 21)]).centres
+    assert centres.tolist() == [[1, 0, 0, 0], [0] * 4]
 
 
 def test_what_is_missing_or_does_not_fit_is_said():

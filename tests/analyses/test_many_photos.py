@@ -11,7 +11,7 @@ from tests.comparing import assert_same
 from vit_viz.analyses import head_sums, many_photos
 from vit_viz.analyses.attention import mosaic_maps
 from vit_viz.analyses.heads import head_table
-from vit_viz.analyses.localisation import object_share
+from vit_viz.analyses.localisation import object_on_grid
 from vit_viz.analyses.many_photos import MEASURES, PhotoNumbers, begun_numbers
 from vit_viz.analyses.norms import token_norms
 from vit_viz.capture import layers, trace
@@ -123,7 +123,7 @@ def test_the_share_inside_counts_parts_of_patches():
     """A box over the left half of the input's second column: half of that patch's weight, of 0.8 on patches."""
     numbers = numbers_of([[[0.1, 0.4, 0.1], [0, 0.2, 0]]])
     box = CropBox((20, 30), (20, 30), (0, 0, 20, 30))
-    inside = object_share(box, (2, 3), boxes=[(10, 0, 15, 10)])
+    inside = object_on_grid(box, (2, 3), boxes=[(10, 0, 15, 10)]).share
     assert_same(numbers.share_inside(0, inside), [[0.2 / 0.8]])
 
 

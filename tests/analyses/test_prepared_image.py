@@ -12,7 +12,7 @@ from PIL import Image
 import vit_viz
 from tests.comparing import assert_same
 from vit_viz.analyses.explain import explain, explain_subject
-from vit_viz.analyses.localisation import localisation, object_share
+from vit_viz.analyses.localisation import localisation, object_on_grid
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.relevance import relevance
@@ -82,7 +82,7 @@ def test_relevance_of_vit_tiny_points_at_the_object(shared_data):
     for photo in json.loads((shared_data / "photos" / "annotations.json").read_text()):
         subject = PreparedImage.of(loaded, shared_data / "photos" / photo["file"], mode="crop")
         boxes = photo["boxes_xyxy"]
-        if object_share(subject.crop_box, subject.layout.grid, boxes=boxes).mean() <= 0.75:
+        if object_on_grid(subject.crop_box, subject.layout.grid, boxes=boxes).share.mean() <= 0.75:
             maps = explain_subject(subject, methods=list(hits), target=photo["class_index"])
             for method, patch_map in maps.items():
                 hits[method].append(localisation(patch_map, boxes=boxes).pointing)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import vit_viz as vv
 from tests.analyses.conftest import patch_map
 from vit_viz.analyses.methods import METHODS
-from vit_viz.analyses.share_maps import class_difference, own_parts
+from vit_viz.analyses.share_maps import class_difference, own_parts, shares
 from vit_viz.errors import ParameterError
 
 pytestmark = pytest.mark.numbers
@@ -20,6 +22,20 @@ def test_two_classes_are_subtracted_as_shares_by_hand() -> None:
     np.testing.assert_allclose(got.values, [[0.25 - 0.25, 0.75], [0, -0.75]], atol=1e-7)
     assert got.signed
     assert "for cat less share of the map for dog" in got.caption
+
+
+def test_a_map_of_both_signs_counts_by_its_magnitudes() -> None:
+    signed = replace(patch_map([[-3, 1, 0], [0, 4, -2]]), signed=True, stability=0.5, class_blind=False)
+    even = patch_map([[0.01, 0.01, 0.01], [0.03, 0.02, 0.02]])
+    np.testing.assert_allclose(shares(signed).values, [[-0.3, 0.1, 0], [0, 0.4, -0.2]], atol=1e-7)
+    np.testing.assert_allclose(shares(even).values, [[0.1, 0.1, 0.1], [0.3, 0.2, 0.2]], atol=1e-7)
+    assert (shares(signed).value_range, shares(even).value_range) == ((-1, 1), (0, 1))
+    zeros = patch_map(np.zeros((2, 3)))
+    assert not shares(zeros).values.any()
+    less, plain = (class_difference(one, even, names=("a", "b")) for one in (signed, even))
+    np.testing.assert_allclose(less.values, [[-0.4, 0, -0.1], [-0.3, 0.2, -0.4]], atol=1e-7)
+    assert (less.value_range, plain.value_range) == ((-2, 2), (-1, 1))
+    assert (less.stability, less.signed, plain.signed, plain.class_blind) == (None, True, True, False)
 
 
 @pytest.mark.parametrize("pair", [("lion", "cougar"), ("cougar", "banana")])

@@ -10,6 +10,7 @@ from PIL import Image
 
 from vit_viz.analyses.decomposition import Decomposition
 from vit_viz.figures import files, sums
+from vit_viz.figures.lettering import inks
 from vit_viz.figures.request import DrawingOptions, Output
 from vit_viz.figures.scene import Drawn, Scene, drawn
 from vit_viz.figures.sheet import Bitmap, Box, Text
@@ -59,6 +60,67 @@ def test_of_a_part_against_the_answer_the_bar_goes_to_the_left_and_is_blue() -> 
     assert mlps.fill is not None
     assert heads.fill[0] > heads.fill[2]
     assert mlps.fill[0] < mlps.fill[2]
+
+
+SIGNED = np.array([[1.5, -0.25, 0, 2, -1], [0.5, -3, 0.75, 0.25, -1.25]])  # 2.25 and -2.75
+NEGATIVE = {
+    "layers": ("0", "1"), "heads": SIGNED, "mlps": np.array([-200.0, 60.0]), "rest": np.array([20.5]),
+    "rest_names": ("embedding",), "total": -120.0, "output": -120.0,
+}  # fmt: skip
+
+
+def test_heads_of_both_signs_are_summed_as_they_are() -> None:
+    assert sums.summands(answer(**NEGATIVE)) == {"embedding": 20.5, "all heads": -0.5, "all MLPs": -140.0}
+    alone = answer(("pool",), heads=SIGNED[:1], mlps=np.array([-2.0]))
+    assert list(sums.summands(alone)) == ["embedding", "all heads", "MLP", "bias of the last norm"]
+    words = texts(shown(answer(**NEGATIVE)))
+    listed = ["+20.5", "-0.5", "-140.0", "-120.0"]  # four digits of the largest, which is negative
+    assert [
+        words[words.index(name) + 1] for name in ("embedding", "all heads", "all MLPs", "together")
+    ] == listed
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_bars_begin_at_zero_and_their_numbers_stand_behind_them(sign: int) -> None:
+    values = {
+        "heads": np.full((3, 5), sign * 0.5),
+        "mlps": np.full(3, sign * 2.0),
+        "rest": sign * np.array([3.0, 0.25]),
+    }
+    marks = shown(answer(total=sign * 16.75, **values), photo=False).blocks[0].marks
+    *bars, total, line = [mark for mark in marks if isinstance(mark, Box)]
+    assert [bar.width / total.width for bar in bars] == pytest.approx(
+        [3 / 16.75, 7.5 / 16.75, 6 / 16.75, 0.25 / 16.75]
+    )
+    ends = {round(bar.left if sign > 0 else bar.left + bar.width, 6) for bar in (*bars, total)}
+    assert len(ends) == 1
+    assert total.fill == inks("light").quiet
+    assert bars[-1].top < line.top < total.top
+    for bar, word in zip(
+        (*bars, total), [mark for mark in marks if isinstance(mark, Text)][1::2], strict=True
+    ):
+        assert word.x == pytest.approx(bar.left + bar.width + 3)
+
+
+def test_the_table_has_a_number_for_every_head_their_sum_and_the_mlp() -> None:
+    marks = shown(answer(**NEGATIVE)).blocks[5].marks
+    numbers = [float(mark.text) for mark in marks if isinstance(mark, Text) and mark.size < 7]
+    expected = np.column_stack((SIGNED, [2.25, -2.75], [-200.0, 60.0]))
+    np.testing.assert_allclose(np.reshape(numbers, (2, 7)), expected, atol=0.51)
+    names = [mark for mark in marks if isinstance(mark, Text) and mark.text in ("all", "MLP")]
+    assert [name.text for name in sorted(names, key=lambda name: name.x)] == ["all", "MLP"]
+
+
+def test_the_map_over_the_photo_has_a_scale_of_its_own() -> None:
+    terms = np.zeros((3, 5, 9))
+    terms[:, 0, 1:], terms[:, 1, 1:] = 9.0, -9.0  # which cancel
+    terms[0, 2, 4], terms[0, 2, 5] = 1.0, -1.0
+    (photo,) = [
+        mark for mark in shown(answer(terms=terms), clip=False).blocks[0].marks if isinstance(mark, Bitmap)
+    ]
+    pixels = np.asarray(photo.image).astype(int)
+    tall, wide = pixels.shape[0] // 2, pixels.shape[1] // 4
+    assert pixels[tall // 2, 3 * wide + wide // 2, 0] - pixels[tall // 2, 3 * wide + wide // 2, 2] > 50
 
 
 def test_the_photo_has_the_map_of_all_heads_over_it() -> None:

@@ -76,12 +76,15 @@ test('the numbers of a map are those of the kernel to the last bit', async () =>
   assert.deepEqual([found?.prefix, found?.suffix], [facts.prefix, facts.suffix_kinds]);
 });
 
-test('of equal numbers the first is where a map peaks', async () => {
+test('of equal numbers the first is where a map peaks, unless all are equal', async () => {
   const { kernel, say } = line();
   const trace = makeTrace({});
   const asked = kernel.exact(trace, initialView(trace));
   say({ ask: 1, facts: {}, arrays: [{ name: 'values', shape: [2, 2], dtype: '<f4' }] }, bytes([3, 3, 1, 3]));
   assert.deepEqual((await asked)?.peak, [0, 0]);
+  const flat = kernel.exact(trace, initialView(trace));
+  say({ ask: 2, facts: {}, arrays: [{ name: 'values', shape: [2, 2], dtype: '<f4' }] }, bytes([3, 3, 3, 3]));
+  assert.equal((await flat)?.peak, null);
 });
 
 test('what the kernel refuses leaves the approximate numbers', async () => {

@@ -135,6 +135,16 @@ test('the mark on the photo says what the style does, and the details why anothe
   assert.doesNotMatch(details({ ...view, style: 'heat' }, dark), /too dark/);
 });
 
+test('a map that is the same everywhere has no peak', () => {
+  const view = { ...initialView(trace), direction: 'column' };
+  const frame = { trace, fresh: [true, true, true], map: () => new Float32Array(24).fill(0.03125) };
+  assert.match(spokenFrame(any(frame), any(view)), /\. No peak: \u2248 3\.1% from every patch\. /);
+  const row = { ...view, direction: 'row' };
+  assert.match(spokenFrame(any(frame), any(row)), /No peak: \u2248 3\.1% on every patch\./);
+  const falling = { ...frame, map: () => Float32Array.from({ length: 24 }, (_, i) => 1 / (2 + i)) };
+  assert.match(spokenFrame(any(falling), any(row)), /Most on patch \(0, 0\), \u2248 50%\./);
+});
+
 test('mass bars are shares of the row; of a column the weights, for patches their mean', (t) => {
   new Browser().install(t);
   const box = new Element('div');

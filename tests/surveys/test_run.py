@@ -22,7 +22,7 @@ from vit_viz.analyses.attention import mosaic_maps
 from vit_viz.analyses.explain import explain
 from vit_viz.analyses.faithfulness import faithfulness
 from vit_viz.analyses.heads import head_table
-from vit_viz.analyses.localisation import localisation, object_share
+from vit_viz.analyses.localisation import localisation, object_on_grid
 from vit_viz.analyses.many_photos import begun_numbers
 from vit_viz.capture import trace
 from vit_viz.capture.edits import standing
@@ -100,7 +100,7 @@ def test_the_rows_of_a_photo_are_what_the_analyses_say_of_it_alone(done, model, 
         peaks = [divmod(int(one.argmax()), 6) for one in maps]
         assert [(one["peak_row"], one["peak_col"]) for one in heads] == peaks
         if row["boxes"]:
-            inside = object_share(recorded.crop_box, (4, 6), boxes=[BOX])
+            inside = object_on_grid(recorded.crop_box, (4, 6), boxes=[BOX]).share
             assert_same(row["box_share"], inside.mean())
             shares_inside = (maps * inside).sum((1, 2)) / maps.sum((1, 2))
             assert_same([one["box_share"] for one in heads], shares_inside)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.analyses.correlation import ranks, spearman
+from vit_viz.analyses.correlation import highest, ranks, spearman
 from vit_viz.analyses.explain import map_of, maps_of
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option, Options
@@ -25,7 +25,8 @@ class Agreement(StateMatrix):
     """Rank correlation of every two maps, [maps, maps], in [-1, 1]; 1 with themselves.
 
     Args:
-        top_fifth: share of the highest fifth of the patches that two maps have in common, [maps, maps]; 0.2 by chance.
+        top_fifth: share of the highest fifth of the patches that two maps have in common, [maps, maps]; 0.2 by chance. Patches that
+            are tied for the last places share them; NaN for a map that is the same everywhere.
         by_chance: in how large a share of all ways to slide one map around the grid it agrees at least so well, [maps, maps].
     """
 
@@ -59,9 +60,10 @@ def agreement(maps: Mapping[str, PatchMap]) -> Agreement:
     if len({one.grid for one in maps.values()}) != 1:
         raise ParameterError("Maps are compared on one grid of patches, and there must be one at least.")
     values = [one.values for one in maps.values()]
-    tops = np.zeros((len(values), values[0].size), np.float32)  # 1 at the highest fifth of each map
-    for top, one in zip(tops, values, strict=True):
-        top[np.argsort(-one.ravel(), kind="stable")[: max(1, round(one.size / 5))]] = 1
+    count = max(1, round(values[0].size / 5))
+    flat = [name for name, one in maps.items() if one.peak is None]
+    # 1 at the highest fifth of each map; one that is the same everywhere has none
+    tops = [highest(one.values, count) if one.peak else np.full(one.grid, np.nan) for one in maps.values()]
     return Agreement(
         np.array([[spearman(one, other) for other in values] for one in values], dtype=np.float32),
         tuple(maps),
@@ -69,10 +71,13 @@ def agreement(maps: Mapping[str, PatchMap]) -> Agreement:
         value_range=(-1.0, 1.0),
         method="agreement of methods",
         provenance=next(iter(maps.values())).provenance,
-        top_fifth=tops @ tops.T / tops[0].sum(),
+        top_fifth=np.array(
+            [[np.minimum(one, other).sum() / count for other in tops] for one in tops], dtype=np.float32
+        ),
         by_chance=np.array(
             [[_by_chance(one, other) for other in values] for one in values], dtype=np.float32
         ),
+        note=" ".join(f"{name} is the same everywhere: its correlations say nothing." for name in flat),
     )
 
 
@@ -110,7 +115,9 @@ def _agreement(job: Job, options: AgreementOptions) -> Agreement:
         provenance=job.trace.provenance.with_parameters(
             method="agreement", methods=options.methods, **target
         ),
-        note=" ".join(f"Without {METHODS[name].words.label}: {why}" for name, why in missing.items()),
+        note=" ".join(
+            [compared.note, *(f"Without {METHODS[name].words.label}: {why}" for name, why in missing.items())]
+        ).strip(),
     )
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from vit_viz.errors import ParameterError
+from vit_viz.results import PatchMap
+
 
 def spearman(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
     """Rank correlation in [-1, 1]; equal values share their rank. Exactly 1 for equal maps; 0 where only one is constant."""
@@ -22,3 +25,19 @@ def ranks(values: NDArray[np.float32]) -> NDArray[np.float64]:
     rank: NDArray[np.float64] = rankdata(values.ravel())
     rank -= rank.mean()
     return rank
+
+
+def check_ranks(patch_map: PatchMap) -> None:
+    """Raise ParameterError where a map is the same everywhere, so that there is no order to test or to compare."""
+    if patch_map.peak is None:
+        raise ParameterError(
+            "This map is the same everywhere: it has no peak, and ranks no patch before another."
+        )
+
+
+def highest(values: NDArray[np.floating], count: int) -> NDArray[np.float64]:
+    """1 for each of the highest `count` values and 0 for the others, [values]; those tied for the last places share them."""
+    last = np.partition(values.ravel(), -count)[-count]
+    above, tied = values > last, values == last
+    share: NDArray[np.float64] = np.where(tied, (count - above.sum()) / tied.sum(), above)
+    return share

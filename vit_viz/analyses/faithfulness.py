@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from vit_viz.analyses.correlation import check_ranks
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.removal import BASELINES, Baseline, baseline_pixels, painted_scores, removed_scores
 from vit_viz.analyses.targets import Target, TargetLike
@@ -171,7 +172,8 @@ def faithfulness(
         progress, cancelled: as `explain` takes them.
 
     Raises:
-        ParameterError: the map has another grid, a baseline does not exist, or the band is of other baselines or another target.
+        ParameterError: the map has another grid or is the same everywhere, a baseline does not exist, or the band is of other
+            baselines or another target.
         CaptureError: removal is asked for, and something in this module still reads removed patches.
         Cancelled: `cancelled` said so.
 
@@ -257,6 +259,7 @@ def faithfulness_of(
         )
     if band.target != (words := followed.describe(subject.labels)):
         raise ParameterError(f"The random band follows the {band.target}, not the {words}.")
+    check_ranks(patch_map)
     if followed.output == "value":  # for whoever draws the curves, which then need not begin at 0
         subject = replace(subject, provenance=subject.provenance.with_parameters(output="value"))
     order = patch_order(patch_map)[None]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.localisation import Box, object_share
+from vit_viz.analyses.localisation import Box, object_on_grid
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.spec import Job, Place, Question, Words
 from vit_viz.analyses.tokens import Role, token_states
@@ -91,24 +91,28 @@ def key_segments(
 
 
 def segment_overlap(
-    segments: Segments, *, boxes: Sequence[Box] = (), mask: NDArray[np.bool_] | None = None
+    segments: Segments, *, boxes: Sequence[Box] = (), mask: Any = None
 ) -> NDArray[np.float32]:
     """Intersection over union of each segment with the object, in areas of patches, [segments].
 
     Args:
         boxes: one or several, in pixels of the original; together they are the object.
-        mask: instead of boxes, [height, width] of the original.
+        mask: instead of boxes, [height, width] of the original, as `vit_viz.images.masks` has it; what it leaves out counts
+            neither way.
 
     Raises:
-        ParameterError: neither or both are given, or the segments do not know where they lie.
+        ParameterError: neither or both are given, the mask does not say what the object is, or the segments do not know where
+            they lie.
     """
     if segments.crop_box is None:
         raise ParameterError("Overlap needs segments that know where they lie in the image (a crop box).")
     rows, cols = segments.labels.shape
-    share = object_share(segments.crop_box, (rows, cols), boxes=boxes, mask=mask)
-    inside = np.bincount(segments.labels.ravel(), weights=share.ravel())
-    sizes = np.bincount(segments.labels.ravel())
-    overlap: NDArray[np.float32] = (inside / (sizes + share.sum() - inside)).astype(np.float32)
+    there = object_on_grid(segments.crop_box, (rows, cols), boxes=boxes, mask=mask)
+    inside, sizes = (
+        np.bincount(segments.labels.ravel(), weights=part.ravel()) for part in (there.share, there.known)
+    )
+    union = np.maximum(sizes + there.share.sum() - inside, 1e-12)
+    overlap: NDArray[np.float32] = (inside / union).astype(np.float32)
     return overlap
 
 

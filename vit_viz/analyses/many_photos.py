@@ -109,17 +109,21 @@ class PhotoNumbers:
 
     @cached_property
     def peaks(self) -> NDArray[np.int64]:
-        """The patch (row, col) that each map is highest on, [photos, layers, heads, 2]; the first of equal ones."""
+        """The patch (row, col) that each map is highest on, [photos, layers, heads, 2]; the first of equal ones.
+
+        (-1, -1) of a map that is the same everywhere.
+        """
         rows, cols = self.maps.shape[3:]
         flat = self.maps.reshape(*self.maps.shape[:3], rows * cols)
         peaks: NDArray[np.int64] = np.stack(np.divmod(flat.argmax(-1), cols), -1)
+        peaks[flat.min(-1) == flat.max(-1)] = -1
         return peaks
 
     def share_inside(self, photo: int, inside: NDArray[np.float64]) -> NDArray[np.float32]:
         """Share of each map of a photo that falls on an object, of what falls on patches: [layers, heads].
 
         Args:
-            inside: share of each patch that the object covers, [rows, cols]; see `object_share`.
+            inside: share of each patch that the object covers, [rows, cols]; see `object_on_grid`.
         """
         maps = self.maps[photo].astype(np.float64)
         mass = np.maximum(maps.sum((-2, -1)), _TINY)

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.analyses.correlation import spearman
+from vit_viz.analyses.correlation import check_ranks, spearman
 from vit_viz.analyses.options import Option
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.spec import Question, Words
@@ -47,7 +47,7 @@ def map_stability(
         [3, 3]: mean, and the ends of the band that holds the middle 90% of the tries, in [-1, 1].
 
     Raises:
-        ParameterError: the method does not exist, or cannot explain this model.
+        ParameterError: the method does not exist or cannot explain this model, or its map is the same everywhere.
         Cancelled: `cancelled` said so.
 
     Source: after Alvarez-Melis & Jaakkola 2018, arXiv:1806.08049, which looks for the worst small change; ours draws small ones.
@@ -62,7 +62,9 @@ def map_stability(
 
     with bar("map_stability", progress) as told:
         watch = Watch(2 + 2 * tries, progress=told, cancelled=cancelled)
-        original = watched_map(subject, method, fixed, watch).values
+        whole = watched_map(subject, method, fixed, watch)
+        check_ranks(whole)
+        original = whole.values
         agreements = dict[str, list[float]]()
         for name, pixels, back in _changed(subject, tries, noise, seed):
             changed = watched_map(replace(subject, pixels=pixels), method, fixed, watch)

@@ -11,60 +11,74 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import LOOK, OneHeadOptions
+from vit_viz.analyses.correlation import check_ranks, highest
 from vit_viz.analyses.explain import map_of
 from vit_viz.analyses.key_segments import BOX, corners_of
-from vit_viz.analyses.localisation import object_at_centres, object_share
+from vit_viz.analyses.localisation import ObjectOnGrid, object_on_grid
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option
 from vit_viz.analyses.spec import AnyQuestion, Job, Question, Words
 from vit_viz.errors import ParameterError
-from vit_viz.geometry import CropBox, Grid, TokenLayout, parse_query
-from vit_viz.images import decode
+from vit_viz.geometry import CropBox, TokenLayout, parse_query
+from vit_viz.images.masks import IGNORED
+from vit_viz.images.reading import decode_mask
 from vit_viz.results import PatchMap, StateMatrix
 
 MOST_MASK = 65_536
 """Characters of a mask: 48 KB of PNG."""
 
+_TINY = 1e-12
 _ORDERS = 200  # random orders of the patches, whose mean IoU stands beside the map's
 
 
-def on_object(
-    patch_map: PatchMap, share: NDArray[np.float64], centres: NDArray[np.bool_], *, seed: int = 0
-) -> StateMatrix:
+def on_object(patch_map: PatchMap, there: ObjectOnGrid, *, seed: int = 0) -> StateMatrix:
     """How well a map meets an object, beside what chance, the centre and the best map on this grid would reach.
 
-    With m the map, s the share of each patch that lies on the object and k = sum s, rounded, at least 1:
+    With m the map, s the share of each patch that lies on the object, w the share of it that counts (1 without a mask that leaves
+    pixels out) and k = sum s, rounded, at least 1:
     - pointing: 1 if the centre of the patch with the highest m lies on the object, else 0; no tolerance.
-    - energy: sum (m)+ s / sum (m)+.
-    - IoU: i / (k + sum s - i), with i the sum of s over the k patches with the highest m: as many as the object has.
+    - energy: sum (m)+ s / sum (m)+ w.
+    - IoU: i / (u + sum s - i), i and u the sums of s and of w over the k patches with the highest m: as many as the object has.
+
+    Where several patches are equally high, each counts in part. What a mask leaves out counts neither way, in the baselines too.
 
     Args:
-        share: [rows, cols], as `object_share` has it.
-        centres: whether the centre of each patch lies on the object, [rows, cols].
+        there: the object, as `object_on_grid` finds it.
         seed: of 200 random orders.
 
     Returns:
-        [4, 3] in [0, 1]. Rows: the map; random orders, in the mean; the nearness to the middle of the grid; and s itself, which
+        [4, 3] in [0, 1]. Rows: the map; random orders, in the mean; the nearness to the middle of the grid; and s / w, which
         keeps below 1 where patches lie on the edge of the object.
 
     Raises:
-        ParameterError: the object covers no patch, or lies on another grid.
+        ParameterError: the object covers no patch, or lies on another grid; or the map is the same everywhere.
 
     Source: Zhang et al. 2018, arXiv:1608.00507 (pointing game); Wang et al. 2020, arXiv:1910.01279 (energy).
     """
+    share, known = there.share, there.known
     if share.shape != patch_map.grid or not share.any():
         raise ParameterError("The object covers no patch of this map.")
+    check_ranks(patch_map)
     rows, cols = patch_map.grid
     down, across = np.ogrid[:rows, :cols]
     far = np.hypot(down - (rows - 1) / 2, across - (cols - 1) / 2)
     random = np.random.default_rng(seed)
-    by_chance = [_iou(random.permutation(share.size), share.ravel()) for _ in range(_ORDERS)]
+    orders = (-np.argsort(random.permutation(share.size)).astype(float) for _ in range(_ORDERS))
+    counts = there.centres != IGNORED
     values = [
-        _scores(patch_map.values.astype(np.float64), share, centres),
-        (centres.mean(), share.mean(), np.mean(by_chance)),
-        _scores(far.max() - far, share, centres),
-        _scores(share, share, centres),
+        _scores(patch_map.values, there),
+        (
+            there.centres[counts].mean(),
+            share.sum() / known.sum(),
+            np.mean([_iou(one.reshape(share.shape), there) for one in orders]),
+        ),
+        _scores(far.max() - far, there),
+        _scores(share / np.maximum(known, _TINY), there),
     ]
+    left_out = "" if known.all() and known.min() == 1 else f" {1 - known.mean():.1%} is left out by the mask."
+    nothing = (
+        "" if (patch_map.values > 0).any() else " The map has no positive value, so no energy is inside."
+    )
     return StateMatrix(
         np.array(values, dtype=np.float32),
         ("the map", "random orders", "nearness to the middle", "the best map on this grid"),
@@ -73,25 +87,22 @@ def on_object(
         method=f"{patch_map.method} on an object",
         provenance=patch_map.provenance,
         others=("pointing", "energy inside", "IoU"),
-        note=f"The object covers {share.mean():.1%} of the model's input.",
+        note=f"The object covers {share.mean():.1%} of the model's input.{left_out}{nothing}",
     )
 
 
-def _scores(
-    values: NDArray[np.float64], share: NDArray[np.float64], centres: NDArray[np.bool_]
-) -> tuple[float, float, float]:
+def _scores(values: NDArray[np.floating], there: ObjectOnGrid) -> tuple[float, float, float]:
     """Pointing, energy and IoU of a map."""
-    positive = values.clip(min=0)
-    energy = float((positive * share).sum() / positive.sum()) if positive.any() else 0.0
-    order = np.argsort(-values.ravel(), kind="stable")
-    return float(centres.ravel()[order[0]]), energy, _iou(order, share.ravel())
+    return there.pointing(values), there.energy(values), _iou(values, there)
 
 
-def _iou(order: NDArray[np.int64], share: NDArray[np.float64]) -> float:
+def _iou(values: NDArray[np.floating], there: ObjectOnGrid) -> float:
+    counts = there.known > 0
+    share, known = there.share[counts], there.known[counts]
     size = float(share.sum())
-    count = max(1, round(size))
-    inside = float(share[order[:count]].sum())
-    return inside / (count + size - inside)
+    chosen = highest(values[counts], max(1, round(size)))
+    inside = float((chosen * share).sum())
+    return inside / (float((chosen * known).sum()) + size - inside)
 
 
 @dataclass(frozen=True)
@@ -113,7 +124,8 @@ class OnObjectOptions(OneHeadOptions):
         str,
         Option(
             "PNG mask",
-            "A PNG of the photo's size as base64, bright where the object is.",
+            "A PNG of the photo's size and at most 48 KB, as base64: the object is white, opaque, or one class beside 0; "
+            "255 beside a class is left out.",
             pattern=rf"[A-Za-z0-9+/=]{{0,{MOST_MASK}}}",
         ),
     ] = ""
@@ -130,46 +142,34 @@ class OnObjectOptions(OneHeadOptions):
         """Whose answer is the map."""
         return LOOK if self.map == LOOK.name else METHODS.named(self.map)
 
-    def object(self, crop_box: CropBox, layout: TokenLayout) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Share of each patch on the object, and whether its centre is, both [rows, cols].
+    def object(self, crop_box: CropBox, layout: TokenLayout) -> ObjectOnGrid:
+        """Where the object lies on the patches.
 
         Raises:
-            ParameterError: none or several are given, or the mask is no PNG of the photo's size.
+            ParameterError: none or several are given, or the mask is no PNG of the photo's size or does not say what the object is.
             ImageError: the PNG cannot be read.
         """
         if sum(map(bool, (self.box, self.region, self.png))) != 1:
             raise ParameterError("Say where the object is: by a box, a region, or a mask.")
         if self.region:
             weights = layout.patches(layout.weights(parse_query(self.region))) > 0
-            return weights.astype(np.float64), weights
-        where = (
-            {"boxes": [corners_of(self.box)]}
-            if self.box
-            else {"mask": _bright(self.png, crop_box.original_size)}
-        )
-        grid: Grid = layout.grid
-        return object_share(crop_box, grid, **where), object_at_centres(crop_box, grid, **where)
-
-
-def _bright(text: str, size: tuple[int, int]) -> NDArray[np.bool_]:
-    """Where a mask of the photo's size is bright, [height, width]."""
-    try:
-        data = base64.b64decode(text, validate=True)
-    except binascii.Error:
-        data = b""
-    if data[:8] != b"\x89PNG\r\n\x1a\n" or (int.from_bytes(data[20:24]), int.from_bytes(data[16:20])) != size:
-        raise ParameterError(f"A mask is a PNG of the photo's {size[1]} x {size[0]} pixels, as base64.")
-    bright: NDArray[np.bool_] = np.asarray(decode(data).convert("L")) > 127
-    return bright
+            return ObjectOnGrid(weights.astype(np.float64), np.ones(weights.shape), weights.astype(np.int8))
+        if self.box:
+            return object_on_grid(crop_box, layout.grid, boxes=[corners_of(self.box)])
+        try:
+            data = base64.b64decode(self.png, validate=True)
+        except binascii.Error:
+            data = b""
+        return object_on_grid(crop_box, layout.grid, mask=decode_mask(data, crop_box.original_size))
 
 
 def _on_object(job: Job, options: OnObjectOptions) -> StateMatrix:
     trace, question = job.trace, options.question
     assert trace.crop_box is not None  # of a picture
-    share, centres = options.object(trace.crop_box, trace.layout)
+    there = options.object(trace.crop_box, trace.layout)
     of_head = {"layer": options.layer, "head": options.head} if question is LOOK else {}
     answer = map_of(job, question, question.options.of(of_head.items()))
-    return on_object(answer, share, centres, seed=options.seed)
+    return on_object(answer, there, seed=options.seed)
 
 
 ON_OBJECT = Question(

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from vit_viz.analyses.correlation import spearman
+from vit_viz.analyses.correlation import check_ranks, spearman
 from vit_viz.analyses.explain import explain_subject, map_of, maps_of, two_classes
 from vit_viz.analyses.faithfulness import Faithfulness, RandomBand, faithfulness_of, random_band
 from vit_viz.analyses.methods import METHODS
@@ -92,10 +92,11 @@ def _class_sensitivity(job: Job, method: AnyMethod) -> float | None:
         return None
     if method.words.class_blind:
         return 0.0
-    first, second = (maps_of(job, index).maps for index in job.outputs.topk(2).indices.tolist())
-    if method.name not in first:
+    best = job.outputs.topk(2).indices.tolist()
+    first, second = (maps_of(job, index).maps.get(method.name) for index in best)
+    if first is None or second is None or first.peak is None or second.peak is None:
         return None
-    return 1 - spearman(first[method.name].values, second[method.name].values)
+    return 1 - spearman(first.values, second.values)
 
 
 def _mirror_stability(job: Job, method: AnyMethod, patch_map: PatchMap) -> float | None:
@@ -160,7 +161,7 @@ def parameter_randomisation(
         Spearman correlation with the original map, from 1 with nothing re-initialised; [blocks + 2].
 
     Raises:
-        ParameterError: the model is not ours.
+        ParameterError: the model is not ours, or the map is the same everywhere.
         Cancelled: `cancelled` said so.
 
     Source: Adebayo et al. 2018, arXiv:1810.03292, cascading randomisation.
@@ -172,6 +173,7 @@ def parameter_randomisation(
     stages += [[f"blocks.{layer}"] for layer in reversed(range(len(model.blocks)))]
     watch = Watch(len(stages) + 1, progress=progress, cancelled=cancelled)
     original = watched_map(subject, method, fixed, watch)
+    check_ranks(original)
     with subject.turn():  # nobody else's pass may have hooks on what is copied
         copied = copy.deepcopy(model)
     randomised, fresh, correlations = replace(subject, model=copied), _fresh(model, seed), [1.0]

@@ -124,7 +124,7 @@ function unit(/** @type {View} */ view) {
 }
 
 /**
- * Where the query looks most, and what to do next, or where it is.
+ * Where the query looks most, where it does not look everywhere alike, and what to do next, or where it is.
  * @param {Frame} frame @param {View} view @param {Numbers | null} exact
  */
 function readout(frame, view, exact) {
@@ -133,9 +133,13 @@ function readout(frame, view, exact) {
   const cols = trace.grid[1];
   let best = 0;
   for (let i = 1; i < map.length; i++) if (map[i] > map[best]) best = i;
+  const isFlat = exact ? !exact.peak : map.every((one) => one === map[best]);
   const [row, col] = exact?.peak ?? [Math.floor(best / cols), best % cols];
   const value = exact ? valueText(exact.max, view, 4) : `\u2248 ${valueText(map[best], view)}`;
-  const most = `Most ${view.direction === 'row' ? 'on' : 'from'} patch (${row}, ${col}), ${value}.`;
+  const at = view.direction === 'row' ? 'on' : 'from';
+  const most = isFlat
+    ? `No peak: ${value} ${at} every patch.`
+    : `Most ${at} patch (${row}, ${col}), ${value}.`;
   const patches = queryPatches(view.query, trace);
   if (patches.length !== 1) return `${most} ${invitation()}`;
   return `${most} The query is the patch at ${pixels(trace, patches[0])}.`;

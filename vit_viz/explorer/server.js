@@ -5,8 +5,9 @@
 
 /**
  * Numbers of one map as Python computes them, in fp32.
- * @typedef {{max: number, peak: [number, number], patches: number, prefix: Record<string, number>,
- *   suffix: Record<string, number>}} Numbers suffix: by kind
+ * @typedef {{max: number, peak: [number, number] | null, patches: number, prefix: Record<string, number>,
+ *   suffix: Record<string, number>}} Numbers suffix: by kind; peak:
+ *   null where the map is the same everywhere
  */
 
 /** The parts of a view that numbers depend on. */

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from PIL import Image, TiffImagePlugin
 
-from vit_viz.errors import ImageError
+from vit_viz.errors import ImageError, ParameterError
 from vit_viz.images.colours import rgb_over_white
 from vit_viz.images.signatures import (
     CHOOSE,
@@ -127,6 +127,29 @@ def read_source(source: bytes | str | os.PathLike[str], max_bytes: int) -> bytes
     return data
 
 
+def decode_mask(data: bytes, size: tuple[int, int]) -> Image.Image:
+    """A mask as its file has it, with its palette and its transparency, but upright.
+
+    Args:
+        data: the content of a PNG.
+        size: (height, width) of the photo that it lies on; nothing of another size is decoded.
+
+    Raises:
+        ParameterError: it is no PNG of this size.
+        ImageError: it is damaged.
+    """
+    told = f"A mask is a PNG of the photo's {size[1]} x {size[0]} pixels, as base64"
+    if readable_format(data) != "PNG":
+        raise ParameterError(f"{told}; this is none.")
+    with _one_sentence("PNG"), _open(data, "PNG") as image:
+        upright = image
+        if sorted(image.size) == sorted(size) and (method := _UPRIGHT.get(_orientation(image))) is not None:
+            upright = image.transpose(method)
+        if upright.size != size[::-1]:
+            raise ParameterError(f"{told}; this one has {upright.width} x {upright.height}.")
+        return upright.copy()
+
+
 def image_hash(image: Image.Image) -> str:
     """The identity of a picture: SHA-256 of its mode, size and pixels, in hex."""
     digest = hashlib.sha256(f"{image.mode} {image.height} x {image.width}\n".encode())
@@ -156,7 +179,7 @@ def _one_sentence(label: str) -> Iterator[None]:
     with without_warnings(Image.DecompressionBombWarning):
         try:
             yield
-        except ImageError:
+        except (ImageError, ParameterError):
             raise
         except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
             claimed = re.search(r"\((\d+) pixels\)", str(error))

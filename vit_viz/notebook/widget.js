@@ -93,8 +93,10 @@ function numbersOf({ facts, arrays }) {
     patches += value;
     if (value > values[best]) best = i;
   });
-  /** @type {[number, number]} */
-  const peak = [Math.floor(best / shape[1]), best % shape[1]];
+  /** @type {[number, number] | null} */
+  const peak = values.every((value) => value === values[0])
+    ? null
+    : [Math.floor(best / shape[1]), best % shape[1]];
   return { max: values[best], peak, patches, prefix: facts.prefix, suffix: facts.suffix_kinds };
 }
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vit_viz.analyses.explain import explain_subject
 from vit_viz.analyses.faithfulness import RandomBand, faithfulness_of, random_band
-from vit_viz.analyses.localisation import Box, localisation, object_at_centres, object_share
+from vit_viz.analyses.localisation import Box, localisation, object_on_grid
 from vit_viz.analyses.many_photos import PhotoNumbers, begun_numbers
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture import standing, trace
@@ -175,7 +175,7 @@ def of_batch(parts: Sequence[Tables]) -> Tables:
 def _photo_row(shot: Shot, numbers: PhotoNumbers, index: int, model: Model) -> Rows:
     photo, box = shot.photo, shot.crop_box
     grid = numbers.layout.grid
-    share = object_share(box, grid, boxes=photo.boxes).mean() if photo.boxes else None
+    share = object_on_grid(box, grid, boxes=photo.boxes).share.mean() if photo.boxes else None
     row = {
         "photo": photo.name,
         "sha256": shot.digest,
@@ -259,9 +259,12 @@ def _inside(shot: Shot, numbers: PhotoNumbers, index: int, peaks: NDArray[np.int
     boxes, grid = shot.photo.boxes, numbers.layout.grid
     if not boxes:
         return {"box_share": [None] * len(peaks), "peak_in_box": [None] * len(peaks)}
-    share = numbers.share_inside(index, object_share(shot.crop_box, grid, boxes=boxes)).ravel()
-    centres = object_at_centres(shot.crop_box, grid, boxes=boxes)
-    return {"box_share": share, "peak_in_box": centres[peaks[:, 0], peaks[:, 1]]}
+    there = object_on_grid(shot.crop_box, grid, boxes=boxes)
+    share = numbers.share_inside(index, there.share).ravel()
+    return {
+        "box_share": share,
+        "peak_in_box": [None if row < 0 else bool(there.centres[row, col] == 1) for row, col in peaks],
+    }
 
 
 def _map_rows(numbers: PhotoNumbers) -> Rows:
@@ -323,13 +326,13 @@ def _place(patch_map: PatchMap, boxes: Sequence[Box]) -> dict[str, object]:
     if not boxes:
         return {"pointing": None, "energy": None}
     place = localisation(patch_map, boxes=boxes)
-    return {"pointing": place.pointing, "energy": place.energy}
+    return {"pointing": None if place.pointing is None else place.pointing == 1, "energy": place.energy}
 
 
 def _faith(
     subject: PreparedImage, patch_map: PatchMap, band: RandomBand | None, target: int | None
 ) -> dict[str, object]:
-    if band is None:
+    if band is None or patch_map.peak is None:
         return dict.fromkeys(_FAITH)
     followed = faithfulness_of(subject, patch_map, band, target=target)
     areas = (followed.deletion_auc, followed.insertion_auc)

@@ -199,7 +199,7 @@ def _numbers(session: Session, request: HttpRequest, subject: Subject) -> Respon
         "caption": patch_map.caption,
         "min": float(patch_map.values.min()),
         "max": float(patch_map.values.max()),
-        "peak": list(patch_map.peak),
+        "peak": patch_map.peak,
         "patches": float(patch_map.values.sum(dtype=np.float64)),
         "prefix": dict(patch_map.prefix),
         "suffix": patch_map.suffix_kinds,

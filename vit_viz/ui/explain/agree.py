@@ -41,9 +41,11 @@ def maps_at_hand(questions: Questions) -> dict[str, PatchMap]:
         if method.is_slow and not session.keeps(request):
             continue
         try:
-            maps[method.words.label] = session.run(request)
+            explained: PatchMap = session.run(request)
         except VitVizError:
             continue  # its card says why
+        if explained.peak is not None:  # one that is the same everywhere agrees with nothing
+            maps[method.words.label] = explained
     return maps
 
 

@@ -335,7 +335,7 @@ def card_value(files: PhotoFiles, row: int, layer: int, head: int, value: float 
         "right": _truth(numbers["is_right"][row]),
         "value": value if value is None else rounded(value),
         "size": [int(place["height"]), int(place["width"])],
-        "peak": [down / place["height"], across / place["width"]],
+        "peak": None if peak_row < 0 else [down / place["height"], across / place["width"]],
         "small": bool(survey.has_thumbnail[row]),
         "there": files.is_there(row),
     }

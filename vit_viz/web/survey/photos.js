@@ -173,7 +173,7 @@ function Picture({
   const [isGone, setGone] = useState(false);
   const shape = (there && light.shapes[lit]) || 0;
   const isLit = shape > 0;
-  const ring = { top: `${100 * peak[0]}%`, left: `${100 * peak[1]}%` };
+  const ring = peak && { top: `${100 * peak[0]}%`, left: `${100 * peak[1]}%` };
   return html`<span class="vv-survey-stage" style=${{ aspectRatio: shape || width / height }}>
     ${
       (isLit || (there && light.next === lit)) &&
@@ -191,7 +191,7 @@ function Picture({
           ...${{ alt: '', loading: 'lazy', src: routeUrl(`/vit_viz/survey/thumbnail/${row}`) }}
           class=${isGone ? 'vv-gone' : ''}
           onError=${() => setGone(true)}
-        /><span class="vv-survey-ring" style=${ring}></span>`
+        />${ring && html`<span class="vv-survey-ring" style=${ring}></span>`}`
     }
     ${
       !isLit &&

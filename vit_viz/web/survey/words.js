@@ -8,9 +8,9 @@ import { percent, short } from '../../ui/kit/numbers.js';
  *
  * @typedef {{kind: string, was: string, now: string, confidences: [number, number]}} Change
  * @typedef {{row: number, photo: string, label: string, answer: string, confidence: number | null,
- *   right: boolean | null, value: number | null, size: [number, number], peak: [number, number],
+ *   right: boolean | null, value: number | null, size: [number, number], peak: [number, number] | null,
  *   small: boolean, there: boolean, change?: Change, number?: number}}
- *   Card number: the value that is the answer; peak: shares of the height and the width; small: whether a small picture is kept; there: whether its file is
+ *   Card number: the value that is the answer; peak: shares of the height and the width, null where the map is the same everywhere; small: whether a small picture is kept; there: whether its file is
  *
  * @typedef {{label: string, layer: number, head: number, second: string}} Told label: of the measure; second: the other survey
  */
