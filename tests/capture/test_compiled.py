@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -12,9 +14,15 @@ from tests.capture.misleading import Attend, Block, Model
 from tests.capture.models import lively, pixels
 from vit_viz.capture import trace
 from vit_viz.capture.forward import undisturbed
+from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 
 CLASS = TokenLayout(grid=(4, 6))
+
+
+class WrittenOut(Attend):
+    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+        return torch.softmax(q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5, -1) @ v  # type: ignore[no-any-return]
 
 
 def compiled(graphs: list[object]) -> nn.Module:
@@ -65,3 +73,24 @@ def test_passes_of_two_threads_leave_the_compiler_as_it_was() -> None:
     thread.join()
     model(pixels())
     assert len(graphs) == 1
+
+
+@pytest.mark.parametrize(
+    ("attend", "is_decomposed"), [(Attend, False), (WrittenOut, False), (WrittenOut, True)]
+)
+def test_an_exported_module_is_traced_as_the_one_that_it_was_made_of(
+    attend: type[nn.Module], is_decomposed: bool
+) -> None:
+    model = lively(Model([Block(attend), Block(attend), Block(attend)])).eval()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own, about itself
+        program = torch.export.export(model, (pixels(),))
+        exported = (program.run_decompositions() if is_decomposed else program).module()
+    with pytest.raises(NotImplementedError):
+        exported.eval()
+    recorded, expected = (trace(each, pixels(), layout=CLASS) for each in (exported, model))
+    assert (recorded.proof_status, recorded.proof_report.sentence) == ("proven", "")
+    for layer in range(3):
+        assert torch.allclose(recorded.attention(layer), expected.attention(layer), atol=1e-6)
+    with pytest.raises(ParameterError, match=r"pass its module\(\)"):
+        trace(program, pixels(), layout=CLASS)  # type: ignore[arg-type]

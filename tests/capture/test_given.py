@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,12 @@ import torch
 from PIL import Image
 from torch import nn
 
+from tests.capture.models import pixels, timm_vit, transformers_vit
 from tests.capture.tutorials import FusedQkv, TutorialViT
+from vit_viz.analyses.explain import explain
 from vit_viz.capture import trace
 from vit_viz.capture.given import as_picture, as_pixels, class_index, dtype_of
-from vit_viz.errors import ImageError, ParameterError
+from vit_viz.errors import CaptureError, ImageError, ParameterError
 
 
 def test_a_text_is_the_path_of_a_picture() -> None:
@@ -116,3 +120,85 @@ def test_pixels_come_in_the_precision_of_the_first_parameter_that_is_no_integer(
 def test_a_picture_needs_a_model_that_says_how_it_becomes_pixels() -> None:
     with pytest.raises(ParameterError, match="TutorialViT does not say how pictures become its input"):
         trace(TutorialViT(FusedQkv), Image.new("RGB", (96, 64)))
+
+
+class Bring:
+    """As accelerate's hook: the weights of a part are kept elsewhere, and brought while it runs."""
+
+    def __init__(self, device: object) -> None:
+        self.execution_device = device
+
+    def on(self, part: nn.Module) -> None:
+        kept = dict(part._parameters)
+
+        def bring(*_: object) -> None:
+            part._parameters.update(kept)
+
+        def take(*_: object) -> None:
+            for name, weight in kept.items():
+                part._parameters[name] = None if weight is None else nn.Parameter(weight.to("meta"), False)
+
+        part._hf_hook = self  # type: ignore[assignment]
+        part.register_forward_pre_hook(bring)
+        part.register_forward_hook(take)
+        take()
+
+
+class InTurn:
+    """As accelerate's, of several hooks on one part."""
+
+    def __init__(self, *hooks: object) -> None:
+        self.hooks = hooks
+
+
+def offloaded(module: nn.Module, device: object = "cpu") -> nn.Module:
+    for part in list(module.modules()):
+        if part._parameters:
+            Bring(device).on(part)
+            part._hf_hook = InTurn(object(), part._hf_hook)
+    return module
+
+
+@pytest.mark.parametrize("make", [timm_vit, transformers_vit])
+@pytest.mark.parametrize("device", ["cpu", torch.device("cpu")])
+def test_weights_that_are_brought_when_they_are_needed_give_the_same_attention(
+    make: Callable[[], nn.Module], device: object
+) -> None:
+    whole = make().requires_grad_(False)
+    expected = trace(whole, pixels(), target=3)
+    maps = explain(whole, pixels(), methods=("relevance", "integrated_gradients"), target=3)
+    module = offloaded(whole, device)
+    assert next(module.parameters()).is_meta
+    found = trace(module, pixels(), target=3)
+    assert found.proof_status == "proven"
+    for layer in range(3):
+        assert torch.equal(found.attention(layer), expected.attention(layer))
+    others = explain(module, pixels(), methods=("relevance", "integrated_gradients"), target=3)
+    for name in ("relevance", "integrated_gradients"):
+        np.testing.assert_array_equal(others[name].values, maps[name].values)
+
+
+def test_weights_without_numbers_are_named() -> None:
+    with torch.device("meta"):
+        empty = timm_vit()
+    with torch.device("meta"):
+        brings_preprocess = transformers_vit()
+    for module, given in ((empty, pixels()), (brings_preprocess, Image.new("RGB", (70, 50)))):
+        with pytest.raises(ParameterError, match=r"weights of Vi\w+ are on the meta device.*load them first"):
+            trace(module, given)
+    with pytest.raises(ParameterError, match="pixels are on the meta device"):
+        trace(timm_vit(), pixels().to("meta"))
+    partly = timm_vit()
+    partly.head.to("meta")  # type: ignore[operator, union-attr]
+    with pytest.raises(CaptureError, match=r"weight head\.weight is on the meta device"):
+        trace(partly, pixels())
+
+
+def test_what_runs_outside_of_python_is_refused_with_what_to_pass() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own, about a thing of the past that people still load
+        scripted = torch.jit.script(nn.Sequential(nn.Conv2d(3, 8, 4, 4)))
+        traced = torch.jit.trace(timm_vit().eval(), pixels())
+    for module in (scripted, traced):
+        with pytest.raises(ParameterError, match=r"TorchScript .* load_state_dict"):
+            trace(module, pixels())

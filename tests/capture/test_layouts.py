@@ -61,6 +61,16 @@ def of_torchvision(**more: Any) -> SimpleNamespace:
             of_timm(patch_embed=SimpleNamespace(grid_size=(9, 9), dynamic_feat_size=lambda _: (4, 6))),
             TokenLayout(grid=(4, 6)),
         ),
+        (
+            of_timm(
+                patch_embed=None,
+                cls_token=None,
+                num_prefix_tokens=3,
+                global_pool="map",
+                embeds=SimpleNamespace(cls_token=1, dynamic_feat_size=lambda _: (4, 6)),
+            ),
+            TokenLayout(grid=(4, 6), prefix=("class", *REGISTERS), pooling="attention"),
+        ),
         (of_transformers("vit"), TokenLayout(grid=(4, 6))),
         (of_transformers("vit", patch=(16, 16)), TokenLayout(grid=(4, 6))),
         (of_transformers("dinov2"), TokenLayout(grid=(4, 6), prefix=("class",))),

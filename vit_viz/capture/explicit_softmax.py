@@ -24,13 +24,29 @@ def named_functions(*names: str) -> Iterator[Function]:
     )
 
 
-SOFTMAXES: tuple[Function, ...] = (torch.softmax, torch.Tensor.softmax, F.softmax, torch.special.softmax)
+def operators(name: str, *overloads: str) -> tuple[Function, ...]:
+    """An operator of torch as graphs of torch.export call it, and its overloads."""
+    operator = getattr(torch.ops.aten, name)
+    return (operator, *(getattr(operator, overload) for overload in overloads))
+
+
+FUSED: tuple[Function, ...] = (
+    F.scaled_dot_product_attention,
+    *operators("scaled_dot_product_attention", "default"),
+)
+SOFTMAXES: tuple[Function, ...] = (
+    *(torch.softmax, torch.Tensor.softmax, F.softmax, torch.special.softmax),
+    *operators("softmax", "int"),
+    *operators("_softmax", "default"),
+)
 PRODUCTS: tuple[Function, ...] = (
     torch.matmul,
     torch.Tensor.matmul,
     torch.bmm,
     torch.Tensor.bmm,
     torch.einsum,
+    *operators("matmul", "default"),
+    *operators("bmm", "default"),
 )
 SCORE_PRODUCTS: tuple[Function, ...] = (*PRODUCTS, torch.baddbmm)
 """What makes the scores of queries and keys."""
@@ -42,6 +58,9 @@ CASTS: tuple[Function, ...] = (
     torch.Tensor.bfloat16,
     torch.Tensor.contiguous,
     torch.Tensor.clone,
+    *operators("clone", "default"),
+    *operators("_to_copy", "default"),
+    *operators("to", "dtype"),
 )
 
 
@@ -73,8 +92,11 @@ def is_square(tensor: Any) -> bool:
     return isinstance(tensor, Tensor) and tensor.ndim >= 2 and tensor.shape[-1] == tensor.shape[-2] > 1
 
 
-def queries_and_keys(func: Function, args: tuple[Any, ...]) -> tuple[Tensor, Tensor] | None:
-    """The operands of a product that makes scores, each [..., tokens, features]; None where it is not understood."""
+def queries_and_keys(func: Function, args: tuple[Any, ...]) -> tuple[Tensor, Tensor] | tuple[()] | None:
+    """The operands of a product that makes scores, each [..., tokens, features]; None where it is not understood.
+
+    None of them where scores that are there already are mixed over heads, as those of CaiT are.
+    """
     if func is torch.einsum:
         operands = args[1] if isinstance(args[1], list | tuple) else args[1:]
         return _of_einsum(args[0], operands) if isinstance(args[0], str) and len(operands) == 2 else None
@@ -82,11 +104,13 @@ def queries_and_keys(func: Function, args: tuple[Any, ...]) -> tuple[Tensor, Ten
     return left, right.transpose(-2, -1)
 
 
-def _of_einsum(equation: str, operands: Any) -> tuple[Tensor, Tensor] | None:
+def _of_einsum(equation: str, operands: Any) -> tuple[Tensor, Tensor] | tuple[()] | None:
     inputs, _, result = equation.replace(" ", "").partition("->")
     names = inputs.split(",")
     if "." in equation or len(result) < 2:
         return None
+    if any(set(result[-2:]) <= set(name) for name in names):
+        return ()
     parts = []
     for token in result[-2:]:
         mine = [token in name for name in names]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +98,8 @@ def undisturbed(module: nn.Module) -> Iterator[list[nn.Module]]:
         with torch.random.fork_rng(devices=[] if is_capturing() else _random_devices(module)):
             try:
                 if training:
-                    module.eval()
+                    with suppress(NotImplementedError):  # of what torch.export made: its graph knows one mode
+                        module.eval()
                 differentiable = _differentiable_weights(parts) if torch.is_grad_enabled() else nullcontext()
                 with first_pass_seen(module, parts), differentiable:
                     yield parts
@@ -128,6 +129,12 @@ def answer_of(module: nn.Module, pixels: Tensor) -> Any:
         if vision is not None and reads_text and isinstance(error, _LACKS_TEXT):
             raise CaptureError(
                 f"{name} does not run on pixels alone ({kind}); trace the part of it that looks at the image, .{vision}."
+            ) from error
+        empty = next((place for place, weight in module.named_parameters() if weight.is_meta), None)
+        if empty is not None and not any(hasattr(part, "_hf_hook") for part in module.modules()):
+            raise CaptureError(
+                f"{name} does not run: its weight {empty} is on the meta device, where it has a shape and no numbers; load all "
+                "weights first."
             ) from error
         said = " ".join(str(error).split())[:200].rstrip(".").replace(". ", "; ")
         advice = 'mode="crop" or "stretch", without size=, gives it a picture at that size'

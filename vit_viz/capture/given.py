@@ -15,7 +15,7 @@ from vit_viz.capture.trace import Trace
 from vit_viz.capture.wrappers import preprocess_within, unwrapped_module
 from vit_viz.checkpoints import Model, load
 from vit_viz.checkpoints.declared_outputs import declared_labels
-from vit_viz.checkpoints.plain_module import plain_module
+from vit_viz.checkpoints.plain_module import device_of, plain_module
 from vit_viz.errors import ImageError, ParameterError
 from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor, nn, torch
@@ -31,7 +31,17 @@ def as_model(given: object) -> Model | nn.Module:
         CheckpointError: there is no model of that name.
     """
     if isinstance(given, nn.Module):
-        return unwrapped_module(given)
+        module = unwrapped_module(given)
+        if isinstance(module, torch.jit.ScriptModule):
+            raise ParameterError(
+                "A TorchScript module runs outside of Python, where its attention cannot be seen: pass the module that it was made "
+                "of, with load_state_dict(scripted.state_dict())."
+            )
+        return module
+    if isinstance(given, torch.export.ExportedProgram):
+        raise ParameterError(
+            "An ExportedProgram is not a module: pass its module(), as in trace(program.module(), pixels)."
+        )
     if isinstance(given, Model):
         return as_it_is(given)
     if isinstance(getattr(given, "model", None), nn.Module):
@@ -146,9 +156,13 @@ def placed_batch(pixels: Tensor, module: nn.Module) -> Tensor:
         raise ParameterError(
             f"A batch is of pixels [images, channels, height, width], not {list(pixels.shape)}."
         )
+    if pixels.is_meta:
+        raise ParameterError(
+            "These pixels are on the meta device, where a tensor has a shape and no numbers."
+        )
     first = next(module.parameters(), pixels)
     dtype = first.dtype if first.is_floating_point() else dtype_of(module, pixels)
-    return pixels.detach().to(first.device, dtype)
+    return pixels.detach().to(device_of(module) if first.is_meta else first.device, dtype)
 
 
 def dtype_of(module: nn.Module, pixels: Tensor) -> torch.dtype:

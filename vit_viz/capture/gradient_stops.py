@@ -18,14 +18,14 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from vit_viz.capture import recomputation
-from vit_viz.capture.explicit_softmax import SOFTMAXES, Function
+from vit_viz.capture.explicit_softmax import FUSED, SOFTMAXES, Function
 from vit_viz.capture.replay import is_allocation, tensors_of, written_by
-from vit_viz.lazy import F, Tensor, nn, torch
+from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model import VisionTransformer
 from vit_viz.model.submodules import submodules_of
 
 _DETACHES = ("detach", "detach_", "data")
-_ATTENTION = frozenset({*SOFTMAXES, F.scaled_dot_product_attention})
+_ATTENTION = frozenset({*SOFTMAXES, *FUSED})
 _WRAPPERS = (["module"], ["_orig_mod"])
 """The one part of a module around a model: of torch's and of ours."""
 

@@ -18,7 +18,15 @@ from torch.overrides import TorchFunctionMode
 from vit_viz.capture import recomputation
 from vit_viz.capture.active_edits import ActiveEdits, suspended
 from vit_viz.capture.calls import AttentionCall
-from vit_viz.capture.explicit_softmax import CASTS, PRODUCTS, SOFTMAXES, Function, is_square
+from vit_viz.capture.explicit_softmax import (
+    CASTS,
+    FUSED,
+    PRODUCTS,
+    SOFTMAXES,
+    Function,
+    is_square,
+    operators,
+)
 from vit_viz.capture.pools import HANDLED
 from vit_viz.capture.recorder import Recorder
 from vit_viz.capture.scores import FOLLOWED
@@ -241,7 +249,7 @@ def _handlers(
     edited = (HANDLED if removes_tokens else frozenset()) | (FOLLOWED if changes_temperature else frozenset())
     table: dict[Any, Handler] = {
         **dict.fromkeys(edited, Interception._edited),
-        F.scaled_dot_product_attention: Interception._followed,
+        **dict.fromkeys(FUSED, Interception._followed),
         F.multi_head_attention_forward: Interception._multi_head,
         **dict.fromkeys(SOFTMAXES, Interception._softmax),
     }
@@ -249,6 +257,7 @@ def _handlers(
         table |= dict.fromkeys((*PRODUCTS, *CASTS), Interception._product)
     if follows_values:
         onednn = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
-        table |= dict.fromkeys([F.linear] if onednn is None else [F.linear, onednn], Interception._linear)
+        linear = [F.linear, *operators("linear", "default"), *([] if onednn is None else [onednn])]
+        table |= dict.fromkeys(linear, Interception._linear)
         table |= dict.fromkeys([torch.mul, torch.Tensor.mul, torch.Tensor.mul_], Interception._scaled)
     return table

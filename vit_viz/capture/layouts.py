@@ -36,7 +36,7 @@ def plain_layout(grid: Grid, before: int, after: int) -> TokenLayout:
 
 
 def _timm(module: Any, size: tuple[int, int], tokens: int) -> TokenLayout | None:  # noqa: ARG001
-    embed = getattr(module, "patch_embed", None)
+    embed = getattr(module, "patch_embed", None) or getattr(module, "embeds", None)  # the latter of NaFlexVit
     if embed is None or not hasattr(module, "num_prefix_tokens"):
         return None
     grid = getattr(embed, "grid_size", None)
@@ -47,7 +47,7 @@ def _timm(module: Any, size: tuple[int, int], tokens: int) -> TokenLayout | None
     names = [
         name
         for token, name in (("cls_token", "class"), ("dist_token", "distillation"))
-        if _has(module, token)
+        if _has(module, token) or _has(embed, token)
     ]
     prefix = _with_registers(names, int(module.num_prefix_tokens))
     if prefix is None:

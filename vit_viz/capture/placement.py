@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from vit_viz.capture.calls import AttentionCall
+from vit_viz.capture.layouts import plain_layout
 from vit_viz.capture.noise import noise_like, photos_of_noise
 from vit_viz.capture.probing import HALF, AttentionProbe, heads_by_image, joined, moved, rounding, signatures
 from vit_viz.capture.report import HOLDS, Check
@@ -26,6 +27,9 @@ SINGLE_PATCHES = 7
 _TIMES = (
     4  # that each of them is changed, since one change of many pixels may happen to move a neighbour most
 )
+
+_PIXELS = 2**21
+"""Of the images that share a pass, in one channel."""
 
 _WINDOWS = (
     "In {}, changed pixels reach tokens of some heads and not of others, as where windows stand in the place of heads: only "
@@ -62,7 +66,7 @@ def _check_on(module: nn.Module, photo: Tensor, layout: TokenLayout) -> Check:
     expected = torch.zeros(layout.num_tokens, dtype=torch.long)
     expected[layout.patch_slice] = numbers
     reaches_others = True  # with every size that a patch may have
-    for pitch in _pitches(module, layout.grid, photo):
+    for pitch in _pitches(module, layout, photo):
         measured = _numbers(module, photo, layout.grid, pitch, layout.num_tokens)
         if measured is None:
             return _UNSEEN
@@ -77,7 +81,14 @@ def _check_on(module: nn.Module, photo: Tensor, layout: TokenLayout) -> Check:
 
 
 def find_layout(module: nn.Module, pixels: Tensor, tokens: int) -> tuple[Grid, int, int] | None:
-    """Grid, number of tokens before the patches and after them, where the tokens respond to the patches row by row; else None."""
+    """Grid, number of tokens before the patches and after them, where the tokens respond to the patches row by row; else None.
+
+    A convolution that cuts the patches tells their size. Where none does, as where they are cut by reshaping or overlap, it is
+    measured which pixels each token responds to (`_by_reach`).
+
+    Raises:
+        CaptureError: the tokens respond to the patches of a grid, but in another order.
+    """
     pixels, _ = photos_of_noise(pixels)
     for pitch in _strides(module):
         # what does not fill a patch is padded, or cut off; the padded grid first: where the last row is padded, the cut one would
@@ -95,7 +106,59 @@ def find_layout(module: nn.Module, pixels: Tensor, tokens: int) -> tuple[Grid, i
             expected[before : before + count] = torch.arange(1, count + 1)[: tokens - before]
             if torch.equal(numbers, expected):
                 return grid, before, tokens - before - count
-    return None
+    return _by_reach(module, pixels, tokens)
+
+
+def _by_reach(module: nn.Module, photo: Tensor, tokens: int) -> tuple[Grid, int, int] | None:
+    """As `find_layout`, from the rectangle of pixels that each token responds to: patches of a row have the same centre."""
+    ends = [
+        _reach(module, photo, tokens, axis=axis, backward=backward)
+        for axis in (2, 3)
+        for backward in (False, True)
+    ]
+    top, bottom, left, right = ends
+    if top is None or bottom is None or left is None or right is None:
+        return None
+    patches = (top <= photo.shape[2]).nonzero().flatten()  # the tokens that respond at all
+    rows, row = torch.unique((top - bottom)[patches], return_inverse=True)
+    cols, col = torch.unique((left - right)[patches], return_inverse=True)
+    grid, numbers = (len(rows), len(cols)), row * len(cols) + col
+    expected = torch.arange(grid[0] * grid[1])
+    if not len(patches) or not torch.equal(numbers.sort().values, expected):
+        return None
+    before, after = int(patches[0]), tokens - 1 - int(patches[-1])
+    if before + len(patches) + after != tokens:  # something stands between them
+        return None
+    if not torch.equal(numbers, expected):
+        wrong = int(torch.ne(numbers, expected).nonzero()[0])
+        _refuse(module, plain_layout(grid, before, after), before + wrong, int(numbers[wrong]) + 1)
+    return grid, before, after
+
+
+def _reach(
+    module: nn.Module, photo: Tensor, tokens: int, *, axis: int, backward: bool = False
+) -> Tensor | None:
+    """How many rows of pixels (columns: axis 3) must change, from the first or the last on, until each token moves, [tokens].
+
+    One more than there are for tokens that no pixel reaches; None where nothing is known. By halving, for all tokens at once.
+    """
+    size = photo.shape[axis]
+    pitch = (1, photo.shape[3]) if axis == 2 else (photo.shape[2], 1)
+    places = torch.arange(size).flip(0) if backward else torch.arange(size)
+    still, moving = torch.zeros(tokens, dtype=torch.long), torch.full((tokens,), size + 1)
+    while bool((is_open := moving - still > 1).any()):
+        for counts in torch.unique(((still + moving) // 2)[is_open]).split(
+            max(1, _PIXELS // photo[0, 0].numel())
+        ):
+            changes = places < counts[:, None]
+            chosen = changes[:, :, None] if axis == 2 else changes[:, None]
+            state = _at_first_call(module, torch.cat([photo, changed(photo, chosen, pitch)]), tokens)
+            if state is None or state.known.shape[1] != tokens:
+                return None
+            moves = state.moves()
+            moving = moving.minimum(torch.where(moves > 0, counts[:, None], size + 1).amin(0))
+            still = still.maximum(torch.where(moves > 0, 0, counts[:, None]).amax(0))
+    return moving
 
 
 class _Reached(BaseException):
@@ -229,7 +292,7 @@ def _check_single_patches(
     rows, cols = layout.grid
     asked = torch.linspace(0, layout.num_patches - 1, min(SINGLE_PATCHES, layout.num_patches)).long()
     chosen = torch.nn.functional.one_hot(asked, layout.num_patches).bool().reshape(-1, rows, cols)
-    pitch = next(_pitches(module, layout.grid, photo))
+    pitch = next(_pitches(module, layout, photo))
     known = [
         _moves(module, photo, chosen, pitch, layout.num_tokens, noise=number)
         for number in range(1, _TIMES + 1)
@@ -269,9 +332,12 @@ def _refuse(module: nn.Module, layout: TokenLayout, token: int | None = None, nu
     )
 
 
-def _pitches(module: nn.Module, grid: Grid, pixels: Tensor) -> Iterator[tuple[int, int]]:
-    """Sizes that a patch may have in pixels, the likeliest first: the grid divides the image, or the image is cut or padded."""
-    height, width = pixels.shape[-2:]
+def _pitches(module: nn.Module, layout: TokenLayout, pixels: Tensor) -> Iterator[tuple[int, int]]:
+    """Sizes that a patch may have in pixels, the likeliest first: the grid divides the image, or the image is cut or padded.
+
+    Where no convolution tells the size of what is cut or padded, it is measured.
+    """
+    grid, (height, width) = layout.grid, pixels.shape[-2:]
     known = [(max(1, height // grid[0]), max(1, width // grid[1]))]
     known.append((math.ceil(height / grid[0]), math.ceil(width / grid[1])))
     fits = [
@@ -280,6 +346,12 @@ def _pitches(module: nn.Module, grid: Grid, pixels: Tensor) -> Iterator[tuple[in
         if abs(height / pitch[0] - grid[0]) < 1 and abs(width / pitch[1] - grid[1]) < 1
     ]
     yield from dict.fromkeys([*known, *fits])
+    if any(isinstance(part, nn.Conv2d) for part in submodules_of(module)):
+        return
+    first = [_reach(module, pixels, layout.num_tokens, axis=axis) for axis in (2, 3)]
+    starts = [[] if each is None else torch.unique(each).tolist() for each in first]
+    if all(len(each) > 1 for each in starts):
+        yield tuple(each[1] - each[0] for each in starts)
 
 
 def _strides(module: nn.Module) -> list[tuple[int, int]]:

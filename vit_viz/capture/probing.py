@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 from vit_viz.capture.active_edits import suspended
 from vit_viz.capture.calls import AttentionCall
 from vit_viz.capture.explicit_softmax import (
+    FUSED,
     SCORE_PRODUCTS,
     SOFTMAXES,
     Function,
@@ -100,7 +101,7 @@ class AttentionProbe(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Called by torch in place of `func`."""
         kwargs = kwargs or {}
-        if func is F.scaled_dot_product_attention:
+        if func in FUSED:
             return self._attention(AttentionCall(*args, **kwargs), is_projected=False)
         if func is F.multi_head_attention_forward:
             return multi_head(func, args, kwargs, self._projected)[:2]
@@ -119,7 +120,8 @@ class AttentionProbe(TorchFunctionMode):
             self._product = output.shape[-2:]
         if func in SCORE_PRODUCTS and is_square(output) and len(args) > (func is torch.baddbmm) + 1:
             operands = queries_and_keys(func, args)
-            self._scored = None if operands is None else (output, *operands)
+            if operands != ():  # else the tokens of the scores are those that are known
+                self._scored = (output, *operands) if operands else None
         return output
 
     def _attention(self, call: AttentionCall, *, is_projected: bool) -> Tensor:
@@ -153,7 +155,9 @@ def are_compiled(parts: Iterable[nn.Module]) -> bool:
 
 
 def _buffers(part: nn.Module) -> list[tuple[str, Tensor]]:
-    return [(name, tensor) for name, tensor in part._buffers.items() if tensor is not None]
+    return [
+        (name, tensor) for name, tensor in part._buffers.items() if not (tensor is None or tensor.is_meta)
+    ]
 
 
 def joined(tensors: Sequence[Tensor | None]) -> Tensor | None:

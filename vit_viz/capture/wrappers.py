@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from vit_viz.capture.noise import noise_like
 from vit_viz.capture.per_module import PerModule
 from vit_viz.capture.state import make_up_of
-from vit_viz.checkpoints.plain_module import own_preprocess
+from vit_viz.checkpoints.plain_module import device_of, own_preprocess
 from vit_viz.images import Preprocess
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model.submodules import submodules_of
@@ -101,5 +101,5 @@ def preprocess_within(module: nn.Module) -> tuple[Preprocess | None, str]:
     recipe = first[0]
     like = next(module.parameters(), torch.empty(0))
     pixels = torch.linspace(-1, 1, recipe.channels * recipe.input_size[0] * recipe.input_size[1])
-    pixels = pixels.to(like.device, like.dtype).view(1, recipe.channels, *recipe.input_size)
+    pixels = pixels.to(device_of(module), like.dtype).view(1, recipe.channels, *recipe.input_size)
     return told_within(module, pixels, own_preprocess) or (None, "")

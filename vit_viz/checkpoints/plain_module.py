@@ -130,7 +130,6 @@ def plain_module(
     preprocess = _of_one_size(preprocess, module)
     name = type(module).__name__
     provenance = Provenance(model=name)
-    parameter = next(module.parameters(), torch.empty(0))
     labels = labels or declared_labels(module)
     return Model(
         model=module if layout is None else _with_layout()(module, layout, preprocess.patch_size),
@@ -138,9 +137,29 @@ def plain_module(
         labels=labels,
         provenance=provenance.with_parameters(preprocessing=origin) if origin else provenance,
         name=name,
-        device=parameter.device,
+        device=device_of(module),
         has_classes=labels is not None or outputs_of(module) == "classes",
         output=declared_output(module),
+    )
+
+
+def device_of(module: nn.Module) -> torch.device:
+    """Where a module computes: where its weights are, or where accelerate brings those that it keeps in memory or on a disk.
+
+    Raises:
+        ParameterError: they are on the meta device, and nothing brings them.
+    """
+    first = next(module.parameters(), torch.empty(0))
+    if not first.is_meta:
+        return first.device
+    for part in module.modules():
+        hook = getattr(part, "_hf_hook", None)
+        for one in getattr(hook, "hooks", (hook,)):
+            if (device := getattr(one, "execution_device", None)) is not None:
+                return torch.device(device)
+    raise ParameterError(
+        f"The weights of {type(module).__name__} are on the meta device, where they have shapes and no numbers: load them first, "
+        "as with load_state_dict(..., assign=True)."
     )
 
 
@@ -170,7 +189,8 @@ def own_preprocess(module: nn.Module) -> tuple[Preprocess, str] | None:
     timm says it in `pretrained_cfg` and the patch embedding. transformers says the size in the configuration, and the rest in the
     processor beside the weights; without one, what most checkpoints of that kind want is assumed.
     """
-    recipe, embedding = getattr(module, "pretrained_cfg", None), getattr(module, "patch_embed", None)
+    recipe = getattr(module, "pretrained_cfg", None)
+    embedding = getattr(module, "patch_embed", None) or getattr(module, "embeds", None)  # of NaFlexVit
     if isinstance(recipe, Mapping) and getattr(embedding, "patch_size", None) is not None:
         return _of_one_size(_of_timm(recipe, embedding), module), ""
     config = getattr(module, "config", None)
@@ -189,7 +209,7 @@ def _of_timm(recipe: Mapping[str, Any], embedding: Any) -> Preprocess:
     size = tuple(getattr(embedding, "img_size", None) or tuple(recipe["input_size"])[1:])
     values = timm_recipe(recipe, size)
     first = next((part for part in embedding.modules() if isinstance(part, nn.Conv2d)), None)
-    channels = len(values["mean"]) if first is None else first.in_channels
+    channels = getattr(embedding, "in_chans", len(values["mean"])) if first is None else first.in_channels
     if channels != len(values["mean"]):  # the recipe is that of the colours that the weights were trained on
         values |= {name: (sum(values[name]) / len(values[name]),) for name in ("mean", "std")}
     return Preprocess(input_size=size, patch_size=tuple(embedding.patch_size), channels=channels, **values)
