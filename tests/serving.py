@@ -93,7 +93,8 @@ class Server:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        host = self.flags[self.flags.index("--host") + 1] if "--host" in self.flags else "127.0.0.1"
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     @property
     def log(self) -> Path:

@@ -14,7 +14,18 @@ PACKAGE = ROOT / "vit_viz"
 LEVELS = [
     {
         *("answer", "bundled", "errors", "geometry", "indices", "labels", "listening"),
-        *("lazy", "memory", "outputs", "progress", "results", "sentences", "silence", "surface", "turns"),
+        *(
+            "lazy",
+            "memory",
+            "outputs",
+            "progress",
+            "results",
+            "sentences",
+            "settings",
+            "silence",
+            "surface",
+            "turns",
+        ),
     },
     {"model", "images"},
     {"samples", "checkpoints"},

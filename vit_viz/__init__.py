@@ -134,7 +134,9 @@ def serve(
         >>> vv.serve("mini", port=7860)
     """
     from vit_viz.listening import check_address
+    from vit_viz.settings import check_switches
 
+    check_switches()
     check_address(host, port)
     with extra("app", needed_for="The page"):
         from vit_viz.ui.app import serve as open_app

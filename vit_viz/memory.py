@@ -1,37 +1,13 @@
-"""Limits of memory, and freed memory given back to the system through glibc; without glibc nothing happens."""
+"""Freed memory given back to the system through glibc; without glibc nothing happens."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import os
 import sys
-
-from vit_viz.errors import ParameterError
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # malloc.h
 _LARGE_BYTES = 4 * 2**20
-
-
-def bytes_from_environment(name: str, default: int) -> int:
-    """A number of bytes that the owner of the process may set.
-
-    Raises:
-        ParameterError: the variable holds something else.
-    """
-    return whole_from_environment(name, default, unit="bytes")
-
-
-def whole_from_environment(name: str, default: int, *, unit: str = "patches") -> int:
-    """A number above 0 that the owner of the process may set.
-
-    Raises:
-        ParameterError: the variable holds something else.
-    """
-    text = os.environ.get(name, str(default))
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text)):
-        raise ParameterError(f"{name} is a number of {unit} such as {default}, not {text[:40]!r}.")
-    return int(text)
 
 
 def share_one_heap() -> None:

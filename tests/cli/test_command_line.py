@@ -326,15 +326,44 @@ def test_the_app_is_opened_by_one_function(monkeypatch: pytest.MonkeyPatch) -> N
         "vit_viz.ui.app.launch",
         lambda session, **options: opened.append({"model": session.default_model} | options),
     )
-    words = ["--model", "odd", "--host", "127.0.0.9", "--port", "7999", "--device", "cpu"]
+    words = ["--model", "mini", "--host", "127.0.0.9", "--port", "7999", "--device", "cpu"]
     assert main(["serve", *words]) == 0
     monkeypatch.setattr(sys, "argv", ["app.py", *words])
     with pytest.raises(SystemExit) as ended:
         app.main()
     assert ended.value.code == 0
     assert len(opened) == 2
-    assert {"model": "odd", "host": "127.0.0.9", "port": 7999, "share": False}.items() <= opened[0].items()
+    assert {"model": "mini", "host": "127.0.0.9", "port": 7999, "share": False}.items() <= opened[0].items()
     assert opened[0] == opened[1]
+
+
+@pytest.mark.parametrize("by_flag", [True, False])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nix", "There is no model 'nix': expected mini, "),
+        ("some/folder/gone.pth", "There is no model 'gone.pth': expected mini, "),
+        ("broken.safetensors", "'broken.safetensors' has a table of contents"),
+        ("empty", "The folder 'empty' holds no checkpoint"),
+    ],
+)
+def test_an_app_whose_model_is_none_is_not_opened(
+    name: str,
+    words: str,
+    by_flag: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("vit_viz.ui.app.launch", lambda *_, **__: pytest.fail("it was opened"))
+    monkeypatch.chdir(tmp_path)
+    Path("broken.safetensors").write_bytes(b"nonsense")
+    Path("empty").mkdir()
+    monkeypatch.setenv("VIT_VIZ_MODEL", "mini" if by_flag else name)
+    assert main(["serve", "--device", "cpu", *(["--model", name] if by_flag else [])]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert said.err.startswith(f"vit-viz: {words}")
 
 
 def test_the_module_is_the_command(

@@ -241,7 +241,7 @@ def test_classes_without_names_are_numbered(counted: Counted) -> None:
     assert numbered.names == tuple(f"class {index}" for index in named.indices)
 
 
-@pytest.mark.parametrize("text", ["2GB", "-1", "0", ""])
+@pytest.mark.parametrize("text", ["2GB", "-1", "0"])
 def test_a_cache_size_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("VIT_VIZ_CACHE_BYTES", text)
     with pytest.raises(ParameterError, match="VIT_VIZ_CACHE_BYTES is a number of bytes"):

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from tests.serving import Server, free_port
 from tests.test_docker import copy_to, health_command, variables
 from tests.ui.conftest import open_tab
 from tests.ui.waits import expect, point_of
+from vit_viz.checkpoints import load
+from vit_viz.errors import CheckpointError
 from vit_viz.session.session import Session
 from vit_viz.ui.app import launch_options
 
@@ -108,6 +111,29 @@ def test_the_guard_is_given_the_turns_of_the_session_and_tells_it_who_has_left(
     launch_options(session)
     assert given["turns"] is session.turns is session.engine.turns
     assert given["on_left"] == session.leave
+
+
+def test_the_guard_is_told_when_the_model_does_not_come_and_when_it_does(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    given: dict[str, Any] = {}
+    monkeypatch.setattr("vit_viz.ui.app.guarded", lambda *_, **options: given.update(options) or {})
+    session = Session(model="someone/their-vit", device="cpu")
+    launch_options(session)
+    assert given["has_model"]()  # it is on its way
+    with monkeypatch.context() as gone:
+        gone.setattr("vit_viz.session.models.load", failing)
+        given["begin"]()
+    assert not given["has_model"]()
+    (said,) = [record for record in caplog.records if record.name == "vit_viz.ui.app"]
+    assert said.getMessage().endswith("The Hub cannot be reached.")
+    assert said.exc_info is None
+    session.add_model(replace(load("mini", device="cpu"), name="someone/their-vit"))
+    assert given["has_model"]()
+
+
+def failing(*_: object, **__: object) -> None:
+    raise CheckpointError("The Hub cannot be reached.")
 
 
 @contextmanager

@@ -10,7 +10,6 @@ Source: https://docs.pytorch.org/docs/stable/notes/cuda.html, "CUDA Graphs".
 from __future__ import annotations
 
 import logging
-import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
@@ -21,6 +20,7 @@ from vit_viz.capture.interception import are_ours
 from vit_viz.capture.per_module import PerModule
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model.submodules import are_watched, submodules_of
+from vit_viz.settings import switch
 
 Passed = TypeVar("Passed")
 Result = TypeVar("Result")
@@ -104,7 +104,7 @@ def _captured(run: Callable[[Tensor], Passed], pixels: Tensor, constants: object
 
 def _kind(module: nn.Module, pixels: Tensor) -> tuple[Hashable, ...] | None:
     """What decides the kernels of a pass of our own model on a GPU; None where it has to run call by call."""
-    if not pixels.is_cuda or os.environ.get("VIT_VIZ_CUDA_GRAPHS") == "0":
+    if not pixels.is_cuda or not switch("VIT_VIZ_CUDA_GRAPHS"):
         return None
     parts = submodules_of(module)
     if not are_ours(parts) or are_watched(parts) or any(not edits.is_set_aside for edits in edit_stack()):

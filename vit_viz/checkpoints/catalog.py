@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
 from vit_viz.checkpoints.families.base import CLIP, IMAGENET
+from vit_viz.settings import setting
 
 DEFAULT_MODEL = "mini"
 BUNDLED = ("mini",)
@@ -101,4 +101,4 @@ def entry_of(ref: str) -> Entry | None:
 
 def default_model() -> str:
     """The model that is opened first: the environment variable VIT_VIZ_MODEL, else the bundled one."""
-    return os.environ.get("VIT_VIZ_MODEL", "").strip() or DEFAULT_MODEL
+    return setting("VIT_VIZ_MODEL") or DEFAULT_MODEL

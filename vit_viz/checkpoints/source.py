@@ -82,6 +82,30 @@ def find(
         UnknownFamily: its configuration says that it is no Vision Transformer.
         Cancelled: `cancelled` said so; nothing half-written stays.
     """
+    here = on_this_machine(ref, local_files=local_files)
+    if here is not None:
+        return here
+    text = str(ref)
+    repo, _, revision = text.partition("@")
+    entry = entry_of(repo) if local_files or not revision else None
+    return _Hub(
+        repo=entry.hub_id if entry else repo,
+        revision=revision or "main",
+        entry=entry,
+        token=None if (entry is not None if use_token is None else use_token) else False,
+        is_strangers=entry is None and not local_files,
+        is_local_only=not fetch,
+        progress=progress,
+        cancelled=cancelled,
+    ).fetch()
+
+
+def on_this_machine(ref: str | Path, *, local_files: bool = True) -> Source | None:
+    """The checkpoint that is bundled or lies at a path; None where the reference is one of the Hub, which is not asked.
+
+    Raises:
+        CheckpointError: there is no such model, or the file or folder is no checkpoint.
+    """
     text = str(ref)
     if text in BUNDLED:
         path = bundled_file(f"{text}.safetensors")
@@ -95,16 +119,7 @@ def find(
     if entry is None and local_files and (local := local_checkpoint(ref)) is not None:
         return local
     if is_hub_id(text) or (entry is not None and is_hub_id(f"a/{text}")):
-        return _Hub(
-            repo=entry.hub_id if entry else repo,
-            revision=revision or "main",
-            entry=entry,
-            token=None if (entry is not None if use_token is None else use_token) else False,
-            is_strangers=entry is None and not local_files,
-            is_local_only=not fetch,
-            progress=progress,
-            cancelled=cancelled,
-        ).fetch()
+        return None
     expected = "a checkpoint file, a folder with config.json, or a Hub id" if local_files else "or a Hub id"
     names = ", ".join([*BUNDLED, *(known.name for known in CATALOG)])
     # visitors read this too, and the owner's folders are not theirs to know

@@ -20,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from vit_viz.errors import CheckpointError
-from vit_viz.memory import bytes_from_environment
+from vit_viz.settings import whole_number
 
 HUB_BYTES = 20_000_000_000
 """Bytes of visitors' models that may stay on the disk; VIT_VIZ_HUB_BYTES sets another number."""
@@ -138,7 +138,9 @@ class StrangersModels:
         idle = [model for model in models if not self._in_use[model.folder.name]]
         lacking = size + (RESERVE_BYTES if is_stranger else 0) - shutil.disk_usage(cache).free
         kept = sum(model.size for model in models) + self._arriving
-        excess = kept + size - bytes_from_environment("VIT_VIZ_HUB_BYTES", HUB_BYTES) if is_stranger else 0
+        excess = (
+            kept + size - whole_number("VIT_VIZ_HUB_BYTES", HUB_BYTES, unit="bytes") if is_stranger else 0
+        )
         needed = max(lacking, excess)
         if needed <= sum(model.size for model in idle):
             for model in sorted(idle, key=lambda model: model.used):

@@ -6,11 +6,11 @@ Where the function is that runs a command is said by name, and imported only the
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from vit_viz.cli.outline import outline
+from vit_viz.settings import setting
 
 _OTHERS = "vit_viz.cli.others"
 
@@ -32,7 +32,7 @@ class Command:
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """The options that say which model answers, and where it computes."""
-    usual = os.environ.get("VIT_VIZ_MODEL", "").strip() or outline().default_model
+    usual = setting("VIT_VIZ_MODEL") or outline().default_model
     parser.add_argument(
         "--model",
         metavar="NAME",

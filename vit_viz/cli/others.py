@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 from vit_viz import samples
 from vit_viz.checkpoints import LoadedModel, Model, load
 from vit_viz.checkpoints.catalog import BUNDLED, CATALOG
-from vit_viz.checkpoints.source import is_hub_id
+from vit_viz.checkpoints.source import is_hub_id, on_this_machine
 from vit_viz.cli.asking import session_of
 from vit_viz.cli.commands import OTHER_BYTES, OTHER_NUMBERS
 from vit_viz.cli.output import check_folder, table, written
@@ -27,6 +26,7 @@ from vit_viz.memory import return_large_blocks, share_one_heap
 from vit_viz.session.request import Subject
 from vit_viz.session.run import CACHE_BYTES
 from vit_viz.session.session import Session
+from vit_viz.settings import check_switches, switch
 from vit_viz.surveys import manifest
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def serve(flags: argparse.Namespace) -> int:
     from vit_viz.listening import check_address
     from vit_viz.session.space import GpuWorker
 
+    check_switches()
     check_address(flags.host, flags.port)
     with extra("app", needed_for="The page"):
         from vit_viz.ui.app import exposure_of, launch
@@ -84,12 +85,15 @@ def serve(flags: argparse.Namespace) -> int:
         if surveyed in {*BUNDLED, *(entry.name for entry in CATALOG)} or is_hub_id(surveyed):
             name = surveyed
     session = Session(model=name, device=flags.device, lender=GpuWorker.detect())
+    own = session.default_model
+    if on_this_machine(own) is not None and own not in BUNDLED:
+        session.model()  # a file that is no model is refused now; a model of the Hub comes while the page opens
     surfaces: list[Surface] = []  # what is offered beside the page
-    if flags.api or os.environ.get("VIT_VIZ_API", "0") == "1":
+    if flags.api or switch("VIT_VIZ_API"):
         from vit_viz import rest
 
         surfaces.append(rest.FOR_OTHERS)
-    if flags.mcp or os.environ.get("VIT_VIZ_MCP", "0") == "1":
+    if flags.mcp or switch("VIT_VIZ_MCP"):
         from vit_viz import mcp
 
         surfaces.append(mcp.surface(session))

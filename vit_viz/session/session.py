@@ -27,7 +27,6 @@ from vit_viz.images import Mode, decode
 from vit_viz.images.part import cut
 from vit_viz.images.preprocess import MAX_CHOSEN_PATCHES
 from vit_viz.lazy import torch
-from vit_viz.memory import bytes_from_environment, whole_from_environment
 from vit_viz.progress import Progress, StopCheck, within
 from vit_viz.results import Ranking
 from vit_viz.session.cache import ByteCache
@@ -37,6 +36,7 @@ from vit_viz.session.engine import TRACE, Engine, computed
 from vit_viz.session.handles import Handles
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.uploads import LEFT_SECONDS, Library, UploadStore, cleaned_name
+from vit_viz.settings import whole_number
 from vit_viz.turns import LONGEST_SECONDS, SLOW_WAIT_SECONDS, Turns, Visits
 
 T = TypeVar("T")
@@ -67,7 +67,9 @@ class Session:
     ) -> None:
         self.default_model = str(model or default_model())
         self.lender = lender
-        self.max_patches = max_patches or whole_from_environment("VIT_VIZ_MAX_PATCHES", MAX_CHOSEN_PATCHES)
+        self.max_patches = max_patches or whole_number(
+            "VIT_VIZ_MAX_PATCHES", MAX_CHOSEN_PATCHES, unit="patches"
+        )
         self.notice: Notice = logging.getLogger(__name__).warning
         self.turns = Turns()
         self.uploads = UploadStore(on_gone=self.forget_picture)
@@ -77,7 +79,7 @@ class Session:
         self.handles, self._visits = Handles(), Visits()
         self.checks = BackgroundChecks(self.turns, has_model=self.has_model)
         self._slow = Turns(max_waiting=8, max_seconds=SLOW_WAIT_SECONDS)  # by visitor
-        budget = cache_bytes or bytes_from_environment("VIT_VIZ_CACHE_BYTES", CACHE_BYTES)
+        budget = cache_bytes or whole_number("VIT_VIZ_CACHE_BYTES", CACHE_BYTES, unit="bytes")
         engine_on = partial(
             Engine, own_model=self.default_model, pictures=self, turns=self.turns, cache_bytes=budget
         )

@@ -8,9 +8,11 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import gradio as gr
+from gradio import http_server
 
 from vit_viz import rest
 from vit_viz.capture.given import as_model
@@ -24,10 +26,12 @@ from vit_viz.images import Preprocess
 from vit_viz.images.decoder import DecoderProcess
 from vit_viz.labels import Labels
 from vit_viz.lazy import nn
-from vit_viz.memory import bytes_from_environment
+from vit_viz.listening import LOCAL, server_name
 from vit_viz.outputs import Output
+from vit_viz.sentences import sentence
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import sweep_every
+from vit_viz.settings import whole_number
 from vit_viz.surface import Surface
 from vit_viz.ui import opened
 from vit_viz.ui.edge.exposure import Exposure
@@ -105,12 +109,13 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
     return demo
 
 
-def _warm_up(session: Session) -> None:
+def _warm_up(session: Session, failed: Event) -> None:
     """Load the model and trace the first sample while the first page is still on its way."""
     try:
         session.trace(session.default_model, choices.first_image())
-    except Exception:
-        logger.exception("the first sample could not be traced; the page will say why")
+    except Exception as error:
+        failed.set()
+        logger.error("the first sample could not be traced, as the page says, too: %s", sentence(error))
 
 
 def launch(
@@ -132,11 +137,14 @@ def launch(
     Raises:
         ParameterError: an environment variable holds what it cannot.
     """
-    bytes_from_environment("VIT_VIZ_HUB_BYTES", HUB_BYTES)
+    whole_number("VIT_VIZ_HUB_BYTES", HUB_BYTES, unit="bytes")
     decoder = DecoderProcess()
     decoder.start()
     session.decode = decoder.decode
     options = launch_options(session, host=host, share=share, surfaces=surfaces, rooms=rooms)
+    http_server.LOCALHOST_NAME = (
+        LOCAL  # where it looks for a free port; GRADIO_SERVER_NAME may be no address of IPv4
+    )
     build_app(session, tabs=(*TABS, *(room.tab for room in rooms))).launch(
         server_port=port, inbrowser=inbrowser, **options
     )
@@ -158,13 +166,14 @@ def launch_options(
         surfaces: what is offered beside the page.
         rooms: tabs beside those that every page has.
     """
-    server_name, exposure = _server_name(host), exposure_of(host, share=share)
+    name, exposure = server_name(host), exposure_of(host, share=share)
     session.max_patches = exposure.max_patches
     if not exposure.believes_proxy:
         os.environ["FORWARDED_ALLOW_IPS"] = ""  # the web server believes a proxy on this machine otherwise
     log_with_request_numbers()
+    failed = Event()
     return {
-        "server_name": server_name,
+        "server_name": f"[{name}]" if ":" in name else name,  # Gradio writes it into the app's address
         "share": share,
         "app_kwargs": {
             "routes": [
@@ -181,8 +190,9 @@ def launch_options(
                 exposure,
                 surfaces,
                 turns=session.turns,
-                begin=partial(_warm_up, session),
+                begin=partial(_warm_up, session, failed),
                 on_left=session.leave,
+                has_model=lambda: session.has_model() or not failed.is_set(),
             ),
         },
         "run_history": False,
@@ -197,11 +207,7 @@ def launch_options(
 
 def exposure_of(host: str | None, *, share: bool) -> Exposure:
     """How the app is reached that `launch` starts with these options."""
-    return Exposure.of(_server_name(host), share=share)
-
-
-def _server_name(host: str | None) -> str:
-    return host or os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1")
+    return Exposure.of(server_name(host), share=share)
 
 
 def _of_page(session: Session, tabs: Sequence[Tab]) -> dict[str, dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from vit_viz.images.part import parse_part
 from vit_viz.session.edits import ModelEdits
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
+from vit_viz.settings import switch
 from vit_viz.views.state import ViewState
 
 MODES = [("fit: whole image", "fit"), ("crop: as evaluated", "crop"), ("stretch to the input", "stretch")]
@@ -35,7 +35,7 @@ def default_name(session: Session) -> str:
 
 def own_hub_ids() -> bool:
     """Whether visitors may name any model of the Hub; VIT_VIZ_OWN_HUB_IDS=0 leaves them the catalog."""
-    return os.environ.get("VIT_VIZ_OWN_HUB_IDS", "1") != "0"
+    return switch("VIT_VIZ_OWN_HUB_IDS")
 
 
 def model_reference(session: Session, name: str) -> str:

@@ -60,7 +60,7 @@ STAR = {"VIT_VIZ_HOSTS": "vit.example.org, *"}
     [
         (Exposure(), LOCAL_HOSTS),
         *((Exposure.of(server, environment={}), LOCAL_HOSTS) for server in ("LOCALHOST", "127.0.0.2", "::1")),
-        *((Exposure.of(server, environment={}), ANY) for server in ("0.0.0.0", "192.168.3.4", "vit.example.org")),
+        *((Exposure.of(server, environment={}), ANY) for server in ("0.0.0.0", "::", "192.168.3.4", "vit.example.org")),
         # a page of another site can rebind a name, and no network address
         (Exposure.of("0.0.0.0", environment=NAMED), [*LOCAL_HOSTS, *NETWORK_ADDRESSES, *OF_NAMED]),
         (Exposure.of("127.0.0.1", environment=NAMED), [*LOCAL_HOSTS, *OF_NAMED]),
@@ -175,7 +175,7 @@ def test_the_owner_may_choose_4096_patches_and_visitors_of_a_shared_app_1024(
     assert (exposure.is_shared, exposure.max_patches) == (is_shared, 1024 if is_shared else 4096)
     monkeypatch.setenv("VIT_VIZ_MAX_PATCHES", "777")
     assert exposure.max_patches == 777
-    for text in ("", "0", "-1", "4e3", "9" * 20):
+    for text in ("0", "-1", "4e3", "9" * 20):
         monkeypatch.setenv("VIT_VIZ_MAX_PATCHES", text)
         with pytest.raises(
             ParameterError, match=r"VIT_VIZ_MAX_PATCHES is a number of patches such as (4096|1024), not"

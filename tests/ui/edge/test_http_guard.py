@@ -30,7 +30,7 @@ from vit_viz.ui.edge.addresses import FOREIGN_PAGE, NO_SUCH_HOST, NOT_READABLE, 
 from vit_viz.ui.edge.admission import OTHERS, SLOW, YOURS, Buckets
 from vit_viz.ui.edge.bodies import TOO_MANY_OF_YOURS
 from vit_viz.ui.edge.exposure import Exposure
-from vit_viz.ui.edge.http_guard import ALIVE, HttpGuard, guarded
+from vit_viz.ui.edge.http_guard import ALIVE, NO_MODEL, HttpGuard, guarded
 from vit_viz.ui.edge.pages import NOT_YOURS as NOT_YOUR_PAGE
 
 ADA = new_visitor()
@@ -336,6 +336,18 @@ def test_whoever_keeps_the_app_running_learns_that_it_answers_and_another_site_d
     assert "set-cookie" not in answer.headers
     assert client.get("/health", headers={"sec-fetch-site": "cross-site"}).status_code == 403
     assert client.get("/health", headers={"host": "rebound.example"}).status_code == 421
+
+
+def test_an_app_without_its_model_does_not_say_that_it_answers() -> None:
+    has_model = True
+    app = Behind(LOCAL, has_model=lambda: has_model)
+    with TestClient(app, base_url="http://127.0.0.1:7860") as client:
+        assert client.get("/health").status_code == 200
+        has_model = False
+        answer = client.get("/health")
+        assert (answer.status_code, answer.text, client.head("/health").status_code) == (503, NO_MODEL, 503)
+        has_model = True
+        assert client.get("/health").text == ALIVE
 
 
 # --- heartbeats, bodies

@@ -6,7 +6,7 @@ too, unless there is a proxy that replaces them; so they are trusted only where 
 
 Environment variables:
     VIT_VIZ_HOSTS           names under which the app is served, with commas between; * for any
-    VIT_VIZ_BEHIND_PROXY    1 trusts X-Forwarded-Proto, -Host and -Port; not needed on a Space, which is behind a proxy
+    VIT_VIZ_BEHIND_PROXY    on trusts X-Forwarded-Proto, -Host and -Port; not needed on a Space, which is behind a proxy
     VIT_VIZ_ADDRESS_HEADER  the header whose last value is a visitor's network address, such as X-Forwarded-For
     VIT_VIZ_MAX_PATCHES     the most patches of an image whose size is chosen; 4096, and 1024 where the app is shared
 """
@@ -22,7 +22,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from vit_viz.images.preprocess import MAX_CHOSEN_PATCHES
-from vit_viz.memory import whole_from_environment
+from vit_viz.settings import setting, switch, whole_number
 
 VISITORS_PATCHES = 1024
 """Of an image whose size is chosen, in an app that is shared: 4,096 of one visitor would keep all others waiting."""
@@ -64,14 +64,14 @@ class Exposure:
         named = _names(environment.get("VIT_VIZ_HOSTS", "")) or _names(space)
         is_local = _is_loopback(server_name.lower())
         is_any = "*" in named or share or not (named or is_local)
-        behind_proxy = bool(space) or environment.get("VIT_VIZ_BEHIND_PROXY", "0") == "1"
+        behind_proxy = bool(space) or switch("VIT_VIZ_BEHIND_PROXY", environment)
         return cls(
             hosts=None if is_any else named,
             addresses_as_hosts=not is_local or bool(space),
             frames=_SPACE_FRAMES if space else _LOCAL_FRAMES if is_local and not share else (),
             connects=_SPACE_FRAMES[:1] if space else (),
             believes_proxy=behind_proxy,
-            address_header=environment.get("VIT_VIZ_ADDRESS_HEADER", "").strip().lower(),
+            address_header=setting("VIT_VIZ_ADDRESS_HEADER", environment).lower(),
             is_shared=share or bool(named) or behind_proxy or not is_local,
         )
 
@@ -82,8 +82,10 @@ class Exposure:
         Raises:
             ParameterError: VIT_VIZ_MAX_PATCHES holds something else than a number of patches.
         """
-        return whole_from_environment(
-            "VIT_VIZ_MAX_PATCHES", VISITORS_PATCHES if self.is_shared else MAX_CHOSEN_PATCHES
+        return whole_number(
+            "VIT_VIZ_MAX_PATCHES",
+            VISITORS_PATCHES if self.is_shared else MAX_CHOSEN_PATCHES,
+            unit="patches",
         )
 
     def serves(self, host: str) -> bool:

@@ -60,6 +60,7 @@ LONGEST_PAUSE_SECONDS = 5.0
 """How long whoever is refused again and again waits to hear it: a refusal costs little, but thousands a second cost time."""
 
 ALIVE = "Questions are answered."
+NO_MODEL = "The model could not be loaded; the log of the server says why."
 
 NOTHING_INSIDE = "default-src 'none'; frame-ancestors 'none'"
 """The policy of everything but pages: a picture or a number that is opened by itself can load nothing and run nothing."""
@@ -85,6 +86,7 @@ class HttpGuard:
         exposure: how the app is reached.
         offered: kinds of addresses beside those of the page.
         on_left: called with the owner when the last page of a visitor was closed.
+        has_model: whether the app's model is loaded or on its way.
     """
 
     def __init__(
@@ -94,11 +96,13 @@ class HttpGuard:
         exposure: Exposure,
         offered: frozenset[Kind] = frozenset(),
         on_left: Callable[[str], object] = lambda _owner: None,
+        has_model: Callable[[], bool] = lambda: True,
     ) -> None:
         self.app = app
         self.gradio_app = gradio_app
         self.exposure = exposure
         self.offered = offered
+        self.has_model = has_model
         self.documents = Documents(exposure)
         self.pages = Pages(on_left=on_left)
         self.arrivals = Arrivals()
@@ -130,6 +134,7 @@ def guarded(
     turns: Turns | None = None,
     begin: Callable[[], object] = lambda: None,
     on_left: Callable[[str], object] = lambda _owner: None,
+    has_model: Callable[[], bool] = lambda: True,
 ) -> dict[str, Any]:
     """Options of a Starlette app, for `launch(app_kwargs=...)`, that put it behind the guard.
 
@@ -138,13 +143,14 @@ def guarded(
         turns: at the devices, where slow computations rest while quick questions are open.
         begin: called in a thread of its own once the app is up: what the first page need not wait for.
         on_left: called with the owner when the last page of a visitor was closed.
+        has_model: whether the app's model is loaded or on its way, which /health says.
     """
 
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
         """Outermost, so that nothing that Gradio adds stands before the guard."""
         offered = frozenset(one.kind for one in surfaces)
-        guard = HttpGuard(app.middleware_stack, app, exposure, offered, on_left)
+        guard = HttpGuard(app.middleware_stack, app, exposure, offered, on_left, has_model)
         app.middleware_stack = guard
         if turns is not None:
             turns.has_quick_questions = guard.has_quick_questions
@@ -271,11 +277,12 @@ class Passage:
         Gradio would start its queue here, which has nothing to do.
         """
         await self.guard.documents.rendered(self.guard.app, self.scope)
-        await self._health()
+        await self._reply(PlainTextResponse(ALIVE))
 
     async def _health(self) -> None:
-        """That the app answers; nothing else is said, because anybody may ask."""
-        await self._reply(PlainTextResponse(ALIVE))
+        """That the app answers, or that its model is missing; nothing else is said, because anybody may ask."""
+        is_well = self.guard.has_model()
+        await self._reply(PlainTextResponse(ALIVE) if is_well else PlainTextResponse(NO_MODEL, 503))
 
     async def _heartbeat(self) -> None:
         """The connection by which a page says that it is open. Gradio's own creates and destroys a whole session for any name."""
