@@ -191,23 +191,25 @@ def _quick_maps(
 ) -> Target:
     """Add the maps of methods that share one recorded forward and backward; returns the target with its class fixed."""
 
-    def recorded(goal: Target | None) -> Trace:
-        return subject.trace(
-            goal,
-            keep_residual=any(method.shared.residual for method in methods),
-            keep_norms=any(method.shared.norms for method in methods),
-        )
-
-    differentiated = [method for method in methods if method.shared.gradient]
+    keep_norms = any(method.shared.norms for method in methods)
+    through_layers = [method for method in methods if method.shared.gradient]
+    of_features = [method for method in methods if method.shared.features]
     trace: Trace | None = None
-    if differentiated:
-        with maps.or_why(*differentiated):
-            trace = recorded(target)
+    if through_layers or of_features:
+        with maps.or_why(*through_layers, *of_features):
+            trace = subject.trace(
+                target,
+                keep_norms=keep_norms,
+                keep_features=bool(of_features),
+                keep_gradients=bool(through_layers),
+            )
+    if trace is not None:
+        with maps.or_why(*through_layers):
             check_reached(trace, layers)
     methods = {method: given for method, given in methods.items() if method.name not in maps.missing}
     if not methods:
         return target
-    trace = trace or recorded(None)
+    trace = trace or subject.trace(keep_norms=keep_norms)
     fixed = target.resolved(subject.logits(trace))
     chains = [method.shared.chain(given) for method, given in methods.items() if method.shared.chain]
     common = MethodInput(subject, fixed, trace, query, layers, tuple(dict.fromkeys(chains)))
