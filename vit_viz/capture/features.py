@@ -88,7 +88,7 @@ class TensorsSeen(TorchFunctionMode):
         """
         of_image: set[Any] = set()
         frontier: set[_Result] = set()
-        found, is_projected, width = None, False, 0
+        read, is_projected, width = None, False, 0
         if output is not None and output.grad_fn is not None:
             of_image = _made_of(output.grad_fn, [self._source, *leaves])
             frontier, width = set(_edges(output.grad_fn, of_image)), output.numel() // layout.num_tokens
@@ -101,19 +101,19 @@ class TensorsSeen(TorchFunctionMode):
                 and _has_tokens(tensor, layout)
                 and (is_projected or tensor.shape[-1] <= width)
             ):
-                found = tensor
-                if found.grad_fn is not last:
+                read = tensor
+                if read.grad_fn is not last:
                     return CaptureError(
                         "What the last attention reads is overwritten before the model answers."
                     )
-            if found is not None and not _VIEWS.match(last.name()):
+            if read is not None and not _VIEWS.match(last.name()):
                 break
             frontier = {one for one in frontier if one[0] is not last}
             edges = _edges(last, of_image)
             is_projected |= len(edges) == 1 and _PROJECTIONS.search(last.name()) is not None
             frontier |= set(edges)
-        if found is not None:
-            return found
+        if read is not None:
+            return read
         return CaptureError(
             "What the last attention reads was not found: no tensor with one vector for each token from which its queries, keys "
             "and values are all projected."

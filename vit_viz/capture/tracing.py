@@ -204,8 +204,8 @@ def _trace_of(
             seen = recorder.tensors
             read = None if seen is None else seen.read_by(recorder.attended, inputs, layout)
             at = read if isinstance(read, Tensor) else None
-            *found, pooling_gradient, slope = gradients(value, [*inputs, pool, at])
-            slopes = dict(enumerate(found, first))
+            *of_layers, pooling_gradient, slope = gradients(value, [*inputs, pool, at])
+            slopes = dict(enumerate(of_layers, first))
             features = Features.of(read, slope, layout) if isinstance(read, Tensor) else read
     layers = recorder.layers(list(slopes.values()) if recorder.options.gradients else ())
     return Trace(
