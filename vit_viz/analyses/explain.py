@@ -22,7 +22,6 @@ from vit_viz.geometry import Query, TokenLayout
 from vit_viz.images import Mode
 from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor
-from vit_viz.model import VisionTransformer
 from vit_viz.outputs import Output
 from vit_viz.progress import Progress, ProgressLike, StopCheck, bar
 from vit_viz.results import PatchMap
@@ -334,12 +333,8 @@ def _explain_all(job: Job) -> Explanations:
     subject = job.image
     if job.parameters.get("mirror"):  # left and right exchanged
         subject = replace(subject, pixels=subject.pixels.flip(-1))
-    is_ours = isinstance(subject.model, VisionTransformer)
-    missing = [name for name in METHODS.quick if METHODS[name].shared.own_blocks and not is_ours]
-    methods = [name for name in METHODS.quick if name not in missing]
-    reason = "This method needs the blocks of vit_viz's own VisionTransformer; load the checkpoint with vit_viz.load."
-    maps = explain_subject(subject, methods=methods, target=job.target)
-    return Explanations(maps, dict.fromkeys(missing, reason) | maps.missing)
+    maps = explain_subject(subject, methods=METHODS.quick, target=job.target)
+    return Explanations(maps, maps.missing)
 
 
 EXPLAIN_ALL = Part(name="explain all", run=_explain_all, reads="image", forwards=4)
