@@ -9,14 +9,15 @@ import pytest
 import torch
 
 from tests.analyses.test_layerwise import KINDS, plain_model
+from tests.capture import models
 from tests.comparing import assert_same
 from vit_viz.analyses.cams import gradcam, hirescam, layercam, token_cam, xgradcam
-from vit_viz.analyses.explain import explain_subject
+from vit_viz.analyses.explain import explain, explain_subject
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.targets import Target, class_logit
-from vit_viz.capture import trace as capture
-from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.capture import edit, trace as capture
+from vit_viz.errors import CaptureError
 
 pytestmark = pytest.mark.numbers
 
@@ -101,7 +102,7 @@ def test_gradcam_of_a_model_is_worked_by_hand(make_model):
         model.blocks[0].attn.qkv.weight[4:] = torch.eye(2)
         model.pos_embed[0] = torch.tensor([[1.0, 0], [5, 0], [0, 5], [9, 1], [1, 2]])
     pixels = torch.zeros(1, 3, 4, 24)
-    trace = capture(model, pixels, keep_residual=True)
+    trace = capture(model, pixels, target=0, keep_features=True)
     subject = PreparedImage.of(model, pixels)
     assert_same(token_cam(gradcam, MethodInput(subject, class_logit(0), trace)).values, [[0.8, 0, 0.8, 0]])
 
@@ -129,12 +130,21 @@ def test_a_channel_whose_patches_nearly_cancel_has_the_weight_of_its_exact_sum()
     assert_same(xgradcam(a, g).numpy(), (exact_a @ weights).astype(np.float32))
 
 
-def test_together_they_take_one_gradient(make_model, pixels, monkeypatch):
-    subject, seen = PreparedImage.of(make_model(), pixels), []
-    grad = torch.autograd.grad
-    monkeypatch.setattr(torch.autograd, "grad", lambda *args, **more: seen.append(1) or grad(*args, **more))
-    explain_subject(subject, methods=[one.__name__ for one in ALL], target=2)
-    assert len(seen) == 1
+def test_together_and_beside_relevance_they_take_one_pass_and_its_gradient(make_model, pixels, monkeypatch):
+    model, seen, passes = make_model(), [], []
+    subject, grad = PreparedImage.of(model, pixels), torch.autograd.grad
+
+    def noted(value, inputs, **more):
+        if any(
+            tensor.ndim > 2 for tensor in inputs if isinstance(tensor, torch.Tensor)
+        ):  # and not the scores
+            seen.append(1)
+        return grad(value, inputs, **more)
+
+    monkeypatch.setattr(torch.autograd, "grad", noted)
+    model.patch_embed.register_forward_hook(lambda *_: passes.append(1))
+    explain_subject(subject, methods=[*(one.__name__ for one in ALL), "relevance"], target=2)
+    assert (len(seen), len(passes)) == (1, 1)
 
 
 def test_after_the_last_block_the_gradient_of_patches_is_exactly_zero(make_model, pixels):
@@ -146,15 +156,103 @@ def test_after_the_last_block_the_gradient_of_patches_is_exactly_zero(make_model
 
 def test_nothing_is_left_on_the_parameters(make_model, pixels):
     model = make_model()
-    subject = PreparedImage.of(model, pixels)
-    token_cam(hirescam, MethodInput(subject, Target("own embedding"), subject.trace(keep_residual=True)))
+    explain_subject(PreparedImage.of(model, pixels), methods=["hirescam"], target=Target("own embedding"))
     assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
 
 
-def test_they_need_the_residual_stream_and_a_model_of_ours(make_model, pixels):
+def test_a_trace_that_kept_no_features_is_told_what_keeps_them(make_model, pixels):
     subject = PreparedImage.of(make_model(), pixels)
-    with pytest.raises(CaptureError, match="keep_residual"):
-        token_cam(layercam, MethodInput(subject, class_logit(0), subject.trace()))
-    other = PreparedImage.of(torch.nn.Sequential(make_model()), pixels, layout=make_model().layout(16, 36))
-    with pytest.raises(ParameterError, match="Token Grad-CAM needs the blocks"):
-        token_cam(xgradcam, MethodInput(other, class_logit(0), subject.trace()))
+    with pytest.raises(CaptureError, match="pass target= and keep_features=True"):
+        token_cam(layercam, MethodInput(subject, class_logit(0), subject.trace(class_logit(0))))
+
+
+def timm_with_registers():
+    """Class token and registers in front, patches that are not square, and an odd grid."""
+    from timm.models.eva import Eva
+
+    return Eva(
+        img_size=(24, 60), patch_size=(8, 12), embed_dim=40, depth=3, num_heads=5, num_classes=7, num_reg_tokens=2,
+        use_rot_pos_emb=True, qkv_fused=False,
+    )  # fmt: skip
+
+
+def transformers_with_registers(how):
+    from transformers import Dinov2WithRegistersConfig, Dinov2WithRegistersForImageClassification
+
+    config = Dinov2WithRegistersConfig(
+        hidden_size=40, num_hidden_layers=3, num_attention_heads=5, image_size=24, patch_size=8, num_labels=7,
+        num_register_tokens=3,
+    )  # fmt: skip
+    model = Dinov2WithRegistersForImageClassification(config)
+    model.set_attn_implementation(how)
+    return model
+
+
+OF_OTHERS = {
+    "timm": (lambda: models.timm_vit(), lambda model: model.blocks[-1].norm1, (64, 96)),
+    "timm, pooled": (
+        lambda: models.timm_vit(class_token=False, global_pool="avg", fc_norm=True, qk_norm=True),
+        lambda model: model.blocks[-1].norm1,
+        (64, 96),
+    ),
+    "timm, q, k and v apart": (timm_with_registers, lambda model: model.blocks[-1].norm1, (24, 60)),
+    "transformers": (
+        lambda: models.transformers_vit(),
+        lambda model: model.vit.layers[-1].layernorm_before,
+        (64, 96),
+    ),
+    "transformers, registers": (
+        lambda: transformers_with_registers("sdpa"),
+        lambda model: model.dinov2_with_registers.encoder.layer[-1].norm1,
+        (24, 40),
+    ),
+    "transformers, written out": (
+        lambda: transformers_with_registers("eager"),
+        lambda model: model.dinov2_with_registers.encoder.layer[-1].norm1,
+        (24, 40),
+    ),
+    "torchvision": (models.torchvision_vit, lambda model: model.encoder.layers[-1].ln_1, (64, 64)),
+}
+"""Each with the layer that pytorch-grad-cam is to be given, and the size of its input."""
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_of_any_module_each_equals_the_published_formula_on_its_last_first_norm(name, frozen):
+    make, layer, size = OF_OTHERS[name]
+    torch.manual_seed(3)
+    model = models.lively(make())
+    image = models.pixels(size=size)
+    kept = []
+    handle = layer(model).register_forward_hook(lambda _module, _args, output: kept.append(output))
+    output = model(image)
+    (gradient,) = torch.autograd.grad(getattr(output, "logits", output)[0, 4], kept[0])
+    handle.remove()
+    maps = explain(model.requires_grad_(not frozen), image, methods=[one.__name__ for one in ALL], target=4)
+    rows, cols = maps["gradcam"].values.shape
+    parts = [
+        part.detach()[:, -rows * cols :].transpose(1, 2).reshape(1, -1, rows, cols).double().numpy()
+        for part in (kept[0], gradient)
+    ]
+    for method, got in maps.items():
+        expected = published(method, *parts)
+        assert expected.any()
+        assert_same(got.values, expected.astype(np.float32))
+
+
+def test_edits_are_seen_by_what_the_last_attention_reads():
+    model, image = models.timm_vit(), models.pixels()
+    heads = {(layer, head): 0.0 for layer in range(2) for head in range(5)}
+    with edit(heads=heads):
+        edited = explain(model, image, methods="hirescam", target=4)["hirescam"]
+    with torch.no_grad():
+        for block in model.blocks[:2]:  # whose attention adds its bias alone
+            block.attn.proj.weight.zero_()
+    assert_same(edited.values, explain(model, image, methods="hirescam", target=4)["hirescam"].values)
+
+
+def test_a_function_of_the_output_is_a_target_as_a_class_is():
+    model, image = models.transformers_vit(), models.pixels()
+    of_class = explain(model, image, methods="layercam", target=5)["layercam"]
+    of_function = explain(model, image, methods="layercam", target=lambda scores: 3 * scores[5])["layercam"]
+    assert_same(of_function.values, 3 * of_class.values)

@@ -8,13 +8,17 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from tests.capture import models
+from tests.capture.test_features import Model
 from tests.comparing import assert_same
+from vit_viz.analyses.explain import explain
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.relevance import legrad
 from vit_viz.analyses.targets import Target, class_logit
 from vit_viz.capture import trace as capture
 from vit_viz.capture.gradient_stops import GradientStops
-from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.errors import CaptureError
+from vit_viz.geometry import TokenLayout
 
 pytestmark = pytest.mark.numbers
 
@@ -148,7 +152,113 @@ def test_a_gradient_that_a_part_of_others_keeps_is_refused(make_model, pixels, h
         legrad(PreparedImage.of(model, pixels), class_logit(0))
 
 
-def test_a_module_that_is_not_ours_is_told_what_is_missing(make_model, pixels):
-    subject = PreparedImage.of(torch.nn.Sequential(make_model()), pixels, layout=make_model().layout(16, 36))
-    with pytest.raises(ParameterError, match="LeGrad needs the blocks"):
-        legrad(subject, class_logit(0))
+OF_OTHERS = {
+    "timm": (
+        lambda: models.timm_vit(reg_tokens=2),
+        lambda model: model.blocks,
+        lambda model, x: model.forward_head(model.norm(x)),
+        (64, 96),
+    ),
+    "timm, learned pool": (
+        lambda: models.timm_vit(class_token=False, global_pool="map"),
+        lambda model: model.blocks,
+        lambda model, x: model.forward_head(model.norm(x)),
+        (64, 96),
+    ),
+    "transformers": (
+        models.transformers_vit,
+        lambda model: model.vit.layers,
+        lambda model, x: model.classifier(model.vit.layernorm(x)[:, 0]),
+        (64, 96),
+    ),
+    "torchvision": (
+        models.torchvision_vit,
+        lambda model: model.encoder.layers,
+        lambda model, x: model.heads(model.encoder.ln(x)[:, 0]),
+        (64, 64),
+    ),
+    "own, norm last": (
+        lambda: models.lively(Model("one matrix, norm last", 3)),
+        lambda model: model.blocks,
+        lambda model, x: model.head(model.norm(x)[:, 0]),
+        (16, 36),
+    ),
+}
+"""Each with its blocks, what comes after them, and the size of its input."""
+
+
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_legrad_of_any_module_equals_autograd_layer_by_layer(name):
+    make, blocks, rest, size = OF_OTHERS[name]
+    torch.manual_seed(3)
+    model, image, states, weights = make().requires_grad_(False), models.pixels(size=size), [], []
+    handles = [block.register_forward_hook(lambda _m, _i, x: states.append(x)) for block in blocks(model)]
+    with models.written_out(weights), torch.enable_grad():
+        if name == "torchvision":  # torch calls its own attention there
+            states, weights = _of_torchvision(model, image)
+        else:
+            model(image)
+    for handle in handles:
+        handle.remove()
+    expected = sum(
+        torch.autograd.grad(rest(model, x)[0, 4], w, retain_graph=True)[0][0].clamp(min=0).mean((0, 1))
+        for x, w in zip(states, weights, strict=False)
+    )
+    got = explain(model, image, methods="legrad", target=4)["legrad"].values.ravel()
+    assert_same(got, expected[-got.size :].numpy())
+
+
+def _of_torchvision(model, image):
+    """Its states and written-out attention, by its own parts."""
+    x = model._process_input(image)
+    x = torch.cat([model.class_token, x], dim=1) + model.encoder.pos_embedding
+    states, weights = [], []
+    for block in model.encoder.layers:
+        mha, normed = block.self_attention, block.ln_1(x)
+        q, k, v = (
+            F.linear(normed, mha.in_proj_weight, mha.in_proj_bias)
+            .unflatten(-1, (3, 5, 8))
+            .permute(2, 0, 3, 1, 4)
+        )
+        weights.append((q @ k.transpose(-2, -1) / 8**0.5).softmax(-1).requires_grad_())
+        x = x + mha.out_proj((weights[-1] @ v).transpose(1, 2).flatten(2))
+        x = x + block.mlp(block.ln_2(x))
+        states.append(x)
+    return states, weights
+
+
+class SumOfLayers(Model):
+    def forward(self, pixels):
+        x = torch.cat([self.named, self.embed(pixels).flatten(2).transpose(1, 2)], dim=1)
+        total = 0
+        for block in self.blocks:
+            x = block(x)
+            total = total + x
+        return self.head(self.norm(total)[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("module", "size", "why"),
+    [
+        (lambda: SumOfLayers("apart", 3), (16, 36), "does not answer from what its last block returns alone"),
+        (
+            lambda: models.Detector(TokenLayout(grid=(4, 7), prefix=("class",))),
+            (16, 42),
+            "it has no list of blocks",
+        ),
+    ],
+)
+def test_a_module_whose_layers_cannot_be_read_alone_is_told_why(module, size, why):
+    torch.manual_seed(1)
+    with pytest.raises(CaptureError, match=why):
+        explain(module().eval(), models.pixels(size=size), methods="legrad", target=0)
+
+
+def test_a_module_is_as_it_was_after_legrad():
+    model, image = models.timm_vit(), models.pixels()
+    model.blocks[1].forward = kept = model.blocks[1].forward  # somebody's own
+    before = [dict(vars(part)) for part in model.modules()]
+    explain(model, image, methods="legrad", target=1)
+    assert model.blocks[1].forward is kept
+    assert [vars(part).keys() for part in model.modules()] == [part.keys() for part in before]
+    assert not any(part._forward_hooks or part._forward_pre_hooks for part in model.modules())

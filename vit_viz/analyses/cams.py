@@ -1,8 +1,9 @@
 """Class activation maps on tokens: Grad-CAM, HiResCAM, LayerCAM and XGrad-CAM, of what the last attention reads.
 
-All four combine two arrays over the patches: a [patches, dim], what enters the last block's attention, after its first norm,
-and g = dy/da. They are taken before the last attention, because after the last block the gradient of patch tokens is exactly 0
-under class-token pooling. Prefix tokens are left out before anything is averaged.
+All four combine two arrays over the patches: a [patches, dim], what queries, keys and values of the last attention are projected
+from (in a block that norms first: what its first norm returns), and g = dy/da. They are taken before the last attention, because
+after the last block the gradient of patch tokens is exactly 0 under class-token pooling. Prefix tokens are left out before anything
+is averaged.
 """
 
 from __future__ import annotations
@@ -13,11 +14,7 @@ from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.spec import Method, SharedPass, Words
-from vit_viz.capture.forward import undisturbed
-from vit_viz.capture.gradients import differentiable, gradients
-from vit_viz.errors import CaptureError
 from vit_viz.lazy import Tensor, torch
-from vit_viz.model import Block
 from vit_viz.results import PatchMap
 
 Combine = Callable[[Tensor, Tensor], Tensor]
@@ -55,20 +52,20 @@ def token_cam(combine: Combine, given: MethodInput) -> PatchMap:
 
     Args:
         combine: `gradcam`, `hirescam`, `layercam` or `xgradcam`.
-        given: with a trace that kept its residual stream.
+        given: with a trace that kept what the last attention reads, `Trace.last_features`.
 
     Returns:
         Values at 0 or above over the patch grid, as they are, where the published code scales each map to [0, 1].
 
     Raises:
-        CaptureError: the residual stream was not kept.
-        ParameterError: the model is not ours.
+        CaptureError: what the last attention reads was not kept or not found, or the target's gradient does not reach it.
 
     Source: as `combine` says; on tokens instead of feature maps.
     """
-    name, subject = _LABELS[combine], given.subject
+    name, subject, features = _LABELS[combine], given.subject, given.trace.last_features()
+    a, g = (both[subject.layout.patch_slice] for both in (features.values, features.gradient))
     return PatchMap(
-        to_numpy(combine(*given.once(_last_features)).clamp(min=0)).reshape(subject.layout.grid),
+        to_numpy(combine(a, g).clamp(min=0)).reshape(subject.layout.grid),
         unit="activation towards the target",
         value_range=(0.0, float("inf")),
         signed=False,
@@ -80,25 +77,6 @@ def token_cam(combine: Combine, given: MethodInput) -> PatchMap:
     )
 
 
-def _last_features(given: MethodInput) -> tuple[Tensor, Tensor]:
-    """What the last attention reads of the patches, and the target's gradient there, both [patches, dim]."""
-    subject, residual = given.subject, given.trace.residual
-    model = subject.transformer("Token Grad-CAM")
-    if residual is None:
-        raise CaptureError("Token Grad-CAM needs a trace that kept the residual stream (keep_residual=True).")
-    block, patches = model.blocks[-1], subject.layout.patch_slice
-    assert isinstance(block, Block)
-    with subject.turn(), differentiable(), undisturbed(model):
-        places = model.places(subject.layout.grid)
-        stream = residual[-2][None].to(subject.dtype).detach().clone()
-        features = block.norm1(stream).detach().requires_grad_()
-        x = stream + block.ls1(block.attn(features, places))
-        x = x + block.ls2(block.mlp(block.norm2(x)))
-        (gradient,) = gradients(given.target(model.classify(x))[0], [features])
-        assert gradient is not None
-    return features.detach()[0, patches].float(), gradient[0, patches].float()
-
-
 def _declared(combine: Combine, words: Words) -> Method[NoOptions]:
     return Method(
         name=combine.__name__,
@@ -106,7 +84,7 @@ def _declared(combine: Combine, words: Words) -> Method[NoOptions]:
         run=lambda given, _options: token_cam(combine, given),
         cost="pass",
         words=words,
-        shared=SharedPass(residual=True, own_blocks=True),
+        shared=SharedPass(features=True),
     )
 
 

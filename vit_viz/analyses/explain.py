@@ -22,7 +22,6 @@ from vit_viz.geometry import Query, TokenLayout
 from vit_viz.images import Mode
 from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor
-from vit_viz.model import VisionTransformer
 from vit_viz.outputs import Output
 from vit_viz.progress import Progress, ProgressLike, StopCheck, bar
 from vit_viz.results import PatchMap
@@ -191,23 +190,25 @@ def _quick_maps(
 ) -> Target:
     """Add the maps of methods that share one recorded forward and backward; returns the target with its class fixed."""
 
-    def recorded(goal: Target | None) -> Trace:
-        return subject.trace(
-            goal,
-            keep_residual=any(method.shared.residual for method in methods),
-            keep_norms=any(method.shared.norms for method in methods),
-        )
-
-    differentiated = [method for method in methods if method.shared.gradient]
+    keep_norms = any(method.shared.norms for method in methods)
+    through_layers = [method for method in methods if method.shared.gradient]
+    of_features = [method for method in methods if method.shared.features]
     trace: Trace | None = None
-    if differentiated:
-        with maps.or_why(*differentiated):
-            trace = recorded(target)
+    if through_layers or of_features:
+        with maps.or_why(*through_layers, *of_features):
+            trace = subject.trace(
+                target,
+                keep_norms=keep_norms,
+                keep_features=bool(of_features),
+                keep_gradients=bool(through_layers),
+            )
+    if trace is not None:
+        with maps.or_why(*through_layers):
             check_reached(trace, layers)
     methods = {method: given for method, given in methods.items() if method.name not in maps.missing}
     if not methods:
         return target
-    trace = trace or recorded(None)
+    trace = trace or subject.trace(keep_norms=keep_norms)
     fixed = target.resolved(subject.logits(trace))
     chains = [method.shared.chain(given) for method, given in methods.items() if method.shared.chain]
     common = MethodInput(subject, fixed, trace, query, layers, tuple(dict.fromkeys(chains)))
@@ -332,12 +333,8 @@ def _explain_all(job: Job) -> Explanations:
     subject = job.image
     if job.parameters.get("mirror"):  # left and right exchanged
         subject = replace(subject, pixels=subject.pixels.flip(-1))
-    is_ours = isinstance(subject.model, VisionTransformer)
-    missing = [name for name in METHODS.quick if METHODS[name].shared.own_blocks and not is_ours]
-    methods = [name for name in METHODS.quick if name not in missing]
-    reason = "This method needs the blocks of vit_viz's own VisionTransformer; load the checkpoint with vit_viz.load."
-    maps = explain_subject(subject, methods=methods, target=job.target)
-    return Explanations(maps, dict.fromkeys(missing, reason) | maps.missing)
+    maps = explain_subject(subject, methods=METHODS.quick, target=job.target)
+    return Explanations(maps, maps.missing)
 
 
 EXPLAIN_ALL = Part(name="explain all", run=_explain_all, reads="image", forwards=4)

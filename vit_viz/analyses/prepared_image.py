@@ -282,6 +282,8 @@ class PreparedImage:
         keep_values: bool = False,
         keep_residual: bool = False,
         keep_norms: bool = False,
+        keep_features: bool = False,
+        keep_gradients: bool = True,
     ) -> Trace:
         """The recorded forward pass, with the gradient towards a target where one is given."""
         differentiated: Target | Function | None = target
@@ -297,6 +299,8 @@ class PreparedImage:
                 keep_values=keep_values,
                 keep_residual=keep_residual,
                 keep_norms=keep_norms,
+                keep_features=keep_features,
+                keep_gradients=keep_gradients,
                 target=differentiated,
                 pool=self.pool,
             )

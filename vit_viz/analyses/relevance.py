@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
+
 from vit_viz.analyses.attention import prefix_values, suffix_values, to_numpy
 from vit_viz.analyses.chains import Chain, LayerRange, check_read, layer_range, start_row
 from vit_viz.analyses.method_input import MethodInput
@@ -12,6 +15,7 @@ from vit_viz.analyses.spec import Method, SharedPass, Words
 from vit_viz.analyses.targets import Target
 from vit_viz.capture import are_ours, trace as traced, verified_structure
 from vit_viz.capture.given import as_trace
+from vit_viz.capture.last_block import Blocks
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query
@@ -128,7 +132,8 @@ def legrad(subject: PreparedImage, target: Target, *, layers: LayerRange | None 
 
     Per layer l the residual stream after it is pooled and projected as if it were the last, y_l = target(head(pool(x_l))). With
     dA_l = dy_l / dA_l: sum_l mean_h mean_i (dA_lh[i, :])+, without a product with A. All layers share one forward and one backward,
-    since each block starts from a cut-off copy of its input.
+    since each block starts from a cut-off copy of its input. The norm, pool and head are the module's own: it runs with the stream
+    in the place of what its last block returns.
 
     Args:
         target: with its class or embedding fixed.
@@ -138,13 +143,14 @@ def legrad(subject: PreparedImage, target: Target, *, layers: LayerRange | None 
         Non-negative sensitivity over the patch grid, in units of the target.
 
     Raises:
-        ParameterError: the model is not ours, so it has no layers that can be pooled on their own.
+        CaptureError: where the layers of a module begin and end was not found, or its answer reads more than what the last one
+            returns, so that no other can stand in its place.
 
     Source: Bousselham et al. 2024, arXiv:2404.03214, eq. 6 to 10. Theirs rescales the sum to [0, 1]; ours stays raw.
     """
-    model = subject.transformer("LeGrad")
-    probe = _answering_after_each_layer(model, target)
-    structure = verified_structure(model, subject.pixels, subject.layout)
+    structure = verified_structure(subject.model, subject.pixels, subject.layout)
+    blocks = Blocks(subject.model)
+    probe = _answering_after_each_layer(subject, blocks, target)
     with subject.turn():
         recorded = traced(
             probe,
@@ -154,6 +160,7 @@ def legrad(subject: PreparedImage, target: Target, *, layers: LayerRange | None 
             pool=subject.pool,
             structure=structure,
         )
+    blocks.check_layers(recorded.num_layers)
     first, end = layer_range(recorded, layers)
     total = torch.zeros(subject.layout.num_tokens, device=recorded.device)
     for layer in range(first, end):
@@ -188,30 +195,35 @@ LEGRAD = Method(
         r"read from layer $\ell$",
         source="Bousselham et al. 2024, arXiv:2404.03214",
     ),
-    shared=SharedPass(own_blocks=True),
 )
 
 
-def _answering_after_each_layer(model: VisionTransformer, target: Target) -> nn.Module:
+def _answering_after_each_layer(subject: PreparedImage, blocks: Blocks, target: Target) -> nn.Module:
     """A model that answers after each of its blocks, each block cut off from those before: [1, layers] of targets."""
+    alone, parts = replace(subject, turn=nullcontext), submodules_of(subject.model)
+    ours = subject.model if isinstance(subject.model, VisionTransformer) and are_ours(parts) else None
 
     class EachLayer(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.model = model
-            parts = submodules_of(model)
+            self.model = subject.model
             # our own parts, and targets that are named, keep no gradient: nobody need follow the pass to see that
-            self.keeps_no_gradient = are_ours(parts) and not are_watched(parts) and target.function is None
+            self.keeps_no_gradient = ours is not None and not are_watched(parts) and target.function is None
 
         def forward(self, pixels: Tensor) -> Tensor:
-            x = model.tokens(pixels)  # [1, tokens, dim]
-            places = model.places(model.grid_of(*pixels.shape[-2:]))
+            with blocks.apart(cut=True):
+                answer = alone.outputs(pixels)
             values = []
-            for block in model.blocks:
-                with torch._C.DisableTorchFunction():  # meant so: unseen by what looks for lost gradients
-                    x = x.detach()
-                x = block(x, places)
-                values.append(target(model.classify(x))[0])
+            for state in blocks.states:
+                outputs = self.answer_from(state, pixels)
+                values.append(target(outputs)[0])
+            blocks.check_answer(outputs, answer)  # of the last block
             return torch.stack(values)[None]
+
+        def answer_from(self, state: Tensor, pixels: Tensor) -> Tensor:
+            if ours is not None:  # the same, without embedding the patches again
+                return ours.classify(state)
+            with blocks.answering_from(state):
+                return alone.outputs(pixels)
 
     return EachLayer()

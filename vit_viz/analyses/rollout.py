@@ -253,7 +253,7 @@ VALUE_ROLLOUT = Method(
         source="after Kobayashi et al. 2020, Attention is Not Only a Weight, arXiv:2004.10102",
         class_blind=True,
     ),
-    shared=SharedPass(norms=True, chain=_value_chain, own_blocks=True),
+    shared=SharedPass(norms=True, chain=_value_chain),
     takes_query=True,
 )
 

@@ -229,17 +229,15 @@ class SharedPass:
 
     Args:
         gradient: the target's gradient for the attention of every layer.
-        residual: the residual stream.
+        features: what the last attention reads, with the target's gradient, `Trace.last_features`.
         norms: how much each value moves, `Trace.value_norms`.
         chain: from the options to the `Chain` through the layers; chains of several methods are computed together.
-        own_blocks: the blocks of vit_viz's own model, beside the pass.
     """
 
     gradient: bool = False
-    residual: bool = False
+    features: bool = False
     norms: bool = False
     chain: Callable[[Any], Any] | None = None
-    own_blocks: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -69,7 +69,7 @@ class Interception(TorchFunctionMode):
             self._recorder.is_ours = ours
         if self._removes_tokens or not ours:  # pooling is seen by the mode alone
             return self
-        keeps_graph = self._recorder is not None and self._recorder.options.gradients
+        keeps_graph = self._recorder is not None and self._recorder.options.is_differentiated
         keeps_tensors = self._edits is not None or are_watched(parts)
         projections = _projections(module) if self._weighs_values else []
         return self._in_the_kernel(projections, inference=not keeps_graph and not keeps_tensors)

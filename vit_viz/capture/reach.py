@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.gradient_stops import GradientStops
@@ -15,7 +15,7 @@ from vit_viz.model.submodules import submodules_of
 
 
 def unreached(
-    slopes: Sequence[Tensor | None],
+    slopes: Mapping[int, Tensor | None],
     stops: GradientStops | None,
     value: Tensor,
     changed: Callable[[Sequence[int]], Tensor],
@@ -26,7 +26,7 @@ def unreached(
     is 0, or one that the model reads where nothing sees it, as in NumPy: whether the target changes without the layer tells.
 
     Args:
-        slopes: the gradient of each layer; None where autograd finds none.
+        slopes: the gradient of each layer that is asked about, the last one among them; None where autograd finds none.
         stops: what was seen of the pass; None where nothing was.
         value: the target, one number.
         changed: the target where no head of some layers says anything.
@@ -35,11 +35,11 @@ def unreached(
         CaptureError: it reaches no layer.
     """
     why: dict[int, str] = {}
-    for layer, gradient in enumerate(slopes):
+    for layer, gradient in slopes.items():
         stop = None if stops is None else stops.before(value, layer, is_reached=gradient is not None)
         if stop is not None:
             why[layer] = stop
-    hidden = [i for i, gradient in enumerate(slopes) if i not in why and is_silent(gradient, stops, i)]
+    hidden = [i for i, gradient in slopes.items() if i not in why and is_silent(gradient, stops, i)]
     if hidden and has_moved(value, changed(hidden)):
         for layer in hidden:
             if has_moved(value, changed([layer])):
@@ -47,8 +47,9 @@ def unreached(
     if not why:
         return {}
     last = max(why)  # what is kept from a layer is kept from those that it reads, too
-    share = "Not the whole gradient" if any(one is not None for one in slopes[: last + 1]) else "No gradient"
-    if share == "No gradient" and last + 1 == len(slopes):
+    is_part = any(one is not None for layer, one in slopes.items() if layer <= last)
+    share = "Not the whole gradient" if is_part else "No gradient"
+    if not is_part and last == max(slopes):
         raise CaptureError(f"The target has no gradient in any layer: {why[last]}; {WITHOUT}.")
     layers = f"layers 0-{last}" if last else "layer 0"
     return dict.fromkeys(range(last + 1), f"{share} of the target reaches {layers}: {why[last]}")

@@ -35,6 +35,7 @@ from vit_viz.lazy import Tensor, torch
 from vit_viz.progress import Watch
 
 if TYPE_CHECKING:
+    from vit_viz.capture.features import TensorsSeen
     from vit_viz.capture.gradient_stops import GradientStops
 
 MAX_ATTENTION_BYTES = 2**30
@@ -47,7 +48,8 @@ class RecorderOptions:
     Args:
         keep_values: also the values, and how the output projection weighs them.
         keep_norms: also how long each value is after the output projection.
-        gradients: the pass will be differentiated: keep what the gradient of each attention needs.
+        gradients: of each attention: the pass will be differentiated, and what they need is kept.
+        features: the same of what the last attention reads.
         proof_rows: queries per head that are recomputed and compared; 0 for none.
         max_attention_bytes: bound on attention and masks that have to be kept as matrices.
     """
@@ -57,6 +59,12 @@ class RecorderOptions:
     gradients: bool = False
     proof_rows: int = PROOF_ROWS
     max_attention_bytes: int = MAX_ATTENTION_BYTES
+    features: bool = False
+
+    @property
+    def is_differentiated(self) -> bool:
+        """Whether the pass will be."""
+        return self.gradients or self.features
 
 
 @dataclass(eq=False)
@@ -93,6 +101,10 @@ class Recorder:
         self.stops: GradientStops | None = (
             None  # where gradients end, of a pass that is differentiated and followed
         )
+        self.attended: Tensor | None = (
+            None  # what the last attention gives, where that was seen and is differentiated
+        )
+        self.tensors: TensorsSeen | None = None  # of the pass, where what the last attention reads is wanted
         self.arena = arena
         self._keeps_v = options.keep_values or options.gradients
         self._needs_values = self._keeps_v or self.weighs_values or options.proof_rows > 0
@@ -110,7 +122,7 @@ class Recorder:
 
     def attention(self, call: AttentionCall, output: Tensor, lse: Tensor | None) -> Tensor:
         """Note one fused call; returns its output, differentiable where gradients are wanted."""
-        if self.options.gradients and torch.is_grad_enabled() and not output.requires_grad:
+        if self.options.is_differentiated and torch.is_grad_enabled() and not output.requires_grad:
             output.requires_grad_()  # the first layer of a frozen model: the graph begins here
         keys = "" if call.is_square else f" to {call.key.shape[-2]} keys"
         self.note(f"scaled_dot_product_attention{keys}", call.query)
@@ -126,8 +138,9 @@ class Recorder:
             else:
                 layer = LayerAttention(q.float(), k.float(), call.factor, capture.bias)
                 self.pooling = (layer.rows(None, None).mean(1), output, v)
-        if self.options.gradients:
+        if self.options.is_differentiated:
             capture.differentiable = output
+            self.attended = output if call.is_square else self.attended
         return output
 
     def hands_on(self, share: Tensor | None) -> None:
@@ -184,7 +197,7 @@ class Recorder:
 
     def softmax(self, attention: Tensor) -> None:
         """Note the output of a written-out softmax that is square in its last two axes."""
-        if self.options.gradients and torch.is_grad_enabled() and not attention.requires_grad:
+        if self.options.is_differentiated and torch.is_grad_enabled() and not attention.requires_grad:
             attention.requires_grad_()  # the first layer of a frozen model: the graph begins here
         self.note("softmax", attention)
         self._reserve(4 * attention.numel(), "attention that this model writes out")
@@ -193,8 +206,8 @@ class Recorder:
             weights = by_head(attention)
             self._keep(capture, weights=weights)
             self._expect_norms(capture, weights)
-        if self.options.gradients:
-            capture.differentiable = attention
+        if self.options.is_differentiated:
+            capture.differentiable, self.attended = attention, None
         self._add(capture)
         self._softmax = (capture, WrittenOut(attention))
 
@@ -208,6 +221,7 @@ class Recorder:
             if product is None:
                 return
             self._softmax = None
+            self.attended = output if self.options.is_differentiated else None
             capture.is_transposed = not product.keys_last
             weights = self.arena.view("weights", capture.slots["weights"])
             heads, tokens, _ = weights.shape
@@ -220,6 +234,11 @@ class Recorder:
             capture.dtype = max(capture.dtype, output.dtype, key=lambda dtype: torch.finfo(dtype).eps)
             self._keep_and_prove(capture, value, output)
             self.output_is(output)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(heads, queries, keys) of the first layer."""
+        return self._layer(self.captures[0]).shape
 
     def layers(self, gradients: Sequence[Tensor | None]) -> tuple[LayerAttention, ...]:
         """The layers of the trace, once the forward pass (and the backward pass, if any) is over.

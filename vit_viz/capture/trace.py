@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from vit_viz.answer import Provenance
 from vit_viz.capture.buffers import Arena
@@ -22,6 +22,9 @@ from vit_viz.errors import CaptureError
 from vit_viz.geometry import CropBox, Query, TokenLayout, as_query
 from vit_viz.indices import Index, Indices, Tokens, as_indices, layer_index
 from vit_viz.lazy import Tensor, torch
+
+if TYPE_CHECKING:
+    from vit_viz.capture.features import Features
 
 Source = Literal["qk", "attention", "rows"]
 
@@ -58,6 +61,8 @@ class Trace:
             only a part of the photo; one sentence each.
         known: whether the layers are all of the model's attention, and its tokens the patches, or the check that finds it out.
         pooling: the pooling attention, where the model has one.
+        features: what the last attention reads, with the target's gradient, where they were asked for; the error where they were
+            not found.
         outputs: of the model, those that the target changes with; None without a target.
         unreached: layers that the target's gradient does not reach, or not all of it, with words on what keeps it from them.
         place: where the scores stood in what this pass returned.
@@ -79,6 +84,7 @@ class Trace:
     problems: tuple[str, ...] = ()
     known: Structure | StructureCheck = SOUND
     pooling: PoolAttention | None = None
+    features: Features | CaptureError | None = None
     outputs: tuple[int, ...] | None = None
     unreached: Mapping[int, str] = field(default_factory=dict)
     place: ScoresPlace | None = None
@@ -251,6 +257,22 @@ class Trace:
         if gradient is None:
             raise CaptureError("This trace holds no gradients: pass target= to trace(), e.g. a class index.")
         return gradient
+
+    def last_features(self) -> Features:
+        """What the last attention reads of each token, and the target's gradient there.
+
+        Raises:
+            CaptureError: they were not kept or not found, or the model keeps the gradient from them.
+        """
+        if isinstance(self.features, CaptureError):
+            raise CaptureError(str(self.features))
+        if self.features is None:
+            raise CaptureError(
+                "This trace holds no features of the last attention: pass target= and keep_features=True to trace()."
+            )
+        if self.num_layers - 1 in self.unreached:
+            raise CaptureError(f"{self.unreached[self.num_layers - 1]}; {WITHOUT}.")
+        return self.features
 
     def query_weights(self, query: Query) -> Tensor:
         """Weight of each token in a query, fp32 [tokens]; the sum is 1. The pool of a model with attention pooling is included.

@@ -17,6 +17,7 @@ from vit_viz.answer import Provenance
 from vit_viz.capture.active_edits import suspended
 from vit_viz.capture.buffers import Arena, BufferPool, shared_pool
 from vit_viz.capture.edits import edit, surrounding_edits
+from vit_viz.capture.features import Features, TensorsSeen
 from vit_viz.capture.forward import (
     ResidualStream,
     answer_of,
@@ -66,6 +67,8 @@ def trace(
     keep_values: bool = False,
     keep_norms: bool = False,
     keep_residual: bool = False,
+    keep_features: bool = False,
+    keep_gradients: bool = True,
     target: Target | None = None,
     proof_rows: int = PROOF_ROWS,
     max_patches: int | None = None,
@@ -90,6 +93,8 @@ def trace(
         keep_values: also keep the values.
         keep_norms: also keep how long each value is after the output projection, to weigh attention by it.
         keep_residual: also keep the residual stream, [layers + 1, tokens, dim].
+        keep_features: with a target, also keep what the last attention reads and its gradient, `Trace.features`.
+        keep_gradients: with a target, keep its gradient in every layer.
         target: a class by index or name, or a function of the scores [classes], else of what is returned; its gradient is kept.
         proof_rows: queries per head that are recomputed and compared with the kernel's output; 0 for none.
         max_patches: most patches: of mode "fit", made smaller beyond it (None: 1024); of a given `size`, refused (None: 4096).
@@ -114,7 +119,8 @@ def trace(
     source = as_known_model(as_model(model_or_loaded), picture)
     target = class_index(target, labels_of(source)) if isinstance(target, str) else target
     module, pixels, crop_box, provenance, notes = _inputs(source, picture, mode, size, max_patches)
-    options = RecorderOptions(keep_values, keep_norms, target is not None, proof_rows, max_attention_bytes)
+    gradients, features = (target is not None and kept for kept in (keep_gradients, keep_features))
+    options = RecorderOptions(keep_values, keep_norms, gradients, proof_rows, max_attention_bytes, features)
     arena = Arena(pool or shared_pool(), slots=expected_layers(module))
     try:
         watch = Watch(expected_layers(module), progress=progress, cancelled=cancelled)
@@ -162,7 +168,7 @@ def _recorded(
         watch.advance(len(recorder.captures))
         return recorder.copied_to(arena), None if logits is None else logits.clone()
 
-    if options.gradients or keep_residual:
+    if options.is_differentiated or keep_residual:
         return *run(pixels), stream
     return *graphed(module, pixels, run, copied, key=options), None
 
@@ -181,20 +187,27 @@ def _trace_of(
     remember_layers(module, len(recorder.captures))
     if target is not None and logits is None and not callable(target):
         raise no_scores(type(module).__name__, recorder.returned)
-    slopes: Sequence[Tensor | None] = ()
+    slopes: dict[int, Tensor | None] = {}
     pooling_gradient = value = outputs = None
+    features: Features | CaptureError | None = None
+    heads, _, tokens = recorder.shape
+    layout = layout or _layout(module, pixels, tokens)
+    layout.check_tokens(tokens)
     if target is not None:
         with differentiable(), undisturbed(module):  # a checkpointed block runs again for its gradient
             with recorder.stops or nullcontext():
                 value = _target_of(logits, recorder.returned, target)
             outputs = _outputs_of(value, logits, target)
             pool = None if recorder.pooling is None else recorder.pooling[1]
-            inputs = [capture.differentiable for capture in recorder.captures]
-            *slopes, pooling_gradient = gradients(value, [*inputs, pool])
-    layers = recorder.layers(slopes)
-    heads, _, tokens = layers[0].shape
-    layout = layout or _layout(module, pixels, tokens)
-    layout.check_tokens(tokens)
+            first = 0 if recorder.options.gradients else len(recorder.captures) - 1
+            inputs = [capture.differentiable for capture in recorder.captures[first:]]
+            seen = recorder.tensors
+            read = None if seen is None else seen.read_by(recorder.attended, inputs, layout)
+            at = read if isinstance(read, Tensor) else None
+            *of_layers, pooling_gradient, slope = gradients(value, [*inputs, pool, at])
+            slopes = dict(enumerate(of_layers, first))
+            features = Features.of(read, slope, layout) if isinstance(read, Tensor) else read
+    layers = recorder.layers(list(slopes.values()) if recorder.options.gradients else ())
     return Trace(
         layers,
         layout,
@@ -204,6 +217,7 @@ def _trace_of(
         tolerance=recorder.tolerance(),
         problems=_problems(layers),
         pooling=recorder.pooled(pooling_gradient, layout=layout),
+        features=features,
         outputs=outputs,
         place=recorder.place,
         unreached={}
@@ -248,7 +262,7 @@ def recorded_logits(
     """
     edits = surrounding_edits(images=len(pixels))
     with ExitStack() as stack:
-        if recorder.options.gradients:
+        if recorder.options.is_differentiated:
             stack.enter_context(differentiable())
         else:
             stack.enter_context(torch.inference_mode(False))
@@ -258,12 +272,16 @@ def recorded_logits(
         stack.enter_context(stream or nullcontext())
         stack.enter_context(Interception(recorder, edits).around(module, parts))
         keeps_none = recorder.is_ours or getattr(module, "keeps_no_gradient", False)
-        if recorder.options.gradients and not keeps_none and not are_compiled(parts):
+        if recorder.options.is_differentiated and not keeps_none and not are_compiled(parts):
             recorder.stops = GradientStops(module, lambda: len(recorder.captures))
             stack.enter_context(recorder.stops.around())
+        if recorder.options.features:
+            source = pixels.detach().clone().requires_grad_()
+            recorder.tensors = stack.enter_context(TensorsSeen(recorder.captures, source))
+            pixels = source.clone()  # which a module may write to
         output = answer_of(module, pixels)
         recorder.place = place_of_scores(output, len(pixels))
-        recorder.returned = output if recorder.options.gradients else None
+        recorder.returned = output if recorder.options.is_differentiated else None
         logits = scores_of(output, len(pixels)) if recorder.place.exists else None
         # here, where autograd is as the recorder needs it
         wanted = None if logits is None else read(logits)

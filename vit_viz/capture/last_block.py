@@ -1,0 +1,139 @@
+"""What a module would answer if other tokens came out of its last block: the rest of it runs by itself, whatever that is.
+
+The blocks do not run meanwhile: each returns zeros of what it returned in a pass before, and the last one returns the given tokens.
+That the model's own tokens give its own answer in this way is checked first, so that nothing else of the blocks is read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from vit_viz.capture.forward import block_list
+from vit_viz.capture.replay import mapped
+from vit_viz.errors import CaptureError
+from vit_viz.lazy import Tensor, nn, torch
+
+_SAME = 1e-4  # share of its largest number by which an answer may differ from the same answer
+
+
+class Blocks:
+    """The blocks of a module, apart from what stands around them.
+
+    Args:
+        module: its blocks are the longest list of equal children.
+
+    Raises:
+        CaptureError: it has no such list.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self._blocks, self._name = block_list(module), type(module).__name__
+        if not self._blocks:
+            raise CaptureError(
+                f"Where one layer of {self._name} ends and the next begins was not found: it has no list of blocks (ModuleList or "
+                "Sequential)."
+            )
+        self._returned: list[Any] = []
+
+    def check_layers(self, count: int) -> None:
+        """Check that each block is one of so many layers of attention.
+
+        Raises:
+            CaptureError: they are not.
+        """
+        if len(self._blocks) != count:
+            raise CaptureError(
+                f"Where one layer of {self._name} ends and the next begins was not found: it has {count} layers of attention, but "
+                f"{len(self._blocks)} blocks in its longest list."
+            )
+
+    @property
+    def states(self) -> list[Tensor]:
+        """What each block returned in the last pass within `apart`, as the model has it."""
+        return [_state_of(returned) for returned in self._returned]
+
+    @contextmanager
+    def apart(self, *, cut: bool = False) -> Iterator[None]:
+        """The context of a pass whose blocks are noted.
+
+        Args:
+            cut: each block is given its input without the graph that leads to it.
+        """
+        thread, handles = threading.get_ident(), []
+        self._returned = []
+
+        def before(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if threading.get_ident() != thread:
+                return None
+            with torch._C.DisableTorchFunction():  # meant so: unseen by what looks for lost gradients
+                return mapped(args, Tensor.detach), mapped(kwargs, Tensor.detach)
+
+        def after(_: nn.Module, args: tuple[Any, ...], returned: Any) -> None:  # noqa: ARG001
+            if threading.get_ident() == thread:
+                self._returned.append(returned)
+
+        try:
+            for block in self._blocks:
+                if cut:
+                    handles.append(block.register_forward_pre_hook(before, with_kwargs=True))
+                handles.append(block.register_forward_hook(after))
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+        if len(self._returned) != len(self._blocks) or not all(
+            isinstance(one, Tensor) for one in self.states
+        ):
+            raise CaptureError(
+                f"What each layer of {self._name} returns was not found: its blocks do not run once each, or return no tokens."
+            )
+
+    @contextmanager
+    def answering_from(self, state: Tensor) -> Iterator[None]:
+        """The context of a pass, under the module's lock, in which the last block returns these tokens.
+
+        Args:
+            state: as the last of `states`, of one image or of several.
+        """
+        own = [block.__dict__.get("forward") for block in self._blocks]
+        zeros = [mapped(returned, torch.zeros_like) for returned in self._returned]
+        try:
+            for block, returned in zip(
+                self._blocks, [*zeros[:-1], _with_state(self._returned[-1], state)], strict=True
+            ):
+                block.__dict__["forward"] = _returning(returned)
+            yield
+        finally:
+            for block, forward in zip(self._blocks, own, strict=True):
+                block.__dict__.pop("forward")
+                if forward is not None:
+                    block.__dict__["forward"] = forward
+
+    def check_answer(self, again: Tensor, answer: Tensor) -> None:
+        """Check that the last block's own tokens give the model's own answer.
+
+        Raises:
+            CaptureError: they do not.
+        """
+        away = (again.detach() - answer.detach()).abs().max()
+        if not bool(away <= _SAME * answer.detach().abs().max()):
+            raise CaptureError(
+                f"{self._name} does not answer from what its last block returns alone, so no other layer can stand in its place."
+            )
+
+
+def _returning(value: Any) -> Any:
+    return lambda *_args, **_kwargs: value
+
+
+def _state_of(returned: Any) -> Any:
+    return returned[0] if isinstance(returned, tuple | list) and returned else returned
+
+
+def _with_state(returned: Any, state: Tensor) -> Any:
+    if isinstance(returned, tuple | list):
+        return type(returned)((state, *returned[1:]))
+    return state
