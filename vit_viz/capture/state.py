@@ -138,7 +138,11 @@ def _attributes(parts: Sequence[nn.Module]) -> dict[tuple[int, str], Any]:
     values: dict[tuple[int, str], Any] = {}
     for part in parts:
         key, kind = id(part), type(part)
-        values[key, ""] = _Same(kind), _Same(kind.forward), list(map(id, part._modules.values()))
+        # plainly looked up: a scripted module answers when its class is asked
+        forward = next(
+            (base.__dict__["forward"] for base in kind.__mro__ if "forward" in base.__dict__), None
+        )
+        values[key, ""] = _Same(kind), _Same(forward), list(map(id, part._modules.values()))
         for name, value in vars(part).items():
             if name in _HOOKS:
                 if value and (hooks := [_comparable(hook) for hook in value.values() if not _is_own(hook)]):
