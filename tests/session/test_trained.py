@@ -14,6 +14,7 @@ import torch.nn.functional as F
 import transformers
 from PIL import Image
 from torch import Tensor, nn
+from torch.nn.utils import prune
 
 import vit_viz as vv
 from tests.session.test_session import Counted, picture
@@ -139,6 +140,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
     "two rows that changed places": lambda m: last(m).weight.data.copy_(last(m).weight.data.flip(0)),
     "another parameter": lambda m: setattr(last(m), "bias", nn.Parameter(torch.randn(CLASSES))),
     "another head": swapped,
+    "pruned": lambda m: prune.l1_unstructured(last(m), "weight", 0.8),  # each pass makes the weight anew
     "parametrised": lambda m: nn.utils.parametrizations.spectral_norm(last(m)),
     "a hook": lambda m: last(m).register_forward_hook(tripled),
     "another forward": lambda m: setattr(last(m), "forward", lambda x: F.linear(x, last(m).weight) * 2),

@@ -70,7 +70,7 @@ def _numbered(module: nn.Module) -> int:
 
 @contextmanager
 def first_pass_seen(module: nn.Module, parts: Sequence[nn.Module]) -> Iterator[None]:
-    """Around a pass: attributes that the first one changes (counters, kept tensors) are no part of the module's make-up."""
+    """Around a pass: attributes that the first one of a make-up changes (counters, kept tensors) are left out of it."""
     known, ids = _MAKE_UPS.of(module), list(map(id, parts))
     if ids == known.passed:
         yield
@@ -105,6 +105,7 @@ class _MakeUps:
             if number is None:
                 number = next(_NUMBERS)
                 self.known = [*self.known[1 - _REMEMBERED :], (number, now)]
+                self.passed = []  # what is new may be changed by passes
             return number
 
     def leave_out(self, before: Attributes, after: Attributes) -> None:
