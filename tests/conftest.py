@@ -64,7 +64,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--linear-kernel",
         choices=("auto", "onednn", "torch"),
         default="torch",
-        help="kernel of every linear layer of our models; auto: what each model chooses by timing, so that loads may differ",
+        help="kernel of every linear layer of our models; auto: what this machine chose by timing, as outside tests",
     )
     machine.addoption("--threads", type=int, help="number of threads that torch computes with; default: one")
 

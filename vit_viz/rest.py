@@ -41,6 +41,7 @@ from starlette.types import Receive, Scope, Send
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.answer import arrays_of
+from vit_viz.capture.state import held_states
 from vit_viz.errors import BusyError, Cancelled, ParameterError, VitVizError
 from vit_viz.figures.export import MOST_LINES
 from vit_viz.figures.files import MEDIA_TYPES, Answered, as_file
@@ -197,7 +198,10 @@ class Computed(Response):
         async def work() -> None:
             heard = told if self._is_told else None
             _HEARD.set(heard)
-            made.append(await run_sync(self._compute, heard, gone.is_set, limiter=self._threads))
+            compute = held_states()(
+                self._compute
+            )  # all of it is of one state of a module that is trained meanwhile
+            made.append(await run_sync(compute, heard, gone.is_set, limiter=self._threads))
             tasks.cancel_scope.cancel()
 
         async with anyio.create_task_group() as tasks:

@@ -107,3 +107,10 @@ def test_what_shows_no_bytes_is_known_by_itself_and_by_the_writes_to_it() -> Non
     assert weights_digest(nn.LazyLinear(3)) != weights_digest(nn.LazyLinear(3))
     with torch.device("meta"):
         weights_digest(nn.Linear(3, 5))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="the same weights elsewhere need a GPU")
+def test_a_gpu_gives_the_digest_of_the_cpu() -> None:
+    for module in (timm_vit(), Matrix(torch.randn(191, 130)[:, 1:]), Matrix(torch.randn(3, 5).bfloat16())):
+        here = weights_digest(module)
+        assert weights_digest(module.to("cuda")) == here

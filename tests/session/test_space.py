@@ -35,7 +35,6 @@ from vit_viz.analyses.registers import AddedRegister, RegisterNeuron
 from vit_viz.analyses.removal import WithoutPatches
 from vit_viz.analyses.share_maps import OwnParts
 from vit_viz.errors import ParameterError, VitVizError
-from vit_viz.model import linear
 from vit_viz.results import HeadTable, PatchMap, Ranking, TokenMaps
 from vit_viz.session import engine as engine_module, space
 from vit_viz.session.devices import REFUSED
@@ -114,7 +113,7 @@ def spaces(monkeypatch: pytest.MonkeyPatch) -> FakeSpaces:
 @pytest.fixture(autouse=True)
 def _alike(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Parent and worker compute alike, so that their numbers can be equal: one thread, and torch's own matrix product."""
-    monkeypatch.setattr(linear, "_onednn_gain", lambda *_: 0.0)
+    monkeypatch.setenv("VIT_VIZ_LINEAR", "torch")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

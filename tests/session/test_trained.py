@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import anyio
 import numpy as np
 import pytest
 import timm
@@ -13,14 +14,21 @@ import torch
 import torch.nn.functional as F
 import transformers
 from PIL import Image
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
 from torch import Tensor, nn
+from torch.nn.utils import prune
 
 import vit_viz as vv
 from tests.session.test_session import Counted, picture
 from tests.session.test_session_keeps import with_a_full_gpu
+from vit_viz.capture.state import weights_of
 from vit_viz.checkpoints import LoadedModel, Model
 from vit_viz.checkpoints.plain_module import plain_module
 from vit_viz.figures.replay import record_of, replay
+from vit_viz.rest import Computed
 from vit_viz.session.request import Request
 from vit_viz.ui.app import session_of as served
 
@@ -139,6 +147,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
     "two rows that changed places": lambda m: last(m).weight.data.copy_(last(m).weight.data.flip(0)),
     "another parameter": lambda m: setattr(last(m), "bias", nn.Parameter(torch.randn(CLASSES))),
     "another head": swapped,
+    "pruned": lambda m: prune.l1_unstructured(last(m), "weight", 0.8),  # each pass makes the weight anew
     "parametrised": lambda m: nn.utils.parametrizations.spectral_norm(last(m)),
     "a hook": lambda m: last(m).register_forward_hook(tripled),
     "another forward": lambda m: setattr(last(m), "forward", lambda x: F.linear(x, last(m).weight) * 2),
@@ -292,3 +301,23 @@ def request_subject(image: str) -> Any:
 @pytest.fixture
 def counted() -> Counted:
     return Counted()
+
+
+def test_one_answer_over_http_is_of_one_state_of_the_weights() -> None:
+    """A page opens by some ten looks at its model, which another thread may train meanwhile."""
+    module, seen = of_timm(), list[str]()
+
+    def compute(*_: object) -> JSONResponse:
+        for _look in range(2):
+            seen.append(weights_of(module))
+            module.head.weight.data.mul_(2)  # type: ignore[union-attr]
+        return JSONResponse({})
+
+    async def ask(_request: object) -> Computed:
+        return Computed(compute, anyio.CapacityLimiter(1), is_told=False)
+
+    app = Starlette(routes=[Route("/", ask)])
+    with TestClient(app) as client:
+        for _ in range(2):
+            assert client.get("/").status_code == 200
+    assert seen[0] == seen[1] != seen[2] == seen[3]

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch.nn.functional as F
 from scipy import stats
+from torch import Tensor, nn
 
 from tests.surveys.conftest import save_photo
 from vit_viz.cli import main
 from vit_viz.errors import ParameterError
 from vit_viz.surveys import manifest, parquet
 from vit_viz.surveys.columns import TABLES
-from vit_viz.surveys.comparison import COMPARED, compare_surveys, head_shape, mcnemar, unit_of
+from vit_viz.surveys.comparison import (
+    COMPARED,
+    ROUNDING,
+    HeadChange,
+    compare_surveys,
+    head_shape,
+    mcnemar,
+    unit_of,
+)
 from vit_viz.surveys.local import Machine
 from vit_viz.surveys.run import Survey, survey
 
@@ -112,6 +124,71 @@ def test_a_case_by_hand(tmp_path):
     assert not change.is_beyond_chance
 
 
+def compared(folder: Path, statistic: str, before: list[float], after: list[float]) -> HeadChange:
+    """The change of one statistic of one head, of photos that have these values."""
+    names = [f"{place:03}" for place in range(len(before))]
+    photos = [answered(name, 0) for name in names]
+    surveys = []
+    for side, values in (("before", before), ("after", after)):
+        heads = [
+            {"photo": name, "layer": 0, "head": 0, statistic: value}
+            for name, value in zip(names, values, strict=True)
+        ]
+        surveys.append(written(folder / side, photos, heads))
+    (change,) = compare_surveys(*surveys).heads
+    return change
+
+
+@pytest.mark.parametrize(
+    ("statistic", "size"),
+    [
+        ("distance", 80.0), ("distance", 0.02), ("prefix_mass", 3e-4), ("prefix_mass", 0.9), ("box_share", 0.3), ("entropy", 1.0),
+        ("concentration", 1.0),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("share", "moved"), [(1 / 4, False), (0.9, False), (1.1, True), (-1.1, True), (9, True)]
+)
+def test_what_moves_by_no_more_than_rounding_did_not_move(
+    tmp_path: Path, statistic: str, size: float, share: float, moved: bool
+) -> None:
+    """All photos move by about the same, so that the interval leaves out 0 however small that is."""
+    value = (
+        size if statistic not in ("entropy", "concentration") else 0.01
+    )  # of a share of the largest entropy, which is 1
+    before = [value * (1 - place / 100) for place in range(7)]
+    step = share * ROUNDING * size
+    after = [one + step * (1 + 0.01 * (place % 3)) for place, one in enumerate(before)]
+    change = compared(tmp_path, statistic, before, after)
+    assert change.is_beyond_chance == moved
+    assert (change.effect != 0) == moved
+    assert change.difference == pytest.approx(step * 1.0086, rel=0.2)
+
+
+def test_surveys_by_two_kernels_moved_nothing(model, listing, tmp_path) -> None:
+    """The same sums in another order: as another kernel, number of threads or size of batch adds them."""
+    before = survey(model, listing, tmp_path / "before", batch=4, engine=Machine(at_once=4))
+
+    class Other(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            half = self.in_features // 2
+            return F.linear(x[..., half:], self.weight[:, half:], self.bias) + F.linear(
+                x[..., :half], self.weight[:, :half]
+            )
+
+    other = copy.deepcopy(model.model)
+    for part in other.modules():
+        if isinstance(part, nn.Linear):
+            part.__class__ = Other
+    after = survey(
+        replace(model, model=other), listing, tmp_path / "after", batch=3, engine=Machine(at_once=3)
+    )
+    found = compare_surveys(before, after)
+    assert any(head.difference for head in found.heads)
+    assert found.moved == ()
+    assert {head.effect for head in found.heads} == {0.0}
+
+
 def test_every_head_is_what_another_library_says_of_its_photos(plain, edited):
     found = compare_surveys(plain, edited)
     tables = [one.table("heads").to_pylist() for one in (plain, edited)]
@@ -138,8 +215,11 @@ def test_every_head_is_what_another_library_says_of_its_photos(plain, edited):
         test = stats.ttest_rel(new, old)
         interval = test.confidence_interval(0.95)
         assert (one.low, one.high) == pytest.approx((interval.low, interval.high), rel=1e-9, abs=1e-12)
-        assert one.effect == pytest.approx(test.statistic / math.sqrt(len(old)), rel=1e-9)
-        assert one.is_beyond_chance == (test.pvalue < 0.05)
+        size = 1.0 if one.statistic in ("entropy", "concentration") else max(one.before, one.after)
+        is_rounding = abs(one.difference) <= ROUNDING * size
+        effect = 0.0 if is_rounding else test.statistic / math.sqrt(len(old))
+        assert one.effect == pytest.approx(effect, rel=1e-9)
+        assert one.is_beyond_chance == (test.pvalue < 0.05 and not is_rounding)
         moved += one.is_beyond_chance
     assert moved > 5
     effects = [abs(one.effect) for one in found.heads]

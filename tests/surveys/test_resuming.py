@@ -15,6 +15,7 @@ from tests.surveys.conftest import loaded, save_photo
 from vit_viz.bundled import example_survey
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
+from vit_viz.model import linear
 from vit_viz.model.linear import forced_kernel
 from vit_viz.surveys import manifest, parquet
 from vit_viz.surveys.columns import TABLES
@@ -100,7 +101,7 @@ def test_the_batches_that_are_missing_are_made_whichever_they_are(
 def test_a_survey_goes_on_with_the_linear_kernel_that_it_was_begun_with(
     run: Run, begun: str, now: str
 ) -> None:
-    """Each process times the two kernels for itself; what they compute differs by its rounding."""
+    """Another machine or setting may have chosen the other one; what they compute differs by its rounding."""
     timed = loaded(3)
     timed = replace(timed, provenance=timed.provenance.with_parameters(linear="torch"))
     with forced_kernel("auto"):  # as outside these tests
@@ -110,6 +111,22 @@ def test_a_survey_goes_on_with_the_linear_kernel_that_it_was_begun_with(
         parquet.remove_batch(first.folder, 1)
         run.model = timed.with_linear(now)
         assert rows_of(run()) == whole
+
+
+def test_a_survey_whose_linear_kernel_is_not_here_is_refused(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = loaded(3)
+    here = replace(here, provenance=here.provenance.with_parameters(linear="torch"))
+    with forced_kernel("auto"):
+        run.model = here.with_linear("oneDNN")
+        run()
+        run.model = here
+        monkeypatch.setattr(linear, "_has_onednn", lambda: False)
+        with pytest.raises(
+            ParameterError, match="begun with the linear kernel of oneDNN, which does not compute on cpu"
+        ):
+            run()
 
 
 # --- what is damaged

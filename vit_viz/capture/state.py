@@ -70,7 +70,7 @@ def _numbered(module: nn.Module) -> int:
 
 @contextmanager
 def first_pass_seen(module: nn.Module, parts: Sequence[nn.Module]) -> Iterator[None]:
-    """Around a pass: attributes that the first one changes (counters, kept tensors) are no part of the module's make-up."""
+    """Around a pass: attributes that the first one of a make-up changes (counters, kept tensors) are left out of it."""
     known, ids = _MAKE_UPS.of(module), list(map(id, parts))
     if ids == known.passed:
         yield
@@ -105,6 +105,7 @@ class _MakeUps:
             if number is None:
                 number = next(_NUMBERS)
                 self.known = [*self.known[1 - _REMEMBERED :], (number, now)]
+                self.passed = []  # what is new may be changed by passes
             return number
 
     def leave_out(self, before: Attributes, after: Attributes) -> None:
@@ -138,7 +139,11 @@ def _attributes(parts: Sequence[nn.Module]) -> dict[tuple[int, str], Any]:
     values: dict[tuple[int, str], Any] = {}
     for part in parts:
         key, kind = id(part), type(part)
-        values[key, ""] = _Same(kind), _Same(kind.forward), list(map(id, part._modules.values()))
+        # plainly looked up: a scripted module answers when its class is asked
+        forward = next(
+            (base.__dict__["forward"] for base in kind.__mro__ if "forward" in base.__dict__), None
+        )
+        values[key, ""] = _Same(kind), _Same(forward), list(map(id, part._modules.values()))
         for name, value in vars(part).items():
             if name in _HOOKS:
                 if value and (hooks := [_comparable(hook) for hook in value.values() if not _is_own(hook)]):

@@ -71,7 +71,7 @@ def structure_of(
     if key in known.findings:
         return said(known.findings[key])
     placed = known.placed(module, key, lambda: check_placement(module, pixels, layout))
-    find = partial(_find, pixels=pixels, layout=layout, placed=placed, key=key)
+    find = partial(_find, pixels=pixels, layout=layout, placed=placed, kinds=list(map(type, parts)))
     return known.check(module, key, lambda: StructureCheck(module, find, device=pixels.device))
 
 
@@ -122,12 +122,15 @@ _FINDINGS = PerModule(_OfModule)
 _IS_UNANSWERED = frozenset((flows.UNANSWERED, placement.UNANSWERED))
 
 
-def _find(module: nn.Module, *, pixels: Tensor, layout: TokenLayout, placed: Check, key: Any) -> Finding:
-    """Run the check; what it finds out is remembered with the module, unless it was interrupted (Cancelled, BusyError).
+def _find(
+    module: nn.Module, *, pixels: Tensor, layout: TokenLayout, placed: Check, kinds: list[type]
+) -> Finding:
+    """Run the check; what it finds out is remembered with the module as it is, unless it was interrupted (Cancelled, BusyError).
 
     Nor is what says nothing of the module, because its tokens answered to no change: pixels of another range may show more.
     """
-    if _key(module, pixels, layout) != key:
+    key = _key(module, pixels, layout)
+    if list(map(type, submodules_of(module))) != kinds:
         return _unknown("the model was changed before it was.", placed)
     finding: Finding
     try:

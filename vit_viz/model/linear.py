@@ -2,15 +2,22 @@
 
 On some CPUs torch's fp32 linear layer reaches less than half of what oneDNN reaches. oneDNN's operator has no gradient of its own
 (it would be wrong, with only a warning), so it is used where none is wanted, and for frozen weights, where the gradient is a linear
-layer again; and only after a short timing has shown that it pays.
+layer again; and only where a short timing has shown that it pays. The two round differently, so a machine times them once for each
+size of a layer and keeps the choice in a file: every process then has the same last digits.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import os
+import platform
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 from torch.autograd import forward_ad
@@ -20,6 +27,10 @@ from vit_viz.lazy import F, Tensor, nn, torch
 
 Kernel = Literal["auto", "onednn", "torch"]
 
+MIN_GAIN = 1.15
+"""How much faster than torch's kernel oneDNN's must be to be chosen."""
+
+_TOKENS = 197
 _logger = logging.getLogger(__name__)
 
 
@@ -111,22 +122,33 @@ def forced_kernel(kernel: Kernel) -> Iterator[None]:
         _Override.kernel = before
 
 
-def use_fastest_linear(model: nn.Module, *, tokens: int = 197, min_gain: float = 1.15) -> bool:
-    """Choose the faster of the two kernels for all linear layers of `model`, by timing the largest of them.
+def use_fastest_linear(model: nn.Module) -> bool:
+    """Let all linear layers of `model` use the faster of the two kernels, which this machine timed once on its largest layer.
 
-    Args:
-        tokens: rows of the matrix that is timed: the length of a usual sequence.
-        min_gain: how much faster oneDNN must be.
+    VIT_VIZ_LINEAR=torch or onednn says which, in place of the timing.
 
     Returns:
         Whether oneDNN was chosen or is forced; False on a GPU, where the operator is missing, or where it does not pay.
+
+    Raises:
+        ParameterError: VIT_VIZ_LINEAR is something else, or this build of torch lacks what it names.
     """
     if _Override.kernel != "auto":
         return _Override.kernel == "onednn"
+    wanted = os.environ.get("VIT_VIZ_LINEAR", "").strip().lower()
+    if wanted not in ("", "torch", "onednn"):
+        raise ParameterError(f"VIT_VIZ_LINEAR is torch or onednn, not {wanted[:40]!r}.")
     layers = [layer for layer in model.modules() if isinstance(layer, Linear)]
-    chosen = (
-        bool(layers) and _onednn_gain(max(layers, key=lambda layer: layer.weight.numel()), tokens) >= min_gain
-    )
+    chosen = False
+    if layers:
+        largest = max(layers, key=lambda layer: layer.weight.numel())
+        if largest.weight.device.type == "cpu" and largest.weight.dtype == torch.float32:
+            if wanted == "onednn" and not _has_onednn():
+                raise ParameterError(
+                    "This build of torch has no oneDNN linear kernel: set VIT_VIZ_LINEAR to torch, or not at all."
+                )
+            size = largest.out_features, largest.in_features
+            chosen = (wanted or _choice(size, torch.get_num_threads())) == "onednn"
     for layer in layers:
         layer.use_onednn = chosen
     _logger.debug("linear kernel: %s", "oneDNN" if chosen else "torch")
@@ -175,17 +197,80 @@ def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return result
 
 
+# --- which one is faster
+
+
+@lru_cache(maxsize=64)
+def _choice(size: tuple[int, int], threads: int) -> str:
+    """The kernel, "torch" or "onednn", that this machine chose for layers of a size; chosen now where it has not yet.
+
+    Of processes that choose at the same moment, the first to write decides for all. Where nothing can be kept, this process does.
+
+    Args:
+        size: (out_features, in_features).
+        threads: that torch computes with.
+    """
+    if not _has_onednn():
+        return "torch"
+    machine = (_processor(), torch.backends.cpu.get_cpu_capability(), torch.__version__, threads)
+    name = hashlib.sha256(repr((machine, size, _TOKENS, MIN_GAIN)).encode()).hexdigest()[:32]
+    try:
+        caches = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or Path.home() / ".cache"
+    except RuntimeError:  # nobody says where home is
+        return _timed(size)
+    file = Path(caches) / "vit_viz" / "linear" / name
+    return _kept(file) or _keep(file, _timed(size))
+
+
+def _kept(file: Path) -> str:
+    """The choice in a file; "" where there is none that can be read."""
+    try:
+        content = file.read_bytes().decode("ascii", errors="replace").strip()
+    except OSError:
+        return ""
+    return content if content in ("torch", "onednn") else ""
+
+
+def _keep(file: Path, chosen: str) -> str:
+    """Write a choice, unless another process has; the one that stands."""
+    half = file.with_name(f"{file.name}.{os.getpid()}.{threading.get_ident()}")
+    with suppress(OSError):  # of a folder that cannot be written to
+        file.parent.mkdir(parents=True, exist_ok=True)
+        half.write_text(f"{chosen}\n", encoding="ascii")
+        try:
+            os.link(half, file)  # as a whole, and only where there is none yet
+        except FileExistsError:
+            if not (other := _kept(file)):
+                os.replace(half, file)  # what is there is no choice
+            chosen = other or chosen
+    with suppress(OSError):
+        half.unlink(missing_ok=True)
+    return chosen
+
+
+def _processor() -> str:
+    """What the processor calls itself."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    names = ("model name", "CPU implementer", "CPU part", "uarch")
+    return "; ".join([platform.machine(), *sorted({line for line in lines if line.startswith(names)})])
+
+
+def _timed(size: tuple[int, int]) -> str:
+    return "onednn" if _onednn_gain(size) >= MIN_GAIN else "torch"
+
+
 @torch.no_grad()
-def _onednn_gain(layer: Linear, tokens: int) -> float:
-    """Time of torch's kernel over that of oneDNN's; 0 where oneDNN cannot be used.
+def _onednn_gain(size: tuple[int, int]) -> float:
+    """Time of torch's kernel over that of oneDNN's for a layer of this size; 0 where oneDNN cannot be used.
 
     The best of several interleaved runs, because another process can only slow a run down.
     """
-    weight, bias = layer.weight, layer.bias
-    if weight.device.type != "cpu" or weight.dtype != torch.float32 or not _has_onednn():
-        return 0.0
     # the global random state stays as it was
-    x = torch.linspace(-1, 1, tokens * layer.in_features).reshape(1, tokens, -1)
+    weight, bias = torch.linspace(-1, 1, size[0] * size[1]).reshape(size) / size[1], torch.zeros(size[0])
+    x = torch.linspace(-1, 1, _TOKENS * size[1]).reshape(1, _TOKENS, -1)
     try:
         if not torch.allclose(_onednn(x, weight, bias), F.linear(x, weight, bias), rtol=1e-3, atol=1e-3):
             return 0.0

@@ -251,9 +251,7 @@ class Engine:
 
         image, digest = request.subject.image, key[0].subject.image
         value = self.keep(key, watched, image, digest, size_of=size_of, cancelled=cancelled)
-        if (
-            was_written_to
-        ):  # by another thread, which trains it: this is not the answer of the weights in the key
+        if was_written_to:  # by a thread that trains it: this is no answer of the weights in the key
             self._store.evict(lambda kept: kept == key)
         return value
 

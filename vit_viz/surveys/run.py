@@ -177,10 +177,15 @@ def survey(
         raise ParameterError(
             "A survey may go on in another process, where a module has no name: pass what vit_viz.load returns, a name or a path."
         )
-    # that of a survey that is there already: another process may have timed another kernel as the faster
+    # that of a survey that is there already: it may have been begun elsewhere, or by another setting
     kernel = manifest.kernel_of(Path(out))
     if kernel is not None and isinstance(model, LoadedModel):
         model = model.with_linear(kernel)
+        if dict(model.provenance.parameters).get("linear", kernel) != kernel:
+            raise ParameterError(
+                f"{out} was begun with the linear kernel of {kernel}, which does not compute on {model.device} here, so that its "
+                "rows would be rounded in two ways; please choose another folder."
+            )
     decoding = Decoding(model.preprocess, mode, size, thumbnails)
     names = tuple(METHODS.named(name).name for name in methods)
     recording = Recording(model, names, deletion=deletion, edits=ModelEdits.parse(edits))

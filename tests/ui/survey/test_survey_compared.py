@@ -69,8 +69,8 @@ def test_the_tab_says_what_the_comparison_says(client, place):
                                      f"(McNemar's exact p = {found.accuracy.p:.2g}).")  # fmt: skip
     moved = [one for one in found.heads if one.is_beyond_chance]
     assert told["heads"] == (
-        f"{len(moved)} of {3 * 5 * len(COMPARED)} statistics of heads moved: their 95% interval over photos leaves out 0, which "
-        "chance alone would do to about 4."
+        f"{len(moved)} of {3 * 5 * len(COMPARED)} statistics of heads moved by more than rounding: their 95% interval over photos "
+        "leaves out 0, which chance alone would do to about 4."
     )
     assert [(one["layer"], one["head"], one["statistic"]) for one in told["moved"]] == [
         (one.layer, one.head, one.statistic) for one in moved
