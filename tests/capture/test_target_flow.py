@@ -17,6 +17,7 @@ import vit_viz as vv
 from tests.capture.misleading import COLS, PATCH, ROWS
 from tests.capture.models import pixels, written_out
 from tests.capture.readouts import (
+    KINDS,
     Read,
     convolved,
     decoder,
@@ -137,6 +138,11 @@ def beside_another(model: Any, states: list[Tensor], image: Tensor) -> dict[str,
     return {"aux": model.map_of(states[2], model.head), "out": segmenter(model, states, image)}
 
 
+def beside_class(model: Any, states: list[Tensor], _: Tensor) -> Tensor:
+    """The class token added to each patch."""
+    return model.head(states[-1][:, 1:] + states[-1][:, :1])  # type: ignore[no-any-return]
+
+
 NINE = {f"patch ({row}, {col})" for row in range(3) for col in (1, 2, 3)}
 READS: list[tuple[str, Read, dict[str, int], Callable[[Any], Tensor], set[str]]] = [
     ("labels", lambda m, s, _: m.head(m.norm(s[-1]))[:, m.named :], {}, lambda o: o[0, 13, 1], {"patch (2, 1)"}),
@@ -144,6 +150,7 @@ READS: list[tuple[str, Read, dict[str, int], Callable[[Any], Tensor], set[str]]]
     ("no images", lambda m, s, i: segmenter(m, s, i)[:, 1].squeeze(0), {}, lambda o: o[41, 50], {"patch (2, 3)"}),
     ("a softmax", lambda m, s, i: segmenter(m, s, i).softmax(1), {}, pixel, {"patch (2, 3)"}),
     ("opposites", segmenter, {}, lambda o: pixel(o) - o[0, 0, 3, 80], {"patch (2, 3)", "patch (0, 5)"}),
+    ("beside the class token", beside_class, {}, lambda o: o[0, 13, 1], {"class", "patch (2, 1)"}),
     ("a convolution", convolved, {}, cell, NINE),
     ("mixed after the norm", mixed_last, {"named": 0}, lambda o: o[0, 1, 2, 1], {"patch (0, 2)", "patch (1, 2)"}),
     ("beside an earlier map", beside_another, {}, lambda o: pixel(o["out"]), {"patch (2, 3)"}),
@@ -168,6 +175,33 @@ def test_tokens_that_a_target_reads_are_found_whatever_the_model_returns(
 def test_tokens_are_found_whatever_attends(attend: Callable[[], nn.Module]) -> None:
     assert read_of(readout(segmenter, attend=attend), pixel) == {"patch (2, 3)": 1.0}
     assert read_of(readout(segmenter, attend=attend).bfloat16(), pixel) == {"patch (2, 3)": 1.0}
+
+
+class Alone(nn.Module):
+    """Takes one image, returns its map in another form than those of several images, or has images along another axis."""
+
+    def __init__(self, form: str) -> None:
+        super().__init__()
+        self.inner, self.form = readout(segmenter), form
+        self.layout = self.inner.layout
+
+    def forward(self, image: Tensor) -> Any:
+        assert self.form != "one image" or len(image) == 1
+        maps = self.inner(image)
+        if self.form == "list":
+            return [{"masks": one} for one in maps]
+        if self.form == "images second":
+            return maps.transpose(0, 1)
+        return maps[0] if self.form == "squeezed" and len(maps) == 1 else maps
+
+
+@pytest.mark.parametrize("form", ["one image", "squeezed", "images second", "list"])
+def test_tokens_are_found_in_models_that_are_not_made_for_batches(form: str) -> None:
+    def target(output: Any) -> Tensor:
+        maps = output[0]["masks"] if form == "list" else output.reshape(KINDS, 64, 96)
+        return pixel(maps[None])
+
+    assert read_of(Alone(form), target) == {"patch (2, 3)": 1.0}
 
 
 def test_the_largest_pixel_is_read_from_its_patch_on_this_photo() -> None:

@@ -21,13 +21,14 @@ from vit_viz.capture.flows import SITES, token_sets
 from vit_viz.capture.report import HOLDS, Check, Reading, Structure
 from vit_viz.capture.responses import Responses
 from vit_viz.capture.returned import image_of, is_per_image, number_from
-from vit_viz.capture.structure_check import StructureCheck
+from vit_viz.capture.structure_check import StructureCheck, raise_interruption
 from vit_viz.capture.tokens_read import TargetRead
 from vit_viz.capture.verified import verified_structure
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.lazy import Tensor, nn, torch
 
+_UNKNOWN = "Which tokens the target reads could not be found out, as where rounding changes it as much as another photo"
 _LITTLE = 1e-2  # of its largest number, by which what the last layer passes on is changed
 _SAME = 1e-4  # share of what another photo changes up to which a target stays
 _FIRST_SUMS = 3  # after the last attention that are tried: of its block, at least
@@ -59,6 +60,7 @@ def _found(
         complete = HOLDS  # what flows around the layers to all that is returned need not flow to the target
     run = _Run(module, pixels, layout, function)
     read = run.read()
+    raise_interruption()
     reading = run.reading
     if complete.status != "fails" and reading is not None and reading.sentence:
         complete = Check("fails", reading.sentence)
@@ -102,7 +104,7 @@ class _Run:
         run = Responses(self._module, self._pixels, self._layout, answer=self._number)
         photo, other = run.photo.answer, run.answer_of(Change(is_other=True))
         if photo is None or other is None or not run.photo.is_whole:
-            return TargetRead(problem="Which tokens the target reads could not be found out")
+            return TargetRead(problem=_UNKNOWN)
         whole, size = float((other - photo).abs().max()), float(photo.abs().max())
         if not whole > _SAME * size:
             return TargetRead(
@@ -123,7 +125,7 @@ class _Run:
         for sites in (likely, [site for site in last if site not in likely][:SITES]):
             moved = self._moved([Change(is_other=True, cut=site) for site in sites])
             if moved is None:
-                return TargetRead(problem="Which tokens the target reads could not be found out")
+                return TargetRead(problem=_UNKNOWN)
             tight = [site for site, share in zip(sites, moved, strict=True) if not share]
             least = min([least, *moved])
             if tight:
