@@ -36,7 +36,7 @@ from vit_viz.capture import trace
 from vit_viz.checkpoints.plain_module import plain_module
 from vit_viz.errors import CaptureError
 
-CHAINS = ("relevance", "gradient_rollout", "rollout", "value_rollout")
+CHAINS = ("relevance", "gradient_rollout", "rollout", "value_rollout", "attention_flow")
 METHODS = (*CHAINS, "attention")
 
 

@@ -116,6 +116,7 @@ class FlowOptions(Options):
 
 def _run(given: MethodInput, options: FlowOptions) -> PatchMap:
     recorded = given.subject.trace()
+    recorded.check_layers_follow()  # before it is asked where they start
     return attention_flow(
         recorded,
         query=given.query_in(recorded),

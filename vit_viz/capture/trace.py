@@ -365,8 +365,9 @@ class Trace:
         """
         if isinstance(self.known, StructureCheck):
             self.known = self.known.result()
-        if self.of_target is not None:
-            self.known, self.of_target = self.of_target.result(), None
+        of_target = self.of_target
+        if of_target is not None:
+            self.known, self.of_target = of_target.result(), None
         return self.known
 
     @property
