@@ -124,7 +124,7 @@ class _Run:
         least, tight = 1.0, list[Site]()
         for sites in (likely, [site for site in last if site not in likely][:SITES]):
             moved = self._moved([Change(is_other=True, cut=site) for site in sites])
-            if moved is None:
+            if moved is None or not last:
                 return TargetRead(problem=_UNKNOWN)
             tight = [site for site, share in zip(sites, moved, strict=True) if not share]
             least = min([least, *moved])
@@ -138,22 +138,20 @@ class _Run:
             )
         return self._of_tokens(tight)
 
-    def _earlier(self, last: float) -> Reading | None:
+    def _earlier(self, last: float) -> Reading:
         """How much of the target passes through what is given to the first layer, and through what each layer wrote.
 
         Args:
             last: how much passes through what the last layer wrote.
         """
         places = self._run.photo.sites
-        gaps = [[site for site in places if site.calls == gap] for gap in range(self._run.depth)]
-        sites = [max(sites, key=lambda site: (places[site], site)) for sites in gaps if sites]
-        moved = self._moved([Change(is_other=True, cut=site) for site in sites])
-        if moved is None or len(sites) < len(gaps):
-            return None
-        before, *shares = (max(0.0, 1 - share) for share in (*moved, 1 - last))
-        return Reading(
-            tuple(i for i, share in enumerate(shares) if share), tuple(shares), before, of="target"
-        )
+        likely = {site.calls: site for site in sorted(places, key=lambda site: (places[site], site))}
+        gaps = [gap for gap in range(self._run.depth) if gap in likely]
+        moved = self._moved([Change(is_other=True, cut=likely[gap]) for gap in gaps]) or [0.0] * len(gaps)
+        passes = dict(zip(gaps, (max(0.0, 1 - share) for share in moved), strict=True))
+        before, *shares = (passes.get(gap, 1.0) for gap in range(self._run.depth))  # all, where nobody knows
+        read = tuple(layer for layer, share in enumerate((*shares, last)) if share)
+        return Reading(read, (*shares, last), before, of="target")
 
     def _of_tokens(self, tight: Sequence[Site]) -> TargetRead:
         """By the gradient at the last of these places behind which tokens are mixed no more than behind the first."""
