@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.cases.truth import REFUSED, RIGHT, TOLD, Case, Flow, Truth, raster
-from tests.capture import tricks
+from tests.capture import readouts, tricks
 from tests.capture.misleading import HEAD_DIM, HEADS, Attend, Block, Model
 from tests.capture.models import SIZE
 from tests.capture.tricks import AROUND, ATTENTIONS, EXCHANGE, HONEST, REPLACED, Build
@@ -77,6 +77,22 @@ def _answers() -> Iterator[Case]:
         words = f"the answer: {kind.__name__}, named {'both' if layout.joins_patches else layout.pooling}"
         # the blocks are a chain, so that maps from a token are right: only what the pool is called is not
         yield _case(words, partial(_of_blocks, kind), layout, TOLD_OR_REFUSED, "chain")
+    for read in (readouts.unetr, readouts.with_skips, readouts.layer_before):
+        yield _case(
+            f"the answer: a map, {read.__name__}",
+            partial(readouts.readout, read),
+            CLASS,
+            TOLD_OR_REFUSED,
+            "altered",
+        )
+    for read in (readouts.segmenter, readouts.smooth_segmenter, readouts.convolved):
+        yield _case(
+            f"the answer, honest: a map, {read.__name__}",
+            partial(readouts.readout, read),
+            CLASS,
+            PROVEN,
+            "chain",
+        )
     for kind, layout in ((Model, CLASS), (tricks.ReadsTheMean, MEAN), (tricks.ReadsTheMeanToo, JOINED)):
         yield _case(
             f"the answer, honest: {kind.__name__}", partial(_of_blocks, kind), layout, PROVEN, "chain"

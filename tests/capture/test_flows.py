@@ -17,7 +17,7 @@ from tests.capture.tricks import AROUND, ATTENTIONS, EXCHANGE, HONEST, REPLACED,
 from vit_viz.analyses.rollout import rollout
 from vit_viz.capture import Trace, trace
 from vit_viz.capture.clamped_pass import Change, Seen, Site
-from vit_viz.capture.flows import _places as places, _token_sets as token_sets
+from vit_viz.capture.flows import _places as places, token_sets
 from vit_viz.capture.responses import Response
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import TokenLayout

@@ -28,8 +28,8 @@ CHECKS = ("kernel", "placed", "complete", "effective", "pooled")
 def test_where_less_than_all_passes_through_the_layers_the_sentence_says_where(
     before: float, shares: tuple[float, ...], words: str
 ) -> None:
-    reading = Reading(tuple(range(len(shares))), shares)
-    assert re.match(words, reading.sentence(before=before))
+    reading = Reading(tuple(range(len(shares))), shares, before)
+    assert re.match(words, reading.sentence)
 
 
 @pytest.mark.parametrize("name", CHECKS)

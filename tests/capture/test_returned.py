@@ -388,16 +388,17 @@ def test_a_classifier_beside_the_pool_is_explained_from_the_patches_that_it_read
     assert maps["rollout"].caption.endswith("pool (mean of patches) draws on")
 
 
-def test_a_target_that_is_not_read_from_the_pool_is_told_what_works() -> None:
+def test_a_target_that_is_not_read_from_the_pool_is_explained_from_the_tokens_that_it_reads() -> None:
     model, image = siglip("vision"), pixels(size=(64, 64))
 
     def target(output: Any) -> Tensor:
         return output.last_hidden_state[0].mean(0)[1]  # type: ignore[no-any-return]
 
-    with pytest.raises(
-        CaptureError, match=r'not read from the attention that pools .* query="0,0", or for occlusion'
-    ):
-        vv.explain(model, image, target=target)
+    pooled = vv.explain(model, image, target=lambda output: output.pooler_output[0, 1])["relevance"]
+    assert "query" not in dict(pooled.provenance.parameters)
+    mean = vv.explain(model, image, target=target)["relevance"]
+    assert "from mean of 16 tokens that the target reads (patch (0, 0) 6%, " in mean.caption
+    assert not np.allclose(mean.values, pooled.values, atol=0.1 * pooled.values.max())
     relevance = vv.explain(model, image, target=target, query="0,0")["relevance"]
     assert relevance.values.argmax() == 0
     assert np.ptp(vv.explain(model, image, target=target, methods="occlusion")["occlusion"].values) > 0

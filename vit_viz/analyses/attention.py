@@ -101,12 +101,12 @@ def attention_map(
         method=f"{name} ({direction})",
         class_blind=True,
         provenance=trace.provenance.with_parameters(
-            method=name, layer=layer, head=head, query=query, direction=direction
+            method=name, layer=layer, head=head, query=trace.as_parameter(query), direction=direction
         ),
         prefix=prefix_values(trace, values),
         suffix=suffix_values(trace, values),
         crop_box=trace.crop_box,
-        caption=f"layer {layer}, {head_words(head)}: {trace.layout.describe(query)} {words}",
+        caption=f"layer {layer}, {head_words(head)}: {trace.describe(query)} {words}",
     )
 
 

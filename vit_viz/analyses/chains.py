@@ -113,7 +113,9 @@ def start_row(trace: Trace, query: Query, *, gradient: bool = False) -> Tensor:
     Raises:
         ParameterError: the chain is weighted by the gradient of a target that is read from other tokens than this one.
     """
-    if gradient and query == "pool" and trace.layout.pooling == "attention":
+    read = trace.target_read
+    is_of_layout = read is None or read.weights is None
+    if gradient and query == "pool" and trace.layout.pooling == "attention" and is_of_layout:
         attention, slope = trace.pooling_attention, trace.pooling_gradient  # [heads, tokens]
         has_target = any(
             layer.output_grad is not None or layer.weights_grad is not None for layer in trace.layers
@@ -136,7 +138,7 @@ def start_row(trace: Trace, query: Query, *, gradient: bool = False) -> Tensor:
 
 def left_out(trace: Trace, query: Query) -> str:
     """What the answer reads beside the tokens of the query that stands for it, in a sentence; "" for nothing."""
-    is_part = trace.layout.joins_patches and query == trace.layout.default_query
+    is_part = trace.layout.joins_patches and query == trace.layout.default_query and trace.target_read is None
     return "The answer also reads the mean of the patches, which this map leaves out." if is_part else ""
 
 

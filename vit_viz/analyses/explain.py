@@ -297,8 +297,15 @@ def parameters_of(method: AnyQuestion, options: Options, **beside: Any) -> dict[
 
 def map_of(job: Job, question: AnyQuestion, options: Options | None = None) -> PatchMap:
     """The map of a method, or of another question, from the job's query or what its target is read from."""
-    start = start_of(job) if question.follows_pin else None
     chosen = question.options() if options is None else options
+    if (
+        job.query is None
+        and job.trace.logits is None
+        and question.name in METHODS.quick
+        and not chosen.changed()
+    ):
+        return maps_of(job, job.target).map(question.name)  # what a function reads, its own trace alone knows
+    start = start_of(job) if question.follows_pin else None
     asked = parameters_of(question, chosen, query=start, target=job.target)
     patch_map: PatchMap = job.answer_of(question.name, **asked)
     return patch_map

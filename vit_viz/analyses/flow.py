@@ -87,12 +87,15 @@ def attention_flow(
         method="attention flow",
         class_blind=True,
         provenance=trace.provenance.with_parameters(
-            method="attention_flow", query=query, attention_share=attention_share, layers=words
+            method="attention_flow",
+            query=trace.as_parameter(query),
+            attention_share=attention_share,
+            layers=words,
         ),
         prefix=prefix_values(trace, torch.from_numpy(flows)),
         suffix=suffix_values(trace, torch.from_numpy(flows)),
         crop_box=trace.crop_box,
-        caption=f"largest flow through layers {words}: {trace.layout.describe(query)} can draw from",
+        caption=f"largest flow through layers {words}: {trace.describe(query)} can draw from",
         note=left_out(trace, query),
     )
 
@@ -113,6 +116,7 @@ class FlowOptions(Options):
 
 def _run(given: MethodInput, options: FlowOptions) -> PatchMap:
     recorded = given.subject.trace()
+    recorded.check_layers_follow()  # before it is asked where they start
     return attention_flow(
         recorded,
         query=given.query_in(recorded),

@@ -164,7 +164,7 @@ def _has_start(trace: Trace) -> bool:
     """Whether some query stands for what the answer is read from."""
     try:
         return bool(trace.output_query())
-    except ParameterError:
+    except (CaptureError, ParameterError):
         return False
 
 

@@ -30,6 +30,7 @@ from vit_viz.capture.returned import (
     place_of_scores,
     scores_of,
 )
+from vit_viz.capture.target_flow import check_of_target
 from vit_viz.checkpoints import Model
 from vit_viz.checkpoints.declared_outputs import Outputs, declared_output, outputs_of
 from vit_viz.errors import CaptureError, ParameterError
@@ -305,6 +306,12 @@ class PreparedImage:
                 pool=self.pool,
             )
         recorded.crop_box, recorded.provenance = self.crop_box, self.provenance
+        if (
+            target is None and self.reads is not None and not self._has_scores
+        ):  # maps of no class start there, too
+            recorded.of_target = check_of_target(
+                self.model, self.pixels.to(self.dtype), self.layout, self.reads
+            )
         return recorded
 
 

@@ -290,18 +290,21 @@ def chain_map(
         more: how it was computed, for its provenance.
     """
     trace, class_blind = given.trace, chain.source != "gradient"
-    row, start = given.carried(chain, layers)
     first, end = layer_range(trace, layers)
-    is_change = given.query == "pool" and bool(start[trace.layout.patch_slice].any())
+    row, start = given.carried(chain, layers)
+    patches, read = start[trace.layout.patch_slice], trace.target_read
+    is_region = read is not None and read.weights is not None and not patches.all()
+    is_change = given.query == "pool" and not is_region and bool(patches.any())
     values, value_range = row - start.to(row) if is_change else row, (-1.0 if is_change else 0.0, 1.0)
     if chain.share is None:  # r - r_0 rounds to -1e-8 where nothing was added
         values, value_range = values.clamp(min=0), (0.0, float("inf"))
     share = {} if chain.share is None else {"attention_share": chain.share}
-    is_usual = given.start in (None, "pool") and given.query in ("pool", trace.layout.default_query)
-    asked = {} if is_usual and not class_blind else {"query": given.query}
-    words = f": {trace.layout.describe(given.query)} draws on"
+    start_query = trace.as_parameter(given.query)
+    is_usual = given.start in (None, "pool") and start_query in ("pool", trace.layout.default_query)
+    asked = {} if is_usual and not class_blind else {"query": start_query}
+    words = f": {trace.describe(given.query)} draws on"
     if not class_blind:
-        words = "" if is_usual else f", from {trace.layout.describe(given.query)}"
+        words = "" if is_usual else f", from {trace.describe(given.query)}"
     notes = ["Drawn is the change against the pool's own weights, which lie on the patches."] * is_change
     notes.append(left_out(trace, given.query))
     return PatchMap(

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 from vit_viz.capture.calls import AttentionCall
 from vit_viz.capture.counting import modules_around
 from vit_viz.capture.explicit_softmax import SOFTMAXES, Function, Product
+from vit_viz.capture.gradients import differentiable, gradients
 from vit_viz.capture.noise import random_numbers
 from vit_viz.capture.pools import picks_among
-from vit_viz.capture.probing import HALF, AttentionProbe, by_image
-from vit_viz.capture.returned import scores_of
+from vit_viz.capture.probing import HALF, AttentionProbe, by_image, undisturbed_pass
+from vit_viz.capture.returned import answer_in, place_of_scores
 from vit_viz.geometry import TokenLayout
 from vit_viz.lazy import Tensor, nn, torch
 
@@ -72,8 +73,9 @@ class Seen:
     )  # likewise the keys alone, where a call shows them
     later: list[Tensor] = field(default_factory=list)  # sequences that functions returned after the last call
     answer: Tensor | None = (
-        None  # scores of classes, [images, classes]; None where the model returns something else
+        None  # what the model answers, [images, numbers]; None where that is not known of what it returns
     )
+    has_scores: bool = False  # the answer is scores, [images, outputs]
     sites: dict[Site, bool] = field(
         default_factory=dict
     )  # where functions returned sequences; whether they were sums
@@ -89,6 +91,9 @@ class Seen:
     """Dotted name of the module that makes each call; of the photo's first pass alone."""
 
 
+Answer = Callable[[Any, int], "Tensor | None"]
+"""From what a model returned for so many images to what it answers, [images, numbers]; None where that is not known."""
+
 Kept = dict[Any, Tensor]
 """Outputs and sequences of the photo, for models that take one image at a time."""
 
@@ -102,6 +107,8 @@ class ClampedPass(AttentionProbe):
         kept: what the photo gave, where each image has a pass of its own; the photo's pass fills it.
         wanted: sites of which the photo's pass keeps the sequence.
         is_alone: each token attends to itself alone, in every image, and no output is the photo's.
+        answer: what of all that the model returns is its answer.
+        leaf: where the sequence of tokens becomes the start of a graph, for `slopes`.
     """
 
     def __init__(
@@ -113,9 +120,14 @@ class ClampedPass(AttentionProbe):
         kept: Kept | None = None,
         wanted: Collection[Site] = (),
         is_alone: bool = False,
+        answer: Answer = answer_in,
+        leaf: Site | None = None,
     ) -> None:
         super().__init__(len(changes), layout.num_tokens)
         self.seen = Seen()
+        self._answer = answer
+        self._leaf = leaf
+        self._sequence: Tensor | None = None  # of tokens, at the leaf
         self._layout, self._changes, self._depth, self._kept = layout, changes, depth, kept
         self._cuts = {change.cut for change in changes if change is not None} | set(wanted)
         self._is_alone = is_alone
@@ -154,12 +166,23 @@ class ClampedPass(AttentionProbe):
         if not self.runs(module, pixels):
             return None
         self._finish()
-        answer = scores_of(self.returned, self._images)
-        if answer is not None and answer.ndim == 2 and len(answer) == self._images:
-            self.seen.answer = answer.float()
+        answer = self.seen.answer = self._answer(self.returned, self._images)
+        self.seen.has_scores = place_of_scores(self.returned, self._images).exists
         # as many classes as tokens make a softmax over classes look like one over tokens
         self.seen.weighs = any(answer is None or shape != answer.shape for shape in self._weights)
         return self.seen
+
+    def slopes(self, module: nn.Module, pixels: Tensor) -> Tensor | None:
+        """Size of the answer's gradient by each token of the sequence at the leaf, [tokens]; None where autograd finds none."""
+        try:
+            with differentiable(), undisturbed_pass(module), torch.enable_grad(), self:
+                self.returned = module(pixels)
+            with differentiable():
+                answer = self._answer(self.returned, self._images)
+                slope = None if answer is None else gradients(answer[0, 0], [self._sequence])[0]
+        except Exception:  # as in `runs`
+            return None
+        return None if slope is None else slope.norm(dim=-1).flatten().float()
 
     def _finish(self) -> None:
         """The pass is over, or its next attention begins: whatever consumed the last written-out one was seen by now."""
@@ -286,6 +309,9 @@ class ClampedPass(AttentionProbe):
         if site in self._cuts:
             output = output if in_place else output.clone()
             self._replace(output.movedim(axis, 0), site)
+        if site == self._leaf:
+            self._sequence = leaf = output.detach().requires_grad_()
+            return leaf.clone()  # which may be changed in place
         if 0 < self._depth == site.calls and output.ndim == 3:
             states = by_image(output.movedim(axis, 0), self._images)
             assert states is not None

@@ -28,7 +28,7 @@ _PUSHES = (10.0, 1e3, 1e5, 1e8)
 """How strongly outputs are changed, relative to their size: stronger where a small LayerScale hides it."""
 _VISIBLE = 0.03  # share of its largest number by which what the next layer reads should differ
 _SAME = 1e-6  # share by which two equal answers may differ
-_SITES = 24  # of one gap between two layers that are tried
+SITES = 24  # of one gap between two layers that are tried
 
 UNANSWERED = Check(
     "unknown",
@@ -75,7 +75,7 @@ def check_flow(run: Responses, layout: TokenLayout) -> Structure:
     if places is None:
         return Structure(UNKNOWN)
     depth = max((layer + 1 for layer, each in enumerate(written) if each.response.answer > 0), default=0)
-    return _around(run, layout, places, tuple(range(depth)), written[-1].push, whole[0].answer)
+    return _around(run, layout, places, tuple(range(depth)), written[-1].push, _moved(run, whole[0]))
 
 
 def _not_read(run: Responses) -> Check | None:
@@ -184,7 +184,7 @@ def _names(tokens: Sequence[int], layout: TokenLayout) -> str:
 
 def _none_exchange(run: Responses, layout: TokenLayout, written: Sequence[_Written]) -> Check | None:
     """What is wrong where tokens exchange information outside attention; None where they do not."""
-    sets = _token_sets(layout)
+    sets = token_sets(layout)
     pushes = [each.push for each in written]
     responses = run.of([Change(pushes=pushes, pushed=pushed) for pushed in sets]) if len(sets) else []
     if responses is None:
@@ -252,15 +252,24 @@ def _places(run: Responses) -> list[_Place | None] | None:
             differs = [
                 layer for layer in range(site.calls, run.depth) if bool((response.calls[layer] > 0).any())
             ]
-            place = _Place(site, differs[0] if differs else None, response.answer)
+            place = _Place(site, differs[0] if differs else None, _moved(run, response))
             best = tightest[site.calls]
             if best is None or place.order < best.order:
                 tightest[site.calls] = place
     if tightest[-1] is None:  # no sequence of tokens follows the last call: its output is the place
         site = Site(run.depth - 1, -1)
         last = run.of([Change(is_other=True, cut=site)])
-        tightest[-1] = None if last is None else _Place(site, None, last[0].answer)
+        tightest[-1] = None if last is None else _Place(site, None, _moved(run, last[0]))
     return tightest
+
+
+def _moved(run: Responses, response: Response) -> float:
+    """By how much the answer differs: of a map on average, of which some number always differs as much as it can."""
+    return (
+        response.answer
+        if run.photo.has_scores
+        else float(response.outputs.sum()) / max(1, len(response.outputs))
+    )
 
 
 def _candidates(sites: dict[Site, bool], gap: int) -> Iterator[list[Site]]:
@@ -268,8 +277,8 @@ def _candidates(sites: dict[Site, bool], gap: int) -> Iterator[list[Site]]:
     here = sorted((site for site in sites if site.calls == gap), reverse=True)
     sums = [site for site in here if sites[site]]
     yield sums[:1]
-    yield sums[1:_SITES]
-    yield [site for site in here if not sites[site]][:_SITES]
+    yield sums[1:SITES]
+    yield [site for site in here if not sites[site]][:SITES]
 
 
 def _around(
@@ -313,9 +322,11 @@ def _around(
         known = [*earlier, replace(last, answer=0.0)]
     before, *shares = (max(0.0, 1 - place.answer / whole) for place in known)
     passed = [share * (layer in read) for layer, share in enumerate(shares)]
-    reading = Reading(read, tuple(passed))
-    if min(before, *passed) < 1:
-        return Structure(Check("fails", reading.sentence(before=before)), reading=reading)
+    reading = Reading(read, tuple(passed), before)
+    if reading.sentence:
+        return Structure(Check("fails", reading.sentence), reading=reading)
+    if not run.photo.has_scores:
+        return Structure(HOLDS, reading=reading)
     pooled, tokens = _check_pool(run, layout, None if is_finished_in_part else last.site, push=push)
     return Structure(HOLDS, reading=reading, pooled=pooled, read=tokens)
 
@@ -352,7 +363,7 @@ def _check_pool(
         if responses is not None and responses[0].answer == 0 < responses[1].answer:
             return HOLDS, None
     patches = tuple(range(layout.num_tokens)[layout.patch_slice])
-    among_patches = torch.unique(_token_sets(layout) & _mask(patches, layout), dim=0)
+    among_patches = torch.unique(token_sets(layout) & _mask(patches, layout), dim=0)
     among_patches = among_patches[among_patches.any(1)]
     each = [_mask(group, layout) for group in (*groups.values(), patches)]
     responses = run.of([differing(tokens) for tokens in (*each, *among_patches)])
@@ -391,7 +402,7 @@ def _check_pool(
     return Check("fails", _read_elsewhere(read, layout)), read
 
 
-def _token_sets(layout: TokenLayout) -> Tensor:
+def token_sets(layout: TokenLayout) -> Tensor:
     """Sets of tokens such that of any two tokens some set holds the first and not the second, Boolean [sets, tokens].
 
     The bits of the tokens' numbers, both ways, and each token that is no patch by itself.

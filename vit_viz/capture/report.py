@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vit_viz.answer import Provenance
-from vit_viz.capture.tokens_read import TokensRead
+from vit_viz.capture.tokens_read import TargetRead, TokensRead
 from vit_viz.geometry import TokenLayout
 
 CheckStatus = Literal["holds", "fails", "unknown"]
@@ -47,23 +47,27 @@ class Reading:
     Args:
         layers: whose attention changes the answer, ascending.
         shares: of what the answer takes from the image, how much passes through what each layer wrote, 0 to 1, [layers].
+        before: how much passes through what the first layer is given.
+        of: what reads them in words, "answer" or "target".
     """
 
     layers: tuple[int, ...]
     shares: tuple[float, ...]
+    before: float = 1.0
+    of: str = "answer"
 
-    def sentence(self, *, before: float) -> str:
-        """What it means for the pictures where less than all passes through all layers.
-
-        Args:
-            before: how much passes through what the first layer is given.
-        """
+    @property
+    def sentence(self) -> str:
+        """What it means for the pictures where less than all passes through all layers; "" where all does."""
+        before = self.before
+        if min(before, *self.shares) == 1:
+            return ""
         whole = [layer for layer, share in enumerate(self.shares) if share == 1]
         last = len(self.shares) - 1
         if before == 1 and whole and max(self.shares[whole[-1] + 1 :], default=1.0) < 0.01:
             return (
-                f"The answer is read after layer {whole[-1]} of 0-{last}, and not after the last: the rows of each layer are "
-                "right, but maps through all layers would show what the answer does not read."
+                f"The {self.of} is read after layer {whole[-1]} of 0-{last}, and not after the last: the rows of each layer are "
+                f"right, but maps through all layers would show what the {self.of} does not read."
             )
         least = min(before, *self.shares)
         where = (
@@ -71,7 +75,7 @@ class Reading:
         )
         share = f"Only {least:.0%}" if least > 0.005 else "Hardly anything"
         return (
-            f"{share} of what the answer takes from the image passes through {where}; the rest flows around: the rows of each "
+            f"{share} of what the {self.of} takes from the image passes through {where}; the rest flows around: the rows of each "
             "layer are right, but maps through the layers would miss it."
         )
 
@@ -87,6 +91,7 @@ class Structure:
         reading: what the answer reads of the layers; None where there is no answer, or it was not measured.
         pooled: the answer reads the tokens of the last layer that the layout names, as far as there is an answer.
         read: which tokens of the last layer each output reads; None where it is not known, or all read what the layout names.
+        target: which of them a target reads, on the photo of the trace, that is a function of what the model returns; else None.
     """
 
     complete: Check = UNCHECKED
@@ -95,6 +100,7 @@ class Structure:
     reading: Reading | None = None
     pooled: Check = HOLDS
     read: TokensRead | None = None
+    target: TargetRead | None = None
 
 
 def kernel_check(proof: Sequence[float], tolerance: float) -> Check:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from vit_viz.capture.clamped_pass import Change, ClampedPass, Kept, Seen, Site
+from vit_viz.capture.clamped_pass import Answer, Change, ClampedPass, Kept, Seen, Site
 from vit_viz.capture.noise import noise_like
 from vit_viz.capture.placement import changed
 from vit_viz.capture.probing import HALF, rounding
+from vit_viz.capture.returned import answer_in
 from vit_viz.geometry import TokenLayout
 from vit_viz.lazy import Tensor, nn, torch
 
@@ -45,6 +46,7 @@ class Responses:
     Args:
         pixels: [1, channels, height, width].
         is_alone: each token attends to itself alone, also in the photo.
+        answer: what of all that the model returns is its answer.
 
     Attributes:
         photo: what the photo's own pass showed; nothing, and not whole, where the model does not run.
@@ -52,8 +54,15 @@ class Responses:
     """
 
     def __init__(
-        self, module: nn.Module, pixels: Tensor, layout: TokenLayout, *, is_alone: bool = False
+        self,
+        module: nn.Module,
+        pixels: Tensor,
+        layout: TokenLayout,
+        *,
+        is_alone: bool = False,
+        answer: Answer = answer_in,
     ) -> None:
+        self._answer = answer
         self._module, self._pixels, self._layout, self._is_alone = module, pixels, layout, is_alone
         noise = noise_like(pixels, 1)
         self._other = noise + (pixels.amax() - noise) / 4  # another photo of noise, and brighter
@@ -105,9 +114,25 @@ class Responses:
         self, changes: Sequence[Change | None], kept: Kept | None = None, wanted: Collection[Site] = ()
     ) -> Seen | None:
         clamped = ClampedPass(
-            self._layout, changes, depth=self.depth, kept=kept, wanted=wanted, is_alone=self._is_alone
+            self._layout,
+            changes,
+            depth=self.depth,
+            kept=kept,
+            wanted=wanted,
+            is_alone=self._is_alone,
+            answer=self._answer,
         )
         return clamped.over(self._module, torch.cat([self._pixels_of(change) for change in changes]))
+
+    def answer_of(self, change: Change | None) -> Tensor | None:
+        """What the model answers of one changed image alone, [numbers], or of the photo."""
+        seen = self._run([change])
+        return None if seen is None or seen.answer is None else seen.answer[0]
+
+    def slopes(self, site: Site) -> Tensor | None:
+        """As `ClampedPass.slopes` of the photo."""
+        clamped = ClampedPass(self._layout, [None], depth=self.depth, answer=self._answer, leaf=site)
+        return clamped.slopes(self._module, self._pixels)
 
     def _pixels_of(self, change: Change | None) -> Tensor:
         if change is not None and change.patches is not None:
@@ -128,7 +153,7 @@ def _is_clamped(change: Change) -> bool:
 
 def _agree(seen: Seen, alone: Seen) -> bool:
     """Whether the photo is the same among others as alone, so that images do not influence one another."""
-    if _shape(seen) != _shape(alone):
+    if _shape(seen) != _shape(alone) or (seen.answer is None) != (alone.answer is None):
         return False
     bound = 0.3 if seen.dtype in HALF else 1e-2  # attention amplifies rounding
     pairs = zip(_known(seen), _known(alone), strict=True)
@@ -141,7 +166,8 @@ def _shape(seen: Seen) -> list[list[bool]]:
 
 
 def _known(seen: Seen) -> list[Tensor]:
-    return [states for call in (*seen.calls, *seen.keys) for states in call if states is not None]
+    answer = [] if seen.answer is None else [seen.answer[:, :, None]]
+    return [states for call in (*seen.calls, *seen.keys) for states in call if states is not None] + answer
 
 
 def _joined(passes: Sequence[Seen]) -> Seen | None:

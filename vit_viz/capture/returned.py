@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from vit_viz.errors import ParameterError, VitVizError
-from vit_viz.lazy import Tensor
+from vit_viz.lazy import Tensor, torch
 
 _FEATURES = ("hidden", "embed", "pool", "feature", "attention")
 """Parts of names of what a model returns beside its scores, though it may have their shape: `pooler_output`, `image_embeds`."""
+_MOST_NUMBERS = 4096  # of each tensor of an answer that is looked at
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,28 @@ def place_of_scores(output: Any, images: int) -> ScoresPlace:
     return ScoresPlace(True, *chosen[1:], count=scores.shape[1])
 
 
+def answer_in(output: Any, images: int) -> Tensor | None:
+    """What a model answers for so many images, [images, numbers]; None where that is not known of what it returns.
+
+    That is its scores, else all that it returns under names that are not those of features, such as a map or boxes; of a large
+    tensor some numbers. Of several tensors without names, which may be those of several layers, nobody knows which is the answer.
+    """
+    if place_of_scores(output, images).exists:
+        scores = scores_of(output, images)
+        assert scores is not None
+        return scores.float()
+    parts = [(path, part) for path, part in _numbers_in(output) if not _is_feature(path)]
+    is_named = len(parts) == 1 or not any(re.search(r"\[\d", path) for path, _ in parts)
+    if not parts or not is_named or any(part.ndim < 2 or len(part) != images for _, part in parts):
+        return None
+    apart = [part.flatten(1) for _, part in parts]
+    return torch.cat([part[:, :: -(-part.shape[1] // _MOST_NUMBERS)].float() for part in apart], dim=1)
+
+
+def _is_feature(path: str) -> bool:
+    return any(word in path.lower() for word in _FEATURES)
+
+
 def _chosen(output: Any, images: int) -> tuple[Tensor, str, tuple[str, ...]] | None:
     """The scores, their path, and those of others that could be them."""
     if isinstance(output, Tensor):
@@ -79,7 +103,7 @@ def _chosen(output: Any, images: int) -> tuple[Tensor, str, tuple[str, ...]] | N
     per_image = [
         (path, part)
         for path, part in parts
-        if part.ndim in (1, 2) and len(part) == images and not any(word in path.lower() for word in _FEATURES)
+        if part.ndim in (1, 2) and len(part) == images and not _is_feature(path)
     ]
     possible = [one for one in per_image if one[1].ndim == 2] or per_image or parts * (len(parts) == 1)
     if not possible:

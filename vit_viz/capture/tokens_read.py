@@ -1,4 +1,4 @@
-"""Which tokens after the last layer the answer reads, and the query that stands for it: the one decides the other."""
+"""Which tokens after the last layer the answer, or a target, reads, and the query that stands for it: the one decides the other."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from vit_viz.errors import ParameterError
+from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import Query, TokenLayout, format_query
+
+_NAMED = 4  # tokens of a target that a caption names
 
 HowPatches = Literal["evenly", "by attention", "by a softmax", "unevenly"]
 
@@ -77,6 +79,48 @@ class TokensRead:
             patches = [how.get(self.patches, f"patches that are weighed {self.patches}")]
         *others, last = [*names, *patches] or ["no token"]
         return f"{', '.join(others)} and {last}" if others else last
+
+
+@dataclass(frozen=True)
+class TargetRead:
+    """Which tokens after the last layer a function of what the model returns reads on this photo, as measured.
+
+    Args:
+        weights: how strongly each token is read, [tokens]: the size of the target's gradient there; the sum is 1. None where the
+            target reads what the layout says, a pool with weights of its own.
+        problem: why no token stands for the target, in a sentence; "" where some do.
+    """
+
+    weights: tuple[float, ...] | None = None
+    problem: str = ""
+
+    @property
+    def tokens(self) -> list[int]:
+        """What is read, most strongly first."""
+        weights = self.weights or ()
+        return sorted((i for i, weight in enumerate(weights) if weight), key=lambda i: -weights[i])
+
+    def query(self, layout: TokenLayout) -> Query | None:
+        """The query that stands for what is read: "pool" for several tokens; None where the layout's own does.
+
+        Raises:
+            CaptureError: none does.
+        """
+        if self.problem:
+            raise CaptureError(
+                f'{self.problem}: ask for the map of one token, such as query="0,0", or for occlusion, which needs no start.'
+            )
+        if not self.tokens:
+            return None
+        first = self.tokens[0]
+        return "pool" if len(self.tokens) > 1 else layout.place(first) or layout.name(first)
+
+    def in_words(self, layout: TokenLayout) -> str:
+        """Several tokens for captions: "mean of 4 tokens that the target reads (patch (1, 2) 56%, ...)"."""
+        assert self.weights is not None
+        most = [f"{layout.name(token)} {self.weights[token]:.0%}" for token in self.tokens[:_NAMED]]
+        rest = ["..."] * (len(self.tokens) > _NAMED)
+        return f"mean of {len(self.tokens)} tokens that the target reads ({', '.join(most + rest)})"
 
 
 def layout_that_reads(layout: TokenLayout, read: TokensRead) -> TokenLayout | None:

@@ -18,6 +18,7 @@ from vit_viz.capture.layers import LayerAttention
 from vit_viz.capture.report import SOUND, ProofReport, ProofStatus, Structure, kernel_check, trace_words
 from vit_viz.capture.returned import ScoresPlace
 from vit_viz.capture.structure_check import StructureCheck
+from vit_viz.capture.tokens_read import TargetRead
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import CropBox, Query, TokenLayout, as_query
 from vit_viz.indices import Index, Indices, Tokens, as_indices, layer_index
@@ -60,6 +61,8 @@ class Trace:
         problems: what a reader has to know beside the proof, e.g. that a softmax is over the wrong axis, or that the model takes
             only a part of the photo; one sentence each.
         known: whether the layers are all of the model's attention, and its tokens the patches, or the check that finds it out.
+        of_target: finds out which tokens a target reads that is a function of what the model returns; None without one, and once it
+            is known.
         pooling: the pooling attention, where the model has one.
         features: what the last attention reads, with the target's gradient, where they were asked for; the error where they were
             not found.
@@ -83,6 +86,7 @@ class Trace:
     tolerance: float = 1e-4
     problems: tuple[str, ...] = ()
     known: Structure | StructureCheck = SOUND
+    of_target: StructureCheck | None = None
     pooling: PoolAttention | None = None
     features: Features | CaptureError | None = None
     outputs: tuple[int, ...] | None = None
@@ -280,6 +284,8 @@ class Trace:
         Raises:
             ParameterError: the query names no token of this trace.
         """
+        if query == "pool" and self.target_read is not None and self.target_read.weights is not None:
+            return torch.tensor(self.target_read.weights, device=self.device)
         if query == "pool" and self.layout.pooling == "attention" and self.pooling is not None:
             return self.pooling.attention.mean(0)
         return torch.from_numpy(self.layout.weights(query)).to(self.device, torch.float32)
@@ -287,7 +293,8 @@ class Trace:
     def output_query(self, query: Query | None = None, *, outputs: Sequence[int] | None = None) -> Query:
         """The query that a map of the answer starts from: what the answer was measured to read; waits as `structure` does.
 
-        Of a model whose outputs have a token each it is that of the target, without a target that of the first class.
+        Of a model whose outputs have a token each it is that of the target, without a target that of the first class. Where a
+        function was measured to read several tokens it is "pool", which has their weights then.
 
         Args:
             query: None and "pool" stand for what the answer is read from; any other is returned as it is.
@@ -295,9 +302,12 @@ class Trace:
 
         Raises:
             ParameterError: the layout names other tokens than the answer reads, and no query stands for them.
+            CaptureError: no token stands for the target, which reads around the last layer.
         """
         if query is not None and query != "pool":
             return as_query(query)
+        if self.target_read is not None:
+            return self.target_read.query(self.layout) or self.layout.output_query
         layout, read = self.layout, self.structure.read
         start: Query | None = None
         if read is not None:
@@ -306,6 +316,27 @@ class Trace:
                 about = [int(self.logits.argmax())]
             start = (read if about is None else read.of(about)).query(layout)
         return start or query or layout.output_query
+
+    @property
+    def target_read(self) -> TargetRead | None:
+        """Which tokens the target reads, where it is a function of what the model returns; waits as `structure` does."""
+        if self.of_target is None and isinstance(self.known, StructureCheck):
+            return None
+        return self.structure.target
+
+    def describe(self, query: Query) -> str:
+        """A query in words, for captions: as the layout has it, or the tokens that the target was measured to read."""
+        read = self.target_read if query == "pool" else None
+        return (
+            self.layout.describe(query)
+            if read is None or read.weights is None
+            else read.in_words(self.layout)
+        )
+
+    def as_parameter(self, query: Query) -> Query:
+        """A query for provenance: itself, or the tokens that the target was measured to read."""
+        words = self.describe(query)
+        return query if words == self.layout.describe(query) else words
 
     def tokens_of_target(self) -> list[int]:
         """Which tokens after the last layer the target changes with, by its gradient.
@@ -356,6 +387,9 @@ class Trace:
         """
         if isinstance(self.known, StructureCheck):
             self.known = self.known.result()
+        of_target = self.of_target
+        if of_target is not None:
+            self.known, self.of_target = of_target.result(), None
         return self.known
 
     @property
@@ -382,8 +416,9 @@ class Trace:
 
     def let_model_go(self) -> None:
         """Keep the model no longer than others do; where it goes before it was checked, nothing is known of its structure."""
-        if isinstance(self.known, StructureCheck):
-            self.known.let_go()
+        for check in (self.known, self.of_target):
+            if isinstance(check, StructureCheck):
+                check.let_go()
 
     @property
     def proof(self) -> list[float]:
@@ -416,8 +451,10 @@ class Trace:
             CaptureError: it does not.
         """
         if self.structure.complete.status == "fails":
+            of = "model" if self.structure.target is None else "target"
             raise CaptureError(
-                f"Maps through the layers are not defined for this model. {self.structure.complete.sentence}"
+                f"Maps through the layers are not defined for this {of}. {self.structure.complete.sentence} Occlusion, "
+                "saliency and integrated gradients follow no layers."
             )
 
     def _layer(self, layer: Index) -> LayerAttention:

@@ -40,6 +40,7 @@ from vit_viz.capture.reach import unreached
 from vit_viz.capture.recorder import MAX_ATTENTION_BYTES, Recorder, RecorderOptions
 from vit_viz.capture.report import SOUND, Structure
 from vit_viz.capture.returned import no_scores, number_from, place_of_scores, scores_of
+from vit_viz.capture.target_flow import check_of_target
 from vit_viz.capture.tokens_read import TokensRead, as_source, layout_that_reads
 from vit_viz.capture.trace import Trace
 from vit_viz.capture.verified import structure_of
@@ -127,6 +128,8 @@ def trace(
         recorder, logits, stream = _recorded(module, pixels, arena, options, watch, keep_residual)
         recorded = _trace_of(module, pixels, recorder, logits, stream, arena, layout, target)
         recorded.known = structure or structure_of(module, pixels, recorded.layout, is_ours=recorder.is_ours)
+        if callable(target) and recorded.logits is None and structure is None:
+            recorded.of_target = check_of_target(module, pixels, recorded.layout, target)
     except BaseException:
         arena.release()
         raise
