@@ -19,6 +19,7 @@ from vit_viz.capture.report import HOLDS, Check
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import Grid, TokenLayout
 from vit_viz.lazy import Tensor, nn, torch
+from vit_viz.model import VisionTransformer
 from vit_viz.model.submodules import submodules_of
 
 SINGLE_PATCHES = 7
@@ -274,12 +275,30 @@ def _pitches(module: nn.Module, grid: Grid, pixels: Tensor) -> Iterator[tuple[in
     height, width = pixels.shape[-2:]
     known = [(max(1, height // grid[0]), max(1, width // grid[1]))]
     known.append((math.ceil(height / grid[0]), math.ceil(width / grid[1])))
-    fits = [
-        pitch
-        for pitch in _strides(module)
-        if abs(height / pitch[0] - grid[0]) < 1 and abs(width / pitch[1] - grid[1]) < 1
+    yield from dict.fromkeys([*known, *_fitting(_strides(module), grid, (height, width))])
+
+
+def patch_size_of(
+    module: nn.Module, grid: Grid, size: tuple[int, int], *, told: tuple[int, int] | None = None
+) -> tuple[int, int] | None:
+    """(height, width) of a patch in pixels, which need not divide the input; None where neither the module nor anybody tells.
+
+    Args:
+        size: height and width of the input.
+        told: what its preprocessing says, for a module that cuts its input otherwise than by a convolution.
+    """
+    if isinstance(module, VisionTransformer):
+        return module.config.patch_size
+    return next(iter(_fitting([*_strides(module), *([told] if told else [])], grid, size)), None)
+
+
+def _fitting(sizes: list[tuple[int, int]], grid: Grid, size: tuple[int, int]) -> list[tuple[int, int]]:
+    """Those of which an input has so many rows and columns, the last of them cut off or padded where they do not divide it."""
+    return [
+        one
+        for one in sizes
+        if all(abs(side / step - count) < 1 for side, step, count in zip(size, one, grid, strict=True))
     ]
-    yield from dict.fromkeys([*known, *fits])
 
 
 def _strides(module: nn.Module) -> list[tuple[int, int]]:
