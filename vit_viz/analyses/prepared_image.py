@@ -21,7 +21,7 @@ from vit_viz.capture.buffers import BufferPool
 from vit_viz.capture.edit_stack import innermost_edit
 from vit_viz.capture.forward import answer_of, undisturbed
 from vit_viz.capture.given import as_known_model, as_model, as_picture, as_pixels, dtype_of, labels_of
-from vit_viz.capture.placement import patch_size_of
+from vit_viz.capture.layouts import patch_size_of
 from vit_viz.capture.returned import (
     ScoresPlace,
     image_of,

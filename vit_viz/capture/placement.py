@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from vit_viz.capture.calls import AttentionCall
+from vit_viz.capture.layouts import fitting, strides
 from vit_viz.capture.noise import noise_like, photos_of_noise
 from vit_viz.capture.probing import HALF, AttentionProbe, heads_by_image, joined, moved, rounding, signatures
 from vit_viz.capture.report import HOLDS, Check
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import Grid, TokenLayout
 from vit_viz.lazy import Tensor, nn, torch
-from vit_viz.model import VisionTransformer
-from vit_viz.model.submodules import submodules_of
 
 SINGLE_PATCHES = 7
 """How many patches are changed one by one where patches reach more than their own token."""
@@ -80,7 +79,7 @@ def _check_on(module: nn.Module, photo: Tensor, layout: TokenLayout) -> Check:
 def find_layout(module: nn.Module, pixels: Tensor, tokens: int) -> tuple[Grid, int, int] | None:
     """Grid, number of tokens before the patches and after them, where the tokens respond to the patches row by row; else None."""
     pixels, _ = photos_of_noise(pixels)
-    for pitch in _strides(module):
+    for pitch in strides(module):
         # what does not fill a patch is padded, or cut off; the padded grid first: where the last row is padded, the cut one would
         # take its tokens for others after the patches
         (height, width), (down, across) = pixels.shape[-2:], pitch
@@ -275,38 +274,4 @@ def _pitches(module: nn.Module, grid: Grid, pixels: Tensor) -> Iterator[tuple[in
     height, width = pixels.shape[-2:]
     known = [(max(1, height // grid[0]), max(1, width // grid[1]))]
     known.append((math.ceil(height / grid[0]), math.ceil(width / grid[1])))
-    yield from dict.fromkeys([*known, *_fitting(_strides(module), grid, (height, width))])
-
-
-def patch_size_of(
-    module: nn.Module, grid: Grid, size: tuple[int, int], *, told: tuple[int, int] | None = None
-) -> tuple[int, int] | None:
-    """(height, width) of a patch in pixels, which need not divide the input; None where neither the module nor anybody tells.
-
-    Args:
-        size: height and width of the input.
-        told: what its preprocessing says, for a module that cuts its input otherwise than by a convolution.
-    """
-    if isinstance(module, VisionTransformer):
-        return module.config.patch_size
-    return next(iter(_fitting([*_strides(module), *([told] if told else [])], grid, size)), None)
-
-
-def _fitting(sizes: list[tuple[int, int]], grid: Grid, size: tuple[int, int]) -> list[tuple[int, int]]:
-    """Those of which an input has so many rows and columns, the last of them cut off or padded where they do not divide it."""
-    return [
-        one
-        for one in sizes
-        if all(abs(side / step - count) < 1 for side, step, count in zip(size, one, grid, strict=True))
-    ]
-
-
-def _strides(module: nn.Module) -> list[tuple[int, int]]:
-    """Sizes of patches that a model's convolutions and foldings cut an image into."""
-    sizes = [
-        part.stride
-        for part in submodules_of(module)
-        if isinstance(part, nn.Conv2d | nn.Unfold) and part.stride == part.kernel_size
-    ]
-    pairs = [(side, side) if isinstance(side, int) else (int(side[0]), int(side[1])) for side in sizes]
-    return list(dict.fromkeys(pair for pair in pairs if max(pair) > 1))
+    yield from dict.fromkeys([*known, *fitting(strides(module), grid, (height, width))])

@@ -31,8 +31,8 @@ from vit_viz.capture.gradients import differentiable, gradients
 from vit_viz.capture.graphs import graphed
 from vit_viz.capture.interception import Interception
 from vit_viz.capture.layers import LayerAttention, exact
-from vit_viz.capture.layouts import known_layout, plain_layout
-from vit_viz.capture.placement import find_layout, patch_size_of
+from vit_viz.capture.layouts import known_layout, patch_size_of, plain_layout
+from vit_viz.capture.placement import find_layout
 from vit_viz.capture.probing import are_compiled
 from vit_viz.capture.proof import PROOF_ROWS
 from vit_viz.capture.reach import unreached

@@ -20,7 +20,7 @@ from vit_viz.figures import blocks
 from vit_viz.figures.blocks import ColourBar
 from vit_viz.figures.colormaps import Limits, clipped, default_table, limits
 from vit_viz.figures.lettering import capital, number
-from vit_viz.figures.overlay import overlay
+from vit_viz.figures.overlay import overlay, photo_region
 from vit_viz.figures.request import DrawingOptions
 from vit_viz.figures.scene import Drawn, Scene, drawn, joined
 from vit_viz.figures.sheet import Mark, printed_size
@@ -112,6 +112,7 @@ def over_photo(
         width: points that it takes across; 0: all there are.
     """
     style, why = chosen(scene.drawing.style, photo, signed=patch_map.signed)
+    photo_region(photo, patch_map.crop_box)  # refused by its own size, before it has another
     # enlarged where it has fewer pixels than are printed, so that patches keep their edges
     size = printed_size(photo, width or scene.inner, scene.output.dpi)
     image = laid_over(photo.resize(size, Image.Resampling.LANCZOS), patch_map, ends, scene.drawing, style)

@@ -16,7 +16,7 @@ from vit_viz.analyses.many_photos import PhotoNumbers, begun_numbers
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture import standing, trace
 from vit_viz.capture.interventions import Edits
-from vit_viz.capture.placement import patch_size_of
+from vit_viz.capture.layouts import patch_size_of
 from vit_viz.capture.report import Structure
 from vit_viz.checkpoints import Model
 from vit_viz.geometry import TokenLayout
