@@ -12,7 +12,7 @@ else may move.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from vit_viz.lazy import extra, importer
 
@@ -109,7 +109,7 @@ if not TYPE_CHECKING:  # to a type checker a package with __getattr__ has every 
 def serve(
     model: LoadedModel | nn.Module | str | Path,
     *,
-    preprocess: Preprocess | None = None,
+    preprocess: Preprocess | Any = None,
     labels: Labels | None = None,
     layout: TokenLayout | None = None,
     output: Literal["softmax", "sigmoid", "value"] | None = None,
@@ -120,7 +120,8 @@ def serve(
 
     Args:
         model: what `load` returned, the name of a model, or a module, unmodified.
-        preprocess: how images become the module's input; needed for a module.
+        preprocess: how images become the module's input, a `Preprocess` or the processor of a model of transformers; needed for a
+            module that does not say it.
         labels: names of the module's classes; None takes those that a model of timm or transformers brings.
         layout: which token is what, where the module does not tell.
         output: what one output is, "softmax", "sigmoid" or "value", as `load` takes it; None takes what the model says of itself.

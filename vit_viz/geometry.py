@@ -308,12 +308,12 @@ def format_query(query: Query) -> str:
 
 @dataclass(frozen=True)
 class CropBox:
-    """Which part of the original image the model received, and at which scale on each axis.
+    """Which part of the original image the model's patches cover, and at which scale on each axis.
 
     Args:
-        original_size: (height, width) of the upright original, in pixels.
-        input_size: (height, width) of the model's input, in pixels.
-        region: (top, left, height, width) in pixels of the original that the input covers; it may reach beyond the image where
+        original_size: (height, width) of the upright original, in pixels; of pixels that were given in place of a photo, theirs.
+        input_size: (height, width) of all patches in pixels of the model's input.
+        region: (top, left, height, width) in pixels of the original that the patches cover; it may reach beyond the image where
             the input was padded.
 
     Raises:
@@ -327,6 +327,18 @@ class CropBox:
     def __post_init__(self) -> None:
         if min(*self.original_size, *self.input_size, *self.region[2:]) <= 0:
             raise ParameterError("A crop box needs positive sizes.")
+
+    @classmethod
+    def of_pixels(cls, height: int, width: int) -> CropBox:
+        """Of an input that is its own original."""
+        return cls((height, width), (height, width), (0.0, 0.0, float(height), float(width)))
+
+    def of_patches(self, grid: Grid, patch_size: tuple[int, int]) -> CropBox:
+        """The same input by what patches of this size cover: less where the last pixels are cut off, more where it is padded."""
+        tall, wide = grid[0] * patch_size[0], grid[1] * patch_size[1]
+        top, left, height, width = self.region
+        region = (top, left, height * (tall / self.input_size[0]), width * (wide / self.input_size[1]))
+        return CropBox(self.original_size, (tall, wide), region)
 
     @property
     def covers(self) -> float:

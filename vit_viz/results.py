@@ -84,7 +84,8 @@ class PatchMap(Answer):
         """The photo with this map over it, at the photo's size and without words.
 
         Args:
-            image: the photo, or its path.
+            image: the photo, or its path. Where pixels were given in place of a photo, the picture that they show: one of another
+                shape is refused, and one of another size is taken to be all that the model received.
             style: how the values change the photo; a map of both signs has heat only.
             alpha: strength of the style, in [0, 1]; None has that of the style.
             smooth: whether values are interpolated between patches.

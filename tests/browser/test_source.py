@@ -29,6 +29,8 @@ MODELS: dict[str, dict[str, Any]] = {
     "class": {"reg_tokens": 2},
     "attention pooling": {"pooling": "attention", "scale": 0.7},
     "biased": BEIT | {"relative_bias": True},
+    "padded": {"pad": True, "img_size": (23, 41)},
+    "cut": {"drop_remainder": True, "img_size": (23, 41)},
     "without norms of values": {"attn_norm": True, "pooling": "mean", "class_token": False},
 }
 HALF = 2.0**-11
@@ -38,7 +40,7 @@ def _tiny(mini: LoadedModel, choices: dict[str, Any]) -> LoadedModel:
     torch.manual_seed(5)
     config = ViTConfig(**TINY | choices)
     model = randomise(VisionTransformer(config))
-    recipe = Preprocess(config.img_size, patch_size=config.patch_size)
+    recipe = Preprocess(config.img_size, config.patch_size, drop_remainder=config.drop_remainder)
     return replace(mini, model=model, config=config, preprocess=recipe, labels=None)
 
 

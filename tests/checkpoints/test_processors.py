@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from PIL import Image
 
 from vit_viz.checkpoints.families.base import Recipe
 from vit_viz.checkpoints.local import local_checkpoint
-from vit_viz.checkpoints.plain_module import own_preprocess
+from vit_viz.checkpoints.plain_module import own_preprocess, plain_module
 from vit_viz.checkpoints.recipes import preprocess_of
 from vit_viz.errors import ParameterError
 from vit_viz.images import Preprocess
@@ -223,6 +224,26 @@ def test_a_module_of_another_size_than_its_processors_says_so(tmp_path: Path) ->
     assert found is not None
     assert found[0].input_size == (48, 48)
     assert found[1].endswith("but for its size: this model takes 48 x 48 pixels and no others")
+
+
+@pytest.mark.parametrize("kind", ["ViTImageProcessor", "ViTImageProcessorPil", "CLIPProcessor"])
+def test_a_live_processor_prepares_pictures_as_it_does_by_itself(kind: str) -> None:
+    sizes = {"hidden_size": 40, "num_hidden_layers": 1, "num_attention_heads": 5, "intermediate_size": 48}
+    module = transformers.ViTModel(transformers.ViTConfig(**sizes, image_size=48, patch_size=12))
+    if kind == "CLIPProcessor":  # of texts and pictures
+        own = transformers.CLIPImageProcessor(size=53, crop_size=48, rescale_factor=1 / 127.5)
+        processor: Any = SimpleNamespace(image_processor=own)
+    else:
+        processor = own = getattr(transformers, kind)(size=48, do_rescale=False, **STATISTICS)
+    image = picture(97, 211)
+    recipe = plain_module(module, preprocess=processor).preprocess
+    agrees(recipe, image, own(image, return_tensors="pt")["pixel_values"][0].float())
+
+
+@pytest.mark.parametrize("given", [{"size": 48}, "ViTImageProcessor", transformers.ViTImageProcessor])
+def test_what_is_no_recipe_is_refused(given: Any) -> None:
+    with pytest.raises(ParameterError, match="preprocess is a Preprocess or, for a model of transformers"):
+        plain_module(torch.nn.Linear(3, 4), preprocess=given)
 
 
 # --- timm

@@ -206,10 +206,33 @@ def test_no_value_in_a_timm_recipe_gives_anything_but_a_model_or_a_sentence(fold
 
 
 @pytest.mark.parametrize(
-    "key", ["size", "crop_size", "resample", "image_mean", "image_std", "do_normalize", "do_center_crop"]
+    "key",
+    [
+        "size",
+        "crop_size",
+        "resample",
+        "image_mean",
+        "image_std",
+        "do_normalize",
+        "do_center_crop",
+        "do_rescale",
+        "rescale_factor",
+        "rescale_offset",
+        "do_resize",
+        "crop_pct",
+        "do_pad",
+        "pad_size",
+        "default_to_square",
+        "image_processor_type",
+        "include_top",
+    ],
 )
 def test_no_value_in_a_preprocessor_gives_anything_but_a_model_or_a_sentence(folder: Path, key: str) -> None:
     values = {"size": {"height": 48, "width": 48}, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    if key == "pad_size":
+        values["do_pad"] = True
+    if key == "crop_size":
+        values["do_center_crop"] = True
     for value in JUNK:
         loads_or_is_refused(folder, {"architecture": "vit_tiny_patch16_224"}, {**values, key: value})
 

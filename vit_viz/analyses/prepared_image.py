@@ -21,6 +21,7 @@ from vit_viz.capture.buffers import BufferPool
 from vit_viz.capture.edit_stack import innermost_edit
 from vit_viz.capture.forward import answer_of, undisturbed
 from vit_viz.capture.given import as_known_model, as_model, as_picture, as_pixels, dtype_of, labels_of
+from vit_viz.capture.layouts import patch_size_of
 from vit_viz.capture.returned import (
     ScoresPlace,
     image_of,
@@ -138,6 +139,7 @@ class PreparedImage:
             picture, crop_box = prepared.pixels, prepared.crop_box
             provenance = replace(provenance, image=image_hash(decoded), preprocess=prepared.words)
         pixels = as_pixels(picture, model)
+        shape = (int(pixels.shape[-2]), int(pixels.shape[-1]))
         pixels = pixels.to(torch.promote_types(pixels.dtype, torch.float32))
         if isinstance(model, VisionTransformer) and model.config.drop_remainder:
             pixels = model.patch_embed.whole_patches(pixels)  # maps of pixels then have whole patches
@@ -151,12 +153,14 @@ class PreparedImage:
         elif place is None:
             with undisturbed(model), torch.no_grad():
                 place = place_of_scores(answer_of(model, pixels.to(dtype_of(model, pixels))), len(pixels))
+        patch = patch_size_of(model, layout.grid, shape, told=None if recipe is None else recipe.patch_size)
+        box = crop_box or CropBox.of_pixels(*shape)
         return cls(
             model,
             pixels,
             layout,
             outputs != "embedding",
-            crop_box,
+            box if patch is None else box.of_patches(layout.grid, patch),
             provenance.with_parameters(scores=place.words)
             if place is not None and place.words
             else provenance,
@@ -176,12 +180,10 @@ class PreparedImage:
     @property
     def patch_size(self) -> tuple[int, int]:
         """(height, width) of a patch in pixels of the input."""
-        if isinstance(self.model, VisionTransformer):
-            return self.model.config.patch_size
-        if self.preprocess is not None and self.preprocess.drop_remainder:
-            return self.preprocess.patch_size
         (height, width), (rows, cols) = self.pixels.shape[-2:], self.layout.grid
-        return -(-height // rows), -(-width // cols)
+        told = None if self.preprocess is None else self.preprocess.patch_size
+        known = patch_size_of(self.model, (rows, cols), (height, width), told=told)
+        return known or (-(-height // rows), -(-width // cols))
 
     def transformer(self, what: str) -> VisionTransformer:
         """The model, where it is ours, for what needs its parts.

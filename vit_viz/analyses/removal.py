@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.analyses.prepared_image import PreparedImage, in_batches
+from vit_viz.analyses.prepared_image import PreparedImage, in_batches, patch_mask
 from vit_viz.analyses.spec import Job, Part
 from vit_viz.analyses.targets import Target
 from vit_viz.answer import Answer
@@ -162,10 +162,7 @@ def _check_exact(subject: PreparedImage) -> None:
 
 def _pixel_mask(subject: PreparedImage, gone: Tensor) -> Tensor:
     """[sets, patches] -> Boolean [sets, 1, height, width] in pixels of the input."""
-    (height, width), (patch_h, patch_w) = subject.pixels.shape[-2:], subject.patch_size
-    mask = gone.reshape(-1, 1, *subject.layout.grid).to(subject.pixels.device)
-    mask = mask.repeat_interleave(patch_h, -2).repeat_interleave(patch_w, -1)
-    return mask[..., :height, :width]
+    return gone.to(subject.pixels.device)[:, patch_mask(subject)[0]]
 
 
 def _blurred(pixels: Tensor, sigma: tuple[int, int]) -> Tensor:

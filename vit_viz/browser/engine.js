@@ -4,7 +4,7 @@ import { inOurFormat } from './checkpoint.js';
 import { checkedConfig, headDim } from './config.js';
 import { Model } from './model.js';
 import { OUTPUTS } from './outputs.js';
-import { checkedRecipe, prepare } from './preprocess.js';
+import { checkedRecipe, ofPatches, prepare } from './preprocess.js';
 import { BadFile, jsonOf, Weights } from './weights.js';
 /** @import { About } from './checkpoint.js' */
 /** @import { Pass } from './model.js' */
@@ -59,6 +59,7 @@ export class Engine {
     const pass = this.model.run(prepared, progress);
     const tokens = pass.prefix.length + pass.grid[0] * pass.grid[1];
     const scale = config.scale ?? headDim(config) ** -0.5;
-    return { ...pass, crop: prepared.crop, heads: config.num_heads, tokens, headDim: headDim(config), scale };
+    const crop = ofPatches(prepared.crop, pass.grid, config.patch_size);
+    return { ...pass, crop, heads: config.num_heads, tokens, headDim: headDim(config), scale };
   }
 }

@@ -228,8 +228,18 @@ function withoutRemainder({ cut, region }, recipe) {
   const [top, left, height, width] = region;
   return {
     cut: part(cut, 0, 0, tall, wide),
-    region: [top, left, (height * tall) / cut.height, (width * wide) / cut.width],
+    region: [top, left, height * (tall / cut.height), width * (wide / cut.width)],
   };
+}
+
+/**
+ * The same input by what its patches cover, which is more where the model pads it.
+ * @param {Prepared['crop']} crop @param {number[]} grid @param {number[]} patch height, width
+ */
+export function ofPatches({ original, input, region: [top, left, height, width] }, grid, patch) {
+  const [tall, wide] = grid.map((count, i) => count * patch[i]);
+  const region = [top, left, height * (tall / input[0]), width * (wide / input[1])];
+  return { original, input: [tall, wide], region };
 }
 
 /** RGB, or the luminance as Pillow's convert("L") has it. @param {Picture} picture @returns {Picture} */

@@ -1,4 +1,4 @@
-"""The token layout of a module, where its attributes say so: our own model, timm, transformers, torchvision."""
+"""The token layout of a module, and the size of its patches, where it says so: our own model, timm, transformers, torchvision."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 from vit_viz.geometry import Grid, Pooling, TokenLayout
 from vit_viz.lazy import nn
+from vit_viz.model import VisionTransformer
+from vit_viz.model.submodules import submodules_of
 
 _TIMM_POOLING: dict[str, Pooling] = {"token": "class", "map": "attention"}
 
@@ -33,6 +35,40 @@ def plain_layout(grid: Grid, before: int, after: int) -> TokenLayout:
     """The layout with these numbers of tokens before and after the patches, under names that they usually have."""
     prefix = _with_registers(["class"] if before else [], before) or ()
     return TokenLayout(grid, prefix, suffix=tuple(f"token {i}" for i in range(after)))
+
+
+def patch_size_of(
+    module: nn.Module, grid: Grid, size: tuple[int, int], *, told: tuple[int, int] | None = None
+) -> tuple[int, int] | None:
+    """(height, width) of a patch in pixels, which need not divide the input; None where neither the module nor anybody tells.
+
+    Args:
+        size: height and width of the input.
+        told: what its preprocessing says, for a module that cuts its input otherwise than by a convolution.
+    """
+    if isinstance(module, VisionTransformer):
+        return module.config.patch_size
+    return next(iter(fitting([*strides(module), *([told] if told else [])], grid, size)), None)
+
+
+def fitting(sizes: list[tuple[int, int]], grid: Grid, size: tuple[int, int]) -> list[tuple[int, int]]:
+    """Those of which an input has so many rows and columns, the last of them cut off or padded where they do not divide it."""
+    return [
+        one
+        for one in sizes
+        if all(abs(side / step - count) < 1 for side, step, count in zip(size, one, grid, strict=True))
+    ]
+
+
+def strides(module: nn.Module) -> list[tuple[int, int]]:
+    """Sizes of patches that a model's convolutions and foldings cut an image into."""
+    sizes = [
+        part.stride
+        for part in submodules_of(module)
+        if isinstance(part, nn.Conv2d | nn.Unfold) and part.stride == part.kernel_size
+    ]
+    pairs = [(side, side) if isinstance(side, int) else (int(side[0]), int(side[1])) for side in sizes]
+    return list(dict.fromkeys(pair for pair in pairs if max(pair) > 1))
 
 
 def _timm(module: Any, size: tuple[int, int], tokens: int) -> TokenLayout | None:  # noqa: ARG001

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from vit_viz.capture.calls import AttentionCall
-from vit_viz.capture.layouts import plain_layout
+from vit_viz.capture.layouts import fitting, plain_layout, strides
 from vit_viz.capture.noise import noise_like, photos_of_noise
 from vit_viz.capture.probing import HALF, AttentionProbe, heads_by_image, joined, moved, rounding, signatures
 from vit_viz.capture.report import HOLDS, Check
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import Grid, TokenLayout
 from vit_viz.lazy import Tensor, nn, torch
-from vit_viz.model.submodules import submodules_of
 
 SINGLE_PATCHES = 7
 """How many patches are changed one by one where patches reach more than their own token."""
@@ -90,7 +89,7 @@ def find_layout(module: nn.Module, pixels: Tensor, tokens: int) -> tuple[Grid, i
         CaptureError: the tokens respond to the patches of a grid, but in another order.
     """
     pixels, _ = photos_of_noise(pixels)
-    for pitch in _strides(module):
+    for pitch in strides(module):
         # what does not fill a patch is padded, or cut off; the padded grid first: where the last row is padded, the cut one would
         # take its tokens for others after the patches
         (height, width), (down, across) = pixels.shape[-2:], pitch
@@ -340,26 +339,10 @@ def _pitches(module: nn.Module, layout: TokenLayout, pixels: Tensor) -> Iterator
     grid, (height, width) = layout.grid, pixels.shape[-2:]
     known = [(max(1, height // grid[0]), max(1, width // grid[1]))]
     known.append((math.ceil(height / grid[0]), math.ceil(width / grid[1])))
-    fits = [
-        pitch
-        for pitch in _strides(module)
-        if abs(height / pitch[0] - grid[0]) < 1 and abs(width / pitch[1] - grid[1]) < 1
-    ]
-    yield from dict.fromkeys([*known, *fits])
+    yield from dict.fromkeys([*known, *fitting(strides(module), grid, (height, width))])
     if any(isinstance(part, nn.Conv2d) for part in submodules_of(module)):
         return
     first = [_reach(module, pixels, layout.num_tokens, axis=axis) for axis in (2, 3)]
     starts = [[] if each is None else torch.unique(each).tolist() for each in first]
     if all(len(each) > 1 for each in starts):
         yield tuple(each[1] - each[0] for each in starts)
-
-
-def _strides(module: nn.Module) -> list[tuple[int, int]]:
-    """Sizes of patches that a model's convolutions and foldings cut an image into."""
-    sizes = [
-        part.stride
-        for part in submodules_of(module)
-        if isinstance(part, nn.Conv2d | nn.Unfold) and part.stride == part.kernel_size
-    ]
-    pairs = [(side, side) if isinstance(side, int) else (int(side[0]), int(side[1])) for side in sizes]
-    return list(dict.fromkeys(pair for pair in pairs if max(pair) > 1))

@@ -69,7 +69,7 @@ class Trace:
         outputs: of the model, those that the target changes with; None without a target.
         unreached: layers that the target's gradient does not reach, or not all of it, with words on what keeps it from them.
         place: where the scores stood in what this pass returned.
-        crop_box: which part of the photo the model received.
+        crop_box: which part of the photo its patches cover, or of the pixels that were given in place of one.
         provenance: model, weights, image and preprocessing.
         arena: the recycled memory that the layers lie in.
 

@@ -32,7 +32,7 @@ from vit_viz.capture.gradients import differentiable, gradients
 from vit_viz.capture.graphs import graphed
 from vit_viz.capture.interception import Interception
 from vit_viz.capture.layers import LayerAttention, exact
-from vit_viz.capture.layouts import known_layout, plain_layout
+from vit_viz.capture.layouts import known_layout, patch_size_of, plain_layout
 from vit_viz.capture.placement import find_layout
 from vit_viz.capture.probing import are_compiled
 from vit_viz.capture.proof import PROOF_ROWS
@@ -133,7 +133,17 @@ def trace(
     except BaseException:
         arena.release()
         raise
-    recorded.crop_box, recorded.provenance = crop_box, provenance
+    shape, grid = (int(pixels.shape[-2]), int(pixels.shape[-1])), recorded.layout.grid
+    told = None if isinstance(source, nn.Module) else source.preprocess.patch_size
+    patch = patch_size_of(module, grid, shape, told=told)
+    box = crop_box or CropBox.of_pixels(*shape)
+    recorded.crop_box = box if patch is None else box.of_patches(grid, patch)
+    if patch is None and (shape[0] % grid[0] or shape[1] % grid[1]):
+        notes = (
+            *notes,
+            f"What {type(module).__name__} does with pixels beyond whole patches is not known: a map may lie beside them.",
+        )
+    recorded.provenance = provenance
     if recorded.place is not None and (words := recorded.place.words):
         recorded.provenance = provenance.with_parameters(scores=words)
         notes = (*notes, f"The scores are {words}.")

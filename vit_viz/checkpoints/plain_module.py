@@ -103,7 +103,7 @@ class Model:
 def plain_module(
     module: nn.Module,
     *,
-    preprocess: Preprocess | None = None,
+    preprocess: Preprocess | Any = None,
     origin: str = "",
     labels: Labels | None = None,
     layout: TokenLayout | None = None,
@@ -111,13 +111,14 @@ def plain_module(
     """A module with what pictures need.
 
     Args:
-        preprocess: how pictures become its input; None takes what a model of timm or transformers says of itself.
+        preprocess: how pictures become its input, or the processor of a model of transformers; None takes what a model of timm or
+            transformers says of itself.
         origin: in words, where the preprocessing was found.
         labels: names of its classes; None takes those that it brings.
         layout: which token is what, where the module does not tell.
 
     Raises:
-        ParameterError: there is no `preprocess`, and the module does not tell.
+        ParameterError: there is no `preprocess`, and the module does not tell; or it is something else.
     """
     if preprocess is None and (own := own_preprocess(module)) is not None:
         preprocess, origin = own
@@ -127,6 +128,8 @@ def plain_module(
             "already normalised, to trace or explain; or open it with serve(module, "
             "preprocess=Preprocess(input_size=..., patch_size=..., mean=..., std=...))."
         )
+    if not isinstance(preprocess, Preprocess):
+        preprocess, origin = _of_processor(module, preprocess)
     preprocess = _of_one_size(preprocess, module)
     name = type(module).__name__
     provenance = Provenance(model=name)
@@ -193,12 +196,31 @@ def own_preprocess(module: nn.Module) -> tuple[Preprocess, str] | None:
     embedding = getattr(module, "patch_embed", None) or getattr(module, "embeds", None)  # of NaFlexVit
     if isinstance(recipe, Mapping) and getattr(embedding, "patch_size", None) is not None:
         return _of_one_size(_of_timm(recipe, embedding), module), ""
-    config = getattr(module, "config", None)
-    config = getattr(config, "vision_config", config)
-    if all(getattr(config, name, None) for name in ("model_type", "image_size", "patch_size")):
-        preprocess, origin = _of_transformers(module, config)
+    if (config := _vision_config(module)) is not None:
+        settings = read_settings(None, *(_beside_weights(module, name) for name in SETTINGS_FILES[1:]))
+        preprocess, origin = _of_transformers(module, config, settings)
         return _of_one_size(preprocess, module), origin
     return None
+
+
+def _of_processor(module: nn.Module, processor: Any) -> tuple[Preprocess, str]:
+    """How a live processor of transformers prepares pictures for a model of transformers, and in words where that was found."""
+    processor = getattr(processor, "image_processor", processor)  # beside that of texts
+    config = _vision_config(module)
+    if config is None or isinstance(processor, type) or not hasattr(processor, "to_dict"):
+        raise ParameterError(
+            f"preprocess is a Preprocess or, for a model of transformers, its processor; for {type(module).__name__} not "
+            f"{type(processor).__name__}."
+        )
+    return _of_transformers(module, config, {"preprocessor": processor.to_dict()})
+
+
+def _vision_config(module: nn.Module) -> Any:
+    """The configuration of a model of transformers that sees pictures; None of any other."""
+    config = getattr(module, "config", None)
+    config = getattr(config, "vision_config", config)
+    told = all(getattr(config, name, None) for name in ("model_type", "image_size", "patch_size"))
+    return config if told else None
 
 
 def _of_one_size(preprocess: Preprocess, module: nn.Module) -> Preprocess:
@@ -215,15 +237,14 @@ def _of_timm(recipe: Mapping[str, Any], embedding: Any) -> Preprocess:
     return Preprocess(input_size=size, patch_size=tuple(embedding.patch_size), channels=channels, **values)
 
 
-def _of_transformers(module: nn.Module, config: Any) -> tuple[Preprocess, str]:
+def _of_transformers(module: nn.Module, config: Any, settings: Mapping[str, Any]) -> tuple[Preprocess, str]:
     size, patch_size = (
         tuple(side) if isinstance(side, list | tuple) else (side, side)
         for side in (config.image_size, config.patch_size)
     )
     channels = getattr(config, "num_channels", 3)
     shape = ViTConfig(img_size=size, patch_size=patch_size, in_chans=channels, drop_remainder=True)
-    settings = read_settings(None, *(_beside_weights(module, name) for name in SETTINGS_FILES[1:]))
-    told = {"model_type": config.model_type} | settings
+    told = {"model_type": config.model_type, **settings}
     preprocess, origin = preprocess_of(shape, told, _usual_recipe(config.model_type))
     if takes_one_size(module) and preprocess.input_size != size:
         origin += f", but for its size: this model takes {size[0]} x {size[1]} pixels and no others"

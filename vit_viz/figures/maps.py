@@ -20,7 +20,7 @@ from vit_viz.figures import blocks
 from vit_viz.figures.blocks import ColourBar
 from vit_viz.figures.colormaps import Limits, clipped, default_table, limits
 from vit_viz.figures.lettering import capital, number
-from vit_viz.figures.overlay import overlay
+from vit_viz.figures.overlay import overlay, photo_region
 from vit_viz.figures.request import DrawingOptions
 from vit_viz.figures.scene import Drawn, Scene, drawn, joined
 from vit_viz.figures.sheet import Mark, printed_size
@@ -41,7 +41,7 @@ def _map(patch_map: PatchMap, scene: Scene) -> Drawn:
     if scene.photo is None:
         return _alone(patch_map, scene)
     patch_map, ends, whose = scaled(patch_map, scene.beside, scene.drawing, scene.parameters)
-    patch_map = masked(patch_map, scene.drawing.mask)
+    patch_map = _told_where(masked(patch_map, scene.drawing.mask), scene.photo.size)
     image, words, bar = over_photo(scene.photo, patch_map, ends, scene)
     bar = replace(bar, clips=whose.endswith(CLIPPED))
     how = scene.drawing
@@ -93,6 +93,16 @@ def _comparison(maps: Explanations, scene: Scene) -> Drawn:
     return Drawn([body], provenance, scene.label, caption)
 
 
+def _told_where(patch_map: PatchMap, size: tuple[int, int]) -> PatchMap:
+    """The map of pixels that were given in place of a photo with a note, where the photo (width, height) is not those pixels."""
+    box = patch_map.crop_box
+    if patch_map.provenance.image or box is None or box.original_size == size[::-1]:
+        return patch_map
+    return replace(
+        patch_map, note=f"{patch_map.note} Placed as if the model had received all of this picture.".strip()
+    )
+
+
 def over_photo(
     photo: Image.Image, patch_map: PatchMap, ends: Limits, scene: Scene, *, width: float = 0.0
 ) -> tuple[Image.Image, str, ColourBar]:
@@ -102,6 +112,7 @@ def over_photo(
         width: points that it takes across; 0: all there are.
     """
     style, why = chosen(scene.drawing.style, photo, signed=patch_map.signed)
+    photo_region(photo, patch_map.crop_box)  # refused by its own size, before it has another
     # enlarged where it has fewer pixels than are printed, so that patches keep their edges
     size = printed_size(photo, width or scene.inner, scene.output.dpi)
     image = laid_over(photo.resize(size, Image.Resampling.LANCZOS), patch_map, ends, scene.drawing, style)
@@ -135,14 +146,14 @@ def query_marks(
         size: of the photo, (width, height).
         width: points that the picture takes across.
     """
-    whole = CropBox((size[1], size[0]), (size[1], size[0]), (0.0, 0.0, float(size[1]), float(size[0])))
-    box = patch_map.crop_box or whole
-    to_photo, to_points = size[0] / box.original_size[1], width / size[0]
+    box = patch_map.crop_box or CropBox.of_pixels(size[1], size[0])
+    to_points = width / box.original_size[1]
     marks: list[Mark] = []
     for place in query_patches(patch_map.provenance, parameters):
+        rect, sides = box.patch_rect(*place, patch_map.grid), box.original_size * 2
         top, left, bottom, right = (
-            edge * to_photo * to_points for edge in box.patch_rect(*place, patch_map.grid)
-        )
+            min(max(edge, 0), side) * to_points for edge, side in zip(rect, sides, strict=True)
+        )  # a patch may reach beyond the picture
         marks += blocks.frame(left, top, right - left, bottom - top)
     return tuple(marks)
 

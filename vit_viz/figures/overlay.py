@@ -86,8 +86,8 @@ def photo_region(photo: Image.Image, crop_box: CropBox | None) -> tuple[float, f
     # a smaller copy has both sides rounded to whole pixels and is still the same photo
     if abs(photo.width - width * down) > 1 + width / height:
         raise ParameterError(
-            f"The map belongs to a photo of {width} x {height} pixels; "
-            f"one of {photo.width} x {photo.height} has another shape."
+            f"The map belongs to a photo of {width} x {height} pixels; one of {photo.width} x {photo.height} has another shape: "
+            "where a photo was cut or stretched on its way, pass it as the model received it."
         )
     top, left, tall, wide = crop_box.region
     return top * down, left * across, tall * down, wide * across

@@ -231,8 +231,8 @@ class Preprocess:
 
         fit: the whole picture at its own shape; the short side gets the short side of `input_size`, the long side its proportional
         length, both rounded to the patch; smaller if that were more than `max_patches`; where the model takes `one_size`, which
-        this is not, as crop. crop: the checkpoint's evaluation recipe, equal to timm's and torchvision's to the last bit. stretch:
-        `input_size` whatever the shape.
+        this is not, as crop. crop: the checkpoint's evaluation recipe, equal to timm's and torchvision's to the last bit and to that
+        of transformers' processors within a level. stretch: `input_size` whatever the shape.
 
         Args:
             image: upright RGB from `decode`; any other PIL image is decoded first.
@@ -265,10 +265,11 @@ class Preprocess:
             region = (0.0, 0.0, float(original[0]), float(original[1]))
         else:
             raise ParameterError(f'mode is "fit", "crop" or "stretch", not {mode!r}.')
-        covered = prepared
-        if mode != "fit":
-            covered, region = self._without_remainder(prepared, region)
-        box = CropBox(original, (covered.height, covered.width), region)
+        box = CropBox(original, (prepared.height, prepared.width), region)
+        if mode == "fit" or not self.drop_remainder:
+            return prepared, box
+        box = box.of_patches(self._own_grid, self.patch_size)
+        covered = prepared.crop((0, 0, box.input_size[1], box.input_size[0]))
         return prepared if self.one_size else covered, box
 
     def normalised(self, levels: Tensor) -> Tensor:
@@ -372,15 +373,6 @@ class Preprocess:
         framed = Image.new(resized.mode, (crop_w, crop_h), mean if self.channels == 3 else mean[0])
         framed.paste(resized, (-left, -top))
         return framed, region
-
-    def _without_remainder(self, image: Image.Image, region: Region) -> tuple[Image.Image, Region]:
-        """Without the pixels that no patch covers, and the part of the original that remains."""
-        (height, width), (whole_h, whole_w) = (image.height, image.width), self.covered_size
-        if (height, width) == (whole_h, whole_w):
-            return image, region
-        top, left, tall, wide = region
-        remains = (top, left, tall * whole_h / height, wide * whole_w / width)
-        return image.crop((0, 0, whole_w, whole_h)), remains
 
     @property
     def _target(self) -> Size:

@@ -24,6 +24,7 @@ from torch.autograd import forward_ad
 
 from vit_viz.errors import ParameterError
 from vit_viz.lazy import F, Tensor, nn, torch
+from vit_viz.settings import setting
 
 Kernel = Literal["auto", "onednn", "torch"]
 
@@ -135,7 +136,7 @@ def use_fastest_linear(model: nn.Module) -> bool:
     """
     if _Override.kernel != "auto":
         return _Override.kernel == "onednn"
-    wanted = os.environ.get("VIT_VIZ_LINEAR", "").strip().lower()
+    wanted = setting("VIT_VIZ_LINEAR").lower()
     if wanted not in ("", "torch", "onednn"):
         raise ParameterError(f"VIT_VIZ_LINEAR is torch or onednn, not {wanted[:40]!r}.")
     layers = [layer for layer in model.modules() if isinstance(layer, Linear)]

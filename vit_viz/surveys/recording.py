@@ -16,6 +16,7 @@ from vit_viz.analyses.many_photos import PhotoNumbers, begun_numbers
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture import standing, trace
 from vit_viz.capture.interventions import Edits
+from vit_viz.capture.layouts import patch_size_of
 from vit_viz.capture.report import Structure
 from vit_viz.checkpoints import Model
 from vit_viz.geometry import TokenLayout
@@ -60,7 +61,7 @@ class Recording:
         by_shape: dict[tuple[int, ...], list[Shot]] = {}
         for shot in good:
             by_shape.setdefault(shot.levels.shape, []).append(shot)
-        parts = [(alike, *self._begun(alike)) for alike in by_shape.values()]
+        parts = [self._begun(alike) for alike in by_shape.values()]
 
         def rows() -> Tables:
             of_photo: dict[str, Tables] = {}
@@ -92,8 +93,8 @@ class Recording:
 
         return rows
 
-    def _begun(self, alike: Sequence[Shot]) -> tuple[Callable[[], PhotoNumbers], list[Rows]]:
-        """The numbers of photos of one size, which may still be on their way, and the rows of their methods."""
+    def _begun(self, alike: Sequence[Shot]) -> tuple[list[Shot], Callable[[], PhotoNumbers], list[Rows]]:
+        """Photos of one size with their patches in place, their numbers, which may be on their way, and their methods' rows."""
         device = self.model.device
         levels = torch.empty(
             (len(alike), *alike[0].levels.shape), dtype=torch.uint8, pin_memory=device.type == "cuda"
@@ -102,11 +103,18 @@ class Recording:
         pixels = self.model.preprocess.normalised(levels.to(device, non_blocking=True))
         with self.edited(pixels):
             numbers = self._numbers(pixels)
-            layout = self._known_of(pixels).layout
+            layout, told = self._known_of(pixels).layout, self.model.preprocess.patch_size
+            size = (int(pixels.shape[-2]), int(pixels.shape[-1]))
+            patch = patch_size_of(self.model.model, layout.grid, size, told=told)
+            shots = list(alike)
+            if patch is not None:
+                shots = [
+                    replace(shot, crop_box=shot.crop_box.of_patches(layout.grid, patch)) for shot in alike
+                ]
             methods = [
-                method_rows(self.model, shot, self.methods, layout, deletion=self.deletion) for shot in alike
+                method_rows(self.model, shot, self.methods, layout, deletion=self.deletion) for shot in shots
             ]
-        return numbers, methods
+        return shots, numbers, methods
 
     def _numbers(self, pixels: Tensor) -> Callable[[], PhotoNumbers]:
         """The numbers of photos of one size; where a GPU has no room for all at once, of one half after the other."""

@@ -222,7 +222,7 @@ def _of_page(session: Session, tabs: Sequence[Tab]) -> dict[str, dict[str, Any]]
 def session_of(
     model: LoadedModel | nn.Module | str | Path,
     *,
-    preprocess: Preprocess | None = None,
+    preprocess: Preprocess | Any = None,
     labels: Labels | None = None,
     layout: TokenLayout | None = None,
     output: Output | None = None,
@@ -248,7 +248,7 @@ def session_of(
 def serve(
     model: LoadedModel | nn.Module | str | Path,
     *,
-    preprocess: Preprocess | None = None,
+    preprocess: Preprocess | Any = None,
     labels: Labels | None = None,
     layout: TokenLayout | None = None,
     output: Output | None = None,
