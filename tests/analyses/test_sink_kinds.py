@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -184,6 +185,69 @@ def test_what_an_edit_leaves_of_a_head_counts():
     assert edited.written[1, 2] < 0.3 * plain.written[1, 2]
     assert edited.written[0, 0] == 0
     assert edited.written[0, 1] == plain.written[0, 1]
+
+
+EDITS: list[dict[str, Any]] = [
+    {"heads": {(0, 0): "mean", (1, 2): "mean", (1, 4): 0.25, (0, 3): -2.0, (0, 1): 0.0, (1, 1): "uniform"}},
+    {"knockout": {0: [(i, j) for i in range(16) for j in (2, 5, 7)]}, "heads": {(0, 2): "mean"}},
+    {"temperature": {1: 0.3}, "mask_keys": {0: [3, 4]}, "heads": {(1, 0): 0.5}},
+]
+
+
+@pytest.mark.parametrize("edits", EDITS)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: own(layer_scale=True, img_size=(64, 64), class_token=False, pooling="mean"),
+        lambda: timm_vit(init_values=1e-5, img_size=64, class_token=False, global_pool="avg"),
+        LayerScaled,
+    ],
+)
+def test_what_a_head_really_writes_under_an_edit_is_measured(
+    make: Callable[[], nn.Module], edits: dict[str, Any]
+) -> None:
+    """Against what the projection reads, by a hook of our own."""
+    torch.manual_seed(4)
+    model = make().eval()
+    if isinstance(model, LayerScaled) and "temperature" in edits:
+        pytest.skip("the scores of this model cannot be followed")
+    with torch.no_grad():
+        for _, scale in of_blocks(model):
+            scale.copy_(torch.rand(40).pow(3))
+    image, read = torch.randn(1, 3, 64, 64), []
+    layout = TokenLayout(grid=(4, 4), prefix=()) if isinstance(model, LayerScaled) else None
+    with vv.edit(**edits):
+        found = vv.sink_kinds(vv.trace(model, image, layout=layout, keep_values=True))
+        projections = [
+            part for name, part in model.named_modules() if name.endswith("attn.proj") or name == "proj"
+        ]
+        hooks = [
+            part.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0][0].detach().double()))
+            for part in projections
+        ]
+        with torch.no_grad():
+            model(image)
+    for hook in hooks:
+        hook.remove()
+    for layer, (weight, scale) in enumerate(of_blocks(model)[:2]):
+        for head in range(5):
+            part = slice(8 * head, 8 * head + 8)
+            written = read[layer][:, part] @ (weight * scale[:, None])[:, part].detach().double().T
+            lengths = torch.linalg.svdvals(written).square()
+            rank = float(lengths.sum() / lengths[0]) if lengths[0] > 0 else 0.0
+            assert found.written[layer, head] == pytest.approx(
+                float(written.norm(dim=-1).mean()), rel=1e-4, abs=1e-9
+            )
+            assert found.stable_rank[layer, head] == pytest.approx(rank, rel=1e-4), (layer, head)
+
+
+def test_a_sink_whose_head_is_at_its_mean_is_a_broadcast() -> None:
+    model, image = own(), torch.randn(1, 3, 64, 96)
+    with vv.edit(temperature={1: 1e-3}, heads={(1, head): "mean" for head in range(5)}):
+        found = vv.sink_kinds(vv.trace(model, image, keep_values=True))
+    np.testing.assert_allclose(found.stable_rank[1], 1, rtol=1e-5)
+    assert (found.written[1] > 0).all()
+    assert (found.ratio[1] > 0).all()
 
 
 def test_it_needs_values_and_a_projection():

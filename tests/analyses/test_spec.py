@@ -10,9 +10,10 @@ import pytest
 from vit_viz.analyses.attention import LookOptions
 from vit_viz.analyses.key_segments import SegmentOptions
 from vit_viz.analyses.methods import METHODS
-from vit_viz.analyses.options import NoOptions, Option, Options
+from vit_viz.analyses.options import NoOptions, Option, OptionField, Options
 from vit_viz.analyses.rollout import RolloutOptions
 from vit_viz.errors import ParameterError
+from vit_viz.explorer.value import described
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,29 @@ class OddOptions(Options):
 def test_an_option_outside_its_range_or_type_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match={"is_on": "switch"}.get(*options, *options)):
         OddOptions(**options)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step"),
+    [
+        (0, 1, 0.01),
+        (0, 0.95, 0.01),
+        (0.1, 3, 0.05),
+        (-7, 900, 10),
+        (0, 0.001, 0.0001),
+        (2, 2, 0.0001),
+        (0, 250, 5),
+    ],
+)
+def test_a_number_with_decimals_and_no_step_has_one_that_its_slider_can_move_by(
+    low: float, high: float, step: float
+) -> None:
+    field = OptionField("share", float, low, (), Option("share", "How much.", low=low, high=high))
+    assert described(field)["step"] == pytest.approx(step, rel=1e-12)
+    assert (high - low) / field.step <= 100 + 1e-9
+    moved = low + field.step
+    assert field.read("share", min(moved, high)) > low or low == high
+    assert replace(field, option=replace(field.option, step=0.5)).step == 0.5
 
 
 @pytest.mark.parametrize(

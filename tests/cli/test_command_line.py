@@ -171,6 +171,24 @@ def test_explain_answers_with_each_method(run: Run, photos: list[Path], tmp_path
     assert found[1]["request"]["parameters"]["target"] == 3
 
 
+def test_a_shared_scale_changes_what_is_drawn_side_by_side_and_is_offered_nowhere_else(
+    run: Run, photos: list[Path], tmp_path: Path
+) -> None:
+    files = {}
+    for command in ("explain", "comparison"):
+        for scale in ([], ["--shared-scale"]):
+            file = tmp_path / f"{command}{len(scale)}.svg"
+            code, _, said = run(command, photos[0], "--methods", "rollout,gradcam", *scale, "-o", file)
+            assert (code, said) == (0, "")
+            files[command, bool(scale)] = file.read_bytes()
+    assert files["explain", True] != files["explain", False]
+    assert files["comparison", True] == files["explain", True]
+    assert files["comparison", False] == files["explain", False]
+    offered = {name for name, parser in commands().items() if "--shared-scale" in parser.format_help()}
+    assert offered == {*METHODS, "comparison", "explain"}
+    assert run("heads", photos[0], "--shared-scale")[0] == 2
+
+
 def test_explain_has_the_options_of_its_methods() -> None:
     said, flags = " ".join(commands()["explain"].format_help().split()), set()
     for name, method in METHODS.items():

@@ -324,6 +324,31 @@ def test_maps_of_several_methods_stand_side_by_side_under_their_labels() -> None
     assert pictures[0].top == pictures[1].top < pictures[-1].top
 
 
+@pytest.mark.parametrize("has_photo", [True, False])
+def test_maps_side_by_side_share_a_scale_where_that_is_wanted(has_photo: bool) -> None:
+    values = np.zeros((2, 4, 6), np.float32)
+    values[0, 0, 0], values[0, 3, 5] = 3, 1  # shares 3/4 and 1/4
+    values[1, 0, 0], values[1, 3, 5] = 50, 150  # shares 1/4 and 3/4
+    signed = a_map(values=values[0] - 2 * values[0, ::-1], signed=True, value_range=(-9, 9))
+    plain = [a_map(values=one, signed=False, value_range=(0, 1e9)) for one in values]
+    maps = Explanations({"relevance": plain[0], "rollout": plain[1]})
+    scene: dict[str, Any] = {"drawing": DrawingOptions(style="heat", clip=False, smooth=False)}
+    scene |= {"open_photo": photo} if has_photo else {}
+    shared, own = (drawn(maps, **scene, **more) for more in ({"beside": maps}, {}))
+    first, second = (np.asarray(mark.image) for mark in shared.sheet.marks if isinstance(mark, Bitmap))
+    assert has_photo or (first[0, 0] == second[-1, -1]).all()
+    assert has_photo or (first[-1, -1] == second[0, 0]).all()
+    ends = [words(one.sheet.marks) for one in (shared, own)]
+    assert {"0.000", "0.750"} <= set(ends[0])
+    assert not {"0.000", "0.750"} & set(ends[1])
+    assert "One for all methods: each patch's share of its map" in shared.caption
+    assert "own scale" in own.caption
+    assert "own scale" not in shared.caption
+    mixed = Explanations({"relevance": plain[0], "occlusion": signed})
+    both = words(drawn(mixed, **scene, beside=mixed).sheet.marks)
+    assert {"-0.750", "0.750"} <= set(both)
+
+
 def test_an_answer_of_several_parts_shows_each_under_its_name() -> None:
     answer = vv.run("mini", "shapes", "token_norms")
     texts = words(drawn(answer).sheet.marks)

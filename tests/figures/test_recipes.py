@@ -157,6 +157,20 @@ def test_no_option_of_a_question_is_called_as_one_of_the_drawing() -> None:
     } == {}
 
 
+def test_a_shared_scale_is_drawn_said_and_refused_where_no_maps_could_share_it(session: Session) -> None:
+    subject = Subject("odd", session.add_upload(odd_picture(), file_name="mine.png"), "crop", "")
+    for name, options in (("comparison", {"methods": "rollout,gradcam"}), ("gradcam", {})):
+        request = request_for(session, subject, name, **options)
+        own, shared = (
+            named(session, figure_for(request, shared_scale=is_shared)) for is_shared in (False, True)
+        )
+        assert file_of(session, own, SMALL).data != file_of(session, shared, SMALL).data
+        assert "--shared-scale" in as_command(shared, SMALL)
+        assert "shared" not in as_command(own, SMALL)
+    with pytest.raises(ParameterError, match="Only maps of methods share a scale; 'heads' draws none"):
+        figure_for(request_for(session, subject, "heads"), shared_scale=True)
+
+
 def test_a_figure_by_name_is_saved_under_its_own_name(tmp_path: Path) -> None:
     saved = vv.figure("mini", "shapes", "heads", format="csv", measure="entropy")
     file = saved.save(tmp_path)

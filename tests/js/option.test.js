@@ -80,6 +80,16 @@ test('a slider has the limits of its option, says its number at once, tells it o
   assert.equal(switched.root.querySelector('.vv-bare'), null);
 });
 
+test('a slider of a number with decimals moves by its step', async () => {
+  const option = { default: 0.5, low: 0.1, high: 3, step: 0.05 };
+  const { control, told, browser } = await made(option, 0.5);
+  assert.deepEqual([control.type, control.min, control.max, control.step], ['range', '0.1', '3', '0.05']);
+  control.value = '0.55';
+  control.fire('input');
+  browser.pass(200);
+  assert.deepEqual(told, [0.55]);
+});
+
 test('what is typed stays until it is told, and what is not possible of it is said beside it', async () => {
   const { root, control, draw } = await made({}, 'a');
   control.value = 'ab';

@@ -11,6 +11,7 @@ Controls, links and requests are derived from that.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, fields, replace
@@ -32,7 +33,7 @@ class Option:
         sentence: what it does.
         low: smallest value, of a number.
         high: largest value, of a number.
-        step: between the values that a control offers.
+        step: between the values that a control offers, of a number with decimals; None: about a hundredth of its range.
         link: its name in links; "" means "<method>.<field>".
         is_layer: whether it is the index of a layer, of which a control offers those that the model has; negative ones count
             from the last.
@@ -44,7 +45,7 @@ class Option:
     sentence: str
     low: float = 0
     high: float = 1
-    step: float = 1
+    step: float | None = None
     link: str = ""
     is_layer: bool = False
     pattern: str = ""
@@ -73,6 +74,18 @@ class OptionField:
     def in_words(self) -> str:
         """What errors call it where people know it by its control."""
         return f"option “{self.option.label}”"
+
+    @property
+    def step(self) -> float:
+        """Between the values that a control offers: as declared, or 1, 2 or 5 of a decimal place, and 50 to 100 steps in all.
+
+        Never less than what `read` tells apart.
+        """
+        if self.option.step is not None:
+            return self.option.step
+        least = max((self.option.high - self.option.low) / 100, 1e-4)
+        place = 10.0 ** math.floor(math.log10(least))
+        return next(round(place * times, 9) for times in (1, 2, 5, 10) if place * times > least * (1 - 1e-9))
 
     def link_name(self, method: str) -> str:
         """What links call this option of a method."""

@@ -85,6 +85,8 @@ def sink_kinds(trace: Trace) -> SinkKinds:
     - broadcast: at least 0.5 of it, and U has a stable rank ||U||_F^2 / sigma_1^2 <= 1.5. It writes one direction everywhere.
     - else it is a sink of neither kind.
 
+    Of a head that an edit scales, U and u are what is left of them; of one at its mean, every row of U is the mean of A u.
+
     Args:
         trace: with values: `trace(..., keep_values=True)`. A LayerScale of modules that are not vit_viz's own counts where it is
             the next product that the projection's output takes part in.
@@ -135,6 +137,8 @@ def _of_layer(trace: Trace, layer: int) -> dict[str, Tensor]:
         for queries, attention in trace.tiles(layer):
             received += attention.sum(1)
             written[:, queries] = attention @ value
+        if known.is_mean is not None:
+            written = torch.where(known.is_mean[..., None] > 0, written.mean(1, keepdim=True), written)
         place = received.argmax(1)
         columns = trace.received(layer, place.tolist())  # [heads, tokens, heads]
         on_it = columns.diagonal(dim1=0, dim2=2).T  # [heads, tokens]

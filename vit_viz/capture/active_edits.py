@@ -105,21 +105,22 @@ class ActiveEdits:
                 output = (four if factor is None else four * factor).reshape(output.shape)
         return self._disturbed(output) if self._disturbs and layer is not None else output
 
-    def share_moved(self, layer: int, output: Tensor) -> Tensor | None:
-        """By how much the edits weaken what each head hands on from where it looks, [heads, 1]: 1 for as it was; None for all.
-
-        A head at its mean says the same whatever a token looks at: 0.
-        """
-        moved = None
-        for edits in self.edits:
-            if any(number == layer for number, _ in edits.heads):
-                shape = self._shape(output)
-                mean, factor = (edits.head_table(layer, what, shape, output) for what in ("mean", "factor"))
-                share = torch.ones(shape[1], 1, dtype=output.dtype, device=output.device)
-                share = share if factor is None else share * factor[0, :, 0].abs()
-                share = share if mean is None else share.masked_fill(mean[0, :, 0], 0)
-                moved = share if moved is None else moved * share
-        return moved
+    def hands_on(self, layer: int, output: Tensor) -> tuple[Tensor, Tensor] | None:
+        """What the edits leave of what each head hands on: a factor, and whether it is at its mean, [heads, 1] each; None: all."""
+        shape = self._shape(output)
+        tables = [
+            [edits.head_table(layer, what, shape, output) for what in ("factor", "mean")]
+            for edits in self.edits
+            if any(number == layer for number, _ in edits.heads)
+        ]
+        if all(table is None for both in tables for table in both):
+            return None
+        share = torch.ones(shape[1], 1, dtype=output.dtype, device=output.device)
+        is_mean = torch.zeros_like(share, dtype=torch.bool)
+        for factor, mean in tables:
+            share = share if factor is None else share * factor[0, :, 0].abs()
+            is_mean = is_mean if mean is None else is_mean | mean[0, :, 0]
+        return share, is_mean
 
     def before_softmax(self, layer: int, scores: Tensor) -> Tensor:
         """The scores of a written-out attention, changed.

@@ -107,7 +107,7 @@ class Interception(TorchFunctionMode):
         if self._edits is not None:
             output = self._edits.after(layer, output)
         if recorder is not None and self._edits is not None and layer is not None and self._weighs_values:
-            recorder.hands_on(self._edits.share_moved(layer, output))
+            recorder.hands_on(self._edits.hands_on(layer, output))
         return output
 
     def _followed(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
@@ -154,7 +154,13 @@ class Interception(TorchFunctionMode):
         attention: Tensor = func(*args, **kwargs)
         if self._recorder is not None:
             self._recorder.softmax(attention)
-        return attention if self._edits is None else self._edits.after(layer, attention)
+        if self._edits is None or layer is None:
+            return attention
+        edited = self._edits.after(layer, attention)
+        if self._recorder is not None and (left := self._edits.hands_on(layer, edited)) is not None:
+            self._recorder.softmax_becomes(edited)
+            self._recorder.hands_on(left)
+        return edited
 
     def _edited(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function that is no attention, as the edits want it."""

@@ -44,6 +44,7 @@ class LayerAttention:
             found, None where nobody asked.
         lse: log sum exp of each row's scores, [heads, tokens], where the kernel returned it.
         projected: beside v, what makes lengths of a head's vectors behind projection and LayerScale, see `projected`.
+        is_mean: beside it, 1 for each head that an edit holds at its mean over the queries, else 0: [heads, 1]; None: for none.
     """
 
     q: Tensor | None = None
@@ -57,6 +58,7 @@ class LayerAttention:
     value_norms: Tensor | None = None
     lse: Tensor | None = None
     projected: Tensor | None = None
+    is_mean: Tensor | None = None
 
     @property
     def is_plain(self) -> bool:

@@ -115,7 +115,7 @@ class Recorder:
         self._uncompared: list[tuple[Capture, Tensor, Tensor]] = []  # with values, and rows of the output
         self._differences: list[Tensor] = []
         self._value: Tensor | None = None  # of the last attention, where it is to be weighed
-        self._share: Tensor | None = None  # of it that each head hands on, [heads, 1]
+        self._left: tuple[Tensor, Tensor] | None = None  # of it by edits, see `ActiveEdits.hands_on`
         self._unprojected: tuple[Capture, Tensor, Tensor] | None = None  # with value and output
         # the last projection with its weight, its output, and how often that was changed
         self._projected: tuple[Capture, Tensor, Tensor, int] | None = None
@@ -143,10 +143,9 @@ class Recorder:
             self.attended = output if call.is_square else self.attended
         return output
 
-    def hands_on(self, share: Tensor | None) -> None:
-        """Each head of the last attention hands on this share of its values, [heads, 1]; None is all."""
-        if self._value is not None and share is not None:
-            self._value, self._share = self._value * share[..., None], share
+    def hands_on(self, left: tuple[Tensor, Tensor] | None) -> None:
+        """What edits leave of what each head of the last attention hands on, see `ActiveEdits.hands_on`."""
+        self._left = left
 
     def projected_by(self, weight: Tensor, scale: Tensor | None, output: Tensor | None = None) -> None:
         """The last attention's output goes through this projection [dim, heads * head_dim]; its values are as they were.
@@ -210,6 +209,11 @@ class Recorder:
             capture.differentiable, self.attended = attention, None
         self._add(capture)
         self._softmax = (capture, WrittenOut(attention))
+
+    def softmax_becomes(self, attention: Tensor) -> None:
+        """The written-out attention that was noted last is consumed in this form, with its heads changed."""
+        if self._softmax is not None:
+            self._softmax = (self._softmax[0], WrittenOut(attention))
 
     def product(self, func: Function, args: tuple[Any, ...], output: Tensor) -> None:
         """Note a matrix product or a cast: what consumes the last written-out attention determines the key axis and the proof."""
@@ -316,7 +320,7 @@ class Recorder:
 
     def _expect_norms(self, capture: Capture, like: Tensor) -> None:
         """A place for the norms of the values, [heads, tokens, ...], where they are wanted."""
-        self._value = self._share = self._unprojected = self._projected = None
+        self._value = self._left = self._unprojected = self._projected = None
         if self.weighs_values:
             self._keep(capture, value_norms=unknown_norms(like))
 
@@ -326,13 +330,22 @@ class Recorder:
         heads = len(value)
         with exact():
             unscaled = projected(weight, heads)
-            norms = value_norms(value, unscaled)
+            factor, is_mean = self._left or (None, None)
+            # a head at its mean says the same whatever a token looks at
+            moved = (
+                value if factor is None or is_mean is None else value * (factor * ~is_mean).float()[..., None]
+            )
+            norms = value_norms(moved, unscaled)
             self.arena.view("value_norms", capture.slots["value_norms"]).copy_(norms)
             if self.options.keep_values:
-                if self._share is not None:
-                    weight = (weight.reshape(len(weight), heads, -1) * self._share).flatten(1)
-                is_same = scale is None and self._share is None
-                self._keep(capture, projected=unscaled if is_same else projected(weight, heads, scale))
+                if factor is not None:
+                    weight = (weight.reshape(len(weight), heads, -1) * factor).flatten(1)
+                is_same = scale is None and factor is None
+                self._keep(
+                    capture,
+                    is_mean=is_mean,
+                    projected=unscaled if is_same else projected(weight, heads, scale),
+                )
                 self._projected = None if output is None else (capture, weight, output, _version(output))
 
     def _keep_and_prove(self, capture: Capture, value: Tensor, output: Tensor) -> None:
@@ -341,7 +354,9 @@ class Recorder:
             self._keep(capture, v=value)
         if self.weighs_values:
             self._value = value.detach()
-        if self.options.proof_rows:
+        if (
+            self.options.proof_rows and self._left is None
+        ):  # what edits made of a written-out attention is no proof of it
             capture.is_compared = True
             rows = output[:, proof_queries(output.shape[1], self.options.proof_rows)]
             most = stack_bytes(output.device)

@@ -13,7 +13,7 @@ from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.checkpoints.catalog import DEFAULT_MODEL
 from vit_viz.cli.outline import KINDS, Outline, QuestionOutline
 from vit_viz.figures.files import FORMATS
-from vit_viz.figures.request import DrawingOptions, Output
+from vit_viz.figures.request import DrawingOptions, Output, has_shared_scale
 from vit_viz.images import Mode
 from vit_viz.session.inputs import QUERY, TARGET, InputOptions, query_sentence
 from vit_viz.surveys.run import BATCH, EngineName
@@ -62,5 +62,6 @@ def _question(question: AnyQuestion) -> QuestionOutline:
         takes_image=question.takes_image,
         takes_target=question.takes_target,
         query=query_sentence(question) if question.takes_query else "",
+        has_shared_scale=has_shared_scale(question),
         options=question.options.schema(),
     )

@@ -33,6 +33,7 @@ class QuestionOutline:
         takes_image: whether it is about photos.
         takes_target: whether it is about a class.
         query: what a query is; "" where it starts from none.
+        has_shared_scale: whether its figure can have one scale for the maps of all methods.
         options: its own.
     """
 
@@ -43,6 +44,7 @@ class QuestionOutline:
     takes_image: bool
     takes_target: bool
     query: str
+    has_shared_scale: bool
     options: tuple[OptionField, ...]
 
 

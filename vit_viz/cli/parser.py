@@ -72,7 +72,7 @@ def _add_question(parser: Parser, question: QuestionOutline) -> None:
         parser.add_argument("--target", metavar="CLASS", help=outline().target)
     for field in question.options:
         add_option(parser, field)
-    _add_common(parser)
+    _add_common(parser, has_shared_scale=question.has_shared_scale)
 
 
 def _add_explain(parser: Parser) -> None:
@@ -83,7 +83,7 @@ def _add_explain(parser: Parser) -> None:
     single = parser.add_argument_group("options of single methods, each for those that take it")
     for field, names in outline().method_options:
         add_option(single, field, whose=f"{', '.join(names)}: ")
-    _add_common(parser)
+    _add_common(parser, has_shared_scale=True)
 
 
 def _add_photos(parser: Parser) -> None:
@@ -94,7 +94,7 @@ def _add_photos(parser: Parser) -> None:
         add_option(parser, field)
 
 
-def _add_common(parser: Parser) -> None:
+def _add_common(parser: Parser, *, has_shared_scale: bool) -> None:
     add_model(parser)
     parser.add_argument(
         "-o",
@@ -118,7 +118,10 @@ def _add_common(parser: Parser) -> None:
     picture.add_argument(
         "--title", default="", metavar="TEXT", help="The first line, in place of the usual one."
     )
-    picture.add_argument("--shared-scale", action="store_true", help="One scale for the maps of all methods.")
+    parser.set_defaults(shared_scale=False)
+    if has_shared_scale:
+        scale = "One scale for the maps of all methods: each patch's share of its map."
+        picture.add_argument("--shared-scale", action="store_true", help=scale)
 
 
 def add_option(parser: argparse._ActionsContainer, field: OptionField, *, whose: str = "") -> None:

@@ -94,7 +94,7 @@ def described(field: OptionField) -> Value:
         return value | {"choices": list(field.choices)}
     if field.kind in (bool, str):
         return value
-    step = {"step": option.step} if field.kind is float else {}
+    step = {"step": field.step} if field.kind is float else {}
     return value | {"low": option.low, "high": option.high} | step
 
 

@@ -23,7 +23,7 @@ from vit_viz.figures.lettering import capital, number
 from vit_viz.figures.overlay import overlay, photo_region
 from vit_viz.figures.request import DrawingOptions
 from vit_viz.figures.scene import Drawn, Scene, drawn, joined
-from vit_viz.figures.sheet import Mark, printed_size
+from vit_viz.figures.sheet import FigureBlock, Mark, printed_size
 from vit_viz.figures.styles import Look, chosen
 from vit_viz.geometry import CropBox
 from vit_viz.results import PatchMap, TokenMatrix
@@ -71,26 +71,32 @@ def _alone(patch_map: PatchMap, scene: Scene) -> Drawn:
 
 @drawn.register(Explanations)
 def _comparison(maps: Explanations, scene: Scene) -> Drawn:
-    """Several maps of one photo beside each other, each on its own scale."""
+    """Several maps of one photo beside each other, each on its own scale, or as shares on one."""
     across = min(len(maps.maps), 3 if scene.inner > 200 else 2)
     wide = blocks.tile_width(across, scene.inner)
-    tiles = []
-    for name, patch_map in maps.maps.items():
-        _, ends, _ = scaled(patch_map, None, scene.drawing, {})
+    tiles, bars = [], dict[bool, FigureBlock]()
+    for name, one in maps.maps.items():
+        patch_map, ends, whose = scaled(one, scene.beside, scene.drawing, {})
+        table = default_table(signed=patch_map.signed)
         if scene.photo is None:
-            image = blocks.cells_image(patch_map.values, default_table(signed=patch_map.signed), ends)
+            image, bar = (
+                blocks.cells_image(patch_map.values, table, ends),
+                ColourBar(table, *ends, unit=patch_map.unit),
+            )
         else:
             shown = masked(patch_map, scene.drawing.mask)
-            image = over_photo(scene.photo, shown, ends, scene, width=wide)[0]
+            image, _, bar = over_photo(scene.photo, shown, ends, scene, width=wide)
+        if scene.beside is not None:  # of maps with both signs another one
+            bars[one.signed] = blocks.bar_block(replace(bar, clips=whose.endswith(CLIPPED)), scene.inner)
         tiles.append((METHODS[name].words.label, image))
     body = blocks.tiles_block(tiles, scene.inner, across=across, sharp=scene.photo is None)
     provenance = next((one.provenance for one in maps.maps.values()), Provenance())
     caption = joined(
         scene.about(provenance),
-        f"Each map has its own scale{CLIPPED if scene.drawing.clip else ''}",
+        f"Each map has its own scale{CLIPPED if scene.drawing.clip else ''}" if not bars else whose,
         *maps.missing.values(),
     )
-    return Drawn([body], provenance, scene.label, caption)
+    return Drawn([body, *bars.values()], provenance, scene.label, caption)
 
 
 def _told_where(patch_map: PatchMap, size: tuple[int, int]) -> PatchMap:

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from vit_viz import samples
-from vit_viz.analyses.explain import EXPLAIN_ALL
+from vit_viz.analyses.explain import COMPARISON, EXPLAIN_ALL
 from vit_viz.analyses.prepared_image import ModelLike, Picture
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
@@ -63,7 +63,7 @@ def figure(
         width_cm: in print.
         dpi: of a PNG, and of the pictures in SVG and PDF.
         title: first line; "" has the usual one.
-        shared_scale: whether an explanation is drawn as shares on one scale for all methods.
+        shared_scale: whether the map of a method, or several side by side, are drawn as shares on one scale.
         options: of the question, and of the drawing: style, scale, clip, alpha, table, smooth, mask.
 
     Returns:
@@ -142,7 +142,7 @@ def _options(figure: FigureRequest, output: FileOutput) -> dict[str, Any]:
     options |= {"edits": str(subject.edits)} if subject.edits else {}
     options |= {"part": subject.part} if subject.part else {}
     options |= dict(figure.drawing.changed())
-    if figure.beside is not None and figure.beside.question == EXPLAIN_ALL.name:
+    if figure.beside is not None and figure.beside.question in (EXPLAIN_ALL.name, COMPARISON.name):
         options["shared_scale"] = True
     options |= {"title": figure.title} if figure.title else {}
     return options | dict(output.changed())

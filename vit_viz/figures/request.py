@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from vit_viz.analyses.attention import LOOK, MOSAIC
-from vit_viz.analyses.explain import EXPLAIN_ALL
+from vit_viz.analyses.explain import COMPARISON, EXPLAIN_ALL
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.positions import POSITIONS, as_pair
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.share_maps import OWN_PART, OWN_PARTS
-from vit_viz.analyses.spec import Method
+from vit_viz.analyses.spec import AnyQuestion, Method
 from vit_viz.errors import ParameterError
 from vit_viz.figures.colormaps import Scale
 from vit_viz.figures.sheet import MARGIN, POINTS_PER_CM
@@ -172,6 +172,11 @@ class FigureRequest:
         )
 
 
+def has_shared_scale(question: AnyQuestion) -> bool:
+    """Whether its figure can have one scale for the maps of all methods: that of a method, and that of several side by side."""
+    return isinstance(question, Method) or question is COMPARISON
+
+
 def figure_for(
     request: Request,
     drawing: DrawingOptions | None = None,
@@ -183,16 +188,22 @@ def figure_for(
     """The figure of what is asked: a map over its photo, all heads as a mosaic, or the result by itself.
 
     Args:
-        shared_scale: of an explanation, whether all methods have one scale.
+        shared_scale: whether maps are drawn as shares on one scale: of a method, that of all quick ones; side by side, of those.
         ringed: (layer, head) that a mosaic marks.
+
+    Raises:
+        ParameterError: a shared scale is asked for, and the figure holds no maps of methods.
     """
     drawing, parameters = drawing or DrawingOptions(), dict(request.parameters)
     beside = None
     question = QUESTIONS.named(request.question)
     if question is LOOK and drawing.scale != "own" and not parameters.get("norm"):
         beside = request.about(MOSAIC.name, query=parameters["query"], direction=parameters["direction"])
-    if isinstance(question, Method) and shared_scale:
-        beside = request.about(EXPLAIN_ALL.name, target=parameters.get("target"), mirror=False)
+    if shared_scale and not has_shared_scale(question):
+        raise ParameterError(f"Only maps of methods share a scale; {question.name!r} draws none.")
+    if shared_scale:
+        whole = request.about(EXPLAIN_ALL.name, target=parameters.get("target"), mirror=False)
+        beside = request if question is COMPARISON else whole
     if question is OWN_PART:
         beside = request.about(OWN_PARTS.name, target=parameters.get("target"))
     if question is POSITIONS and (place := str(parameters.get("place", ""))):
