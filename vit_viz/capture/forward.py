@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -127,6 +128,28 @@ def answer_of(module: nn.Module, pixels: Tensor) -> Any:
         if vision is not None and reads_text and isinstance(error, _LACKS_TEXT):
             raise CaptureError(
                 f"{name} does not run on pixels alone ({kind}); trace the part of it that looks at the image, .{vision}."
+            ) from error
+        first, *others = inspect.signature(module.forward).parameters.values() or (None,)
+        if any(one.name == "pixel_values" for one in others) or (first and first.kind is first.KEYWORD_ONLY):
+            named = first.name if first.kind is first.KEYWORD_ONLY else "pixel_values"
+            raise CaptureError(
+                f"{name} does not take pixels as its first input: give it them by name, as in forward = model.forward; "
+                f"model.forward = lambda pixels: forward({named}=pixels)."
+            ) from error
+        needed = [
+            one.name
+            for one in others
+            if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        ]
+        if isinstance(error, TypeError) and needed:
+            raise CaptureError(
+                f"{name} needs {' and '.join(needed)} beside pixels: bind that first, as in "
+                f"model.forward = functools.partial(model.forward, {needed[0]}=...)."
+            ) from error
+        if pixels.shape[1] > 4 >= pixels.shape[3]:
+            raise CaptureError(
+                f"{name} does not run on pixels {list(pixels.shape)}, whose channels seem to come last: pass [1, channels, height, "
+                "width], as pixels.permute(0, 3, 1, 2)."
             ) from error
         empty = next((place for place, weight in module.named_parameters() if weight.is_meta), None)
         if empty is not None and not any(hasattr(part, "_hf_hook") for part in module.modules()):

@@ -258,6 +258,7 @@ class Trace:
         Raises:
             ParameterError: the query names no token of this trace.
         """
+        query = as_query(query)
         if query == "pool" and self.layout.pooling == "attention" and self.pooling is not None:
             return self.pooling.attention.mean(0)
         return torch.from_numpy(self.layout.weights(query)).to(self.device, torch.float32)
@@ -274,8 +275,9 @@ class Trace:
         Raises:
             ParameterError: the layout names other tokens than the answer reads, and no query stands for them.
         """
+        query = None if query is None else as_query(query)
         if query is not None and query != "pool":
-            return as_query(query)
+            return query
         layout, read = self.layout, self.structure.read
         start: Query | None = None
         if read is not None:
