@@ -260,7 +260,7 @@ def _parts(query: Query) -> list[str | tuple[int, int]]:
     query = as_query(query)
     if isinstance(query, str):
         return [query]
-    return [query] if isinstance(query, tuple) else list(query)  # type: ignore[list-item]  # `as_query` makes a tuple of one patch
+    return [query] if isinstance(query, tuple) else list(query)  # `as_query` makes a tuple of one patch
 
 
 def _is_place(item: object) -> bool:
@@ -280,7 +280,8 @@ def as_query(query: Query) -> Query:
     """
     if isinstance(query, str):
         return parse_query(query) if _POSITIONS.fullmatch(query) else query
-    given = query.tolist() if hasattr(query, "tolist") else query
+    as_list = getattr(query, "tolist", None)
+    given: Any = query if as_list is None else as_list()
     if _is_place(given):
         return int(given[0]), int(given[1])
     if isinstance(given, list | tuple | set | frozenset) and all(map(_is_place, given)):
