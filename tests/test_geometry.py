@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -177,6 +179,46 @@ def test_query_names_survive_the_text_form() -> None:
 )
 def test_patches_may_be_written_as_text(text: str, query: object) -> None:
     assert as_query(text) == query
+
+
+PLACES = [[3, 4], [0, 5]]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ((np.int64(3), np.int32(4)), (3, 4)),
+        ([3, 4], (3, 4)),
+        (np.array([3, 4]), (3, 4)),
+        (torch.tensor([3, 4]), (3, 4)),
+        ((torch.tensor(3), torch.tensor(4)), (3, 4)),
+        (PLACES, [(3, 4), (0, 5)]),
+        (np.array(PLACES), [(3, 4), (0, 5)]),
+        (torch.tensor(PLACES), [(3, 4), (0, 5)]),
+        (((3, 4), (0, 5)), [(3, 4), (0, 5)]),
+    ],
+)
+def test_patches_may_be_numbers_of_any_library(query: Any, expected: object) -> None:
+    found = as_query(query)
+    assert found == expected
+    assert type(np.ravel(np.asarray(found, dtype=object))[0]) is int
+    layout = TokenLayout(grid=(4, 6), prefix=("class",))
+    assert layout.tokens(query) == layout.tokens(expected)  # type: ignore[arg-type]
+    assert layout.describe(query) == layout.describe(expected)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [0, np.int64(3), 1.5, True, (1, 2, 3), [0, 1, 2], (1.0, 2.0), [(1.0, 2.0)], (True, False), {"row": 1}, ["class"],
+     slice(2), np.zeros((2, 3), int), torch.zeros(2), [(1, 2), 3]],
+)  # fmt: skip
+def test_a_query_that_names_no_token_says_what_does(query: Any) -> None:
+    layout = TokenLayout(grid=(4, 6), prefix=("class",))
+    for reads in (as_query, layout.weights, layout.describe, format_query):
+        with pytest.raises(
+            ParameterError, match=r'^A query is a token such as "class".* \(row, col\) or a list of'
+        ):
+            reads(query)
 
 
 def test_a_layout_finds_patches_that_are_written_as_text() -> None:

@@ -200,6 +200,7 @@ class TokenLayout:
         Raises:
             ParameterError: the query names no token, or the pool is a learned attention (the trace knows its weights).
         """
+        query = as_query(query)
         chosen = [self.token(part) for part in _parts(query)] if query != "pool" else self._pool()
         weights = np.zeros(self.num_tokens)
         weights[sorted(set(chosen))] = 1 / len(set(chosen))
@@ -214,6 +215,7 @@ class TokenLayout:
 
     def describe(self, query: Query) -> str:
         """A query in words, for captions: "class token", "register 0", "patch (3, 5)"."""
+        query = as_query(query)
         if query == "pool":
             of_class = "class token" if self.class_tokens == ("class",) else _list_words(self.class_tokens)
             read = {"class": of_class, "mean": "mean of patches", "attention": "learned attention"}
@@ -258,29 +260,38 @@ def _parts(query: Query) -> list[str | tuple[int, int]]:
     query = as_query(query)
     if isinstance(query, str):
         return [query]
-    items = list(query)
-    if len(items) == 2 and all(_is_number(item) for item in items):
-        return [(int(items[0]), int(items[1]))]  # type: ignore[call-overload]
-    parts: list[str | tuple[int, int]] = []
-    for item in items:
-        if not (isinstance(item, Sequence) and len(item) == 2 and not isinstance(item, str)):
-            raise ParameterError(
-                f"A query is a token name, (row, col) or a list of (row, col), not {query!r}."
-            )
-        parts.append((int(item[0]), int(item[1])))
-    if not parts:
-        raise ParameterError("A region query needs at least one patch.")
-    return parts
+    return [query] if isinstance(query, tuple) else list(query)  # `as_query` makes a tuple of one patch
+
+
+def _is_place(item: object) -> bool:
+    """Whether this is (row, col): whole numbers of Python or NumPy, or tensors of one."""
+    return isinstance(item, list | tuple) and len(item) == 2 and all(map(_is_number, item))
 
 
 def _is_number(item: object) -> bool:
-    """Whether this is one whole number: an int, a NumPy integer or a tensor of one."""
-    return isinstance(item, SupportsIndex) and not getattr(item, "shape", ())
+    return isinstance(item, SupportsIndex) and not isinstance(item, bool) and not getattr(item, "shape", ())
 
 
 def as_query(query: Query) -> Query:
-    """A query whose patches are numbers: "3,4" is (3, 4); names of tokens stay as they are."""
-    return parse_query(query) if isinstance(query, str) and _POSITIONS.fullmatch(query) else query
+    """A query whose patches are numbers of Python: "3,4" is (3, 4), an array of places a list; names of tokens stay as they are.
+
+    Raises:
+        ParameterError: it is something else, such as one number.
+    """
+    if isinstance(query, str):
+        return parse_query(query) if _POSITIONS.fullmatch(query) else query
+    as_list = getattr(query, "tolist", None)
+    given: Any = query if as_list is None else as_list()
+    if _is_place(given):
+        return int(given[0]), int(given[1])
+    if isinstance(given, list | tuple | set | frozenset) and all(map(_is_place, given)):
+        if not given:
+            raise ParameterError("A region query needs at least one patch.")
+        return [(int(row), int(col)) for row, col in given]
+    raise ParameterError(
+        'A query is a token such as "class", "pool" or "register 0", a patch (row, col) or a list of patches, '
+        f"not {query!r:.60}."
+    )
 
 
 def parse_query(text: str) -> Query:

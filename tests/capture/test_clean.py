@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tests.capture.models import SIZE, own, pixels, timm_vit, torchvision_vit
+from tests.capture.misleading import Attend, Model, blocks
+from tests.capture.models import SIZE, lively, own, pixels, timm_vit, torchvision_vit
 from tests.capture.tutorials import DIM, HEAD_DIM, HEADS, FusedQkv, TutorialViT
 from tests.comparing import assert_same
 from tests.waiting import PATIENCE
@@ -201,6 +204,60 @@ def test_no_attention_is_an_error_that_says_what_was_seen() -> None:
         CaptureError, match=r"No self-attention was seen in Sequential: .*seen: 1 x softmax over \[1, 7\]"
     ):
         trace(model, pixels())
+
+
+def by_exponential(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    weights = (q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5).exp()
+    return weights / weights.sum(-1, keepdim=True) @ v
+
+
+class Sage(torch.autograd.Function):
+    @staticmethod
+    def forward(_: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return by_exponential(q, k, v)
+
+
+def sageattn(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    output: Tensor = Sage.apply(q, k, v)
+    return output
+
+
+def of_custom_operator(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    with torch.library._scoped_library("vit_viz_tests", "FRAGMENT") as library:
+        library.define("flash_attn_forward(Tensor q, Tensor k, Tensor v) -> Tensor")
+        library.impl("flash_attn_forward", by_exponential, "CPU")
+        output: Tensor = torch.ops.vit_viz_tests.flash_attn_forward(q, k, v)
+        return output
+
+
+@pytest.mark.parametrize(
+    ("attends", "words"),
+    [
+        (
+            torch._scaled_dot_product_attention_math,
+            r"calls of torch\._scaled_dot_product_attention_math are not seen",
+        ),
+        (
+            sageattn,
+            r"calls of tests\.capture\.test_clean\.sageattn are not seen: put scaled_dot_product_attention in",
+        ),
+        (of_custom_operator, r"calls of torch\.ops\.vit_viz_tests\.flash_attn_forward are not seen"),
+        (
+            by_exponential,
+            r"seen: neither\. Attention without a softmax, or to more or fewer keys than queries",
+        ),
+    ],
+)
+def test_an_attention_that_is_not_seen_is_named(attends: Callable[..., Any], words: str) -> None:
+    class Unseen(Attend):
+        def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+            output = attends(q, k, v)
+            return output if isinstance(output, Tensor) else output[0]  # type: ignore[no-any-return]
+
+    before = sys.getprofile()
+    with pytest.raises(CaptureError, match=words):
+        trace(lively(Model(blocks(Unseen, Unseen))), pixels())
+    assert sys.getprofile() is before
 
 
 def test_a_block_that_is_skipped_in_our_model_is_an_error() -> None:

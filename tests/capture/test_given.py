@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
+from collections import UserDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch import nn
+from torch import Tensor, nn
 
 from tests.capture.models import pixels, timm_vit, transformers_vit
 from tests.capture.tutorials import FusedQkv, TutorialViT
@@ -19,6 +21,7 @@ from vit_viz.analyses.explain import explain
 from vit_viz.capture import trace
 from vit_viz.capture.given import as_picture, as_pixels, class_index, dtype_of
 from vit_viz.errors import CaptureError, ImageError, ParameterError
+from vit_viz.geometry import TokenLayout
 
 
 def test_a_text_is_the_path_of_a_picture() -> None:
@@ -202,3 +205,96 @@ def test_what_runs_outside_of_python_is_refused_with_what_to_pass() -> None:
     for module in (scripted, traced):
         with pytest.raises(ParameterError, match=r"TorchScript .* load_state_dict"):
             trace(module, pixels())
+
+
+@pytest.mark.parametrize("more", [{}, {"labels": torch.tensor([2])}, {"pixel_mask": np.ones((1, 64, 96))}])
+def test_what_a_processor_returns_stands_for_its_pixels(more: dict[str, Any]) -> None:
+    model, given = transformers_vit(), pixels()
+    expected = trace(model, given).attention(2)
+    for values in (given, given.numpy(), [given[0].numpy()]):
+        for output in ({"pixel_values": values} | more, UserDict({"pixel_values": values} | more)):
+            assert torch.equal(trace(model, output).attention(2), expected)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            {"pixel_values": pixels(), "bool_masked_pos": torch.zeros(1, 24)},
+            r"partial\(model.forward, bool_masked_pos=...\)",
+        ),
+        (
+            {"pixel_values": pixels(), "pixel_mask": torch.zeros(1, 64, 96)},
+            "Beside 'pixel_values' 'pixel_mask' is given",
+        ),
+        (
+            {"pixel_values": "shapes"},
+            "pixel_values are a tensor or an array of numbers, not the text 'shapes'",
+        ),
+        ({"pixel_values": None}, "not None"),
+        ({"image": pixels()}, "not an object of type dict"),
+        ([Image.new("RGB", (7, 5))] * 2, "not a list of 2: pass its pictures one by one"),
+    ],
+)
+def test_more_than_pixels_is_refused_with_what_to_do(given: Any, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        as_picture(given)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int64, torch.bool, torch.complex64])
+def test_pixels_that_are_not_normalised_numbers_are_refused(dtype: torch.dtype) -> None:
+    with pytest.raises(ParameterError, match=r"floats, not (uint8|int64|bool|complex64): pass a photo as"):
+        as_pixels(torch.zeros(1, 3, 4, 6).to(dtype), nn.Linear(2, 3))
+
+
+def test_pixels_of_inference_mode_may_be_differentiated() -> None:
+    with torch.inference_mode():
+        given = pixels()
+    assert trace(timm_vit(), given, target=3).attention_gradient(0).abs().sum() > 0
+
+
+class Inputs(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = timm_vit()
+
+
+class WithTime(Inputs):
+    def forward(self, x: Tensor, time: float, *, scale: float = 1.0) -> Any:
+        return self.inner(x * scale + time)
+
+
+class ByKeyword(Inputs):
+    def forward(self, x: Tensor, *, time: float, **_: Any) -> Any:
+        return self.inner(x + time)
+
+
+class ByName(Inputs):
+    def forward(self, *, pixel_values: Tensor) -> Any:
+        return self.inner(pixel_values)
+
+
+@pytest.mark.parametrize("make", [WithTime, ByKeyword])
+def test_a_second_input_is_named_and_may_be_bound(make: type[nn.Module]) -> None:
+    model = make().eval()
+    with pytest.raises(
+        CaptureError, match=r"needs time beside pixels.*partial\(model\.forward, time=\.\.\.\)"
+    ):
+        trace(model, pixels())
+    model.forward = functools.partial(model.forward, time=0.5)
+    layout = TokenLayout(grid=(4, 6))
+    assert trace(model, pixels(), layout=layout).proof_status == "proven"
+
+
+def test_pixels_that_are_not_the_first_input_are_given_by_name() -> None:
+    model = ByName().eval()
+    with pytest.raises(CaptureError, match=r"lambda pixels: forward\(pixel_values=pixels\)"):
+        trace(model, pixels())
+    forward = model.forward
+    model.forward = lambda pixels: forward(pixel_values=pixels)  # type: ignore[method-assign]
+    assert trace(model, pixels(), layout=TokenLayout(grid=(4, 6))).proof_status == "proven"
+
+
+def test_channels_that_come_last_are_recognised() -> None:
+    with pytest.raises(CaptureError, match=r"\[1, 64, 96, 3\], whose channels seem to come last"):
+        trace(timm_vit(), pixels().permute(0, 2, 3, 1))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from vit_viz.capture.placement import check_placement, find_layout
 from vit_viz.capture.report import HOLDS
-from vit_viz.errors import CaptureError
+from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
 
 DOWN, ACROSS, DIM = 4, 6, 8
@@ -174,7 +174,10 @@ def test_what_reaches_every_token_has_no_grid() -> None:
         def attend(self, x: Tensor) -> Tensor:
             return super().attend(x + x.mean(1, keepdim=True))
 
-    assert find_layout(Stirred(by_reshaping, ROW_BY_ROW), torch.randn(1, 3, 12, 30), 15) is None
+    with pytest.raises(
+        ParameterError, match=r"Each of the 15 tokens that Stirred .* all over the image.*channels"
+    ):
+        find_layout(Stirred(by_reshaping, ROW_BY_ROW), torch.randn(1, 3, 12, 30), 15)
 
 
 def test_patches_of_a_cut_image_are_found_where_no_part_of_the_model_says_their_size() -> None:

@@ -288,7 +288,9 @@ def test_unknown_layouts_are_advised_only_where_the_tokens_answer_to_patches() -
         trace(ready(Model(blocks(Attend))), pixels())
     with pytest.raises(ParameterError, match=r"prefix=\(\), suffix=\('class',\)"):
         trace(ready(made.ClassLast(blocks(Attend))), pixels())
-    with pytest.raises(ParameterError, match="could not be found out by changing pixels"):
+    with pytest.raises(
+        ParameterError, match="answers to pixels all over the image, as where attention runs over channels"
+    ):
         trace(ready(made.ChannelModel()), pixels())
 
 

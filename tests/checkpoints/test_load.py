@@ -95,6 +95,28 @@ def test_a_width_that_64_does_not_divide_asks_for_the_number_of_heads(tmp_path: 
         load(tmp_path / "nobody.safetensors")
 
 
+def test_a_configuration_beside_a_file_counts_where_it_is_alone_with_it(tmp_path: Path) -> None:
+    config = ViTConfig(img_size=24, patch_size=6, embed_dim=128, depth=2, num_heads=4, num_classes=7)
+    state = VisionTransformer(config).state_dict()
+    run = tmp_path / "last.ckpt"
+    average = {f"ema.{name}": tensor for name, tensor in state.items()}
+    named = {f"net.{name}": tensor for name, tensor in state.items()}
+    torch.save({"state_dict": named | average, "hyper_parameters": {"lr": 0.1}, "epoch": 3}, run)
+    beside = tmp_path / "config.json"
+    beside.write_text(json.dumps({"architecture": "vit_tiny", "model_args": {"num_heads": 4}}))
+    assert load(run, device="cpu").config == config
+    for text in (
+        '{"embed_dim": 3, "depth": 1, "optimizer": "adam"}',
+        '{"model_args": {"num_heads": 7}}',
+        "{",
+    ):
+        beside.write_text(text)  # of a training, of another model, of nothing
+        assert load(run, device="cpu").config.num_heads == 2  # heads of 64, as without it
+    beside.write_text(json.dumps({"model_args": {"num_heads": 4}}))
+    (tmp_path / "epoch=2.ckpt").touch()  # whose it is now nobody knows
+    assert load(run, device="cpu").config.num_heads == 2
+
+
 def test_a_file_of_our_own_comes_back_as_it_was(tmp_path: Path) -> None:
     state = tiny_state()
     loaded = load(

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor, nn
 
 from tests.checkpoints.fake_hub import CONFIG, weights
 from tests.spending import LargestTensor, python_memory
@@ -234,7 +235,7 @@ def test_a_file_with_more_bytes_than_its_numbers_can_take_is_refused_before_it_i
         ):
             torch_files.check_torch_file(path, max_numbers=stored + spare)
     else:
-        assert torch_files.check_torch_file(path, max_numbers=stored + spare) is WRITTEN[written]
+        assert torch_files.check_torch_file(path, max_numbers=stored + spare) == written
 
 
 def _small_entries(path: Path) -> int:
@@ -260,7 +261,7 @@ def test_pickles_are_bounded(
         with pytest.raises(UnsafeFile, match="has a table of contents of more than"):
             read_weights(path)
     else:
-        assert torch_files.check_torch_file(path, max_numbers=10**6) is WRITTEN[written]
+        assert torch_files.check_torch_file(path, max_numbers=10**6) == written
 
 
 def test_ten_megabytes_of_pickle_are_read() -> None:
@@ -333,3 +334,63 @@ def test_a_damaged_byte_is_one_sentence_and_costs_no_memory(tmp_path: Path, writ
         with python_memory() as memory, contextlib.suppress(VitVizError):
             assert set(read_weights(path, max_numbers=10**6).model.state) != set()
         assert memory.bytes < 32 * 2**20, list(content)
+
+
+class Scripted(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(3, 4, 2), nn.LayerNorm(5))
+        self.again = self.body[1]
+        self.scale = nn.Parameter(torch.rand(2, 3).half())
+        self.register_buffer("steps", torch.tensor([3, 4]))
+        self.sizes, self.rates, self.words = [1, 2], [0.5, 1.5], {"a": 1}
+        self.kept = [torch.rand(2)]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.body(x) + self.again(x) + self.scale.float().sum() + self.sizes[0] + self.kept[0].sum()  # type: ignore[no-any-return]
+
+
+def scripted(path: Path) -> nn.Module:
+    module = Scripted()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own, about a thing of the past that people still load
+        torch.jit.script(module).save(path)  # type: ignore[no-untyped-call]
+    return module
+
+
+def test_the_tensors_of_a_torchscript_archive_are_read_and_its_code_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "scripted.pt"
+    module = scripted(path)
+
+    def change(new: zipfile.ZipFile, info: zipfile.ZipInfo, content: bytes) -> None:
+        is_code = "/code/" in info.filename  # a bomb, which nobody unpacks
+        new.writestr(
+            info.filename,
+            bytes(50_000_000) if is_code and info.filename.endswith("__torch__.py") else content,
+            compress_type=zipfile.ZIP_DEFLATED if is_code else zipfile.ZIP_STORED,
+        )
+
+    repacked(path, change)
+    with python_memory() as memory:
+        found = read_weights(path).model.state
+    assert memory.bytes < 2**22
+    expected = {name: tensor for name, tensor in module.state_dict().items() if not name.startswith("again.")}
+    own = {name.replace("again.", "body.1."): tensor for name, tensor in found.items()}
+    assert own.keys() == expected.keys()
+    assert all(torch.equal(own[name], tensor) for name, tensor in expected.items())
+
+
+@pytest.mark.parametrize("entry", ["data.pkl", "data/0"])
+def test_what_is_read_of_a_torchscript_archive_is_not_compressed(tmp_path: Path, entry: str) -> None:
+    path = tmp_path / "scripted.pt"
+    scripted(path)
+
+    def change(new: zipfile.ZipFile, info: zipfile.ZipInfo, content: bytes) -> None:
+        packed = info.filename.endswith(entry)
+        new.writestr(
+            info.filename, content, compress_type=zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+        )
+
+    repacked(path, change)
+    with pytest.raises(UnsafeFile, match="has compressed entries"):
+        read_weights(path)

@@ -289,6 +289,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("look", {"head": "left"}, "The look's head cannot be 'left'. One head"),
     ("look", {"layer": 44}, "Layer 44 does not exist"),
     ("look", {"query": "99,1"}, "Patch (99, 1) does not exist"),
+    ("look", {"query": 0}, 'A query is a token such as "class"'),
+    ("rollout", {"query": [1, 2, 3]}, 'A query is a token such as "class"'),
     ("rollout", {"target": 3}, "'rollout' is about no class."),
     ("legrad", {"query": "class"}, "'legrad' starts from no query."),
     ("relevance", {"target": "1-2-3"}, "A target of several classes is a pair"),

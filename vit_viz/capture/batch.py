@@ -59,7 +59,7 @@ def visit_layers(module: nn.Module, pixels: Tensor, visit: Visit, *, tokens: int
     with suppress(CaptureError):  # a module without a list of blocks
         stream = ResidualStream(module, keep=lambda state: torch.linalg.vector_norm(state.float(), dim=-1))
     logits = recorded_logits(module, placed, recorder, stream, lambda logits: logits.detach().float())
-    check_count(module, recorder)
+    check_count(module, placed, recorder)
     states = [] if stream is None else stream.states
     is_known = {tuple(state.shape) for state in states} == {(len(placed), tokens)}
     return BatchOutputs(logits, torch.stack(states) if is_known else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from vit_viz.capture.flex import MODULE as FLEX
 from vit_viz.capture.gradients import is_of_autograd
 from vit_viz.capture.per_module import PerModule
 from vit_viz.capture.state import first_pass_seen
@@ -66,7 +68,7 @@ class _Uncompiled:
     @contextmanager
     def passes(self) -> Iterator[None]:
         """Context of one pass; the last that ends restores what was before the first."""
-        if "torch._dynamo" not in sys.modules:  # nothing was compiled
+        if sys.modules.keys().isdisjoint(("torch._dynamo", FLEX)):  # nothing is compiled
             yield
             return
         with self._guard:
@@ -130,12 +132,8 @@ def answer_of(module: nn.Module, pixels: Tensor) -> Any:
             raise CaptureError(
                 f"{name} does not run on pixels alone ({kind}); trace the part of it that looks at the image, .{vision}."
             ) from error
-        empty = next((place for place, weight in module.named_parameters() if weight.is_meta), None)
-        if empty is not None and not any(hasattr(part, "_hf_hook") for part in module.modules()):
-            raise CaptureError(
-                f"{name} does not run: its weight {empty} is on the meta device, where it has a shape and no numbers; load all "
-                "weights first."
-            ) from error
+        if problem := _input_problem(module, pixels, error):
+            raise CaptureError(f"{name} {problem}.") from error
         said = " ".join(str(error).split())[:200].rstrip(".").replace(". ", "; ")
         advice = 'mode="crop" or "stretch", without size=, gives it a picture at that size'
         if getattr(module, "dynamic_img_size", None) is False:
@@ -144,6 +142,34 @@ def answer_of(module: nn.Module, pixels: Tensor) -> Any:
         raise CaptureError(
             f"{name} does not run on pixels {list(pixels.shape)} ({kind}{f': {said}' if said else ''}){of_size}."
         ) from error
+
+
+def _input_problem(module: nn.Module, pixels: Tensor, error: Exception) -> str:
+    """Why a module that stopped cannot run on pixels as they are given, and what to do; "" where nothing shows it."""
+    inputs = list(inspect.signature(module.forward).parameters.values())
+    by_name = [one.name for one in inputs[:1] if one.kind is one.KEYWORD_ONLY]
+    by_name += [one.name for one in inputs[1:] if one.name == "pixel_values"]
+    if by_name:
+        return (
+            "does not take pixels as its first input: give it them by name, as in forward = model.forward; "
+            f"model.forward = lambda pixels: forward({by_name[0]}=pixels)"
+        )
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [one.name for one in inputs[1:] if one.default is one.empty and one.kind not in kinds]
+    if needed and isinstance(error, TypeError):
+        return (
+            f"needs {' and '.join(needed)} beside pixels: bind that first, as in "
+            f"model.forward = functools.partial(model.forward, {needed[0]}=...)"
+        )
+    if pixels.shape[1] > 4 >= pixels.shape[3]:
+        return (
+            f"does not run on pixels {list(pixels.shape)}, whose channels seem to come last: pass [1, channels, height, width], as "
+            "pixels.permute(0, 3, 1, 2)"
+        )
+    empty = next((name for name, weight in module.named_parameters() if weight.is_meta), None)
+    if empty is not None and not any(hasattr(part, "_hf_hook") for part in module.modules()):
+        return f"does not run: its weight {empty} is on the meta device, where it has a shape and no numbers; load all first"
+    return ""
 
 
 @contextmanager

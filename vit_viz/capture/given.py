@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,10 @@ def as_model(given: object) -> Model | nn.Module:
         raise ParameterError(
             "The model has to run again here, and a trace does not hold it: pass the model and the image instead of the trace."
         )
+    bound = "; bind inputs of a module by model.forward = functools.partial(model.forward, ...)"
     raise ParameterError(
-        f"A model is what vit_viz.load returns, a torch.nn.Module or a name such as 'mini', not {_kind(given)}."
+        f"A model is what vit_viz.load returns, a torch.nn.Module or a name such as 'mini', not {_kind(given)}"
+        f"{bound if callable(given) else ''}."
     )
 
 
@@ -80,9 +83,11 @@ def as_trace(given: object) -> Trace:
 def as_picture(given: object) -> Image.Image | Path | Tensor:
     """The picture, its path, or the pixels; a string is the name of a sample or a path, an array is a picture.
 
+    What a processor of transformers returns stands for its pixels.
+
     Raises:
         ImageError: there is no file and no sample of this name.
-        ParameterError: it is neither, or an array has the shape or the values of no picture.
+        ParameterError: it is neither, an array has the shape or the values of no picture, or more is given than pixels.
     """
     if isinstance(given, Image.Image | Tensor):
         return given
@@ -95,6 +100,13 @@ def as_picture(given: object) -> Image.Image | Path | Tensor:
         return path
     if isinstance(given, np.ndarray):
         return _drawn(given)
+    if isinstance(given, Mapping) and "pixel_values" in given:
+        return _processed(given)
+    if isinstance(given, list | tuple):
+        raise ParameterError(
+            f"One image is looked at, not a {type(given).__name__} of {len(given)}: pass its pictures one by one, and numbers as a "
+            "NumPy array or a tensor."
+        )
     what = "none was given" if given is None else f"not {_kind(given)}"
     raise ParameterError(
         f"An image is a picture (PIL.Image or an array), its path, the name of a sample, or pixels [1, channels, height, width] "
@@ -121,8 +133,9 @@ def as_pixels(pixels: Tensor, module: nn.Module) -> Tensor:
         ParameterError: they are of more than one image, or not finite.
     """
     if pixels.ndim != 4 or len(pixels) != 1:
+        hint = {3: ": pass pixels[None]", 4: ": pass one of them, as pixels[:1]"}.get(pixels.ndim, "")
         raise ParameterError(
-            f"A trace is of one image: it needs pixels [1, channels, height, width], not {list(pixels.shape)}."
+            f"A trace is of one image: it needs pixels [1, channels, height, width], not {list(pixels.shape)}{hint}."
         )
     return as_batch(pixels, module)
 
@@ -160,6 +173,14 @@ def placed_batch(pixels: Tensor, module: nn.Module) -> Tensor:
         raise ParameterError(
             "These pixels are on the meta device, where a tensor has a shape and no numbers."
         )
+    if not pixels.is_floating_point():
+        raise ParameterError(
+            f"Pixels are normalised numbers, floats, not {str(pixels.dtype).removeprefix('torch.')}: pass a photo as a NumPy array "
+            "[height, width, 3] or a PIL image, or pixels.float() where the module itself takes bytes."
+        )
+    if pixels.is_inference():  # autograd takes no tensor that was made in inference mode
+        with torch.inference_mode(False):
+            pixels = pixels.clone()
     first = next(module.parameters(), pixels)
     dtype = first.dtype if first.is_floating_point() else dtype_of(module, pixels)
     return pixels.detach().to(device_of(module) if first.is_meta else first.device, dtype)
@@ -188,6 +209,24 @@ def class_index(name: str, labels: Labels | None) -> int:
 def labels_of(model: Model | nn.Module) -> Labels | None:
     """Names of a model's classes, where they are known."""
     return declared_labels(model) if isinstance(model, nn.Module) else model.labels
+
+
+def _processed(given: Mapping[str, Any]) -> Tensor:
+    """The pixels of a processor's output; masks that mask nothing and labels, which change no pass, are left out."""
+    for name, value in given.items():
+        if name in ("pixel_values", "labels") or (name == "pixel_mask" and np.all(np.asarray(value))):
+            continue
+        raise ParameterError(
+            f"Beside 'pixel_values' {name!r} is given: where the model needs it, bind it first, by "
+            f"model.forward = functools.partial(model.forward, {name}=...), and pass the pixel_values alone."
+        )
+    pixels = given["pixel_values"]
+    if isinstance(pixels, Tensor):
+        return pixels
+    array = np.array(pixels)
+    if array.dtype.kind not in "fiub":
+        raise ParameterError(f"The pixel_values are a tensor or an array of numbers, not {_kind(pixels)}.")
+    return torch.from_numpy(array)
 
 
 def _drawn(array: NDArray[Any]) -> Image.Image:

@@ -27,6 +27,7 @@ from vit_viz.capture.explicit_softmax import (
     is_square,
     operators,
 )
+from vit_viz.capture.flex import flex_operator, written_out
 from vit_viz.capture.pools import HANDLED
 from vit_viz.capture.recorder import Recorder
 from vit_viz.capture.scores import FOLLOWED
@@ -55,7 +56,11 @@ class Interception(TorchFunctionMode):
         self._removes_tokens = edits is not None and edits.removes_tokens
         changes_temperature = edits is not None and edits.changes_temperature
         self._handlers = _handlers(
-            recorder is not None, self._weighs_values, self._removes_tokens, changes_temperature
+            recorder is not None,
+            self._weighs_values,
+            self._removes_tokens,
+            changes_temperature,
+            flex_operator(),
         )
 
     def around(self, module: nn.Module, parts: list[nn.Module]) -> AbstractContextManager[object]:
@@ -116,6 +121,9 @@ class Interception(TorchFunctionMode):
         if self._recorder is not None and self._weighs_values:
             self._recorder.output_is(output)
         return output
+
+    def _flex(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG002
+        return written_out(self, func, args)
 
     def _multi_head(
         self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -249,7 +257,11 @@ def multi_head(
 
 @lru_cache
 def _handlers(
-    records: bool, follows_values: bool, removes_tokens: bool, changes_temperature: bool
+    records: bool,
+    follows_values: bool,
+    removes_tokens: bool,
+    changes_temperature: bool,
+    flex: Function | None,
 ) -> dict[Any, Handler]:
     """Which functions are led where; functions of the class, since bound methods would keep a dropped trace's memory in a cycle."""
     edited = (HANDLED if removes_tokens else frozenset()) | (FOLLOWED if changes_temperature else frozenset())
@@ -259,6 +271,8 @@ def _handlers(
         F.multi_head_attention_forward: Interception._multi_head,
         **dict.fromkeys(SOFTMAXES, Interception._softmax),
     }
+    if flex is not None:
+        table[flex] = Interception._flex
     if records:
         table |= dict.fromkeys((*PRODUCTS, *CASTS), Interception._product)
     if follows_values:

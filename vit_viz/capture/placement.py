@@ -17,9 +17,10 @@ from vit_viz.capture.layouts import fitting, plain_layout, strides
 from vit_viz.capture.noise import noise_like, photos_of_noise
 from vit_viz.capture.probing import HALF, AttentionProbe, heads_by_image, joined, moved, rounding, signatures
 from vit_viz.capture.report import HOLDS, Check
-from vit_viz.errors import CaptureError
+from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import Grid, TokenLayout
 from vit_viz.lazy import Tensor, nn, torch
+from vit_viz.model.submodules import submodules_of
 
 SINGLE_PATCHES = 7
 """How many patches are changed one by one where patches reach more than their own token."""
@@ -87,6 +88,7 @@ def find_layout(module: nn.Module, pixels: Tensor, tokens: int) -> tuple[Grid, i
 
     Raises:
         CaptureError: the tokens respond to the patches of a grid, but in another order.
+        ParameterError: each of them responds to the whole image.
     """
     pixels, _ = photos_of_noise(pixels)
     for pitch in strides(module):
@@ -118,6 +120,12 @@ def _by_reach(module: nn.Module, photo: Tensor, tokens: int) -> tuple[Grid, int,
     top, bottom, left, right = ends
     if top is None or bottom is None or left is None or right is None:
         return None
+    if tokens > 1 and all(bool((end == 1).all()) for end in (top, bottom, left, right)):
+        raise ParameterError(
+            f"Each of the {tokens} tokens that {type(module).__name__} attends over answers to pixels all over the image, as where "
+            "attention runs over channels, or tokens are mixed before it; if each patch has a token all the same, row by row, pass "
+            "layout=TokenLayout(grid=(rows, cols), prefix=(...))."
+        )
     patches = (top <= photo.shape[2]).nonzero().flatten()  # the tokens that respond at all
     rows, row = torch.unique((top - bottom)[patches], return_inverse=True)
     cols, col = torch.unique((left - right)[patches], return_inverse=True)

@@ -25,6 +25,7 @@ from vit_viz.capture.explicit_softmax import (
     is_square,
     queries_and_keys,
 )
+from vit_viz.capture.flex import flex_operator, written_out
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.interception import multi_head
 from vit_viz.capture.noise import random_numbers
@@ -48,6 +49,7 @@ class AttentionProbe(TorchFunctionMode):
         self.returned: Any = None
         self._written_out: WrittenOut | None = None  # the last one
         self._scored: tuple[Tensor, Tensor, Tensor] | None = None  # a square product and its operands
+        self._flex = flex_operator()
         self._product: torch.Size | None = None  # rows and columns of the last product of matrices
 
     def runs(self, module: nn.Module, pixels: Tensor) -> bool:
@@ -105,6 +107,8 @@ class AttentionProbe(TorchFunctionMode):
             return self._attention(AttentionCall(*args, **kwargs), is_projected=False)
         if func is F.multi_head_attention_forward:
             return multi_head(func, args, kwargs, self._projected)[:2]
+        if self._flex is not None and func is self._flex:
+            return written_out(self, func, args)
         if func in SOFTMAXES:
             scores = args[0] if args else kwargs["input"]
             if is_square(scores):

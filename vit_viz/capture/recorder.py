@@ -308,6 +308,11 @@ class Recorder:
         """Count what was seen, for the message when nothing could be used."""
         self._seen.append((what, tensor.shape))
 
+    @property
+    def has_seen(self) -> bool:
+        """Whether anything was seen that could have been attention."""
+        return bool(self._seen)
+
     def seen(self) -> str:
         """What was seen, in words."""
         counts = Counter(f"{what} over {list(shape)}" for what, shape in self._seen)

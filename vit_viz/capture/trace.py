@@ -284,6 +284,7 @@ class Trace:
         Raises:
             ParameterError: the query names no token of this trace.
         """
+        query = as_query(query)
         if query == "pool" and self.target_read is not None and self.target_read.weights is not None:
             return torch.tensor(self.target_read.weights, device=self.device)
         if query == "pool" and self.layout.pooling == "attention" and self.pooling is not None:
@@ -304,8 +305,9 @@ class Trace:
             ParameterError: the layout names other tokens than the answer reads, and no query stands for them.
             CaptureError: no token stands for the target, which reads around the last layer.
         """
+        query = None if query is None else as_query(query)
         if query is not None and query != "pool":
-            return as_query(query)
+            return query
         if self.target_read is not None:
             return self.target_read.query(self.layout) or self.layout.output_query
         layout, read = self.layout, self.structure.read

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any, SupportsIndex
 
 from numpy.typing import NDArray
@@ -34,7 +37,7 @@ from vit_viz.capture.interception import Interception
 from vit_viz.capture.layers import LayerAttention, exact
 from vit_viz.capture.layouts import known_layout, patch_size_of, plain_layout
 from vit_viz.capture.placement import find_layout
-from vit_viz.capture.probing import are_compiled
+from vit_viz.capture.probing import are_compiled, undisturbed_pass
 from vit_viz.capture.proof import PROOF_ROWS
 from vit_viz.capture.reach import unreached
 from vit_viz.capture.recorder import MAX_ATTENTION_BYTES, Recorder, RecorderOptions
@@ -54,6 +57,7 @@ from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model import VisionTransformer
 from vit_viz.progress import Progress, StopCheck, Watch
 
+_ATTENTION = re.compile("attention|attn", re.IGNORECASE)
 Target = SupportsIndex | str | Callable[[Tensor], Tensor]
 Picture = Image.Image | NDArray[Any] | Path | str | Tensor
 
@@ -168,7 +172,7 @@ def _recorded(
         else:
             recorder = Recorder(arena, options, watch)
         logits = recorded_logits(module, pixels, recorder, stream, lambda logits: logits[0])
-        check_count(module, recorder)
+        check_count(module, pixels, recorder)
         if is_capturing():
             recorder.finish()
         return recorder, logits
@@ -341,7 +345,7 @@ def _named_as_read(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> To
     return layout if not tokens or read.is_as_in(layout) else layout_that_reads(layout, read) or layout
 
 
-def check_count(module: nn.Module, recorder: Recorder) -> None:
+def check_count(module: nn.Module, pixels: Tensor, recorder: Recorder) -> None:
     """Refuse a pass without attention, and one that saw a block of our own model twice or not at all."""
     count = len(recorder.captures)
     if isinstance(module, VisionTransformer) and count != module.config.depth:
@@ -349,11 +353,44 @@ def check_count(module: nn.Module, recorder: Recorder) -> None:
             f"This model has {module.config.depth} layers, but {count} attention calls were seen."
         )
     if count == 0:
+        other = "" if recorder.has_seen else _named_attention(module, pixels)
         raise CaptureError(
             f"No self-attention was seen in {type(module).__name__}: expected calls of scaled_dot_product_attention, "
-            f"nn.MultiheadAttention, or a softmax that is square in its last two axes; seen: {recorder.seen()}. "
-            "Attention to more or fewer keys than queries (extra keys as of add_bias_kv, null keys, pooled keys) is not drawn."
+            f"flex_attention, nn.MultiheadAttention, or a softmax that is square in its last two axes; seen: {recorder.seen()}. "
+            + (
+                f"Its calls of {other} are not seen: put scaled_dot_product_attention in their place."
+                if other
+                else "Attention without a softmax, or to more or fewer keys than queries (extra keys as of add_bias_kv, null keys, "
+                "pooled keys), is not drawn."
+            )
         )
+
+
+def _named_attention(module: nn.Module, pixels: Tensor) -> str:
+    """The first function with attention in its name that a pass calls, such as one of xformers or flash_attn; "" for none."""
+    names: list[str] = []
+
+    def note(frame: FrameType, event: str, function: Any) -> None:
+        owner, name = str(frame.f_globals.get("__name__")), frame.f_code.co_name
+        if event == "c_call":
+            owner, name = str(getattr(function, "__module__", None) or "torch"), function.__name__
+        elif event != "call" or owner.startswith("vit_viz."):
+            return
+        elif owner == "torch._ops" and name == "__call__":  # of an operator
+            owner, name = "torch.ops", str(frame.f_locals.get("self"))
+        elif frame.f_code.co_varnames[:1] == ("self",):  # a method, such as that of a module
+            return
+        if _ATTENTION.search(name):
+            names.append(f"{owner}.{name}")
+
+    before = sys.getprofile()
+    try:
+        with undisturbed_pass(module):
+            sys.setprofile(note)
+            module(pixels)
+    finally:
+        sys.setprofile(before)
+    return next(iter(names), "")
 
 
 def _target_of(scores: Tensor | None, returned: Any, target: Target) -> Tensor:

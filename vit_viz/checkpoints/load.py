@@ -6,6 +6,7 @@ import copy
 import logging
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -168,8 +169,18 @@ def load(
 
 
 def load_source(source: Source, *, device: str | torch.device | None = None) -> LoadedModel:
-    """As `load`, for a checkpoint that has been found already."""
+    """As `load`, for a checkpoint that has been found already; without the configuration beside it where that is of another."""
     target = choose_device(device)
+    try:
+        return _loaded(source, target)
+    except VitVizError:
+        if source.may_be_of_another:
+            with suppress(VitVizError):
+                return _loaded(replace(source, settings={}, may_be_of_another=False), target)
+        raise
+
+
+def _loaded(source: Source, target: torch.device) -> LoadedModel:
     weights = read_weights(source.weights, max_numbers=max_numbers(strangers=source.is_strangers))
     settings = _settings(source, weights)
     family, inferred, model = _model_of(source, weights, settings)

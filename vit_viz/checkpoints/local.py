@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ class Source:
         weights: the file with the parameters.
         origin: in words, for the model card: "bundled with vit_viz", "a local file", "timm/... on the Hub at 0a1b2c3".
         settings: what config.json says, and under "preprocessor" what preprocessor_config.json or processor_config.json says.
+        may_be_of_another: config.json lies beside a file of any name, alone in its folder: what it says counts where it fits.
         is_strangers: chosen by a visitor of the app, not by the owner of the process: its size is bounded.
     """
 
@@ -33,6 +35,7 @@ class Source:
     weights: Path
     origin: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    may_be_of_another: bool = False
     is_strangers: bool = False
 
 
@@ -51,10 +54,15 @@ def local_checkpoint(ref: str | Path) -> Source | None:
         return _folder(path)
     if not is_there:
         return None
+    beside = [path.parent / name for name in SETTINGS_FILES]
+    origin = f"the local file {path.name}"
+    if path.stem in _GENERIC:
+        return Source(path.stem, path, origin, read_settings(*beside))
     settings: dict[str, Any] = {}
-    if path.stem in _GENERIC:  # else it is not clear that config.json belongs to this file
-        settings = read_settings(*(path.parent / name for name in SETTINGS_FILES))
-    return Source(path.stem, path, f"the local file {path.name}", settings)
+    with suppress(CheckpointError, OSError):  # it may be of anything
+        if beside[0].exists() and _is_alone(path):
+            settings = read_settings(*beside)
+    return Source(path.stem, path, origin, settings, may_be_of_another=bool(settings))
 
 
 def read_settings(config: Path | None, preprocessor: Path | None, processor: Path | None) -> dict[str, Any]:
@@ -71,6 +79,13 @@ def read_settings(config: Path | None, preprocessor: Path | None, processor: Pat
     if extra := nested if isinstance(nested, dict) else _read_json(preprocessor):
         settings["preprocessor"] = extra
     return settings
+
+
+def _is_alone(path: Path) -> bool:
+    """Whether no other checkpoint lies in the folder of this one."""
+    return not any(
+        file.suffix.lower() in SUFFIXES and file.name != path.name for file in path.parent.iterdir()
+    )
 
 
 def _folder(path: Path) -> Source:

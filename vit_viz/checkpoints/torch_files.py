@@ -22,11 +22,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 from vit_viz.errors import CheckpointError, UnsafeFile, VitVizError
-from vit_viz.lazy import torch
+from vit_viz.lazy import Tensor, torch
 from vit_viz.silence import without_warnings
+
+Format = Literal["zip", "script", "older"]
 
 MAX_PICKLE_BYTES = 10_000_000
 """Bound on everything but the numbers of the tensors; a ViT of 7 billion parameters has 0.1 MB of it."""
@@ -49,6 +51,8 @@ _NAMES = frozenset(
 _NOTES = frozenset(
     {
         *("argparse Namespace", "types SimpleNamespace", "collections defaultdict", "typing Any"),
+        *(f"torch.jit._pickle build_{kind}list" for kind in ("int", "double", "bool", "tensor")),
+        "torch.jit._pickle restore_type_tag",
         *("copy_reg _reconstructor", "copyreg _reconstructor", "torch.torch_version TorchVersion"),
         *(f"__builtin__ {name}" for name in ("object", "dict", "list", "tuple", "int", "float", "str", "bool")),
         *(f"pathlib{inner} {pure}{system}Path" for inner in ("", "._local") for pure in ("", "Pure")
@@ -60,7 +64,7 @@ _NOTES = frozenset(
 _reading_notes = threading.Lock()  # torch keeps for the whole process which names stand for what
 
 
-def check_torch_file(path: Path, *, max_numbers: int) -> bool:
+def check_torch_file(path: Path, *, max_numbers: int) -> Format:
     """Refuse by its table of contents and its pickles a file that torch.save did not write, or that holds too much.
 
     Args:
@@ -68,7 +72,7 @@ def check_torch_file(path: Path, *, max_numbers: int) -> bool:
         max_numbers: what its tensors may hold together.
 
     Returns:
-        Whether it is a zip, whose tensors can be mapped into memory; the older format is read in whole.
+        "zip", whose tensors can be mapped into memory; "script" of TorchScript, whose code is not read; "older", read in whole.
 
     Raises:
         UnsafeFile: reading it could run code or take more memory than the file is large, or it holds too much.
@@ -78,13 +82,14 @@ def check_torch_file(path: Path, *, max_numbers: int) -> bool:
         with path.open("rb") as file, without_warnings():  # about escapes in the text of a damaged pickle
             is_zip = file.read(len(_ZIP)) == _ZIP
             file.seek(0)
-            check = _check_zip if is_zip else _check_legacy
-            check(file, path, max_numbers)
+            if is_zip:
+                return _check_zip(file, path, max_numbers)
+            _check_legacy(file, path, max_numbers)
+            return "older"
     except VitVizError:
         raise
     except Exception as error:  # on a damaged file zipfile and pickletools may raise anything
         raise damaged(path.name) from error
-    return is_zip
 
 
 def damaged(name: str) -> CheckpointError:
@@ -100,10 +105,10 @@ def unsafe_pickle(name: str) -> UnsafeFile:
     )
 
 
-def _check_zip(file: BinaryIO, path: Path, max_numbers: int) -> None:
+def _check_zip(file: BinaryIO, path: Path, max_numbers: int) -> Format:
     """Check that the entries of a zip are as torch.save writes them: not compressed, and each with its own bytes."""
     with zipfile.ZipFile(file) as archive:
-        entries = archive.infolist()
+        entries = _without_code(archive)
         if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
             raise UnsafeFile(
                 f"{path.name!r} has compressed entries, which torch.save never writes: it is not read."
@@ -118,6 +123,41 @@ def _check_zip(file: BinaryIO, path: Path, max_numbers: int) -> None:
             raise _too_long(path.name)
         _check_bytes(whole - pickles[0].file_size, path.name, max_numbers)
         _check_imports(io.BytesIO(archive.read(pickles[0])), path.name, pickles=1)
+        return "zip" if len(entries) == len(archive.infolist()) else "script"
+
+
+def _without_code(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """All entries, but of a TorchScript archive those that hold its tensors, which are as torch.save writes them."""
+    entries = archive.infolist()
+    if not any(re.fullmatch(r"[^/]+/constants\.pkl", entry.filename) for entry in entries):
+        return entries
+    code = re.compile(r"[^/]+/(constants\.pkl|(code|extra|constants|\.data)/.*)")
+    return [entry for entry in entries if not code.fullmatch(entry.filename)]
+
+
+def tensors_of_script(path: Path) -> io.BytesIO:
+    """A TorchScript archive that was checked as a file of torch.save: torch reads no tensors beside code."""
+    copy = io.BytesIO()
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(copy, "w") as tensors:
+        for entry in _without_code(archive):
+            tensors.writestr(entry.filename, archive.read(entry))
+    copy.seek(0)
+    return copy
+
+
+def state_of_script(module: Any) -> dict[str, Tensor]:
+    """The tensors of a scripted module and of those within it, by the names of its state dict; each part once."""
+    state: dict[str, Tensor] = {}
+    waiting, seen = [("", module)], {id(module)}
+    while waiting:
+        prefix, part = waiting.pop()
+        for name, value in vars(part).items() if isinstance(part, OrderedDict) else ():
+            if isinstance(value, Tensor):
+                state[f"{prefix}{name}"] = value
+            elif id(value) not in seen:
+                seen.add(id(value))
+                waiting.append((f"{prefix}{name}.", value))
+    return state
 
 
 def _check_legacy(file: BinaryIO, path: Path, max_numbers: int) -> None:
@@ -214,9 +254,11 @@ class _NumpyNote:
 
 
 @contextmanager
-def reading_notes_as_nothing(path: Path) -> Iterator[bool]:
+def reading_notes_as_nothing(path: Path | io.BytesIO) -> Iterator[bool]:
     """Let `weights_only` read a zip that was checked; tells whether it has objects of classes that are not read."""
     names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
+    if isinstance(path, io.BytesIO):
+        path.seek(0)
     notes: list[Any] = [(_NumpyNote if name.startswith("numpy.") else _TrainingNote, name) for name in names]
     with _reading_notes, torch.serialization.safe_globals(notes):
         yield bool(names)

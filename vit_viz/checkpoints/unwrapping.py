@@ -32,7 +32,7 @@ _EMBEDDING = re.compile(r"""
     (?P<outer>(?:.*?\.)??)
     (?:(?P<inner>(?:(?:vit|deit|ijepa|dpt|dinov2|dinov2_with_registers|beit|data2vec_vision|vision_model
     |backbone|base_model|model)\.)?)embeddings\.patch_embeddings?(?:\.projection)?|patch_embed\.proj|conv_proj
-    |patch_generator\.embedder)\.weight
+    |patch_generator\.embedder|visual\.conv1)\.weight
 """, re.VERBOSE)  # fmt: skip
 """The patch embedding, behind a name that belongs to the model in transformers and behind those that lead to it."""
 

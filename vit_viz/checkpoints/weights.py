@@ -15,7 +15,14 @@ from typing import Any, TypeGuard
 
 from safetensors import SafetensorError, safe_open
 
-from vit_viz.checkpoints.torch_files import check_torch_file, damaged, reading_notes_as_nothing, unsafe_pickle
+from vit_viz.checkpoints.torch_files import (
+    check_torch_file,
+    damaged,
+    reading_notes_as_nothing,
+    state_of_script,
+    tensors_of_script,
+    unsafe_pickle,
+)
 from vit_viz.checkpoints.unwrapping import Unwrapped, unwrapped
 from vit_viz.errors import CheckpointError, UnsafeFile
 from vit_viz.lazy import Tensor, torch
@@ -56,7 +63,7 @@ def read_weights(path: Path, *, max_numbers: int = MAX_NUMBERS) -> Weights:
     """Read a checkpoint file.
 
     Args:
-        path: a .safetensors file, or one that torch.save wrote (.pth, .pt, .bin, .ckpt).
+        path: a .safetensors file, or one that torch.save or torch.jit.save wrote (.pth, .pt, .bin, .ckpt).
         max_numbers: what all its tensors may hold together; each becomes 4 bytes, whatever it takes in the file.
 
     Returns:
@@ -203,18 +210,20 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 def _read_torch(path: Path, max_numbers: int) -> tuple[Any, bool]:
     """What the file holds, and whether it has objects that are not read."""
-    is_zip, has_objects = check_torch_file(path, max_numbers=max_numbers), False
+    kind, has_objects = check_torch_file(path, max_numbers=max_numbers), False
     try:
+        file = tensors_of_script(path) if kind == "script" else path
         # warnings are about pickle protocols: what cannot be read is refused below
         with (
             without_warnings(),
-            reading_notes_as_nothing(path) if is_zip else nullcontext(False) as has_objects,
+            nullcontext(False) if kind == "older" else reading_notes_as_nothing(file) as has_objects,
         ):
-            return torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip), has_objects
+            content = torch.load(file, map_location="cpu", weights_only=True, mmap=kind == "zip")
     except pickle.UnpicklingError as error:
         raise unsafe_pickle(path.name) from error
     except Exception as error:  # on a damaged file torch's reader may raise anything
         raise (unsafe_pickle if has_objects else damaged)(path.name) from error
+    return (state_of_script(content) if kind == "script" else content), has_objects
 
 
 def _json(text: str) -> Any:

@@ -12,7 +12,7 @@ from vit_viz.analyses.targets import Function
 from vit_viz.analyses.trust import OfMethodOptions
 from vit_viz.capture.given import class_index
 from vit_viz.errors import ParameterError
-from vit_viz.geometry import Query, parse_query
+from vit_viz.geometry import Query, as_query, parse_query
 from vit_viz.indices import as_index
 from vit_viz.progress import Progress, StopCheck
 from vit_viz.session.request import Request, Subject
@@ -92,8 +92,9 @@ def _start(session: Session, subject: Subject, question: AnyQuestion, query: Que
         return {"query": None}
     if query is None and not question.follows_pin:
         return {}
-    parsed = parse_query(query) if isinstance(query, str) else query
-    return {"query": session.checked_trace_of(subject).output_query() if parsed is None else parsed}
+    if query is None:
+        return {"query": session.checked_trace_of(subject).output_query()}
+    return {"query": parse_query(query) if isinstance(query, str) else as_query(query)}
 
 
 def _target(session: Session, subject: Subject, question: AnyQuestion, target: TargetWord) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def run(
         edits: what is changed inside the model, in words such as "off 3.1;temperature 7=0.5" (`vit_viz.session.edits` has them
             all), a list of such statements, or arguments of `edit` as a dict, {"heads": {(3, 1): 0}}; the answer is the edited
             model's.
-        query: where it starts: "class", "register 0", (row, col) or "3,4", a list of these; None is what the output is read from.
+        query: where it starts: "class", "register 0", (row, col) or "3,4", a list of patches; None is what the output is read from.
         target: the class, by index or name, a pair for "why the one and not the other", or a function as `explain` takes it, whose
             answer no link and no file can ask for again; None is the model's first.
         output: what one output is, "softmax", "sigmoid" or "value", as `load` takes it; None takes what the model says of itself.

@@ -6,6 +6,7 @@ from vit_viz.checkpoints.families import (
     beit,
     dino,
     dinov3,
+    open_clip,
     radio,
     timm,
     torchvision,
@@ -29,6 +30,7 @@ FAMILIES: tuple[Family, ...] = (
     transformers_vit,
     transformers_dinov3,
     transformers_clip,
+    open_clip,
     torchvision,
     radio,
 )

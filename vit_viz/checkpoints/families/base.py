@@ -142,7 +142,7 @@ def infer(
         if dim % 64:
             raise KeyMismatch(
                 f"No shape tells how many heads share the {dim} numbers of a token, and nothing that came with the file says it: "
-                "put a config.json that says the number of heads beside it."
+                "put a config.json that says the number of heads beside it, alone with it in a folder."
             )
         num_heads = dim // 64
         guesses.append(f"{num_heads} heads of 64, because the file does not say how many")

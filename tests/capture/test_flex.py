@@ -1,0 +1,120 @@
+"""flex_attention is recorded, proven and edited as the same attention written out by hand."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+from tests.capture.misleading import Attend, Model, blocks
+from tests.capture.models import lively, pixels
+from vit_viz.capture import edit, flex, trace
+from vit_viz.errors import CaptureError
+from vit_viz.geometry import TokenLayout
+
+HEADS, TOKENS = 5, 25
+LAYOUT = TokenLayout(grid=(4, 6))
+BIAS = torch.randn(HEADS, TOKENS, TOKENS, generator=torch.Generator().manual_seed(3))
+PLACES = torch.arange(TOKENS)
+NEAR = (PLACES[:, None] - PLACES).abs() < 9
+
+
+def near(image: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    return (query - key).abs() < 9
+
+
+def biased(score: Tensor, image: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    return score + BIAS[head, query, key]
+
+
+def capped(score: Tensor, image: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    return 2 * torch.tanh(score / 2) - 0.1 * head * (query - key).abs()
+
+
+Scores = Callable[[Tensor], Tensor]
+MADE: dict[str, tuple[dict[str, object], Scores]] = {
+    "plain": ({}, lambda scores: scores / 8**0.5),
+    "scaled": ({"scale": 0.7}, lambda scores: scores * 0.7),
+    "biased": ({"score_mod": biased}, lambda scores: scores / 8**0.5 + BIAS),
+    "capped": (
+        {"score_mod": capped},
+        lambda scores: (
+            2 * torch.tanh(scores / 8**0.5 / 2)
+            - 0.1 * torch.arange(HEADS)[:, None, None] * (PLACES[:, None] - PLACES).abs()
+        ),
+    ),
+    "masked": (
+        {
+            "score_mod": biased,
+            "block_mask": create_block_mask(near, None, None, TOKENS, TOKENS, device="cpu"),
+        },
+        lambda scores: (scores / 8**0.5 + BIAS).masked_fill(~NEAR, -torch.inf),
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own: to compile it would be faster
+        yield
+
+
+def models(name: str, *, few_keys: bool = False) -> tuple[nn.Module, nn.Module]:
+    """A model with flex_attention, and the same one with its attention written out."""
+    arguments, scores_of = MADE[name]
+
+    class Flex(Attend):
+        def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+            if few_keys:
+                k, v = k[:, :1], v[:, :1]
+            output: Tensor = flex_attention(q, k, v, enable_gqa=few_keys, **arguments)  # type: ignore[arg-type, assignment]
+            return output
+
+    class WrittenOut(Attend):
+        def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+            if few_keys:
+                k, v = (part[:, :1].expand(-1, HEADS, -1, -1) for part in (k, v))
+            return torch.softmax(scores_of(q @ k.transpose(-2, -1)), -1) @ v  # type: ignore[no-any-return]
+
+    made = lively(Model(blocks(Flex, Flex, Flex))).requires_grad_(False)
+    by_hand = lively(Model(blocks(WrittenOut, WrittenOut, WrittenOut))).requires_grad_(False)
+    by_hand.load_state_dict(made.state_dict())
+    return made, by_hand
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_flex_attention_is_proven_and_has_the_weights_of_its_formula(name: str) -> None:
+    made, by_hand = models(name)
+    recorded, expected = (trace(model, pixels(), layout=LAYOUT) for model in (made, by_hand))
+    assert (recorded.proof_status, recorded.proof_report.sentence) == ("proven", "")
+    for layer in range(3):
+        assert torch.allclose(recorded.attention(layer), expected.attention(layer), rtol=1e-4, atol=1e-6)
+    assert torch.allclose(recorded.logits, made(pixels())[0], rtol=1e-4, atol=1e-5)  # type: ignore[arg-type]
+
+
+def test_heads_that_share_keys_are_recorded_one_by_one() -> None:
+    recorded, expected = (trace(one, pixels(), layout=LAYOUT) for one in models("biased", few_keys=True))
+    assert torch.allclose(recorded.attention(1), expected.attention(1), rtol=1e-4, atol=1e-6)
+
+
+def test_an_edit_changes_flex_attention_as_it_changes_the_same_by_hand() -> None:
+    found = []
+    for model in models("biased"):
+        with edit(heads={(1, 2): 0.0}, mask_keys=[3, 4]):
+            found.append(trace(model, pixels(), layout=LAYOUT).logits)
+    assert torch.allclose(*found, rtol=1e-4, atol=1e-5)
+    assert not torch.allclose(found[0], trace(models("biased")[0], pixels(), layout=LAYOUT).logits, atol=1e-3)
+
+
+def test_another_output_than_that_of_its_scores_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_each_place = flex._at_each_place
+    monkeypatch.setattr(flex, "_at_each_place", lambda *operands: at_each_place(*operands).roll(1, -1))
+    with pytest.raises(
+        CaptureError, match=r"flex_attention gives another output.* scaled_dot_product_attention"
+    ):
+        trace(models("masked")[0], pixels(), layout=LAYOUT)
