@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import base64
 import importlib.util
+import io
+import json
 import re
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +18,7 @@ import torch
 from PIL import Image
 
 import vit_viz as vv
+from vit_viz.notebook import MISSING
 
 ROOT = Path(__file__).resolve().parents[1]
 TRAINING = (ROOT / "docs/TRAINING.md").read_text("utf-8")
@@ -93,3 +97,59 @@ def test_what_the_docs_say_of_training_is_what_the_example_does(loop: ModuleType
         known["model"], known["pixels"], methods="integrated_gradients", target=2, layout=loop.LAYOUT
     )
     assert usual["integrated_gradients"].note.endswith(" at 50 steps.")
+
+
+NOTEBOOK = ROOT / "docs/examples/explorer.ipynb"
+
+
+def run_cell(source: str, names: dict[str, Any]) -> Any:
+    """Run a cell as IPython does; returns the value of its last line, where that is an expression."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "<cell>", "exec"), names)
+    return None if last is None else eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)  # type: ignore[attr-defined]
+
+
+def bundle_of(value: Any) -> dict[str, Any]:
+    """What a notebook keeps of a value."""
+    if not hasattr(value, "_repr_mimebundle_"):
+        return {"text/plain": repr(value)}
+    bundle = value._repr_mimebundle_()
+    return dict(bundle[0] if isinstance(bundle, tuple) else bundle)
+
+
+def test_the_notebook_is_valid_small_and_says_nothing_of_the_machine_that_ran_it() -> None:
+    text = NOTEBOOK.read_text("utf-8")
+    notebook = json.loads(text)
+    assert len(text) < 400_000
+    assert (notebook["nbformat"], {*notebook["metadata"]}) == (4, {"kernelspec", "language_info"})
+    if importlib.util.find_spec("nbformat") is not None:
+        import nbformat
+
+        nbformat.validate(notebook)
+    assert re.findall(r"/(?:home|root|tmp|Users|work)/", text) == []
+
+
+def test_the_notebook_runs_cell_by_cell_and_its_outputs_are_what_it_keeps(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cells = [cell for cell in json.loads(NOTEBOOK.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
+    names: dict[str, Any] = {}
+    pictures = 0
+    for number, cell in enumerate(cells, start=1):
+        assert cell["execution_count"] == number
+        value = run_cell("".join(cell["source"]), names)
+        printed = capsys.readouterr().out
+        kept = {one["output_type"]: one for one in cell["outputs"]}
+        assert "".join(kept.pop("stream", {"text": ""})["text"]) == printed
+        data = kept.pop("execute_result", {"data": {}})["data"]
+        assert kept == {}
+        assert ("text/plain" in data) == (value is not None)
+        if value is not None:
+            assert "".join(data["text/plain"]) == bundle_of(value)["text/plain"].removesuffix(f"\n{MISSING}")
+        for kind in {*data} & {"image/jpeg", "image/png"}:  # a saved notebook has pictures without a kernel
+            with Image.open(io.BytesIO(base64.b64decode("".join(data[kind])))) as picture:
+                assert picture.width > 300
+            assert "<img " in "".join(data["text/html"])
+            pictures += 1
+    assert pictures == 2

@@ -8,6 +8,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -92,13 +93,27 @@ def test_a_saved_notebook_keeps_a_picture_of_the_selection(explorer: Any) -> Non
         bundle = explorer._repr_mimebundle_()
         data = bundle[0] if isinstance(bundle, tuple) else bundle
         assert "Explorer of shapes" in data["text/plain"]
-        with Image.open(io.BytesIO(base64.b64decode(data["image/png"]))) as picture:
-            assert picture.format == "PNG"
+        assert data["text/html"].startswith('<img alt="Explorer of shapes')
+        assert f'src="data:image/jpeg;base64,{data["image/jpeg"]}"' in data["text/html"]
+        with Image.open(io.BytesIO(base64.b64decode(data["image/jpeg"]))) as picture:
+            assert picture.format == "JPEG"
             return picture.convert("RGB")
 
     before = shown()
     explorer.query = (7, 1)
     assert shown().tobytes() != before.tobytes()
+
+
+def test_the_picture_in_a_saved_notebook_is_small_whatever_the_photo() -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (1500, 210, 3), dtype=np.uint8)
+    explored = Explored.of(vv.load("mini"), Image.fromarray(noise), name="<b> & noise")
+    whole = explored.picture(explored.opening)
+    bundle = explored.mime_bundle(explored.opening, explored.described(explored.opening))
+    assert sum(map(len, bundle.values())) < 300_000
+    assert 'alt="Explorer of &lt;b&gt; &amp; noise as mini' in bundle["text/html"]
+    with Image.open(io.BytesIO(base64.b64decode(bundle["image/jpeg"]))) as picture:
+        assert 0.2 * whole.width < picture.width < whole.width  # it had to be made smaller
+        assert picture.height / picture.width == pytest.approx(whole.height / whole.width, rel=0.01)
 
 
 def test_without_the_widget_one_sentence_says_what_to_install(explored: Explored) -> None:
