@@ -124,6 +124,15 @@ def test_without_the_widget_one_sentence_says_what_to_install(explored: Explored
 
 
 @needs_widget
+def test_a_widget_keeps_its_picture_for_a_notebook_whose_kernel_is_gone(explored: Explored) -> None:
+    widget = make("widget", explored)
+    assert widget.get_state()["still"] == ""  # it is not drawn before it is shown
+    data, _ = widget._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert widget.get_state()["still"] == f"data:image/jpeg;base64,{data['image/jpeg']}"
+
+
+@needs_widget
 def test_the_selection_can_be_observed(explored: Explored) -> None:
     widget, seen = make("widget", explored), []
     widget.observe(
