@@ -125,8 +125,7 @@ class Answer:
         }
         if len(tables) == 1:
             return next(iter(tables.values()))
-        columns = tuple(dict.fromkeys(name for table in tables.values() for name in table.columns))
-        return Table(("numbers", *columns), _joined(tables, columns))
+        return joined_tables(tables, "numbers")
 
     def to_dataframe(self) -> DataFrame:
         """The same as a pandas.DataFrame.
@@ -246,12 +245,15 @@ def array_table(values: Any, axes: tuple[str, ...] = ()) -> Table:
     return Table((*places, "value"), ((*place, value) for place, value in np.ndenumerate(np.asarray(values))))
 
 
-def _joined(tables: Mapping[str, Table], columns: tuple[str, ...]) -> Iterator[Row]:
-    """The lines of several tables under the columns of all."""
-    for name, table in tables.items():
-        for row in table.rows:
-            known = dict(zip(table.columns, row, strict=True))
-            yield (name, *(known.get(column, "") for column in columns))
+def joined_tables(tables: Mapping[str, Table], first: str) -> Table:
+    """The lines of several tables under the columns of all, after a column that names the table."""
+    columns = tuple(dict.fromkeys(name for table in tables.values() for name in table.columns))
+    rows = (
+        (name, *(known.get(column, "") for column in columns))
+        for name, table in tables.items()
+        for known in (dict(zip(table.columns, row, strict=True)) for row in table.rows)
+    )
+    return Table((first, *columns), rows)
 
 
 def _told(part: object) -> str:

@@ -22,6 +22,7 @@ from PIL import Image
 
 import vit_viz
 from tests.cli.conftest import Run
+from tests.ui.desk import odd_picture
 from vit_viz import progress
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.registry import QUESTIONS
@@ -160,6 +161,89 @@ def test_several_photos_go_into_a_folder(run: Run, photos: list[Path], tmp_path:
         assert picture.format == "PNG"
 
 
+def test_the_numbers_about_several_photos_go_into_one_file(
+    run: Run, session: Session, photos: list[Path], tmp_path: Path
+) -> None:
+    names = [*map(str, photos), "twins"]
+    expected = {}
+    for name in names:
+        request = request_for(session, subject_of(session, name, mode="crop"), "look", layer=1, head=2)
+        expected[name] = session.run(request).values  # type: ignore[union-attr]
+    asked = ("look", *names, "--mode", "crop", "--layer", "1", "--head", "2")
+    file = tmp_path / "new" / "all.npz"
+    assert run(*asked, "-o", file, "--parents") == (0, f"{file}\n", "")
+    with np.load(file, allow_pickle=False) as one:
+        assert one["photos"].tolist() == names
+        assert one["values"].dtype == np.float32
+        assert one["values"].tobytes() == np.stack([expected[name] for name in names]).tobytes()
+        facts = json.loads(str(one["vit_viz"]))["answers"]
+    assert list(facts) == sorted(names)
+    images = {name: facts[name]["provenance"]["image"] for name in names}
+    assert images == {
+        name: session.digest(subject_of(session, name).image) for name in names
+    }  # each with the record of its own photo
+    assert run(*asked, "-o", tmp_path / "all.csv")[0] == 0
+    head, *lines = csv.reader(
+        line for line in (tmp_path / "all.csv").read_text().splitlines() if not line.startswith("#")
+    )
+    assert head == ["photo", "row", "col", "value"]
+    assert len(lines) == 3 * 24
+    for photo, row, col, value in lines:
+        assert np.float32(value) == expected[photo][int(row), int(col)]
+    assert run(*asked, "-o", tmp_path / "all.json", "--json")[0] == 0
+    found = json.loads((tmp_path / "all.json").read_text())
+    assert [one["photo"] for one in found] == names
+    assert np.array(found[2]["numbers"]["values"], np.float32).tobytes() == expected["twins"].tobytes()
+
+
+def test_maps_of_other_grids_stand_in_one_file_by_name_and_are_not_padded(
+    run: Run, session: Session, photos: list[Path], tmp_path: Path
+) -> None:
+    tall = tmp_path / "tall.png"
+    odd_picture(3).resize((48, 130)).save(tall)
+    names = [str(photos[1]), str(tall)]
+    assert run("rollout", *names, "-o", tmp_path / "all.npz")[0] == 0
+    assert run("rollout", *names, "-o", tmp_path / "all.csv")[0] == 0
+    with np.load(tmp_path / "all.npz", allow_pickle=False) as one:
+        assert {*one.files} == {"photos", "vit_viz", *(f"values/{name}" for name in one["photos"])}
+        found = {name: one[f"values/{name}"] for name in names}
+    lines = [line for line in (tmp_path / "all.csv").read_text().splitlines() if not line.startswith("#")]
+    for name in names:
+        expected = session.run(request_for(session, subject_of(session, name), "rollout"))
+        assert found[name].tobytes() == expected.values.tobytes()  # type: ignore[union-attr]
+        assert sum(line.startswith(name) for line in lines) == found[name].size
+    assert found[names[0]].shape != found[names[1]].shape
+
+
+def test_of_several_photos_in_one_file_those_that_can_be_read_are_there(
+    run: Run, photos: list[Path], tmp_path: Path
+) -> None:
+    broken, file = tmp_path / "photo 0a.png", tmp_path / "all.npz"
+    broken.write_bytes(b"no picture")
+    code, printed, said = run("classes", tmp_path / "photo *.png", "-o", file)
+    assert (code, printed) == (2, f"{file}\n")
+    assert said.splitlines()[0].startswith(f"vit-viz: {broken}: ")
+    assert said.splitlines()[-1] == "vit-viz: 1 of 3 answers are missing, for the reasons above."
+    with np.load(file, allow_pickle=False) as one:
+        assert one["photos"].tolist() == [str(photo) for photo in photos]
+        assert one["scores"].shape == (2, 5)
+    broken.rename(photos[0])
+    file.unlink()
+    assert run("classes", photos[0], broken, "-o", file)[:2] == (2, "")
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("form", ["npz", "csv"])
+def test_a_file_about_several_photos_says_that_it_is_not_made_again(
+    run: Run, photos: list[Path], tmp_path: Path, form: str
+) -> None:
+    file = tmp_path / f"all.{form}"
+    assert run("rollout", *photos, "-o", file)[0] == 0
+    assert run("replay", file) == (
+        2, "", "vit-viz: This file holds the answers about 2 photos; only a file about one photo can be made again.\n"
+    )  # fmt: skip
+
+
 def test_explain_answers_with_each_method(run: Run, photos: list[Path], tmp_path: Path) -> None:
     code, printed, _ = run(
         "explain", photos[0], "--methods", "rollout,relevance", "--target", "animal 3", "--json"
@@ -245,7 +329,11 @@ REFUSED: list[tuple[list[str], str]] = [
     (["rollout", "missing*.jpg"], "No file matches 'missing*.jpg'."),
     (["look", "twins", "--layer", "44"], "Layer 44 does not exist"),
     (["look", "twins", "-o", "map.doc"], "A file ends in .png"),
-    (["look", "twins", "shapes", "-o", "map.png"], "2 answers do not go into one file; name a folder, such as map/."),
+    (["look", "twins", "shapes", "-o", "map.png"], "2 answers do not go into one file; name a folder, such as map/. The numbers "
+     "of one question about several photos go into one .csv, .npz, .json."),
+    (["explain", "twins", "shapes", "--methods", "relevance,rollout", "-o", "all.npz"],
+     "4 answers do not go into one file; name a folder, such as all/."),
+    (["look", "twins", "shapes", "twins", "-o", "all.npz"], "One file has a place for each photo, and 'twins' is named twice."),
     (["look", "twins", "twins", "-o", "maps/"], "Two of these photos are called 'twins'"),
     (["explain", "twins", "--methods", "astrology"], "There is no method 'astrology'"),
     (["explain", "twins", "--discard", "7"], "The discard ratio is a number from 0 to 0.95, not '7'."),

@@ -110,7 +110,7 @@ function notebook(/** @type {any} */ t, where = {}, view = /** @type {any} */ ({
     around.browser.pass(600);
     await settle();
   };
-  return { ...around, trace, traits, hears, sent, outer, host, part, end, answer, saves: () => saved };
+  return { ...around, trace, traits, hears, sent, el, outer, host, part, end, answer, saves: () => saved };
 }
 
 test('in a notebook the explorer is out of reach of its rules and keys', (t) => {
@@ -172,6 +172,26 @@ test('what is chosen there is shared with Python, and what Python chooses is sho
   await settle();
   assert.deepEqual([traits.layer, traits.head, traits.query], [2, 0, '0,0']);
   assert.equal(saves(), before + 1);
+});
+
+test('a notebook without a kernel shows the picture that it keeps, until one answers', async (t) => {
+  const { browser, el, outer, answer } = notebook(t, {}, { still: 'data:image/jpeg;base64,AA' });
+  browser.pass(4900);
+  assert.deepEqual([outer.hidden ?? false, el.children.length], [false, 1]);
+  browser.pass(200);
+  assert.deepEqual([outer.hidden, el.children[1].src], [true, 'data:image/jpeg;base64,AA']);
+  await answer();
+  assert.deepEqual([outer.hidden, el.children.length], [false, 1]);
+});
+
+test('a kernel that answers is never taken for gone, nor is there a picture where none is kept', async (t) => {
+  const live = notebook(t, {}, { still: 'data:image/jpeg;base64,AA' });
+  await live.answer();
+  live.browser.pass(9000);
+  assert.equal(live.el.children.length, 1);
+  const bare = notebook(t);
+  bare.browser.pass(9000);
+  assert.deepEqual([bare.outer.hidden ?? false, bare.el.children.length], [false, 1]);
 });
 
 test('a widget that is closed hears nothing more', async (t) => {

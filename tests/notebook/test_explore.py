@@ -8,6 +8,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -92,8 +93,10 @@ def test_a_saved_notebook_keeps_a_picture_of_the_selection(explorer: Any) -> Non
         bundle = explorer._repr_mimebundle_()
         data = bundle[0] if isinstance(bundle, tuple) else bundle
         assert "Explorer of shapes" in data["text/plain"]
-        with Image.open(io.BytesIO(base64.b64decode(data["image/png"]))) as picture:
-            assert picture.format == "PNG"
+        assert data["text/html"].startswith('<img alt="Explorer of shapes')
+        assert f'src="data:image/jpeg;base64,{data["image/jpeg"]}"' in data["text/html"]
+        with Image.open(io.BytesIO(base64.b64decode(data["image/jpeg"]))) as picture:
+            assert picture.format == "JPEG"
             return picture.convert("RGB")
 
     before = shown()
@@ -101,11 +104,32 @@ def test_a_saved_notebook_keeps_a_picture_of_the_selection(explorer: Any) -> Non
     assert shown().tobytes() != before.tobytes()
 
 
+def test_the_picture_in_a_saved_notebook_is_small_whatever_the_photo() -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (1500, 210, 3), dtype=np.uint8)
+    explored = Explored.of(vv.load("mini"), Image.fromarray(noise), name="<b> & noise")
+    whole = explored.picture(explored.opening)
+    bundle = explored.mime_bundle(explored.opening, explored.described(explored.opening))
+    assert sum(map(len, bundle.values())) < 300_000
+    assert 'alt="Explorer of &lt;b&gt; &amp; noise as mini' in bundle["text/html"]
+    with Image.open(io.BytesIO(base64.b64decode(bundle["image/jpeg"]))) as picture:
+        assert 0.2 * whole.width < picture.width < whole.width  # it had to be made smaller
+        assert picture.height / picture.width == pytest.approx(whole.height / whole.width, rel=0.01)
+
+
 def test_without_the_widget_one_sentence_says_what_to_install(explored: Explored) -> None:
     still = make("still", explored)
     assert still._repr_mimebundle_()["text/plain"].endswith(MISSING)
     with pytest.raises(ParameterError, match="pip install anywidget"):
         still.observe(print, names="query")
+
+
+@needs_widget
+def test_a_widget_keeps_its_picture_for_a_notebook_whose_kernel_is_gone(explored: Explored) -> None:
+    widget = make("widget", explored)
+    assert widget.get_state()["still"] == ""  # it is not drawn before it is shown
+    data, _ = widget._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert widget.get_state()["still"] == f"data:image/jpeg;base64,{data['image/jpeg']}"
 
 
 @needs_widget

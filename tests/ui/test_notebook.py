@@ -123,8 +123,10 @@ def test_the_explorer_lives_in_a_notebook(lab: str, browser: Any, tmp_path: Path
     tab.locator(".jp-OutputArea-output", has_text="now 2 mean ").wait_for()
     expect(tab.locator(CELL)).to_have_count(len(CELLS))
     tab.keyboard.press("Control+s")
-    until(lambda: tab.evaluate("true") and '"image/png"' in file.read_text(), what="a saved picture")
+    until(lambda: tab.evaluate("true") and '"image/jpeg"' in file.read_text(), what="a saved picture")
     (kept,) = json.loads(file.read_text())["cells"][0]["outputs"]
-    assert {"image/png", "text/plain", "application/vnd.jupyter.widget-view+json"} <= set(kept["data"])
+    assert {"text/html", "image/jpeg", "text/plain", "application/vnd.jupyter.widget-view+json"} <= set(
+        kept["data"]
+    )
     assert errors == []
     tab.close()

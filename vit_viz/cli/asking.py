@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from vit_viz.answer import arrays_of
 from vit_viz.cli.outline import flag_of, outline
 from vit_viz.cli.output import check_folder, fetching, one_line, table, written
 from vit_viz.errors import ImageError, ParameterError, VitVizError
-from vit_viz.figures.files import Answered, as_file, check_format
+from vit_viz.figures.files import TOGETHER, Answered, as_file, as_one_file, check_format
 from vit_viz.figures.request import DrawingOptions, Output, figure_for
 from vit_viz.progress import bar
 from vit_viz.session.answers import facts_of, summary_of
@@ -39,11 +40,13 @@ class AnswerTask:
         photo: as it was named; None for what is about the model alone.
         question: its name.
         file: where the answer goes; None: to stdout.
+        shares_file: whether those about the other photos go there, too.
     """
 
     photo: str | None
     question: str
     file: Path | None
+    shares_file: bool = False
 
 
 def ask(flags: argparse.Namespace) -> int:
@@ -105,37 +108,44 @@ def _answer_all(flags: argparse.Namespace, photos: list[Any], named: list[str]) 
     if len(jobs) == 1:
         _answer(session, flags, jobs[0])
         return 0
-    failed, unreadable = 0, set()
+    failed, unreadable, together = 0, set(), dict[str, Answered]()
     for job in jobs:
         try:
             if job.photo not in unreadable:
-                _answer(session, flags, job)
+                answered = _answer(session, flags, job)
+                if job.shares_file:
+                    together[_named(job.photo)] = answered
                 continue
         except VitVizError as error:
             print(f"vit-viz: {job.photo}: {one_line(error)}", file=sys.stderr)
             if isinstance(error, ImageError):
                 unreadable.add(job.photo)
         failed += 1
+    if together and (file := jobs[0].file) is not None:
+        written(file, as_one_file(together, _form(file)), parents=flags.parents)
+        if not flags.json:
+            print(file)
     if failed:
         raise ParameterError(f"{failed} of {len(jobs)} answers are missing, for the reasons above.")
     return 0
 
 
-def _answer(session: Session, flags: argparse.Namespace, job: AnswerTask) -> None:
-    """Give one answer: as a file, as JSON, or in words."""
+def _answer(session: Session, flags: argparse.Namespace, job: AnswerTask) -> Answered:
+    """Give one answer: as a file, as JSON, or in words; what shares a file is written when all of that is there."""
     request = _request(session, flags, job)
     with bar(" ".join(word for word in (job.question, job.photo) if word)) as progress:
         answer = session.run(request, progress=progress)
     answered = Answered(session, request, answer)
-    if job.file is not None:
+    if job.file is not None and not job.shares_file:
         written(job.file, _file(answered, job.file, flags), parents=flags.parents)
     if flags.json:
         said = {"photo": job.photo, "question": job.question} | answered.to_json()
         print(json.dumps(said, allow_nan=False))
-    elif job.file is not None:
-        print(job.file)
-    else:
+    elif job.file is None:
         print(_in_words(job, answer))
+    elif not job.shares_file:
+        print(job.file)
+    return answered
 
 
 def _jobs(flags: argparse.Namespace, photos: list[Any], named: list[str]) -> Iterator[AnswerTask]:
@@ -158,14 +168,25 @@ def _jobs(flags: argparse.Namespace, photos: list[Any], named: list[str]) -> Ite
             taken.add(file)
             yield AnswerTask(photo, name, file)
         return
-    if len(pairs) > 1:
-        raise ParameterError(
-            f"{len(pairs)} answers do not go into one file; name a folder, such as {output.stem}/."
-        )
     if flags.format:
         raise ParameterError("--format is of files in a folder; the ending of a file says what it is.")
-    check_format(pairs[0][1], _form(output))
-    yield AnswerTask(*pairs[0], output)
+    form, shares_file = _form(output), len(pairs) > 1
+    check_format(named[0], form)
+    if shares_file and (len(named) > 1 or form not in TOGETHER):
+        raise ParameterError(
+            f"{len(pairs)} answers do not go into one file; name a folder, such as {output.stem}/. The numbers of one "
+            f"question about several photos go into one .{', .'.join(TOGETHER)}."
+        )
+    if shares_file and len({*photos}) < len(photos):
+        twice = next(photo for photo in photos if photos.count(photo) > 1)
+        raise ParameterError(f"One file has a place for each photo, and {twice!r} is named twice.")
+    for photo, name in pairs:
+        yield AnswerTask(photo, name, output, shares_file)
+
+
+def _named(photo: str | None) -> str:
+    """What a photo is called in a file about several; a name that is no text is written as its bytes."""
+    return os.fsencode(photo or "").decode("utf-8", "backslashreplace")
 
 
 def _form(file: Path) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, PngImagePlugin, UnidentifiedImageError
 
-from vit_viz.answer import Answer, Provenance, arrays_of
+from vit_viz.answer import Answer, Provenance, Table, arrays_of, joined_tables
 from vit_viz.errors import ExportError
 from vit_viz.figures.record import KEY, parsed, record_text, xmp
 from vit_viz.geometry import CropBox
@@ -22,10 +22,13 @@ from vit_viz.results import PatchMap
 from vit_viz.session.answers import facts_of
 
 Made = Mapping[str, Any] | None
+Recorded = tuple[Answer, str]
+"""An answer with its record, as `record_text` makes it."""
 
 _MOVING_PIXELS = 1 << 26  # frames times pixels: beyond it a browser stalls
 _MOVING_SIDE = 900
 _FRAME_MS = 800
+_ANSWERS = "answers"  # in the record of a file about several photos: what it says of each
 _NPZ_BYTES = 1 << 30  # the attention of all heads of a ViT-L at 1024 patches for one query is 1.6 MB
 _NPZ_FACTS_BYTES = 1 << 26
 _BROKEN = (
@@ -137,15 +140,48 @@ def npz(answer: Answer, record: str) -> bytes:
     Raises:
         ExportError: a field cannot be written.
     """
-    facts = {"kind": type(answer).__name__} | facts_of(answer) | {"provenance": json.loads(record)}
+    return _npz_file(_npz_facts(answer, record), arrays_of(answer))
+
+
+def npz_of_photos(answers: Mapping[str, Recorded]) -> bytes:
+    """The answers to one question about several photos as `npz` has that about one.
+
+    `photos` holds their names. An array that has one shape for all of them is stacked, [photos, ...]; one whose shape differs is
+    not padded but stands for each photo by itself, as "values/NAME". The entry `vit_viz` has the facts of each under "answers".
+
+    Args:
+        answers: each with its record, by the name of the photo.
+
+    Raises:
+        ExportError: a field cannot be written.
+    """
+    by_photo = {photo: arrays_of(answer) for photo, (answer, _) in answers.items()}
+    arrays: dict[str, NDArray[Any]] = {"photos": np.array(list(answers))}
+    for name in dict.fromkeys(name for own in by_photo.values() for name in own):
+        parts = {photo: own[name] for photo, own in by_photo.items() if name in own}
+        if len(parts) == len(answers) and len({(part.shape, part.dtype) for part in parts.values()}) == 1:
+            arrays[name] = np.stack(list(parts.values()))
+        else:
+            arrays |= {f"{name}/{photo}": part for photo, part in parts.items()}
+    facts = {photo: _npz_facts(*recorded) for photo, recorded in answers.items()}
+    return _npz_file({_ANSWERS: facts}, arrays)
+
+
+def _npz_facts(answer: Answer, record: str) -> dict[str, Any]:
+    facts: dict[str, Any] = {"kind": type(answer).__name__} | facts_of(answer)
+    facts["provenance"] = json.loads(record)
     if isinstance(box := getattr(answer, "crop_box", None), CropBox):
         facts["crop_box"] = box.to_dict()
+    return facts
+
+
+def _npz_file(facts: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
     try:
         text = json.dumps(facts, ensure_ascii=True, sort_keys=True)
     except TypeError as error:
-        raise ExportError(f"A {facts['kind']} holds something that cannot be written.") from error
+        raise ExportError("This answer holds something that cannot be written as NPZ.") from error
     file = io.BytesIO()
-    np.savez_compressed(file, allow_pickle=False, **{KEY: np.array(text)}, **arrays_of(answer))
+    np.savez_compressed(file, allow_pickle=False, **{KEY: np.array(text)}, **arrays)
     return file.getvalue()
 
 
@@ -172,7 +208,8 @@ def npz_record(file: bytes) -> dict[str, Any]:
         ExportError: the file is no NPZ, or was not written by `npz`.
     """
     text = _npz_arrays(file, (KEY,), _NPZ_FACTS_BYTES).get(KEY)
-    record = parsed(None if text is None else str(text), "NPZ").get("provenance")
+    facts = _of_one_photo(parsed(None if text is None else str(text), "NPZ"))
+    record = facts.get("provenance")
     if not isinstance(record, dict):
         raise ExportError("This NPZ carries no provenance of vit_viz.")
     return record
@@ -206,11 +243,32 @@ def csv_text(answer: Answer, text: str) -> bytes:
     Raises:
         ExportError: it has too many numbers for a table.
     """
-    count = sum(values.size for values in arrays_of(answer).values())
+    return _csv_file(answer.to_table(), [answer], text)
+
+
+def csv_of_photos(answers: Mapping[str, Recorded]) -> bytes:
+    """The answers to one question about several photos as `csv_text` has that about one, with the photo's name in the first column.
+
+    Args:
+        answers: each with its record, by the name of the photo.
+
+    Raises:
+        ExportError: they have too many numbers for a table.
+    """
+    tables = {photo: answer.to_table() for photo, (answer, _) in answers.items()}
+    records = {photo: json.loads(record) for photo, (_, record) in answers.items()}
+    text = json.dumps({_ANSWERS: records}, sort_keys=True)
+    return _csv_file(joined_tables(tables, "photo"), [answer for answer, _ in answers.values()], text)
+
+
+def _csv_file(table: Table, answers: Sequence[Answer], text: str) -> bytes:
+    """A table with what is said of all its answers alike, and with the record, before it."""
+    count = sum(values.size for answer in answers for values in arrays_of(answer).values())
     if count > MOST_LINES:
         raise ExportError(f"As a table this would have {count} lines; please save it as NPZ.")
-    file, table = io.StringIO(), answer.to_table()
-    for line in (*_fact_lines(answer), f"{KEY}: {text}"):
+    file = io.StringIO()
+    said = [list(_fact_lines(answer)) for answer in answers]
+    for line in (*(line for line in said[0] if all(line in other for other in said)), f"{KEY}: {text}"):
         file.write(f"# {line}\n")
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(table.columns)
@@ -226,7 +284,16 @@ def csv_record(file: bytes) -> dict[str, Any]:
     """
     start = f"# {KEY}: ".encode()
     line = next((line for line in file.splitlines()[:64] if line.startswith(start)), None)
-    return parsed(None if line is None else line[len(start) :], "CSV")
+    return _of_one_photo(parsed(None if line is None else line[len(start) :], "CSV"))
+
+
+def _of_one_photo(record: dict[str, Any]) -> dict[str, Any]:
+    """A record as it is, unless it is that of several photos."""
+    if isinstance(answers := record.get(_ANSWERS), dict):
+        raise ExportError(
+            f"This file holds the answers about {len(answers)} photos; only a file about one photo can be made again."
+        )
+    return record
 
 
 def _fact_lines(answer: Answer) -> Iterable[str]:
@@ -259,3 +326,5 @@ def _reduced(picture: Image.Image) -> Image.Image:
 
 NUMBERS: dict[str, Callable[[Answer, str], bytes]] = {"csv": csv_text, "npz": npz}
 """The formats that hold numbers, and what writes them: an answer and its record in, bytes out."""
+TOGETHER: dict[str, Callable[[Mapping[str, Recorded]], bytes]] = {"csv": csv_of_photos, "npz": npz_of_photos}
+"""The same for several photos: answers and their records by the photo's name in, bytes out."""

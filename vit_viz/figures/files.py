@@ -194,13 +194,17 @@ def _figure(session: Session, figure: FigureRequest, output: Output) -> bytes:
 
 def _numbers(session: Session, figure: FigureRequest, output: Output) -> bytes:
     """What was computed, with its record."""
+    return export.NUMBERS[output.format](*_with_record(session, figure, output))
+
+
+def _with_record(session: Session, figure: FigureRequest, output: Output) -> export.Recorded:
     answer: Answer = session.run(figure.request)
     provenance = provenance_in(answer)
     if provenance is None and figure.subject.image:
         traced = session.checked_trace_of(figure.subject).provenance
         provenance = traced.with_parameters(method=figure.request.question, **figure.parameters)
     provenance = provenance or session.model(figure.subject.model).provenance
-    return export.NUMBERS[output.format](answer, record_text(provenance, made_of(session, figure, output)))
+    return answer, record_text(provenance, made_of(session, figure, output))
 
 
 def _moving(session: Session, figure: FigureRequest, output: Output) -> bytes:
@@ -231,6 +235,8 @@ _WRITERS: dict[str, Callable[[Session, FigureRequest, Output], bytes]] = {
 
 
 FORMATS = (*MEDIA_TYPES, "json")
+TOGETHER = (*export.TOGETHER, "json")
+"""Formats of which one file takes the answers about several photos."""
 _ANIMATIONS = ("gif", "webp")
 
 
@@ -309,3 +315,25 @@ def as_file(
     figure = figure or figure_for(answered.request, DrawingOptions())
     output = Output.of({"format": form, "width_cm": width_cm, "dpi": dpi}.items())
     return file_of(answered.session, figure, output).data
+
+
+def as_one_file(answers: Mapping[str, Answered], form: str) -> bytes:
+    """The answers to one question about several photos as the bytes of one file of numbers.
+
+    Args:
+        answers: by the name of the photo.
+        form: one of TOGETHER.
+
+    Raises:
+        ExportError: they cannot be written so.
+    """
+    if form == "json":
+        told = [{"photo": photo} | answered.to_json() for photo, answered in answers.items()]
+        return json.dumps(told, allow_nan=False).encode()
+    output = Output.of({"format": form}.items())
+
+    def with_record(answered: Answered) -> export.Recorded:
+        figure = named(answered.session, figure_for(answered.request, DrawingOptions()))
+        return _with_record(answered.session, figure, output)
+
+    return export.TOGETHER[form]({photo: with_record(answered) for photo, answered in answers.items()})

@@ -124,7 +124,33 @@ function hosted(el, /** @type {string} */ html, /** @type {string} */ css) {
   host.innerHTML = html;
   root.append(host);
   el.append(outer);
-  return host;
+  return { outer, host };
+}
+
+/** After which a kernel that has said nothing is taken for gone, as in a notebook that is only read. */
+const SILENT_MS = 5000;
+
+/**
+ * Shows the picture of what was chosen in place of the explorer as long as no kernel is heard; returns what ends that.
+ * @param {Model} model @param {HTMLElement} el @param {HTMLElement} outer of the explorer
+ */
+function withoutKernel(model, el, outer) {
+  const picture = document.createElement('img');
+  const waits = window.setTimeout(() => {
+    if (!model.get('still')) return;
+    picture.src = model.get('still');
+    picture.style.maxWidth = '100%';
+    outer.hidden = true;
+    el.append(picture);
+  }, SILENT_MS);
+  const heard = () => {
+    clearTimeout(waits);
+    picture.remove();
+    outer.hidden = false;
+    model.off('msg:custom', heard);
+  };
+  model.on('msg:custom', heard);
+  return heard;
 }
 
 /** @param {string} html of the explorer @param {string} css */
@@ -145,7 +171,8 @@ export function widget(html, css) {
       model.save_changes();
     };
     const shared = () => Object.fromEntries(SHARED.map((name) => [name, model.get(name)]));
-    const host = hosted(el, html, css);
+    const { outer, host } = hosted(el, html, css);
+    const isHeard = withoutKernel(model, el, outer);
     const explorer = new Explorer(host, { ...ALONE, chosen: shared, keep }, tables, source);
     explorer.parts.closer.hidden = true; // another picture is another explorer
     const follow = () => explorer.change(shared(), { byUser: false });
@@ -153,6 +180,7 @@ export function widget(html, css) {
     for (const name of SHARED) model.on(`change:${name}`, follow);
     return () => {
       for (const name of SHARED) model.off(`change:${name}`, follow);
+      isHeard();
       kernel.close();
       explorer.destroy();
     };

@@ -53,6 +53,10 @@ class ExplorerWidget(anywidget.AnyWidget):
         sync=True, to_json=lambda query, _: format_query(query), from_json=lambda text, _: parse_query(text)
     )
 
+    still = traitlets.Unicode(
+        help="A picture of what was chosen when it was shown, for a notebook without a kernel."
+    ).tag(sync=True)
+
     def __init__(self, explored: Explored, shown: Selection) -> None:
         check_fits(explored.trace)
         self.explored = explored
@@ -108,7 +112,9 @@ class ExplorerWidget(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **options: Any) -> Any:
         live = super()._repr_mimebundle_(**options)
         data, metadata = live if isinstance(live, tuple) else (live or {}, {})
-        return self.explored.mime_bundle(self._shown, repr(self)) | data, metadata
+        kept = self.explored.mime_bundle(self._shown, repr(self))
+        self.still = f"data:image/jpeg;base64,{kept['image/jpeg']}"
+        return kept | data, metadata
 
 
 def reply(explored: Explored, shown: Selection, content: Json) -> tuple[Json, list[bytes]]:
