@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from vit_viz.capture.forward import block_list
-from vit_viz.capture.replay import mapped
 from vit_viz.errors import CaptureError
 from vit_viz.lazy import Tensor, nn, torch
 
@@ -62,6 +61,8 @@ class Blocks:
         Args:
             cut: each block is given its input without the graph that leads to it.
         """
+        from vit_viz.capture.replay import mapped  # it imports torch, for which a start need not wait
+
         thread, handles = threading.get_ident(), []
         self._returned = []
 
@@ -115,6 +116,8 @@ class Blocks:
         Args:
             state: as the last of `states`, of one image or of several.
         """
+        from vit_viz.capture.replay import mapped
+
         own = [block.__dict__.get("forward") for block in self._blocks]
         zeros = [mapped(returned, torch.zeros_like) for returned in self._returned]
         try:
