@@ -229,7 +229,9 @@ def _of_torchvision(model, image):
 
 class SumOfLayers(Model):
     def forward(self, pixels):
-        x = torch.cat([self.named, self.embed(pixels).flatten(2).transpose(1, 2)], dim=1)
+        x = torch.cat(
+            [self.named.expand(len(pixels), -1, -1), self.embed(pixels).flatten(2).transpose(1, 2)], dim=1
+        )
         total = 0
         for block in self.blocks:
             x = block(x)

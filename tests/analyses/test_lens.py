@@ -8,10 +8,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.capture import models
+from tests.capture.test_features import Model
 from tests.comparing import assert_same
 from vit_viz.analyses.lens import PROBE, lens_of, logit_lens, read_alone
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.errors import ParameterError
+from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.model import VisionTransformer, ViTConfig
 
@@ -108,6 +110,76 @@ def test_what_the_lens_cannot_show_is_said(photo):
         logit_lens(model(), photo, target=(1, 2))
     with pytest.raises(ParameterError, match="7"):
         logit_lens(model(), photo, target=7)
-    other = PreparedImage(torch.nn.Linear(2, 3), photo, TokenLayout(grid=GRID), has_classes=True)
-    with pytest.raises(ParameterError, match="The logit lens needs the blocks"):
-        lens_of(other, None)
+
+
+class Pooled(Model):
+    """Reads the mean of all tokens, in batches of which it knows the number from its pixels."""
+
+    def forward(self, pixels):
+        x = torch.cat(
+            [self.named.expand(len(pixels), -1, -1), self.embed(pixels).flatten(2).transpose(1, 2)], 1
+        )
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x.reshape(len(pixels), 27, -1)).mean(1))
+
+
+OF_OTHERS = {
+    "timm": (
+        lambda: models.timm_vit(reg_tokens=2),
+        lambda model: model.blocks,
+        lambda model, x: model.head(model.norm(x)),
+        (64, 96),
+    ),
+    "timm, learned pool": (
+        lambda: models.timm_vit(class_token=False, global_pool="map"),
+        lambda model: model.blocks,
+        lambda model, x: model.forward_head(model.norm(x[:, None])),
+        (64, 96),
+    ),
+    "transformers": (
+        models.transformers_vit,
+        lambda model: model.vit.layers,
+        lambda model, x: model.classifier(model.vit.layernorm(x)),
+        (64, 96),
+    ),
+    "torchvision": (
+        models.torchvision_vit,
+        lambda model: model.encoder.layers,
+        lambda model, x: model.heads(model.encoder.ln(x)),
+        (64, 64),
+    ),
+    "own": (
+        lambda: models.lively(Pooled("apart, norm last", 3)),
+        lambda model: model.blocks,
+        lambda model, x: model.head(model.norm(x)),
+        (16, 36),
+    ),
+}
+"""Each with its blocks, what it makes of one token alone, and the size of its input."""
+
+
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_of_any_module_the_lens_is_what_it_makes_of_one_token_alone(name):
+    make, blocks, rest, size = OF_OTHERS[name]
+    torch.manual_seed(3)
+    model, image, states = make().requires_grad_(False), models.pixels(size=size), []
+    handles = [blocks(model)[0].register_forward_pre_hook(lambda _module, args: states.append(args[0]))]
+    handles += [block.register_forward_hook(lambda _m, _i, x: states.append(x)) for block in blocks(model)]
+    model(image)
+    for handle in handles:
+        handle.remove()
+    lens = logit_lens(model, image, target=4)
+    for state, values, top in zip(states, lens.maps.values, lens.top, strict=True):
+        expected = rest(model, state[0, -values.size :]).softmax(-1)
+        assert_same(values.ravel(), expected[:, 4].numpy())
+        assert (top.ravel() == expected.argmax(-1).numpy()).all()
+
+
+def test_a_module_without_blocks_is_told_that_its_layers_were_not_found():
+    module = models.Detector(TokenLayout(grid=(4, 7), prefix=("class",)))
+    subject = PreparedImage.of(module, models.pixels(size=(16, 42)), has_classes=True)
+    recorded = subject.trace()
+    recorded.residual = torch.zeros(4, 29, 40)
+    with pytest.raises(CaptureError, match="it has no list of blocks"):
+        lens_of(subject, recorded)

@@ -92,7 +92,9 @@ class Model(nn.Module):
         return TokenLayout(grid=(height // 4, width // 6), prefix=PREFIX)
 
     def forward(self, pixels: Tensor) -> Tensor:
-        x = torch.cat([self.named, self.embed(pixels).flatten(2).transpose(1, 2)], dim=1)
+        x = torch.cat(
+            [self.named.expand(len(pixels), -1, -1), self.embed(pixels).flatten(2).transpose(1, 2)], dim=1
+        )
         for block in self.blocks:
             x = block(x)
         return self.head(self.norm(x)[:, 0])
@@ -140,14 +142,20 @@ class Pools(Model):
         self.of_map = nn.Conv2d(3, DIM, (4, 6), (4, 6))
 
     def forward(self, pixels: Tensor) -> Tensor:
-        k = torch.cat([self.named, self.of_map(pixels).flatten(2).transpose(1, 2)], dim=1)
-        q = torch.cat([self.named, self.embed(pixels).flatten(2).transpose(1, 2)], dim=1)
+        k = torch.cat(
+            [self.named.expand(len(pixels), -1, -1), self.of_map(pixels).flatten(2).transpose(1, 2)], dim=1
+        )
+        q = torch.cat(
+            [self.named.expand(len(pixels), -1, -1), self.embed(pixels).flatten(2).transpose(1, 2)], dim=1
+        )
         return self.head(fused(q, k, k)[:, 0])
 
 
 class Detached(Model):
     def forward(self, pixels: Tensor) -> Tensor:
-        x = torch.cat([self.named, self.embed(pixels).flatten(2).transpose(1, 2)], dim=1)
+        x = torch.cat(
+            [self.named.expand(len(pixels), -1, -1), self.embed(pixels).flatten(2).transpose(1, 2)], dim=1
+        )
         for block in self.blocks:
             x = block(x)
         return self.head(self.norm(x.detach())[:, 0])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,14 +17,20 @@ from vit_viz.analyses.spec import Place, Question, Words
 from vit_viz.analyses.targets import TargetLike
 from vit_viz.analyses.tokens import patches_of, state_names, token_maps, token_states
 from vit_viz.answer import Answer, axes
-from vit_viz.capture.forward import undisturbed
+from vit_viz.capture import are_ours
+from vit_viz.capture.forward import answer_of, undisturbed
+from vit_viz.capture.last_block import Blocks
+from vit_viz.capture.returned import scores_of
 from vit_viz.capture.trace import Trace
-from vit_viz.errors import ParameterError
+from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.images import Mode
 from vit_viz.lazy import F, Tensor, torch
 from vit_viz.model import VisionTransformer
+from vit_viz.model.submodules import submodules_of
 from vit_viz.outputs import UNITS, output_kind, output_name, shown
 from vit_viz.results import TokenMaps
+
+_SEQUENCE_BYTES = 16 * 2**20  # of sequences of one token each that are read together
 
 PROBE = (
     "A probe: the head was trained on the pooled output after the last layer only; what it says of one patch, or of an earlier "
@@ -64,14 +71,17 @@ def logit_lens(
 
     softmax(head(norm(x))) of every token x of the residual stream; with attention pooling the pool sees this token alone, so that
     its value path is what is read. The sigmoid takes the place of the softmax where each class has its own; values are shown as
-    they are. Models without classes: cosine of the same output with the output of the whole image.
+    they are. Models without classes: cosine of the same output with the output of the whole image. Any module answers itself, with
+    a sequence of this one token in the place of what its last block returns.
 
     Args:
         target: the class that the maps are of; None means the first class of the whole image.
         size: short side of the model's input in patches; 0 is the checkpoint's own.
 
     Raises:
-        ParameterError: the model is not ours, or there is no such class.
+        ParameterError: there is no such class.
+        CaptureError: where the layers of a module begin and end was not found, or its answer reads more than what the last one
+            returns.
 
     Source: nostalgebraist 2020, "interpreting GPT: the logit lens"; Vilas et al. 2023, arXiv:2310.18969 (ViTs).
 
@@ -82,16 +92,14 @@ def logit_lens(
         (7, 16, 16)
     """
     subject = PreparedImage.of(loaded, image, mode=mode, size=size)
-    subject.transformer("The logit lens")
     return lens_of(subject, subject.trace(keep_residual=True), target=target)
 
 
 def lens_of(subject: PreparedImage, trace: Trace, *, target: TargetLike = None) -> Lens:
     """As `logit_lens`, of a trace that kept the residual stream."""
-    model, states = subject.transformer("The logit lens"), token_states(trace)
-    whole = subject.logits(trace)
+    states, said, whole = token_states(trace), _reader(subject, trace), subject.logits(trace)
     if not subject.has_classes:
-        values = [F.cosine_similarity(_said(subject, model, one), whole[None], dim=-1) for one in states]
+        values = [F.cosine_similarity(said(one), whole[None], dim=-1) for one in states]
         return Lens(
             _maps(trace, values, "cosine with the image's own embedding", (-1.0, 1.0), "own embedding")
         )
@@ -99,11 +107,11 @@ def lens_of(subject: PreparedImage, trace: Trace, *, target: TargetLike = None) 
     if fixed.index is None or fixed.other is not None:
         raise ParameterError("The lens shows one class: pass its index or its name.")
     if fixed.output == "value":
-        values = [_said(subject, model, one)[:, fixed.index] for one in states]
+        values = [said(one)[:, fixed.index] for one in states]
         return Lens(_maps(trace, values, UNITS["value"], (-math.inf, math.inf), fixed.describe()))
     chosen, best, sure = [], [], []
     for one in states:  # one state at a time: the scores of all classes are the largest numbers here
-        scores = shown(_said(subject, model, one), fixed.output)  # [tokens, classes]
+        scores = shown(said(one), fixed.output)  # [tokens, classes]
         chosen.append(scores[:, fixed.index])
         highest = scores.max(-1)
         best.append(highest.indices)
@@ -137,9 +145,40 @@ def read_alone(model: VisionTransformer, tokens: Tensor) -> Tensor:
 # --- parts
 
 
-def _said(subject: PreparedImage, model: VisionTransformer, tokens: Tensor) -> Tensor:
-    with torch.no_grad(), subject.turn(), undisturbed(model):
-        return read_alone(model, tokens.to(subject.dtype)).float()
+def _reader(subject: PreparedImage, trace: Trace) -> Callable[[Tensor], Tensor]:
+    """What makes outputs [tokens, outputs] of tokens [tokens, dim] that are read alone."""
+    model = subject.model
+    if isinstance(model, VisionTransformer) and are_ours(submodules_of(model)):
+
+        def by_parts(tokens: Tensor) -> Tensor:
+            with torch.no_grad(), subject.turn(), undisturbed(model):
+                return read_alone(model, tokens.to(subject.dtype)).float()
+
+        return by_parts
+    blocks = Blocks(model)
+    blocks.check_layers(trace.num_layers)
+    trace.check_layers_follow()
+    with blocks.apart(), torch.no_grad():
+        answer = subject.outputs(subject.pixels)
+
+    def outputs(state: Tensor, images: int) -> Tensor:
+        pixels = subject.pixels.to(subject.dtype)
+        with torch.no_grad(), subject.turn(), undisturbed(model), blocks.answering_from(state):
+            scores = None
+            with suppress(CaptureError):  # of one image's pixels, as its patches are embedded for nothing
+                scores = scores_of(answer_of(model, pixels), images)
+            if scores is None or scores.shape != (images, answer.shape[1]):
+                scores = scores_of(answer_of(model, pixels.expand(images, -1, -1, -1)), images)
+        assert scores is not None  # as in `answer`
+        return scores.float()
+
+    blocks.check_answer(outputs(blocks.states[-1], 1), answer)
+    count = max(1, _SEQUENCE_BYTES // (4 * blocks.states[-1].numel()))
+
+    def by_sequences(tokens: Tensor) -> Tensor:
+        return torch.cat([outputs(blocks.sequences(part), len(part)) for part in torch.split(tokens, count)])
+
+    return by_sequences
 
 
 def _maps(

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from vit_viz.capture.forward import block_list
-from vit_viz.capture.replay import mapped
 from vit_viz.errors import CaptureError
 from vit_viz.lazy import Tensor, nn, torch
 
@@ -62,6 +61,8 @@ class Blocks:
         Args:
             cut: each block is given its input without the graph that leads to it.
         """
+        from vit_viz.capture.replay import mapped  # it imports torch, for which a start need not wait
+
         thread, handles = threading.get_ident(), []
         self._returned = []
 
@@ -91,6 +92,23 @@ class Blocks:
                 f"What each layer of {self._name} returns was not found: its blocks do not run once each, or return no tokens."
             )
 
+    def sequences(self, tokens: Tensor) -> Tensor:
+        """A sequence of nothing but it for each of some tokens [images, dim], arranged as what the last block returned.
+
+        Raises:
+            CaptureError: that has no axis for the images.
+        """
+        like = self.states[-1]
+        if 1 not in like.shape[:-1]:
+            raise CaptureError(
+                f"The last block of {self._name} returns {list(like.shape)}, in which no axis stands for the images."
+            )
+        axis = like.shape.index(1)
+        size, one_each = list(like.shape), [1] * like.ndim
+        size[axis] = one_each[axis] = len(tokens)
+        one_each[-1] = size[-1]
+        return tokens.to(like).reshape(one_each).expand(size).contiguous()
+
     @contextmanager
     def answering_from(self, state: Tensor) -> Iterator[None]:
         """The context of a pass, under the module's lock, in which the last block returns these tokens.
@@ -98,6 +116,8 @@ class Blocks:
         Args:
             state: as the last of `states`, of one image or of several.
         """
+        from vit_viz.capture.replay import mapped
+
         own = [block.__dict__.get("forward") for block in self._blocks]
         zeros = [mapped(returned, torch.zeros_like) for returned in self._returned]
         try:

@@ -125,7 +125,7 @@ def plain_module(
     if preprocess is None:
         raise ParameterError(
             f"{type(module).__name__} does not say how pictures become its input: pass pixels [1, channels, height, width], "
-            "already normalised, to trace or explain; or open it with serve(module, "
+            "already normalised, to trace, explain, run or figure; or open it with serve(module, "
             "preprocess=Preprocess(input_size=..., patch_size=..., mean=..., std=...))."
         )
     if not isinstance(preprocess, Preprocess):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, overload
 
 from vit_viz import samples
 from vit_viz.analyses.explain import COMPARISON, EXPLAIN_ALL
@@ -14,25 +15,36 @@ from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.capture.state import held_states
 from vit_viz.figures.files import Encoded, file_of
 from vit_viz.figures.request import DrawingOptions, FigureRequest, Output as FileOutput, figure_for
-from vit_viz.geometry import Query, format_query
+from vit_viz.geometry import Query, TokenLayout, format_query
 from vit_viz.images import Mode
 from vit_viz.images.part import Part, format_part
+from vit_viz.labels import Labels
 from vit_viz.outputs import Output
 from vit_viz.progress import ProgressLike, StopCheck, bar
 from vit_viz.session.edits import EditsLike
 from vit_viz.session.questions import TargetWord, request_for
-from vit_viz.session.run import session_and_subject
+from vit_viz.session.run import Images, is_batch, session_and_subjects, share_of
 
 _FIRST = {"layer": 0, "head": 1, "query": 2}  # how one speaks of a map
 _DRAWING = tuple(field.name for field in fields(DrawingOptions))
 
 
+@overload
+def figure(loaded: ModelLike, image: Picture | None, name: str | AnyQuestion, **asked: Any) -> Encoded: ...
+
+
+@overload
+def figure(loaded: ModelLike, image: Images, name: str | AnyQuestion, **asked: Any) -> Any: ...
+
+
 @held_states()
 def figure(
     loaded: ModelLike,
-    image: Picture | None,
+    image: Picture | Images | None,
     name: str | AnyQuestion,
     *,
+    layout: TokenLayout | None = None,
+    labels: Labels | Sequence[str] | None = None,
     format: str = "png",  # noqa: A002 - as every file dialog calls it
     width_cm: float = 12.0,
     dpi: int = 300,
@@ -48,7 +60,7 @@ def figure(
     progress: ProgressLike = None,
     cancelled: StopCheck | None = None,
     **options: object,
-) -> Encoded:
+) -> Any:
     """The figure, or the table, of a question by its name: byte for byte the file that the page saves.
 
         >>> import vit_viz as vv
@@ -57,7 +69,8 @@ def figure(
         'vit_viz_lion_look_mini_layer-3_head-1.svg'
 
     Args:
-        loaded, image, name, mode, size, part, edits, query, output, progress, cancelled: as `vit_viz.run` takes them.
+        loaded, image, name, layout, labels, mode, size, part, edits, query, output, progress, cancelled: as `vit_viz.run` takes
+            them. Under the map of pixels is what they show where their normalisation is known, else nothing.
         target: likewise, but no function, which a file could not name.
         format: png, svg, pdf, csv, npz; gif and webp go through the layers of "look".
         width_cm: in print.
@@ -67,7 +80,7 @@ def figure(
         options: of the question, and of the drawing: style, scale, clip, alpha, table, smooth, mask.
 
     Returns:
-        The bytes as `data`, with `media_type`, `file_name` and `save`.
+        The bytes as `data`, with `media_type`, `file_name` and `save`; of several images a list of these.
 
     Raises:
         CheckpointError, ImageError, ParameterError, CaptureError: as `vit_viz.run`.
@@ -76,14 +89,26 @@ def figure(
     """
     file = FileOutput.of({"format": format, "width_cm": float(width_cm), "dpi": dpi}.items())
     drawing = DrawingOptions.of((key, value) for key, value in options.items() if key in _DRAWING)
-    session, subject = session_and_subject(
-        loaded, image, output=output, mode=mode, size=size, part=part, edits=edits
+    session, subjects = session_and_subjects(
+        loaded,
+        image,
+        layout=layout,
+        labels=labels,
+        output=output,
+        mode=mode,
+        size=size,
+        part=part,
+        edits=edits,
     )
     asked = {key: value for key, value in options.items() if key not in _DRAWING}
-    request = request_for(session, subject, name, query=query, target=target, **asked)
-    with bar(request.question, progress) as told:
-        session.run(request, progress=told, cancelled=cancelled)
-    return file_of(session, figure_for(request, drawing, shared_scale=shared_scale, title=title), file)
+    figures = []
+    with bar(name if isinstance(name, str) else name.name, progress) as told:
+        for number, subject in enumerate(subjects):
+            request = request_for(session, subject, name, query=query, target=target, **asked)
+            session.run(request, progress=share_of(told, number, len(subjects)), cancelled=cancelled)
+            drawn = figure_for(request, drawing, shared_scale=shared_scale, title=title)
+            figures.append(file_of(session, drawn, file))
+    return figures if is_batch(image) else figures[0]
 
 
 # --- the same in words

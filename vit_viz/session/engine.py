@@ -28,6 +28,7 @@ from vit_viz.capture.interventions import Edits
 from vit_viz.capture.state import writes_to
 from vit_viz.capture.structure_check import StructureCheck
 from vit_viz.checkpoints import Model
+from vit_viz.geometry import CropBox
 from vit_viz.images.part import cut, part_words
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.progress import Progress, StopCheck
@@ -72,6 +73,13 @@ class PictureSource(Protocol):
 
         Raises:
             ImageError: there is none for this owner.
+        """
+
+    def pixels(self, name: str, *, owner: str) -> Tensor | None:
+        """The pixels that a model is given in the place of a picture; None where it is given the picture.
+
+        Raises:
+            ImageError: there is no picture of this name for this owner.
         """
 
     def is_held(self, name: str, digest: str) -> bool:
@@ -168,9 +176,11 @@ class Engine:
             recorded = self.trace(request, cancelled=cancelled)
             how = self._input_options(request) | {"has_classes": answers_classes(loaded, recorded) or None}
             how |= {"layout": recorded.layout, "place": recorded.place}
-            prepared = PreparedImage.of(loaded, self._picture(request), **how)
+            prepared = PreparedImage.of(loaded, self._given(request), **how)
             # kept without the model
-            return replace(prepared, model=nn.Identity(), provenance=recorded.provenance)
+            return replace(
+                prepared, model=nn.Identity(), provenance=recorded.provenance, crop_box=recorded.crop_box
+            )
 
         kept = self._kept(
             request.about("prepared image"), prepare, lambda one: int(one.pixels.nbytes), cancelled
@@ -295,7 +305,7 @@ class Engine:
         return self._kept(request.about("edits"), work_out, lambda edits: edits.nbytes, cancelled)
 
     def _record(self, request: Request, cancelled: StopCheck | None, *, keep_residual: bool) -> Trace:
-        loaded, picture = self._model(request), self._picture(request)
+        loaded, picture = self._model(request), self._given(request)
         turn = partial(
             self.turn, loaded, edits=self._edits(request, cancelled), cancelled=cancelled, is_quick=True
         )
@@ -313,8 +323,14 @@ class Engine:
         recorded.let_model_go()
         part, edits = request.subject.part, request.subject.edits
         provenance = recorded.provenance.with_parameters(edits=edits) if edits else recorded.provenance
+        if isinstance(picture, Tensor):
+            digest, (height, width) = self._digest(request), picture.shape[-2:]
+            recorded.crop_box = CropBox((height, width), (height, width), (0, 0, height, width))
+            provenance = replace(
+                provenance, image=digest, preprocess=f"pixels {list(picture.shape)} as given"
+            )
         if part is not None:  # the whole photo, and which part of it
-            digest = self._pictures.picture(request.subject.image, owner=request.owner)[1]
+            digest = self._digest(request)
             preprocess = f"{part_words(part)}; {provenance.preprocess}"
             provenance = replace(provenance, image=digest, preprocess=preprocess)
         recorded.provenance = provenance
@@ -345,9 +361,11 @@ class Engine:
         turn = partial(self.turn, loaded, edits=edits, cancelled=cancelled, is_quick=True)
 
         def run() -> tuple[Tensor, Tensor]:
-            prepared = loaded.preprocess.apply(self._picture(request), **self._input_options(request))
+            given = self._given(request)
+            if not isinstance(given, Tensor):
+                given = loaded.preprocess.apply(given, **self._input_options(request)).pixels
             with turn():
-                walk = Walk.of(loaded.model, prepared.pixels)
+                walk = Walk.of(loaded.model, given)
             return walk.pixels, walk.stream  # kept without the model
 
         kept = self._kept(request.about("walk"), run, lambda kept: sum(t.nbytes for t in kept), cancelled)
@@ -389,6 +407,14 @@ class Engine:
         subject = request.subject
         bound = self._pictures.max_patches if subject.size else None
         return {"mode": subject.mode, "size": subject.size, "max_patches": bound}
+
+    def _digest(self, request: Request) -> str:
+        return self._pictures.picture(request.subject.image, owner=request.owner)[1]
+
+    def _given(self, request: Request) -> Image.Image | Tensor:
+        """What the model is given: the picture, or the pixels that stand in its place."""
+        pixels = self._pictures.pixels(request.subject.image, owner=request.owner)
+        return self._picture(request) if pixels is None else pixels
 
     def _picture(self, request: Request) -> Image.Image:
         """The picture, or the part of it that is meant."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, overload
@@ -11,26 +13,33 @@ from PIL import Image
 from vit_viz import samples
 from vit_viz.analyses.prepared_image import ModelLike, Picture
 from vit_viz.analyses.spec import AnswerT, AnyQuestion, Question
-from vit_viz.capture.given import as_model, as_picture
+from vit_viz.capture import trace
+from vit_viz.capture.given import as_model, as_picture, as_pixels
 from vit_viz.capture.state import held_states, make_up_of
 from vit_viz.capture.wrappers import preprocess_within, unwrapped_module
+from vit_viz.checkpoints import Model
 from vit_viz.checkpoints.catalog import BUNDLED, entry_of
-from vit_viz.checkpoints.plain_module import plain_module
+from vit_viz.checkpoints.plain_module import own_preprocess, plain_module
 from vit_viz.errors import ParameterError
-from vit_viz.geometry import Query
-from vit_viz.images import Mode, image_hash
+from vit_viz.geometry import Query, TokenLayout
+from vit_viz.images import Mode, Preprocess, image_hash
 from vit_viz.images.part import Part
-from vit_viz.lazy import Tensor, nn
+from vit_viz.labels import Labels
+from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.outputs import Output
-from vit_viz.progress import ProgressLike, StopCheck, bar
+from vit_viz.progress import Progress, ProgressLike, StopCheck, bar
 from vit_viz.session.edits import EditsLike, ModelEdits
 from vit_viz.session.questions import TargetWord, ask
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.session.uploads import cleaned_name
+from vit_viz.session.uploads import cleaned_name, pixels_hash
 
 CACHE_BYTES = 256 * 2**20
 """Of what `run` keeps for the next question about the same picture in the same model."""
+
+
+Images = Tensor | list[Picture | Tensor] | tuple[Picture | Tensor, ...]
+"""Pixels of one image or of several in one tensor, or several pictures or pixels."""
 
 
 @overload
@@ -38,15 +47,17 @@ def run(loaded: ModelLike, image: Picture | None, name: Question[Any, AnswerT], 
 
 
 @overload
-def run(loaded: ModelLike, image: Picture | None, name: str, **asked: Any) -> Any: ...
+def run(loaded: ModelLike, image: Picture | Images | None, name: str | AnyQuestion, **asked: Any) -> Any: ...
 
 
 @held_states()
 def run(
     loaded: ModelLike,
-    image: Picture | None,
+    image: Picture | Images | None,
     name: str | AnyQuestion,
     *,
+    layout: TokenLayout | None = None,
+    labels: Labels | Sequence[str] | None = None,
     mode: Mode = "fit",
     size: int = 0,
     part: Part | None = None,
@@ -70,8 +81,12 @@ def run(
     Args:
         loaded: what `load` returned, what it takes, or a module that says how pictures become its input, as those of timm and
             transformers do.
-        image: a picture, its path, an array, the name of a sample, or None for what is about the model alone.
+        image: a picture, its path, an array, the name of a sample, or None for what is about the model alone; pixels
+            [1, channels, height, width], already normalised, which any module takes; a list or a tuple of these, or pixels of
+            several images, for a list of answers, one for each in order.
         name: see `vit_viz.analyses.registry.QUESTIONS`; or one of them itself, whose answer is then of its type.
+        layout: which token is what, of a module that does not tell.
+        labels: names of the classes, where they did not come with the model.
         mode: how the picture becomes the model's input: "fit", "crop" or "stretch"; see `Preprocess.apply`.
         size: short side of that input in patches; 0 is the checkpoint's own.
         part: (top, left, height, width) in pixels of the picture, looked at in place of the whole.
@@ -92,25 +107,121 @@ def run(
         CaptureError: the model's attention cannot be recorded, or its pictures would mislead.
         Cancelled: `cancelled` said so.
     """
-    session, subject = session_and_subject(
-        loaded, image, output=output, mode=mode, size=size, part=part, edits=edits
+    session, subjects = session_and_subjects(
+        loaded,
+        image,
+        layout=layout,
+        labels=labels,
+        output=output,
+        mode=mode,
+        size=size,
+        part=part,
+        edits=edits,
     )
     asked = options | {"query": query, "target": target}
     with bar(name if isinstance(name, str) else name.name, progress) as told:
-        return ask(session, subject, name, progress=told, cancelled=cancelled, **asked)
+        answers = [
+            ask(
+                session,
+                one,
+                name,
+                progress=share_of(told, number, len(subjects)),
+                cancelled=cancelled,
+                **asked,
+            )
+            for number, one in enumerate(subjects)
+        ]
+    return answers if is_batch(image) else answers[0]
 
 
-def session_and_subject(
-    loaded: ModelLike, image: Picture | None, *, edits: EditsLike, output: Output | None = None, **how: Any
-) -> tuple[Session, Subject]:
-    """The session of a model, and what a question to it is about; all as `run` takes it."""
+def is_batch(image: object) -> bool:
+    """Whether there is an answer for each of several images."""
+    return isinstance(image, list | tuple) or (
+        isinstance(image, Tensor) and image.ndim == 4 and len(image) > 1
+    )
+
+
+def share_of(progress: Progress | None, number: int, count: int) -> Progress | None:
+    """Progress of one answer of several."""
+    return None if progress is None else lambda share: progress((number + share) / count)
+
+
+def session_and_subjects(
+    loaded: ModelLike,
+    image: Picture | Images | None,
+    *,
+    edits: EditsLike,
+    layout: TokenLayout | None = None,
+    labels: Labels | Sequence[str] | None = None,
+    output: Output | None = None,
+    **how: Any,
+) -> tuple[Session, list[Subject]]:
+    """The session of a model, and what questions to it are about, one for each image; all as `run` takes it."""
+    images: list[Picture | Tensor | None] = [image] if not isinstance(image, list | tuple) else [*image]
+    if isinstance(image, Tensor) and is_batch(image):
+        images = [*torch.split(image, 1)]
+    if not images:
+        raise ParameterError("A batch has at least one picture; an empty one was passed.")
+    pixels = next((one for one in images if isinstance(one, Tensor)), None)
+    if labels is not None and not isinstance(labels, Labels):
+        labels = Labels(tuple(labels))
+    made_of = None
     if isinstance(loaded, nn.Module):
-        module = unwrapped_module(loaded)
-        devices = {parameter.device for parameter in module.parameters()}
-        session = session_of(module, output, (make_up_of(module), frozenset(devices)))
-    else:
-        session = session_of(loaded) if output is None else session_of(loaded, output)
-    return session, subject_of(session, image, edits=ModelEdits.parse(edits), **how)
+        loaded = unwrapped_module(loaded)
+        made_of = make_up_of(loaded), frozenset(parameter.device for parameter in loaded.parameters())
+    is_described = layout is not None or labels is not None
+    if is_described or (pixels is not None and isinstance(loaded, nn.Module)):
+        model = loaded if isinstance(loaded, Model) else as_model(loaded)
+        loaded = described_model(
+            model, layout, labels, None if pixels is None else tuple(pixels.shape), made_of
+        )
+    is_plain = output is None and made_of is None
+    session = session_of(loaded) if is_plain else session_of(loaded, output, made_of)
+    parsed = ModelEdits.parse(edits)
+    return session, [subject_of(session, one, edits=parsed, **how) for one in images]
+
+
+@lru_cache(maxsize=1)
+def described_model(
+    model: Model | nn.Module,
+    layout: TokenLayout | None,
+    labels: Labels | None,
+    shape: tuple[int, ...] | None,
+    made_of: object,  # noqa: ARG001 - decides what a module says of itself
+) -> Model:
+    """A model with words for its tokens and classes; that of the last one is kept.
+
+    Args:
+        shape: of the pixels that it is given, where it does not say how pictures become its input.
+    """
+    if isinstance(model, Model):
+        if layout is not None:
+            raise ParameterError("layout= says which token of a module is what; this model tells by itself.")
+        return replace(model, labels=labels)
+    preprocess, origin = preprocess_within(model)
+    if shape is not None and preprocess is None and own_preprocess(model) is None:
+        preprocess, origin = _of_pixels(model, shape, layout), PIXELS
+    return plain_module(model, preprocess=preprocess, origin=origin, labels=labels, layout=layout)
+
+
+PIXELS = "not known: pixels were passed"
+"""How pictures become a module's input, where nobody says it."""
+
+
+def _of_pixels(module: nn.Module, shape: tuple[int, ...], layout: TokenLayout | None) -> Preprocess:
+    """A recipe that says how large patches are; of values nothing is known."""
+    if len(shape) != 4:
+        raise ParameterError(f"Pixels are [1, channels, height, width], not {list(shape)}.")
+    layout = layout or trace(module, torch.zeros(1, *shape[1:])).layout
+    (channels, height, width), (rows, cols) = shape[1:], layout.grid
+    return Preprocess(
+        input_size=(height, width),
+        patch_size=(height // rows, width // cols),
+        channels=channels,
+        mean=(0.0,) * channels,
+        std=(1.0,) * channels,
+        drop_remainder=True,
+    )
 
 
 @lru_cache(maxsize=1)
@@ -142,7 +253,7 @@ def note_model_path(session: Session, ref: str) -> None:
         session.given_paths[session.default_model] = ref
 
 
-def subject_of(session: Session, image: Picture | None, **how: Any) -> Subject:
+def subject_of(session: Session, image: Picture | Tensor | None, **how: Any) -> Subject:
     """What a question is about; a picture that is no sample is kept with the session, once."""
     model = session.default_model
     if image is None:
@@ -151,7 +262,7 @@ def subject_of(session: Session, image: Picture | None, **how: Any) -> Subject:
         return Subject(model, image, **how)
     picture = as_picture(image)
     if isinstance(picture, Tensor):
-        raise ParameterError("A question by name is about a picture; pixels go to vv.trace or vv.explain.")
+        return Subject(model, _kept_pixels(session, picture, how), **how)
     decoded = session.decode(picture)
     digest = image_hash(decoded)
     name = "" if isinstance(picture, Image.Image) else cleaned_name(picture.name)
@@ -161,3 +272,29 @@ def subject_of(session: Session, image: Picture | None, **how: Any) -> Subject:
     if isinstance(picture, Path):
         session.given_paths[key] = str(picture)
     return Subject(model, key, **how)
+
+
+def _kept_pixels(session: Session, pixels: Tensor, how: Mapping[str, Any]) -> str:
+    """The id under which pixels are kept with the session, once.
+
+    What is drawn under their maps is what they show where their normalisation is known, else a white picture of their size.
+    """
+    loaded = session.model()
+    recipe = loaded.preprocess
+    pixels = as_pixels(pixels, loaded.model)
+    if how.get("part") is not None or how.get("size") or how.get("mode", "fit") != "fit":
+        raise ParameterError(
+            "mode, size and part say how a picture becomes the model's input; pixels are given as they are."
+        )
+    digest = pixels_hash(pixels)
+    kept = (key for key, stored in session.uploads.of("").items() if stored.digest == digest)
+    if (key := next(kept, "")) != "":
+        return key
+    is_known = dict(loaded.provenance.parameters).get("preprocessing") != PIXELS and pixels.shape[1] in (1, 3)
+    height, width = pixels.shape[-2:]
+    shown = (
+        recipe.reverse(pixels).convert("RGB")
+        if is_known
+        else Image.new("RGB", (width, height), (255, 255, 255))
+    )
+    return session.uploads.add(shown, name="pixels", pixels=pixels)

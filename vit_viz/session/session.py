@@ -26,7 +26,7 @@ from vit_viz.checkpoints.source import Progress as Fetched
 from vit_viz.images import Mode, decode
 from vit_viz.images.part import cut
 from vit_viz.images.preprocess import MAX_CHOSEN_PATCHES
-from vit_viz.lazy import torch
+from vit_viz.lazy import Tensor, torch
 from vit_viz.progress import Progress, StopCheck, within
 from vit_viz.results import Ranking
 from vit_viz.session.cache import ByteCache
@@ -146,6 +146,16 @@ class Session:
             return self.library.picture(name)
         stored = self.uploads.get(name, owner=owner)
         return stored.image, stored.digest
+
+    def pixels(self, name: str, *, owner: str = "") -> Tensor | None:
+        """The pixels that a model is given in the place of a picture; None where it is given the picture.
+
+        Raises:
+            ImageError: there is no picture of this name for this owner.
+        """
+        if name in samples.sample_names() or (self.library is not None and self.library.holds(name)):
+            return None
+        return self.uploads.get(name, owner=owner).pixels
 
     def photo_of(self, subject: Subject) -> Image.Image:
         """The upright RGB picture that a subject is about: the whole, or the part that is looked at.

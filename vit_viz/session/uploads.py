@@ -7,6 +7,7 @@ Evicting a trace never deletes an upload; only its age, its owner's share, the b
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
 import threading
@@ -24,6 +25,7 @@ from PIL import Image
 
 from vit_viz.errors import ImageError
 from vit_viz.images import image_hash
+from vit_viz.lazy import Tensor, torch
 from vit_viz.memory import give_memory_back
 
 UPLOAD_BYTES = 512 * 2**20
@@ -60,6 +62,7 @@ class StoredImage:
     Args:
         name: for its owner's eyes only.
         number: larger than that of every picture that came before.
+        pixels: [1, channels, height, width] that a model is given as they are, of which the picture only shows something.
     """
 
     image: Image.Image
@@ -68,11 +71,19 @@ class StoredImage:
     expires_at: float
     name: str
     number: int
+    pixels: Tensor | None = None
 
     @property
     def nbytes(self) -> int:
         """Memory of the decoded picture."""
-        return _ENTRY_BYTES + picture_bytes(self.image)
+        return _ENTRY_BYTES + picture_bytes(self.image) + (0 if self.pixels is None else self.pixels.nbytes)
+
+
+def pixels_hash(pixels: Tensor) -> str:
+    """The identity of pixels: SHA-256 of their precision, shape and numbers, in hex."""
+    digest = hashlib.sha256(f"{pixels.dtype} {list(pixels.shape)}\n".encode())
+    digest.update(pixels.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def picture_bytes(image: Image.Image) -> int:
@@ -111,11 +122,14 @@ class UploadStore:
         self._copies: Counter[str] = Counter()  # uploads by digest
         self._numbers = count(1)
 
-    def add(self, image: Image.Image, *, owner: str = "", name: str = "") -> str:
+    def add(
+        self, image: Image.Image, *, owner: str = "", name: str = "", pixels: Tensor | None = None
+    ) -> str:
         """Keep a decoded picture and return its random id.
 
         Args:
             name: of the picture, as `cleaned_name` gives it; "" for none: it is then counted among its owner's.
+            pixels: what a model is given in its place.
 
         Raises:
             ImageError: the picture alone is larger than an owner's share.
@@ -124,7 +138,8 @@ class UploadStore:
             taken = {entry.name for entry in self.of(owner).values()}
             name = next(free for n in count(1) if (free := f"your photo {n}") not in taken)
         until = self._clock() + self.max_seconds
-        entry = StoredImage(image, image_hash(image), owner, until, name, next(self._numbers))
+        digest = image_hash(image) if pixels is None else pixels_hash(pixels)
+        entry = StoredImage(image, digest, owner, until, name, next(self._numbers), pixels)
         if entry.nbytes > self.owner_bytes:
             raise ImageError("This picture is larger than the space for uploads; please send a smaller one.")
         key = "u" + secrets.token_urlsafe(18)
