@@ -16,7 +16,7 @@ from PIL import Image
 
 from vit_viz.analyses.targets import Function, Target, TargetLike, as_target, function_of
 from vit_viz.answer import Provenance
-from vit_viz.capture import Trace, trace
+from vit_viz.capture import Trace, check_of_target, trace
 from vit_viz.capture.buffers import BufferPool
 from vit_viz.capture.edit_stack import innermost_edit
 from vit_viz.capture.forward import answer_of, undisturbed
@@ -31,7 +31,6 @@ from vit_viz.capture.returned import (
     place_of_scores,
     scores_of,
 )
-from vit_viz.capture.target_flow import check_of_target
 from vit_viz.checkpoints import Model
 from vit_viz.checkpoints.declared_outputs import Outputs, declared_output, outputs_of
 from vit_viz.errors import CaptureError, ParameterError

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from vit_viz.capture.edits import edit, standing, surrounding_edits
     from vit_viz.capture.interception import are_ours
     from vit_viz.capture.reach import check_pixels_reached
+    from vit_viz.capture.target_flow import check_of_target
     from vit_viz.capture.tracing import trace
     from vit_viz.capture.verified import verified_structure
 else:
@@ -23,6 +24,7 @@ __all__ = [
     "PackedTrace",
     "Trace",
     "are_ours",
+    "check_of_target",
     "check_pixels_reached",
     "check_removal",
     "edit",

@@ -10,7 +10,6 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vit_viz.capture.flex import MODULE as FLEX
 from vit_viz.capture.gradients import is_of_autograd
 from vit_viz.capture.per_module import PerModule
 from vit_viz.capture.state import first_pass_seen
@@ -68,7 +67,8 @@ class _Uncompiled:
     @contextmanager
     def passes(self) -> Iterator[None]:
         """Context of one pass; the last that ends restores what was before the first."""
-        if sys.modules.keys().isdisjoint(("torch._dynamo", FLEX)):  # nothing is compiled
+        # where neither was imported, nothing is compiled; the latter compiles what it is called with
+        if sys.modules.keys().isdisjoint(("torch._dynamo", "torch.nn.attention.flex_attention")):
             yield
             return
         with self._guard:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,8 @@ def as_model(given: object) -> Model | nn.Module:
                 "of, with load_state_dict(scripted.state_dict())."
             )
         return module
-    if isinstance(given, torch.export.ExportedProgram):
+    exported = sys.modules.get("torch.export")  # which is large, and imported where there is such a program
+    if isinstance(given, getattr(exported, "ExportedProgram", ())):
         raise ParameterError(
             "An ExportedProgram is not a module: pass its module(), as in trace(program.module(), pixels)."
         )
