@@ -344,8 +344,13 @@ class CropBox:
         """Of an input that is its own original."""
         return cls((height, width), (height, width), (0.0, 0.0, float(height), float(width)))
 
-    def of_patches(self, grid: Grid, patch_size: tuple[int, int]) -> CropBox:
-        """The same input by what patches of this size cover: less where the last pixels are cut off, more where it is padded."""
+    def of_patches(self, grid: Grid, patch_size: tuple[int, int] | None) -> CropBox:
+        """The same input by what patches of this size cover: less where the last pixels are cut off, more where it is padded.
+
+        Without a size of patches the grid divides the input.
+        """
+        if patch_size is None:
+            return self
         tall, wide = grid[0] * patch_size[0], grid[1] * patch_size[1]
         top, left, height, width = self.region
         region = (top, left, height * (tall / self.input_size[0]), width * (wide / self.input_size[1]))

@@ -134,6 +134,23 @@ def test_a_larger_copy_of_the_picture_is_lit_in_the_same_place(case: Any) -> Non
     np.testing.assert_array_equal(inside, expected)
 
 
+def test_a_photo_whose_shape_was_rounded_to_the_pixels_is_theirs(case: Any) -> None:
+    module, pixels, _ = case
+    patch_map = one_hot(vv.attention_map(vv.trace(module, pixels), layer=0, head=1, query=(0, 1)), 1, 2)
+    inside = lit(
+        patch_map, Image.new("RGB", (1341, 697))
+    )  # of which 35 x 67 is no twentieth but for rounding
+    rows, cols = (np.flatnonzero(inside.any(axis)) for axis in (1, 0))
+    assert (rows[0], rows[-1] + 1) == (
+        pytest.approx(8 * 697 / 35, abs=1),
+        pytest.approx(16 * 697 / 35, abs=1),
+    )
+    assert (cols[0], cols[-1] + 1) == (
+        pytest.approx(24 * 1341 / 67, abs=1),
+        pytest.approx(36 * 1341 / 67, abs=1),
+    )
+
+
 @pytest.mark.parametrize("size", [(35, 90), (60, 67), (67, 35)])
 def test_a_photo_of_another_shape_than_the_pixels_is_refused_with_both(
     case: Any, size: tuple[int, int]

@@ -153,13 +153,12 @@ class PreparedImage:
             with undisturbed(model), torch.no_grad():
                 place = place_of_scores(answer_of(model, pixels.to(dtype_of(model, pixels))), len(pixels))
         patch = patch_size_of(model, layout.grid, shape, told=None if recipe is None else recipe.patch_size)
-        box = crop_box or CropBox.of_pixels(*shape)
         return cls(
             model,
             pixels,
             layout,
             outputs != "embedding",
-            box if patch is None else box.of_patches(layout.grid, patch),
+            (crop_box or CropBox.of_pixels(*shape)).of_patches(layout.grid, patch),
             provenance.with_parameters(scores=place.words)
             if place is not None and place.words
             else provenance,

@@ -70,6 +70,7 @@ function recipeOf(config, { mean, std, crop }) {
     std: config.in_chans === 1 ? average(std) : std,
     drop_remainder: config.drop_remainder,
     one_size: false, // our own model takes any
+    rounds_down: false,
   };
 }
 

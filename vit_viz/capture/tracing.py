@@ -140,8 +140,7 @@ def trace(
     shape, grid = (int(pixels.shape[-2]), int(pixels.shape[-1])), recorded.layout.grid
     told = None if isinstance(source, nn.Module) else source.preprocess.patch_size
     patch = patch_size_of(module, grid, shape, told=told)
-    box = crop_box or CropBox.of_pixels(*shape)
-    recorded.crop_box = box if patch is None else box.of_patches(grid, patch)
+    recorded.crop_box = (crop_box or CropBox.of_pixels(*shape)).of_patches(grid, patch)
     if patch is None and (shape[0] % grid[0] or shape[1] % grid[1]):
         notes = (
             *notes,

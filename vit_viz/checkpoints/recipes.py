@@ -23,7 +23,7 @@ _HALF = {"image_mean": (0.5,) * 3, "image_std": (0.5,) * 3}
 _OF_CLIP = {"image_mean": CLIP[0], "image_std": CLIP[1]}
 _OF_IMAGENET = {"image_mean": IMAGENET[0], "image_std": IMAGENET[1]}
 _STANDARD = {"resample": 2, "default_to_square": True, "rescale_factor": 1 / 255, "crop_size": 224}
-_SHORT_SIDE_224 = {
+_SHORT_SIDE = {
     "default_to_square": False,
     "size": {"shortest_edge": 224},
     "do_center_crop": True,
@@ -34,15 +34,16 @@ _PROCESSORS: dict[str, dict[str, Any]] = {
     "DeiT": _HALF | {"size": 256, "do_center_crop": True, "resample": 3},
     "Beit": _HALF | {"size": 224, "resample": 3},
     "Siglip": _HALF | {"size": {"height": 224, "width": 224}, "default_to_square": False, "resample": 3},
-    "CLIP": _OF_CLIP | _SHORT_SIDE_224,
-    "ChineseCLIP": _OF_CLIP | _SHORT_SIDE_224,
-    "Bit": _OF_CLIP | _SHORT_SIDE_224,
+    "CLIP": _OF_CLIP | _SHORT_SIDE,
+    "ChineseCLIP": _OF_CLIP | _SHORT_SIDE,
+    "Bit": _OF_CLIP | _SHORT_SIDE,
     "Blip": _OF_CLIP | {"size": 384, "resample": 3},
     "OwlViT": _OF_CLIP | {"size": 768, "crop_size": 768, "resample": 3},
     "Pvt": _OF_IMAGENET | {"size": 224, "resample": 3},
     "DINOv3ViT": _OF_IMAGENET | {"size": 224},
     "ConvNext": _HALF
-    | {"size": {"shortest_edge": 384}, "default_to_square": False, "resample": 3, "crop_pct": 224 / 256},
+    | _SHORT_SIDE
+    | {"size": {"shortest_edge": 384}, "do_center_crop": False, "crop_pct": 224 / 256},
     "EfficientNet": _HALF | {"size": 346, "crop_size": 289, "resample": 3, "include_top": True},
 }
 """transformers' processors by the name of their class: what they take for keys that a file leaves out, beside `_STANDARD`."""
@@ -57,40 +58,15 @@ _MODELS = {
 _OF_SOME = {"crop_pct": ("ConvNext",), "rescale_offset": ("EfficientNet",), "include_top": ("EfficientNet",)}
 """Keys that the other processors do not read."""
 
-_OBEYED = (
-    {
-        "size",
-        "crop_size",
-        "default_to_square",
-        "resample",
-        "rescale_factor",
-        "image_mean",
-        "image_std",
-        "pad_size",
-    }
-    | {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_pad"}
-    | set(_OF_SOME)
-)
-_WITHOUT_EFFECT = (
-    {
-        "image_processor_type",
-        "feature_extractor_type",
-        "processor_class",
-        "auto_map",
-        "transformers_version",
-        "name_or_path",
-    }
-    | {
-        "data_format",
-        "input_data_format",
-        "return_tensors",
-        "device",
-        "disable_grouping",
-        "model_input_names",
-        "backend",
-    }
-    | {"do_convert_rgb", "do_reduce_labels", "reduce_labels", "image_seq_length", "use_fast"}
-)
+_OBEYED = {
+    "size", "crop_size", "pad_size", "default_to_square", "resample", "rescale_factor", "image_mean", "image_std",
+    "do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_pad", *_OF_SOME,
+}  # fmt: skip
+_WITHOUT_EFFECT = {
+    "image_processor_type", "feature_extractor_type", "processor_class", "auto_map", "transformers_version", "name_or_path",
+    "data_format", "input_data_format", "return_tensors", "device", "disable_grouping", "model_input_names", "backend", "use_fast",
+    "do_convert_rgb", "do_reduce_labels", "reduce_labels", "image_seq_length",
+}  # fmt: skip
 """Keys that change no pixels of a colour picture."""
 
 
@@ -371,8 +347,8 @@ def _read(values: Mapping[str, Any], name: str, convert: Callable[[Any], _Read],
 
 def _refused(name: str, value: object, why: str = "") -> ParameterError:
     return ParameterError(
-        f"The preprocessing that came with the checkpoint cannot be followed here: {name} is {str(value)[:60]!r}{why}. A module "
-        "can be given pixels, already normalised, in place of a picture."
+        f"The preprocessing that came with the checkpoint cannot be followed here: {name} is {str(value)[:60]!r}{why}. Correct it "
+        "in its file, or give a module pixels, already normalised, in place of a picture."
     )
 
 

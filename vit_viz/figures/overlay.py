@@ -83,8 +83,8 @@ def photo_region(photo: Image.Image, crop_box: CropBox | None) -> tuple[float, f
         return 0.0, 0.0, float(photo.height), float(photo.width)
     height, width = crop_box.original_size
     down, across = photo.height / height, photo.width / width
-    # a smaller copy has both sides rounded to whole pixels and is still the same photo
-    if abs(photo.width - width * down) > 1 + width / height:
+    # a smaller copy, as pixels may be of the photo, has both sides rounded to whole pixels and is still the same photo
+    if abs(photo.width - width * down) > (1 + width / height) * max(1, down):
         raise ParameterError(
             f"The map belongs to a photo of {width} x {height} pixels; one of {photo.width} x {photo.height} has another shape: "
             "where a photo was cut or stretched on its way, pass it as the model received it."

@@ -231,8 +231,8 @@ class Preprocess:
 
         fit: the whole picture at its own shape; the short side gets the short side of `input_size`, the long side its proportional
         length, both rounded to the patch; smaller if that were more than `max_patches`; where the model takes `one_size`, which
-        this is not, as crop. crop: the checkpoint's evaluation recipe, equal to timm's and torchvision's to the last bit and to
-        that of transformers' processors within a level. stretch: `input_size` whatever the shape.
+        this is not, as crop. crop: the checkpoint's evaluation recipe, equal to timm's and torchvision's to the last bit, to that
+        of transformers within a level. stretch: `input_size` whatever the shape.
 
         Args:
             image: upright RGB from `decode`; any other PIL image is decoded first.

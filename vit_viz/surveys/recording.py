@@ -106,11 +106,7 @@ class Recording:
             layout, told = self._known_of(pixels).layout, self.model.preprocess.patch_size
             size = (int(pixels.shape[-2]), int(pixels.shape[-1]))
             patch = patch_size_of(self.model.model, layout.grid, size, told=told)
-            shots = list(alike)
-            if patch is not None:
-                shots = [
-                    replace(shot, crop_box=shot.crop_box.of_patches(layout.grid, patch)) for shot in alike
-                ]
+            shots = [replace(shot, crop_box=shot.crop_box.of_patches(layout.grid, patch)) for shot in alike]
             methods = [
                 method_rows(self.model, shot, self.methods, layout, deletion=self.deletion) for shot in shots
             ]
