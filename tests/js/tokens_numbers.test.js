@@ -4,7 +4,15 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { decodeTable } from '../../vit_viz/explorer/paint.js';
-import { cosine, cosines, fixed, percent, rangeOf, readVectors, short } from '../../vit_viz/ui/kit/numbers.js';
+import {
+  cosine,
+  cosines,
+  fixed,
+  percent,
+  rangeOf,
+  readVectors,
+  short,
+} from '../../vit_viz/ui/kit/numbers.js';
 import { asking, Held, MOST_BYTES } from '../../vit_viz/web/tokens/held.js';
 import { LIFT, lightness, segmentColour, segmentPixels } from '../../vit_viz/web/tokens/plate.js';
 import { Browser } from './browser.js';
