@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from vit_viz.errors import ImageError, ParameterError
-from vit_viz.sentences import GENERIC, counted, sentence
+from vit_viz.sentences import GENERIC, counted, formatted, sentence
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,24 @@ def test_a_sentence_is_one_readable_line(text: str) -> None:
     said = sentence(ParameterError(text))
     assert said.isprintable()
     assert 0 < len(said) <= 400
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "text"),
+    [
+        (-0.0004, ".1%", "0.0%"),
+        (-0.0, "g", "0"),
+        (-0.0, ".3g", "0"),
+        (0.004, "+.2f", "0.00"),
+        (-0.004, "+.2f", "0.00"),
+        (-0.0, "+.3e", "0.000e+00"),
+        (-0.006, ".2f", "-0.01"),
+        (0.006, "+.2f", "+0.01"),
+        (-1e-9, ".3g", "-1e-09"),
+        (-1234.4, ",.0f", "-1,234"),
+        (float("-inf"), ".2f", "-inf"),
+        (float("nan"), "+.1f", "+nan"),
+    ],
+)
+def test_a_zero_has_no_sign_however_it_came_about(value: float, form: str, text: str) -> None:
+    assert formatted(value, form) == text

@@ -17,6 +17,7 @@ from vit_viz.answer import Answer, Provenance, Table, ValueRange, array_table, a
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, Grid, kind_of
 from vit_viz.lazy import named
+from vit_viz.sentences import formatted
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -398,10 +399,11 @@ class Ranking(Answer):
 
     def __repr__(self) -> str:
         best = ", ".join(
-            f"{name} {score:.3g}" for name, score in zip(self.names[:3], self.scores, strict=False)
+            f"{name} {formatted(score, '.3g')}"
+            for name, score in zip(self.names[:3], self.scores, strict=False)
         )
         return f"Ranking({self.method}: {best}{', ...' if len(self.names) > 3 else ''} {self.unit})"
 
 
 def _between(values: NDArray[np.float32]) -> str:
-    return f"{values.min():.3g} to {values.max():.3g}" if values.size else "no"
+    return " to ".join(formatted(end, ".3g") for end in (values.min(), values.max())) if values.size else "no"

@@ -53,6 +53,12 @@ def counted(count: int, thing: str) -> str:
     return f"{count} {thing}{'' if count == 1 else ending}"
 
 
+def formatted(value: float, form: str) -> str:
+    """A number in one of Python's formats; of what it rounds to zero the sign is left away: "0.0%", not "-0.0%" or "+0.0%"."""
+    text = format(value, form)
+    return text if text.strip("+-0.,%e") else text.lstrip("+-")
+
+
 def one_line(text: str) -> str:
     """Text without line breaks and control characters, cut at a readable length."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())

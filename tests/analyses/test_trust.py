@@ -26,9 +26,7 @@ from vit_viz.model import VisionTransformer
 pytestmark = pytest.mark.numbers
 
 
-@pytest.fixture
-def loaded(make_model: Callable[..., VisionTransformer]) -> LoadedModel:
-    model = make_model()
+def loaded_from(model: VisionTransformer) -> LoadedModel:
     return LoadedModel(
         model=model,
         config=model.config,
@@ -38,6 +36,11 @@ def loaded(make_model: Callable[..., VisionTransformer]) -> LoadedModel:
         name="random",
         device=torch.device("cpu"),
     )
+
+
+@pytest.fixture
+def loaded(make_model: Callable[..., VisionTransformer]) -> LoadedModel:
+    return loaded_from(make_model())
 
 
 @pytest.fixture
@@ -102,6 +105,14 @@ def test_the_classes_and_the_mirror_are_set_against_each_other_by_rank(
         assert_same(got.faithfulness.deletion.y, shown.deletion.y)
         assert_same(got.faithfulness.band.deletion, shown.band.deletion)
     assert trust(loaded, photo, method="rollout").class_sensitivity == 0
+
+
+@pytest.mark.parametrize(("classes", "is_known"), [(1, False), (2, True)])
+def test_two_classes_are_enough_to_be_told_apart(
+    make_model: Callable[..., VisionTransformer], photo: Image.Image, classes: int, is_known: bool
+) -> None:
+    got = trust(loaded_from(make_model(num_classes=classes)), photo, method="gradcam")
+    assert (got.class_sensitivity is not None) == is_known
 
 
 def test_a_map_that_is_the_same_everywhere_is_not_tested(

@@ -105,6 +105,7 @@ def test_bars_of_a_ranking_are_as_long_as_their_scores_and_the_best_come_first()
     assert [bar.width / bars[1].width for bar in bars] == pytest.approx(
         np.abs(scores[:20]).tolist(), abs=0.01
     )
+    assert bars[1].left + bars[1].width < Output("png", 12.0, 72).inner
     assert [bar.top for bar in bars] == sorted(bar.top for bar in bars)
     shown = [mark.text for mark in marks if isinstance(mark, Text) and mark.anchor == "end"]
     assert shown[0].startswith("a name")

@@ -94,6 +94,9 @@ def test_bars_begin_at_zero_and_their_numbers_stand_behind_them(sign: int) -> No
     )
     ends = {round(bar.left if sign > 0 else bar.left + bar.width, 6) for bar in (*bars, total)}
     assert len(ends) == 1
+    names, words = ([mark for mark in marks if isinstance(mark, Text)][first::2] for first in (0, 1))
+    assert all(name.x < bar.left for name, bar in zip(names, (*bars, total), strict=True))
+    assert all(word.start + word.width <= Output().inner for word in words)
     assert total.fill == inks("light").quiet
     assert bars[-1].top < line.top < total.top
     for bar, word in zip(

@@ -107,7 +107,7 @@ test('colours are clear in the middle, and signs are written out', () => {
   const bytes = new Uint8ClampedArray(signedTable().buffer);
   assert.ok(bytes[4 * 127 + 3] <= 1 && bytes[3] > 200 && bytes[4 * 255 + 3] > 200);
   assert.ok(bytes[2] > bytes[0] && bytes[4 * 255] > bytes[4 * 255 + 2]);
-  assert.deepEqual([signed(-1.25, 1), signed(-0.001, 2), signed(2, 0)], ['−1.3', '+0.00', '+2']);
+  assert.deepEqual([signed(-1.25, 1), signed(-0.001, 2), signed(2, 0)], ['−1.3', '0.00', '+2']);
   assert.equal(endOf(new Float32Array([0, -3, 1])), 3);
   assert.equal(nameOf('1', ['0', 'pool']), 'the heads of layer pool');
 });
@@ -236,7 +236,7 @@ test('each head has its picture and number, each layer the bars of its heads and
   stage.fire('pointermove', { clientX: 30, clientY: 30 }); // the fifth patch
   await settle();
   assert.equal(text('.vv-parts-caption'), 'Patch (1, 1): +1.200 through 1 · 2, −1.100 through all heads, most of it by 1 · 3 (−5.000)'); // prettier-ignore
-  assert.deepEqual(shares(), ['+0.00', '+0.10', '+0.20']);
+  assert.deepEqual(shares(), ['0.00', '+0.10', '+0.20']);
   assert.equal(all('.vv-parts .vv-ring').length, 1);
   assert.equal(find('.vv-parts-scroll').style.getPropertyValue('--at-top'), '50%');
   stage.fire('pointerleave');

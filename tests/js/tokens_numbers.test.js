@@ -4,7 +4,15 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { decodeTable } from '../../vit_viz/explorer/paint.js';
-import { cosine, cosines, percent, rangeOf, readVectors, short } from '../../vit_viz/ui/kit/numbers.js';
+import {
+  cosine,
+  cosines,
+  fixed,
+  percent,
+  rangeOf,
+  readVectors,
+  short,
+} from '../../vit_viz/ui/kit/numbers.js';
 import { asking, Held, MOST_BYTES } from '../../vit_viz/web/tokens/held.js';
 import { LIFT, lightness, segmentColour, segmentPixels } from '../../vit_viz/web/tokens/plate.js';
 import { Browser } from './browser.js';
@@ -90,4 +98,10 @@ test('questions are asked with what is chosen, and what is empty is left out', a
     ['segments', { model: 'mini', layer: 3, method: 'cut' }],
     ['colours', { view: 'image=lion', foreground: true, second: 'x y' }],
   ]);
+});
+
+test('a number that rounds to zero has no sign', () => {
+  const texts = [-0.004, -0, 0.004, -0.006, -12.345].map((value) => fixed(value, 2));
+  assert.deepEqual(texts, ['0.00', '0.00', '0.00', '-0.01', '-12.35']);
+  assert.deepEqual([fixed(-0.4, 0), fixed(-0.6, 0)], ['0', '-1']);
 });

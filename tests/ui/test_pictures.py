@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from vit_viz.results import PatchMap
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
+from vit_viz.ui.explain.sides import sentence
 from vit_viz.views.state import ViewState
 
 VIEW: dict[str, Any] = {"model": "odd", "mode": "crop", "layer": 1, "head": 3, "query": "2,5"}
@@ -67,6 +69,16 @@ def test_outside_its_mass_mask_a_map_is_zero(session: Session, subject: Subject,
     np.testing.assert_array_equal(found.values, np.where(kept, whole.values, 0))
     assert (0 < np.count_nonzero(found.values) < found.values.size) == bool(share)
     assert ("Only the top" in found.note) == bool(share)
+
+
+def test_a_map_that_is_the_same_everywhere_has_no_top_and_no_peak() -> None:
+    flat = PatchMap(np.full((4, 6), 0.25, np.float32), "weight", (0, 1), False, "a method", False)
+    found = maps.masked(flat, 0.5)
+    np.testing.assert_array_equal(found.values, flat.values)
+    assert found.note == "It is the same everywhere, and has no top."
+    view = SimpleNamespace(explain=SimpleNamespace(sides="", map_scale="own"))
+    shown: Any = SimpleNamespace(patch_map=flat, view=view)
+    assert sentence(shown) == "The map is the same everywhere: it has no peak."
 
 
 def test_a_map_of_both_signs_is_not_masked() -> None:

@@ -31,6 +31,7 @@ from vit_viz.capture.gradients import differentiable, gradients
 from vit_viz.errors import ParameterError
 from vit_viz.lazy import Tensor, torch
 from vit_viz.results import PatchMap
+from vit_viz.sentences import formatted
 
 
 def saliency(given: MethodInput) -> PatchMap:
@@ -146,7 +147,8 @@ def integrated_gradients(
         if error < tolerance or 2 * steps > max_steps:
             break
         steps *= 2
-    words = f"Convergence delta {float(delta):+.3g}, {100 * error:.1f}% of the change {change:+.3g}, at {steps} steps."
+    told, whole = (formatted(float(one), "+.3g") for one in (delta, change))
+    words = f"Convergence delta {told}, {100 * error:.1f}% of the change {whole}, at {steps} steps."
     note = words if error < tolerance else f"Not converged: {words[0].lower()}{words[1:]}"
     result = patch_sum(subject, attributions)
     return attribution_map(
@@ -443,7 +445,7 @@ def stability_words(stability: float, drawn: str) -> str:
     Args:
         drawn: what was drawn, in words, e.g. "16 samples".
     """
-    words = f"the two halves of its {drawn} agree to {stability:.2f} (rank correlation)"
+    words = f"the two halves of its {drawn} agree to {formatted(stability, '.2f')} (rank correlation)"
     if stability >= STABLE:
         return f"{words[0].upper()}{words[1:]}; the map is their mean."
     return f"Not stable: {words}, so other random numbers would give another map."

@@ -26,6 +26,7 @@ from vit_viz.model import VisionTransformer
 from vit_viz.model.submodules import submodules_of
 from vit_viz.outputs import output_name
 from vit_viz.results import PatchMap
+from vit_viz.sentences import formatted
 
 NOTE = (
     "Direct parts, with the scale of the last norm held at that of this photo: what a part does through later layers is not "
@@ -90,7 +91,7 @@ class Decomposition(Answer):
         super().__post_init__()
 
     def __repr__(self) -> str:
-        return f"Decomposition({self.unit}: {self.total:.6g}; {self.finding})"
+        return f"Decomposition({self.unit}: {formatted(self.total, '.6g')}; {self.finding})"
 
     @property
     def maps(self) -> NDArray[np.float32]:

@@ -22,6 +22,7 @@ from vit_viz.lazy import F, Tensor, nn, torch
 from vit_viz.model import VisionTransformer
 from vit_viz.model.positions import rotary_angles, sinusoidal_2d
 from vit_viz.results import Curve, PatchMap, TokenMatrix
+from vit_viz.sentences import formatted
 
 _MAX_POSITIONS = 4096  # the matrix of all pairs then has 64 MB
 
@@ -515,10 +516,10 @@ def finding(likeness: LikenessByDistance) -> str:
         return "There is one position, and none to compare it with"
     unalike = np.flatnonzero(mean <= UNALIKE)
     far = max(1, int(unalike[0] if len(unalike) else mean.argmin()))
-    near = f"neighbours are {_told(mean[1])} alike"
+    near = f"neighbours are {formatted(mean[1], '.2f')} alike"
     if far == 1:
         return f"Positions tell each place from all others: even {near}"
-    numbers = f"{near}, places {far} steps apart {_told(mean[far])}"
+    numbers = f"{near}, places {far} steps apart {formatted(mean[far], '.2f')}"
     if mean[1] - mean[far] < TOLD_APART:
         return f"Positions hardly tell near from far: {numbers}"
     better = (likeness.straight - likeness.askew)[2 : min(len(likeness.along), len(likeness.down))]
@@ -535,14 +536,10 @@ def by_direction(likeness: LikenessByDistance) -> str:
     if abs(apart.mean()) < TOLD_APART:
         return "Along a row it falls as it does down a column."
     step = 1 + int((apart * np.sign(apart.mean())).argmax())
-    along, down = _told(likeness.along[step]), _told(likeness.down[step])
+    along, down = formatted(likeness.along[step], ".2f"), formatted(likeness.down[step], ".2f")
     how = "slowly" if apart.mean() > 0 else "quickly"
     steps = "1 step" if step == 1 else f"{step} steps"
     return f"Along a row it falls more {how} than down a column: at {steps} {along} against {down}."
-
-
-def _told(value: float) -> str:
-    return f"{value:.2f}".replace("-0.00", "0.00")
 
 
 POSITION_DISTANCE = Question(

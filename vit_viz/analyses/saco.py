@@ -18,6 +18,7 @@ from vit_viz.analyses.trust import OfMethodOptions, watched_map
 from vit_viz.errors import ParameterError
 from vit_viz.progress import ProgressLike, StopCheck, Watch, bar
 from vit_viz.results import Curve
+from vit_viz.sentences import formatted
 
 GROUPS = 10
 
@@ -80,7 +81,8 @@ def saco(
         subject.provenance.with_parameters(
             method="saco", of=method, target=fixed.describe(), groups=groups, saco=round(value, 6)
         ),
-        note=f"SaCo {value:.2g}: 1 is as faithful as can be, random maps have about 0. Painted over with the preprocessing mean.",
+        note=f"SaCo {formatted(value, '.2g')}: 1 is as faithful as can be, random maps have about 0. "
+        "Painted over with the preprocessing mean.",
     )
 
 

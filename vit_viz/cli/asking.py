@@ -24,6 +24,7 @@ from vit_viz.errors import ImageError, ParameterError, VitVizError
 from vit_viz.figures.files import TOGETHER, Answered, as_file, as_one_file, check_format
 from vit_viz.figures.request import DrawingOptions, Output, figure_for
 from vit_viz.progress import bar
+from vit_viz.sentences import formatted
 from vit_viz.session.answers import facts_of, summary_of
 from vit_viz.session.inputs import InputOptions
 from vit_viz.session.questions import request_for
@@ -225,13 +226,20 @@ def _in_words(job: AnswerTask, answer: object) -> str:
     said = facts.get("caption") or facts.get("unit") or QUESTIONS.named(job.question).words.label
     arrays, names = arrays_of(answer), facts.get("names")
     if isinstance(names, list) and "scores" in arrays:
-        rows = [[name, f"{score:.4g}"] for name, score in zip(names, arrays["scores"], strict=True)]
+        rows = [[name, formatted(score, ".4g")] for name, score in zip(names, arrays["scores"], strict=True)]
     else:
         rows = [_row(name, summary_of(array)) for name, array in arrays.items()]
     return "\n".join([" ".join([*([f"{job.photo}:"] if job.photo else []), str(said)]), table(rows)])
 
 
 def _row(name: str, summary: dict[str, Any]) -> list[str]:
-    shape, top = " x ".join(map(str, summary["shape"])), summary["top"][0]
-    place = ", ".join(map(str, top["at"]))
-    return [f"  {name}", shape, f"{summary['min']:.4g} to {summary['max']:.4g}", f"largest at ({place})"]
+    shape = " x ".join(map(str, summary["shape"]))
+    low, high = (formatted(float(summary[end]), ".4g") for end in ("min", "max"))
+    place = ", ".join(map(str, summary["top"][0]["at"]))
+    is_flat = summary["min"] == summary["max"] and len(summary["top"]) > 1
+    return [
+        f"  {name}",
+        shape,
+        f"{low} to {high}",
+        "the same everywhere" if is_flat else f"largest at ({place})",
+    ]

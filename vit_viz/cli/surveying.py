@@ -17,6 +17,7 @@ from vit_viz.cli.outline import outline
 from vit_viz.cli.output import ProgressLines, check_folder, table
 from vit_viz.errors import ParameterError
 from vit_viz.progress import counting
+from vit_viz.sentences import formatted
 from vit_viz.surveys.names import shown
 
 if TYPE_CHECKING:  # help and completion need none of it
@@ -302,9 +303,9 @@ def _heads(compared: SurveyComparison) -> Iterator[str]:
         [
             f"{one.layer}.{one.head}",
             one.statistic,
-            f"{one.difference:+.4g}",
-            f"{one.low:+.4g} to {one.high:+.4g}",
-            f"{one.effect:+.2f}",
+            formatted(one.difference, "+.4g"),
+            f"{formatted(one.low, '+.4g')} to {formatted(one.high, '+.4g')}",
+            formatted(one.effect, "+.2f"),
             unit_of(one.statistic),
         ]
         for one in compared.moved[:MOST_COMPARED]

@@ -18,6 +18,7 @@ from vit_viz.figures.colormaps import Limits, Table, apply, limits, table as col
 from vit_viz.figures.lettering import Colour, inks, lines_of, number, text_width
 from vit_viz.figures.sheet import Anchor, Bitmap, Box, FigureBlock, Mark, Text, moved
 from vit_viz.figures.styles import LUMA, Look, bar as bar_colours
+from vit_viz.sentences import formatted
 
 TITLE, TEXT = 9.0, 7.5
 """Sizes of letters."""
@@ -144,7 +145,7 @@ def numbers(values: Sequence[float]) -> list[str]:
     if not -4 <= power < 6:
         return [number(value) for value in values]
     decimals = max(0, 2 - power)
-    return [f"{value:.{decimals}f}" if round(value, decimals) else f"{0:.{decimals}f}" for value in values]
+    return [formatted(value, f".{decimals}f") for value in values]
 
 
 def _lines(text: str, size: float, width: float, colour: tuple[int, int, int]) -> FigureBlock:

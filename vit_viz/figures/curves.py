@@ -15,6 +15,7 @@ from vit_viz.figures.lettering import Colour, capital, inks, lines_of, number, t
 from vit_viz.figures.scene import Drawn, Scene, drawn, joined
 from vit_viz.figures.sheet import Box, FigureBlock, Mark, Path, Point, Text
 from vit_viz.results import Curve, Ranking
+from vit_viz.sentences import formatted
 
 _INKS = inks("light")
 _WIDEST = 2.2  # points of the strongest link
@@ -133,7 +134,7 @@ def _tick_words(ticks: Sequence[float]) -> list[str]:
     if any("e" in text for text in texts):
         return texts
     decimals = max(len(text.partition(".")[2]) for text in texts)
-    return [f"{tick:.{decimals}f}" for tick in ticks]
+    return [formatted(tick, f".{decimals}f") for tick in ticks]
 
 
 def _share(value: float, ends: Limits) -> float:

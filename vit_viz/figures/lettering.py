@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from PIL import ImageFont
 
 from vit_viz.errors import ParameterError
+from vit_viz.sentences import formatted
 
 if TYPE_CHECKING:
     from fontTools.pens.recordingPen import DecomposingRecordingPen
@@ -96,8 +97,7 @@ def spelled(text: str) -> str:
 
 def number(value: float) -> str:
     """A number with three significant digits, as colour bars and captions show it."""
-    text = f"{value:.3g}"
-    return "0" if text in ("-0", "0") else text
+    return formatted(value, ".3g")
 
 
 def capital(text: str) -> str:

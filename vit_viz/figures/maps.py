@@ -201,10 +201,12 @@ def _ends(
 def masked(patch_map: PatchMap, share: float) -> PatchMap:
     """The map with everything outside the top that is kept at zero, and a note that says so.
 
-    As it is where nothing is left out (share 0), and where it has both signs: those have no top.
+    As it is where nothing is left out (share 0), and where it has no top: with both signs, or the same everywhere, as is noted.
     """
     if not share or patch_map.signed:
         return patch_map
+    if patch_map.peak is None:
+        return replace(patch_map, note=f"{patch_map.note} It is the same everywhere, and has no top.".strip())
     kept = np.where(mass_mask(patch_map, share), patch_map.values, 0)
     note = f"{patch_map.note} Only the top {share:.0%}: the fewest patches that hold this share of the map.".strip()
     return replace(patch_map, values=kept, note=note)

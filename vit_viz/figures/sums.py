@@ -17,6 +17,7 @@ from vit_viz.figures.mosaics import mosaic_cells
 from vit_viz.figures.overlay import overlay
 from vit_viz.figures.scene import Drawn, Scene, drawn, joined
 from vit_viz.figures.sheet import Box, FigureBlock, Mark, Text, moved, printed_size
+from vit_viz.sentences import formatted
 
 _INKS = inks("light")
 _PHOTO = 0.44  # of the width; the sum stands beside it
@@ -88,7 +89,7 @@ def _sum(parts: dict[str, float], total: float, width: float) -> FigureBlock:
     names, values = (*parts, "together"), (*parts.values(), total)
     # four digits of the largest, so that they are seen to add up
     decimals = max(0, 3 - math.floor(math.log10(max(map(abs, values)) or 1.0)))
-    words = [f"{value:+.{decimals}f}" if decimals < 8 else f"{value:+.3e}" for value in values]
+    words = [formatted(value, f"+.{decimals}f" if decimals < 8 else "+.3e") for value in values]
     left = max(text_width(name, TEXT) for name in names) + TEXT
     room = max(text_width(word, TEXT) for word in words) + 0.6 * TEXT
     low, high = min(0.0, *values), max(0.0, *values)

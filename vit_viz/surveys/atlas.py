@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vit_viz.analyses.head_names import MARGIN, RULES
 from vit_viz.errors import ParameterError
+from vit_viz.sentences import formatted
 from vit_viz.surveys.opened import OpenedSurvey, Rows
 
 UNKNOWN = (
@@ -178,7 +179,7 @@ def _named(
             layer, head, "depends on the photo", f"Only {share:.2f} {_OF_ALL}.", None, is_thin
         )
     compared = "at least" if rule.is_least else "at most"
-    sentence = f"{means[rule.number]:.2f} {rule.words} ({compared} {rule.bound:g})."
+    sentence = f"{formatted(means[rule.number], '.2f')} {rule.words} ({compared} {rule.bound:g})."
     if rule.number not in numbers:
         return EvidencedName(layer, head, rule.name, sentence, None, is_thin)
     values = numbers[rule.number][:, layer, head]

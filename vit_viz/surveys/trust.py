@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vit_viz.sentences import formatted
 from vit_viz.surveys.columns import column_of
 from vit_viz.surveys.opened import OpenedSurvey, Rows
 
@@ -44,7 +45,8 @@ class Estimate:
 
     def __str__(self) -> str:
         """In words: 0.85 (0.82 to 0.87)."""
-        return f"{self.mean:.2f} ({self.low:.2f} to {self.high:.2f})"
+        mean, low, high = (formatted(one, ".2f") for one in (self.mean, self.low, self.high))
+        return f"{mean} ({low} to {high})"
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from vit_viz.lazy import torch
 from vit_viz.outputs import UNITS
 from vit_viz.results import PatchMap, Ranking
 from vit_viz.samples import sample_names
+from vit_viz.sentences import formatted
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.pictures import FIGURES
@@ -205,7 +206,10 @@ def cells_value(patch_map: PatchMap) -> Value:
     """The numbers of a map for the pointer: value, and share of all that fell on any token."""
     total = patch_map.total
     flat = patch_map.values.ravel().tolist()
-    shares = [f" ({value / total:.2%})" if total > 0 and not patch_map.signed else "" for value in flat]
+    shares = [
+        f" ({formatted(value / total, '.2%')})" if total > 0 and not patch_map.signed else ""
+        for value in flat
+    ]
     assert patch_map.crop_box is not None
     return {
         "grid": list(patch_map.grid),

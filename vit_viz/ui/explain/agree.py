@@ -13,6 +13,7 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.errors import VitVizError
 from vit_viz.figures.lettering import number
 from vit_viz.results import PatchMap
+from vit_viz.sentences import formatted
 from vit_viz.ui import pictures
 from vit_viz.ui.explain.questions import Questions
 
@@ -57,16 +58,18 @@ def sentence(names: list[str], values: NDArray[np.float32]) -> str:
     if len(alike) > 2:
         least = min(values[pair] for pair in combinations(alike, 2))
         *others, last = (names[i] for i in alike)
-        said = f"{', '.join(others)} and {last} look alike ({least:.2f} or more)"
+        said = f"{', '.join(others)} and {last} look alike ({formatted(least, '.2f')} or more)"
     elif alike:
-        said = f"{names[one]} and {names[other]} look alike ({values[one, other]:.2f})"
+        said = f"{names[one]} and {names[other]} look alike ({formatted(values[one, other], '.2f')})"
     else:
-        said = f"No two maps look alike: the closest are {names[one]} and {names[other]} ({values[one, other]:.2f})"
+        said = f"No two maps look alike: the closest are {names[one]} and {names[other]} ({formatted(values[one, other], '.2f')})"
     if len(names) < 3:
         return f"{said}."
     means = [float(np.delete(row, i).mean()) for i, row in enumerate(values)]
     apart = int(np.argmin(means))
-    return f"{said}; {names[apart]} agrees least with the others ({means[apart]:.2f} in the mean)."
+    return (
+        f"{said}; {names[apart]} agrees least with the others ({formatted(means[apart], '.2f')} in the mean)."
+    )
 
 
 def _alike(values: NDArray[np.float32]) -> list[int]:

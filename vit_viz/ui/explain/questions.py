@@ -14,6 +14,7 @@ from vit_viz.figures.lettering import number
 from vit_viz.labels import Labels
 from vit_viz.outputs import Noun, Output, noun_of, output_kind, output_name, shown
 from vit_viz.progress import StopCheck
+from vit_viz.sentences import formatted
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
@@ -223,7 +224,7 @@ def percent(share: float) -> str:
     """A probability for people, with a decimal where it is small or almost certain: 96%, 2.5%, <0.1%."""
     if 0 < share < 0.0005:
         return "<0.1%"
-    return f"{share:.0%}" if 0.0995 <= share <= 0.99 else f"{share:.1%}"
+    return formatted(share, ".0%" if 0.0995 <= share <= 0.99 else ".1%")
 
 
 def whole_value(questions: Questions) -> dict[str, Any]:
@@ -240,7 +241,7 @@ def whole_value(questions: Questions) -> dict[str, Any]:
 
 
 def _two_digits(value: float) -> str:
-    return f"{value:.2f}"
+    return formatted(value, ".2f")
 
 
 def _written(targeted: TargetedView) -> Callable[[float], str]:

@@ -89,6 +89,8 @@ def sentence(shown: Shown) -> str:
     """On how few patches half of a map lies, of a signed one half of what is above 0, and which has most of it; of two maps
     subtracted where each class has the most that the other has not, and less where they are alike."""
     values = shown.patch_map.values
+    if shown.patch_map.peak is None and not pictures.is_subtracted(shown.view):
+        return "The map is the same everywhere: it has no peak."
     most, least = (np.unravel_index(int(place), values.shape) for place in (values.argmax(), values.argmin()))
     if not pictures.is_subtracted(shown.view):
         above = np.maximum(values, 0).astype(np.float64)

@@ -21,6 +21,7 @@ from vit_viz.figures.screen import style_of
 from vit_viz.geometry import TokenLayout
 from vit_viz.progress import StopCheck
 from vit_viz.results import PatchMap
+from vit_viz.sentences import formatted
 from vit_viz.ui import pictures
 from vit_viz.ui.explain import lead, sides
 from vit_viz.ui.explain.questions import Questions, answer_value, whole_value
@@ -137,7 +138,9 @@ def _prefix_words(patch_map: PatchMap) -> str:
         known["registers"] = sum(prefix.values()) - sum(known.values())
     known |= patch_map.suffix_kinds
     is_share = patch_map.value_range[1] <= 1.0
-    parts = [f"{name} {f'{value:.1%}' if is_share else number(value)}" for name, value in known.items()]
+    parts = [
+        f"{name} {formatted(value, '.1%') if is_share else number(value)}" for name, value in known.items()
+    ]
     return f"Outside the photo: {', '.join(parts)}." if parts else ""
 
 

@@ -15,7 +15,7 @@ from vit_viz.analyses.trust import RANDOMISATION, Trust
 from vit_viz.errors import ParameterError
 from vit_viz.figures.lettering import number
 from vit_viz.results import Curve
-from vit_viz.sentences import sentence
+from vit_viz.sentences import formatted, sentence
 from vit_viz.ui import pictures
 from vit_viz.ui.explain.questions import Questions, percent
 from vit_viz.ui.opened import PageCall
@@ -70,14 +70,18 @@ def trust_value(questions: Questions, method: AnyMethod, trust: Trust) -> dict[s
     begins = {"low": max(low, 0.0)}
     if _is_unbounded(scores):
         begins = {"low": low, "floor": float(scores.band.deletion.min())}
+
+    def exact(value: float) -> str:
+        return formatted(value, ".4g")
+
     return followed(questions) | {
         "options": repr(questions.options(method)),
         "falls": falls(scores, "value" if is_value else "lead"),
         "better": scores.beats_random[0],
         "place": {"area": scores.deletion_auc, "mean": mean, "high": high} | begins,
         "title": (
-            f"Area under the curve while patches go, the best first: {scores.deletion_auc:.4g}. Random orders: {mean:.4g} in the "
-            f"mean, 95% of them from {low:.4g} to {high:.4g} (gray). The lower, the better."
+            f"Area under the curve while patches go, the best first: {exact(scores.deletion_auc)}. Random orders: {exact(mean)} "
+            f"in the mean, 95% of them from {exact(low)} to {exact(high)} (gray). The lower, the better."
         ),
         "sentences": sentences(method, trust),
         "curves": {
@@ -103,7 +107,7 @@ def followed(questions: Questions) -> dict[str, str]:
 
 def logits(value: float) -> str:
     """A number of logits for people."""
-    return f"{value:.2f}".replace("-", "−")
+    return formatted(value, ".2f").replace("-", "−")
 
 
 def _is_unbounded(scores: Faithfulness) -> bool:
@@ -140,9 +144,9 @@ def sentences(method: AnyMethod, trust: Trust) -> list[str]:
     if method.words.class_blind:
         said.append("The same for every class.")
     elif trust.class_sensitivity is not None:
-        said.append(f"Changes with the class: {trust.class_sensitivity:.2f} of 1.")
+        said.append(f"Changes with the class: {formatted(trust.class_sensitivity, '.2f')} of 1.")
     if trust.mirror is not None:
-        said.append(f"Mirrored photo, mirrored map: {trust.mirror:.2f} of 1.")
+        said.append(f"Mirrored photo, mirrored map: {formatted(trust.mirror, '.2f')} of 1.")
     if method.is_slow:
         said.append(
             "Whether it changes with the class or with a mirror is measured for the quick methods only."
@@ -208,8 +212,8 @@ def _weights_value(asked: PageCall, method: AnyMethod, *, is_computed: bool) -> 
     panel = Panel.of(RANDOMISATION.name, {"method": method.name})
     picture = picture_address(session, subject, replace(view, panel=panel), pictures.ASKED)
     return said | {
-        "words": f"With all weights re-initialised, the map's rank correlation with the original is {last:.2f}: {verdict} on what "
-        "the model learned.",
+        "words": "With all weights re-initialised, the map's rank correlation with the original is "
+        f"{formatted(last, '.2f')}: {verdict} on what the model learned.",
         "title": f"{method.words.label}, weights re-initialised",
         "caption": f"{view.model} · {session.name_of(view.image, owner=subject.owner)} · for {target}",
         "correlations": rounded(curve.y),

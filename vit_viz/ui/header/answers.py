@@ -29,7 +29,7 @@ from vit_viz.images.thumbnails import small_square
 from vit_viz.lazy import F
 from vit_viz.progress import StopCheck
 from vit_viz.rest import THREADS, Computed, Told, refusal
-from vit_viz.sentences import sentence
+from vit_viz.sentences import formatted, sentence
 from vit_viz.session.edits import NO_EDITS, ModelEdits
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
@@ -202,7 +202,9 @@ def _compared(session: Session, subject: Subject) -> Value:
     if first is None or second is None:
         return {}
     cosine = float(F.cosine_similarity(first, second, dim=0))
-    return {"moved": f"Similarity of the photo's embedding with that of the unedited model: {cosine:.3f}."}
+    return {
+        "moved": f"Similarity of the photo's embedding with that of the unedited model: {formatted(cosine, '.3f')}."
+    }
 
 
 ANSWERS: Answers = {

@@ -56,6 +56,12 @@ export function short(/** @type {number} */ value) {
   return size >= 0.01 ? String(Number(value.toPrecision(3))) : value.toExponential(0);
 }
 
+/** A number with so many decimals; one that rounds to zero has no sign. @param {number} value @param {number} decimals */
+export function fixed(value, decimals) {
+  const text = value.toFixed(decimals);
+  return Number(text) ? text : text.replace('-', '');
+}
+
 /** A share in percent. */
 export function percent(/** @type {number} */ share) {
   return share > 0 && share < 0.01 ? '< 1%' : `${Math.round(100 * share)}%`;

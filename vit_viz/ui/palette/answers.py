@@ -20,7 +20,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.explorer.value import Value, control
 from vit_viz.figures.files import formats_of
 from vit_viz.geometry import parse_query
-from vit_viz.sentences import sentence
+from vit_viz.sentences import formatted, sentence
 from vit_viz.session.answers import facts_of
 from vit_viz.session.inputs import TARGET, query_sentence
 from vit_viz.session.session import Session
@@ -186,4 +186,4 @@ def _facts(value: object, name: str) -> Iterator[tuple[str, str]]:
 def _word(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return formatted(value, ".4g") if isinstance(value, float) else str(value)

@@ -4,6 +4,7 @@
 
 import { clamp } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
+import { fixed } from '../../ui/kit/numbers.js';
 import { Places, STOPPED } from '../kit/job.js';
 import { JobLine, Problem, Toggle, useJob } from '../kit/parts.js';
 import { html, signal, useComputed, useLayoutEffect, useMemo, useSignal, useState } from '../kit/preact.js';
@@ -311,7 +312,7 @@ function Agree({ names, values, words }) {
                       class="vv-number"
                       style=${{ '--agrees': `${Math.round(70 * Math.max(0, value))}%` }}
                     >
-                      ${row === col ? '' : value.toFixed(1).replace('-', '−')}
+                      ${row === col ? '' : fixed(value, 1).replace('-', '−')}
                     </td>`,
                 )}
               </tr>`,

@@ -1,5 +1,6 @@
 // What an answer is made of, as the Explain tab says it: the sum in a few summands, and what switching heads off did.
 
+import { fixed } from '../../ui/kit/numbers.js';
 import { signed } from './signed.js';
 /** @import { Target } from '../kit/parts.js' */
 
@@ -124,7 +125,7 @@ function effectWords(what, before, now, off, promised) {
   const digits = decimalsOf([now.total, before.total]);
   const did = now.total - before.total;
   const rest = did - promised;
-  const written = (/** @type {number} */ value) => value.toFixed(digits);
+  const written = (/** @type {number} */ value) => fixed(value, digits);
   const first = `Without ${namedOf(off)}, ${what} ${did < 0 ? 'falls' : 'rises'} from ${written(before.total)} to ${written(now.total)}, by ${written(Math.abs(did))}`;
   const its = off.length === 1 ? 'its part' : 'their parts';
   if (Math.abs(rest) <= KEPT * Math.max(Math.abs(promised), Math.abs(did), 1e-12))

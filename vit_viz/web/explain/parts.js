@@ -6,6 +6,7 @@ import { isFinger } from '../../explorer/long_press.js';
 import { Picture } from '../../explorer/paint.js';
 import { askForFigure, routeUrl } from '../../explorer/source.js';
 import { dataAt, stepOf } from '../../ui/kit/elements.js';
+import { fixed } from '../../ui/kit/numbers.js';
 import { ColourBar, PhotoStage, Problem, placeOfRect } from '../kit/parts.js';
 import { html, useComputed, useLayoutEffect, useMemo, useRef, useSignal, useState } from '../kit/preact.js';
 import { endOf, largestOf, paintSigned, signed, signedStops } from './signed.js';
@@ -73,7 +74,7 @@ function Sum({ value, press, figure }) {
     press(terms.places(place));
   };
   const looked = { value, shown, at, press: switched };
-  const [made, output] = [now.total, now.output].map((one) => one.toFixed(decimals));
+  const [made, output] = [now.total, now.output].map((one) => fixed(one, decimals));
   const written = (/** @type {[string, number][]} */ parts) =>
     parts.map(([name, one]) => `${name} ${signed(one, decimals)}`).join(', ');
   const beside = written(Object.entries(outside));

@@ -1,6 +1,7 @@
 // Whether the chosen map depends on what the model has learned: how it changes while the weights are re-initialised, as a curve.
 
 import { clamp, pointerIn } from '../../explorer/geometry.js';
+import { fixed } from '../../ui/kit/numbers.js';
 import { asked } from '../kit/ask.js';
 import { Figure } from '../kit/figure.js';
 import { STOPPED } from '../kit/job.js';
@@ -122,5 +123,5 @@ function Read({ correlations, pointed: { value } }) {
 }
 
 function written(/** @type {number} */ correlation) {
-  return correlation.toFixed(2).replace('-', '−');
+  return fixed(correlation, 2).replace('-', '−');
 }

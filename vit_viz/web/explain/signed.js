@@ -53,8 +53,9 @@ export function paintSigned(picture, values, most) {
   else picture.clear();
 }
 
-/** A number with its sign, as people write it. */
+/** A number with its sign, as people write it; what rounds to zero has none. */
 export function signed(/** @type {number} */ value, /** @type {number} */ decimals) {
   const text = Math.abs(value).toFixed(decimals);
-  return `${value < 0 && Number(text) ? '−' : '+'}${text}`;
+  if (!Number(text)) return text;
+  return `${value < 0 ? '−' : '+'}${text}`;
 }

@@ -4,7 +4,7 @@
 import { clamp, patchQuery, queryPatches, queryWords } from '../../explorer/geometry.js';
 import { endsOf, shareOnScale } from '../../explorer/matrix.js';
 import { Picture } from '../../explorer/paint.js';
-import { short } from '../../ui/kit/numbers.js';
+import { fixed, short } from '../../ui/kit/numbers.js';
 import { withHeads } from '../kit/edits.js';
 import { PhotoStage } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef } from '../kit/preact.js';
@@ -170,12 +170,12 @@ function Kin({ rows, place, lit, choose }) {
     <h3 class="vv-heads-sub">Most like it</h3>
     <div class="vv-heads-kin">
       ${kin.map(({ layer, head, like, map }, i) => {
-        const seen = `${layer} \u00b7 ${head}, ${like.toFixed(2)}`;
+        const seen = `${layer} \u00b7 ${head}, ${fixed(like, 2)}`;
         return html`<button
           key=${i}
           type="button"
           class="vv-bare vv-heads-kin-tile"
-          aria-label=${`${seen}; ${headWords({ layer, head })}, correlation ${like.toFixed(2)}`}
+          aria-label=${`${seen}; ${headWords({ layer, head })}, correlation ${fixed(like, 2)}`}
           onClick=${() => choose({ layer, head })}
         >
           <${Lit} ...${{ ...lit, values: map.values, top: map.lit, isAlone: true, look: '' }} />

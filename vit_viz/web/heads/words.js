@@ -1,6 +1,6 @@
 // Numbers of heads in words.
 
-import { short } from '../../ui/kit/numbers.js';
+import { fixed, short } from '../../ui/kit/numbers.js';
 
 /**
  * A head of the model.
@@ -127,7 +127,7 @@ export function layerMeans(/** @type {Table} */ { values }) {
 export function agreementWords({ done, correlation: rank }, heads) {
   if (done < 3) return '';
   const which = done < heads ? `the ${done} of ${heads} heads so far` : `all ${heads} heads`;
-  return `Estimate and truth have a rank correlation of ${rank.toFixed(2)} over ${which}.`;
+  return `Estimate and truth have a rank correlation of ${fixed(rank, 2)} over ${which}.`;
 }
 
 /** How alike two rows of numbers are: their correlation; 0 where one is constant. @param {ArrayLike<number>} a @param {ArrayLike<number>} b */

@@ -6,7 +6,7 @@ import { cellAt, movedPatch, placeIn, pointerIn } from '../../explorer/geometry.
 import { Picture, tableIndex } from '../../explorer/paint.js';
 import { askForFigure } from '../../explorer/source.js';
 import { byPointer, fetched, stepOf } from '../../ui/kit/elements.js';
-import { short } from '../../ui/kit/numbers.js';
+import { fixed, short } from '../../ui/kit/numbers.js';
 import { Cells, ColourBar, PhotoStage } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef, useSignal } from '../kit/preact.js';
 /** @import { Photo } from '../kit/parts.js' */
@@ -210,8 +210,8 @@ export function paintTiles(picture, values, [down, across], [rows, cols], table)
 /** A distance in words. */
 export function stepWords(/** @type {number} */ step, /** @type {number[]} */ [mean, low, high], pairs = 0) {
   const apart = step === 1 ? '1 step' : `${step} steps`;
-  const ends = `a tenth below ${low.toFixed(2)}, a tenth above ${high.toFixed(2)}`;
-  return `${apart} apart: ${mean.toFixed(2)} on average of ${pairs} pairs; ${ends}.`;
+  const ends = `a tenth below ${fixed(low, 2)}, a tenth above ${fixed(high, 2)}`;
+  return `${apart} apart: ${fixed(mean, 2)} on average of ${pairs} pairs; ${ends}.`;
 }
 
 /** The place of a patch on a grid. @param {number} patch @param {Grid} grid @returns {Place} */

@@ -1,7 +1,7 @@
 // The Survey tab: a filter, every head over the photos that pass, and those photos as dots and in lists.
 
 import { routeUrl } from '../../explorer/source.js';
-import { short } from '../../ui/kit/numbers.js';
+import { fixed, short } from '../../ui/kit/numbers.js';
 import { headWords } from '../heads/words.js';
 import { asker } from '../kit/ask.js';
 import { thePage } from '../kit/page.js';
@@ -260,7 +260,7 @@ function Methods({ state: { methods } }) {
     method,
     ...known.map((score) => {
       const { mean, low, high } = line[score] ?? {};
-      return line[score] && `${mean.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)})`;
+      return line[score] && `${fixed(mean, 2)} (${fixed(low, 2)} to ${fixed(high, 2)})`;
     }),
   ]);
   const hasChance = known.includes('insertion') || known.includes('deletion');
