@@ -72,6 +72,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """What is watched in every run, and what the processes that share one inherit."""
     config.pluginmanager.register(Watchdog())
+    if (kernel := config.getoption("--linear-kernel")) != "auto":
+        os.environ["VIT_VIZ_LINEAR"] = kernel  # also in processes that tests start, which then keep no choice
     if config.getoption("numprocesses", None):
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         os.environ.setdefault("PYTHONHASHSEED", "0")  # sets in parameters have one order

@@ -16,7 +16,7 @@ from vit_viz.capture.edits import removing
 from vit_viz.capture.forward import block_list, undisturbed
 from vit_viz.capture.per_module import PerModule
 from vit_viz.capture.returned import scores_of
-from vit_viz.capture.state import make_up_of
+from vit_viz.capture.state import construction_of
 from vit_viz.errors import CaptureError
 from vit_viz.lazy import Tensor, nn, torch
 
@@ -25,7 +25,7 @@ _CLOSE = {torch.float32: 1e-3, torch.float64: 1e-3}
 
 
 _RESULTS: PerModule[dict[Any, str]] = PerModule(dict)
-"""The result for each module and make-up of it: a message, or "" where removal is exact."""
+"""The result for each module and construction of it: a message, or "" where removal is exact."""
 
 
 def check_removal(module: nn.Module, pixels: Tensor, changed: Tensor, removed: Tensor) -> None:
@@ -42,7 +42,7 @@ def check_removal(module: nn.Module, pixels: Tensor, changed: Tensor, removed: T
     Raises:
         CaptureError: the output still depends on removed tokens, or on how many they are.
     """
-    key = (make_up_of(module), tuple(pixels.shape), pixels.dtype, tuple(removed.tolist()))
+    key = (construction_of(module), tuple(pixels.shape), pixels.dtype, tuple(removed.tolist()))
     known = _RESULTS.of(module)
     message = known.get(key)
     if message is None:

@@ -32,6 +32,14 @@ def make_up_of(module: nn.Module) -> int:
     return _looked_up(module, _numbered)
 
 
+def construction_of(module: nn.Module) -> int:
+    """As `make_up_of` without the attributes that are numbers, tensors or containers: training may write to those at each step.
+
+    What takes dozens of passes to find out of a module, how numbers flow through it, is remembered by this.
+    """
+    return _looked_up(module, _numbered_construction)
+
+
 def _looked_up(module: nn.Module, look: Callable[[nn.Module], Seen]) -> Seen:
     """What is seen of a module now, or inside `held_states` what was seen there at first."""
     held: dict[Any, Any] | None = getattr(_HELD, "seen", None)
@@ -65,7 +73,11 @@ def writes_to(module: nn.Module) -> tuple[tuple[int, int, int], ...]:
 
 
 def _numbered(module: nn.Module) -> int:
-    return _MAKE_UPS.of(module).number_of(submodules_of(module))
+    return _MAKE_UPS.of(module).number_of(_attributes(submodules_of(module)))
+
+
+def _numbered_construction(module: nn.Module) -> int:
+    return _MAKE_UPS.of(module).number_of(_attributes(submodules_of(module), only_construction=True))
 
 
 @contextmanager
@@ -84,7 +96,7 @@ def first_pass_seen(module: nn.Module, parts: Sequence[nn.Module]) -> Iterator[N
 
 
 Attributes = Mapping[tuple[int, str], Any]
-_REMEMBERED = 4
+_REMEMBERED = 8
 _NUMBERS = itertools.count(1)
 
 
@@ -97,10 +109,10 @@ class _MakeUps:
     passed: list[int] = field(default_factory=list)  # ids of the parts of the last pass that was watched
     changing: set[tuple[int, str]] = field(default_factory=set)
 
-    def number_of(self, parts: Sequence[nn.Module]) -> int:
-        """The number of the make-up that it has now."""
+    def number_of(self, attributes: Attributes) -> int:
+        """The number of a make-up, or of the part of it that is construction."""
         with self.guard:
-            now = self._lasting(_attributes(parts))
+            now = self._lasting(attributes)
             number = next((number for number, before in self.known if before == now), None)
             if number is None:
                 number = next(_NUMBERS)
@@ -134,7 +146,7 @@ _OF_TORCH = frozenset(
 """Attributes of every module that decide nothing, or that are looked at in another way."""
 
 
-def _attributes(parts: Sequence[nn.Module]) -> dict[tuple[int, str], Any]:
+def _attributes(parts: Sequence[nn.Module], *, only_construction: bool = False) -> dict[tuple[int, str], Any]:
     """What decides how a module computes beside its weights: by the part and the name of the attribute."""
     values: dict[tuple[int, str], Any] = {}
     for part in parts:
@@ -148,9 +160,14 @@ def _attributes(parts: Sequence[nn.Module]) -> dict[tuple[int, str], Any]:
             if name in _HOOKS:
                 if value and (hooks := [_comparable(hook) for hook in value.values() if not _is_own(hook)]):
                     values[key, name] = hooks
-            elif name not in _OF_TORCH:
+            elif name not in _OF_TORCH and not (only_construction and _is_content(value)):
                 values[key, name] = _comparable(value)
     return values
+
+
+def _is_content(value: Any) -> bool:
+    """Whether an attribute is a number, or holds some; a switch is no number."""
+    return isinstance(value, int | float | Mapping | tuple | list | Tensor) and not isinstance(value, bool)
 
 
 def _is_own(hook: Any) -> bool:

@@ -26,7 +26,7 @@ from vit_viz.capture.per_module import PerModule
 from vit_viz.capture.placement import check_placement
 from vit_viz.capture.report import SOUND, Check, Structure
 from vit_viz.capture.responses import Responses
-from vit_viz.capture.state import make_up_of
+from vit_viz.capture.state import construction_of
 from vit_viz.capture.structure import check_calls
 from vit_viz.capture.structure_check import Finding, StructureCheck, raise_interruption, said
 from vit_viz.capture.tokens_read import TokensRead
@@ -164,8 +164,8 @@ def _measured(module: nn.Module, pixels: Tensor, layout: TokenLayout, placed: Ch
 
 
 def _key(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Any:
-    """What a finding holds for: another layout, input or make-up of the module is asked anew, other weights are not."""
-    return layout, tuple(pixels.shape), pixels.dtype, make_up_of(module)
+    """What a finding holds for: another layout, input or construction of the module is asked anew, other numbers in it are not."""
+    return layout, tuple(pixels.shape), pixels.dtype, construction_of(module)
 
 
 def _without_frames(error: CaptureError) -> CaptureError:
