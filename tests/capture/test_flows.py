@@ -244,3 +244,38 @@ def test_another_place_of_a_gap_is_tried_only_where_something_flows_around_the_f
     assert found is not None
     assert found[0] is not None
     assert (found[0].site, run.tried) == (Site(0, 3), rounds)
+
+
+@pytest.mark.parametrize(("others", "tried"), [([0.4, 0.3], 5), ([0.0, 0.3], 7), ([0.0, 0.0], 9)])
+def test_where_the_answer_reads_around_more_places_are_tried_of_the_worst_gap_alone(
+    others: list[float], tried: int
+) -> None:
+    answers = {site: 0.1 * (2 + site.calls) for site in (Site(0, 3), Site(1, 3), Site(2, 3))}
+    answers |= {
+        Site(2, 2): others[0],
+        Site(2, 1): 0.9,
+        Site(1, 2): others[1],
+        Site(1, 1): 0.8,
+        Site(0, 2): 0.0,
+        Site(0, 1): 0.7,
+    }
+
+    class Run:
+        depth, tried = 2, 0
+        photo = Seen(sites={site: site.number == 3 for site in answers})
+
+        def of(self, changes: list[Change]) -> list[Response]:
+            self.tried += len(changes)
+            nothing, later = torch.zeros(2, 5), torch.zeros(5)
+            return [
+                Response(nothing, nothing, later, torch.tensor([answers[one.cut]]))
+                for one in changes
+                if one.cut
+            ]
+
+    run: Any = Run()
+    found = places(run)
+    assert found is not None
+    assert run.tried == tried
+    assert found[2] is not None
+    assert found[2].answer == pytest.approx(min(others[0], 0.4))

@@ -34,7 +34,7 @@ from vit_viz.analyses.flow import attention_flow
 from vit_viz.analyses.relevance import gradient_rollout, relevance
 from vit_viz.capture import trace
 from vit_viz.checkpoints.plain_module import plain_module
-from vit_viz.errors import CaptureError
+from vit_viz.errors import CaptureError, ParameterError
 
 CHAINS = ("relevance", "gradient_rollout", "rollout", "value_rollout", "attention_flow")
 METHODS = (*CHAINS, "attention")
@@ -341,6 +341,33 @@ def test_nothing_is_remembered_of_a_function() -> None:
     del target, maps
     gc.collect()
     assert [ref() for ref in kept] == [None] * 3
+
+
+def test_a_function_of_all_that_is_returned_is_taken_though_there_are_scores_in_it() -> None:
+    both = readout(lambda m, s, i: {"maps": segmenter(m, s, i), "kinds": m.head(m.norm(s[-1])[:, 0])})
+    alone = readout(lambda m, s, i: {"maps": segmenter(m, s, i)})
+    methods = ("relevance", "rollout", "occlusion")
+    target = lambda output: pixel(output["maps"])  # noqa: E731 - as a user passes it
+    maps, expected = (vv.explain(model, pixels(), methods=methods, target=target) for model in (both, alone))
+    for name in methods:
+        assert_same(maps[name].values, expected[name].values)
+    assert trace(both, pixels(), target=target).output_query() == (2, 3)
+    scores = vv.explain(both, pixels(), methods="rollout", target=lambda kinds: kinds[1])["rollout"]
+    assert "class token" in scores.caption
+    recipe = vv.Preprocess(input_size=(64, 96), patch_size=(16, 16), mean=(0.5,) * 3, std=(0.5,) * 3)
+    asked = [
+        vv.run(
+            plain_module(model, preprocess=recipe).with_output("softmax"),
+            "shapes",
+            "relevance",
+            mode="stretch",
+            target=target,
+        )
+        for model in (both, alone)
+    ]
+    assert_same(asked[0].values, asked[1].values)
+    with pytest.raises(ParameterError, match=r"stops at scores \[3\] \(IndexError"):
+        vv.explain(both, pixels(), target=lambda output: output["nothing"])
 
 
 def test_a_trace_lets_its_model_go_once_it_knows_what_the_target_reads() -> None:

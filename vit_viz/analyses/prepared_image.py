@@ -25,6 +25,7 @@ from vit_viz.capture.layouts import patch_size_of
 from vit_viz.capture.returned import (
     ScoresPlace,
     image_of,
+    is_of_all,
     is_per_image,
     no_scores,
     number_from,
@@ -153,7 +154,7 @@ class PreparedImage:
             with undisturbed(model), torch.no_grad():
                 place = place_of_scores(answer_of(model, pixels.to(dtype_of(model, pixels))), len(pixels))
         patch = patch_size_of(model, layout.grid, shape, told=None if recipe is None else recipe.patch_size)
-        return cls(
+        subject = cls(
             model,
             pixels,
             layout,
@@ -166,9 +167,18 @@ class PreparedImage:
             noun="output" if outputs == "unknown" or kind == "value" else "class",
             labels=labels_of(source),
             output=kind,
-            reads=function_of(target),
             place=place,
         )
+        return subject.read_by(function_of(target))
+
+    def read_by(self, function: Function | None) -> PreparedImage:
+        """The same image with what makes a number of what the model returns; of all of it where that is what it is made for."""
+        place = self.place
+        if function is not None and place is not None and place.exists:
+            with self.turn(), undisturbed(self.model), torch.no_grad():
+                result = answer_of(self.model, self.pixels.to(self.dtype))
+            place = ScoresPlace(exists=False) if is_of_all(function, result, len(self.pixels)) else place
+        return replace(self, reads=function, place=place)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -222,6 +232,7 @@ class PreparedImage:
         with self.turn(), undisturbed(self.model):
             result = answer_of(self.model, pixels.to(self.dtype))
         place, name = place_of_scores(result, len(pixels)), type(self.model).__name__
+        place = place if self._has_scores else ScoresPlace(exists=False)
         is_as_alone = place.is_as(self.place or place) and is_per_image(result, len(pixels))
         if not is_as_alone and len(pixels) > 1 and innermost_edit() is None:  # it may be of one image each
             return torch.cat([self.outputs(image) for image in torch.split(pixels, 1)])

@@ -235,17 +235,16 @@ class _Place:
 
 
 def _places(run: Responses) -> list[_Place | None] | None:
-    """The best place before the first layer, between any two, and after the last; None where the model does not run."""
+    """The best place before the first layer, between any two, and after the last; None where the model does not run.
+
+    Where only the answer reads around places, others are tried of the worst alone: one that has none is enough to know that.
+    """
     tightest: list[_Place | None] = [None] * (run.depth + 1)
-    rounds = [list(_candidates(run.photo.sites, gap)) for gap in range(run.depth + 1)]
-    for number in range(max(len(each) for each in rounds)):
-        sites = [
-            site
-            for gap, each in enumerate(rounds)
-            if number < len(each) and ((best := tightest[gap]) is None or best.order > (False, 0.0))
-            for site in each[number]
-        ]
-        responses = run.of([Change(is_other=True, cut=site) for site in sites]) if sites else []
+    left = [[sites for sites in _candidates(run.photo.sites, gap) if sites] for gap in range(run.depth + 1)]
+    wanted = [gap for gap, rounds in enumerate(left) if rounds]
+    while wanted:
+        sites = [site for gap in wanted for site in left[gap].pop(0)]
+        responses = run.of([Change(is_other=True, cut=site) for site in sites])
         if responses is None:
             return None
         for site, response in zip(sites, responses, strict=True):
@@ -256,6 +255,15 @@ def _places(run: Responses) -> list[_Place | None] | None:
             best = tightest[site.calls]
             if best is None or place.order < best.order:
                 tightest[site.calls] = place
+        wanted = [
+            gap
+            for gap, best in enumerate(tightest)
+            if left[gap] and (best is None or best.around is not None)
+        ]
+        if not wanted:
+            answers = [0.0 if best is None else best.answer for best in tightest]
+            worst = answers.index(max(answers))
+            wanted = [worst] if answers[worst] > 0 and left[worst] else []
     if tightest[-1] is None:  # no sequence of tokens follows the last call: its output is the place
         site = Site(run.depth - 1, -1)
         last = run.of([Change(is_other=True, cut=site)])

@@ -169,6 +169,20 @@ def image_of(output: Any, image: int, images: int) -> Any:
     return output
 
 
+def is_of_all(function: Callable[[Any], Any], output: Any, images: int) -> bool:
+    """Whether a function of the user is made for all that the model returns: it stops at the scores in it, and not at the whole."""
+    scores = scores_of(output, images)
+    if isinstance(output, Tensor) or scores is None:
+        return False
+    for is_all, given in enumerate((scores[0], image_of(output, 0, images))):
+        try:
+            number_from(function, given)
+        except ParameterError:
+            continue
+        return bool(is_all)
+    return False
+
+
 def number_from(function: Callable[[Any], Any], output: Any) -> Tensor:
     """The number, without axes, that a function of the user makes of scores [outputs], or of what the model returns.
 

@@ -42,7 +42,14 @@ from vit_viz.capture.proof import PROOF_ROWS
 from vit_viz.capture.reach import unreached
 from vit_viz.capture.recorder import MAX_ATTENTION_BYTES, Recorder, RecorderOptions
 from vit_viz.capture.report import SOUND, Structure
-from vit_viz.capture.returned import no_scores, number_from, place_of_scores, scores_of
+from vit_viz.capture.returned import (
+    ScoresPlace,
+    is_of_all,
+    no_scores,
+    number_from,
+    place_of_scores,
+    scores_of,
+)
 from vit_viz.capture.target_flow import check_of_target
 from vit_viz.capture.tokens_read import TokensRead, as_source, layout_that_reads
 from vit_viz.capture.trace import Trace
@@ -203,6 +210,8 @@ def _trace_of(
     remember_layers(module, len(recorder.captures))
     if target is not None and logits is None and not callable(target):
         raise no_scores(type(module).__name__, recorder.returned)
+    if callable(target) and logits is not None and is_of_all(target, recorder.returned, len(pixels)):
+        logits, recorder.place = None, ScoresPlace(exists=False)
     slopes: dict[int, Tensor | None] = {}
     pooling_gradient = value = outputs = None
     features: Features | CaptureError | None = None
@@ -238,7 +247,9 @@ def _trace_of(
         place=recorder.place,
         unreached={}
         if value is None or target is None
-        else unreached(slopes, recorder.stops, value, _without(module, pixels, target, heads)),
+        else unreached(
+            slopes, recorder.stops, value, _without(module, pixels, target, heads, logits is not None)
+        ),
         arena=arena,
     )
 
@@ -411,7 +422,7 @@ def _outputs_of(value: Tensor, scores: Tensor | None, target: Target) -> tuple[i
 
 
 def _without(
-    module: nn.Module, pixels: Tensor, target: Target, heads: int
+    module: nn.Module, pixels: Tensor, target: Target, heads: int, has_scores: bool
 ) -> Callable[[Sequence[int]], Tensor]:
     """From layers to the target of a pass in which no head of them says anything."""
 
@@ -423,7 +434,6 @@ def _without(
             torch.no_grad(),
         ):
             returned = answer_of(module, pixels)
-            has_scores = place_of_scores(returned, len(pixels)).exists
             scores = scores_of(returned, len(pixels)) if has_scores else None
             return _target_of(None if scores is None else scores[0], returned, target)
 

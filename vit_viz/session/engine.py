@@ -385,7 +385,7 @@ class Engine:
         def prepare() -> PreparedImage:
             self.checked_trace(request, cancelled=cancelled)
             image = self.prepared(request, cancelled=cancelled, is_quick=is_quick)
-            return replace(image, reads=function_of(dict(request.parameters).get("target")))
+            return image.read_by(function_of(dict(request.parameters).get("target")))
 
         return Job(
             loaded=self._model(request),
