@@ -232,7 +232,11 @@ def test_what_a_processor_returns_stands_for_its_pixels(more: dict[str, Any]) ->
             "pixel_values are a tensor or an array of numbers, not the text 'shapes'",
         ),
         ({"pixel_values": None}, "not None"),
-        ({"image": pixels()}, "not an object of type dict"),
+        (
+            {"patches": pixels(), "patch_coord": 0},
+            r"'pixel_values' are taken, and this one has patches, patch_coord: pass a",
+        ),
+        ({}, "this one has nothing"),
         ([Image.new("RGB", (7, 5))] * 2, "not a list of 2: pass its pictures one by one"),
     ],
 )

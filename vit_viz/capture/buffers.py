@@ -106,8 +106,9 @@ class Arena:
         slot, slots = self._used.get(role, 0), self._slots.get(role, ())
         if slots and slots[0].shape != tensor.shape:
             raise CaptureError(
-                "All layers of a trace need the same numbers of heads and tokens (windowed and pyramid models cannot be traced), "
-                f"but {role} is {list(slots[0].shape)} in one layer of this model and {list(tensor.shape)} in another."
+                "All layers of a trace need the same numbers of heads and tokens (those of windows, pyramids and branches "
+                f"cannot be traced), but {role} is {list(slots[0].shape)} in one layer of this model and {list(tensor.shape)} in "
+                "another."
             )
         if slot == len(slots):
             self._grow(role, tensor)

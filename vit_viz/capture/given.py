@@ -18,6 +18,7 @@ from vit_viz.capture.wrappers import preprocess_within, unwrapped_module
 from vit_viz.checkpoints import Model, load
 from vit_viz.checkpoints.declared_outputs import declared_labels
 from vit_viz.checkpoints.plain_module import device_of, plain_module
+from vit_viz.checkpoints.unwrapping import listed
 from vit_viz.errors import ImageError, ParameterError
 from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor, nn, torch
@@ -102,7 +103,7 @@ def as_picture(given: object) -> Image.Image | Path | Tensor:
         return path
     if isinstance(given, np.ndarray):
         return _drawn(given)
-    if isinstance(given, Mapping) and "pixel_values" in given:
+    if isinstance(given, Mapping):
         return _processed(given)
     if isinstance(given, list | tuple):
         raise ParameterError(
@@ -215,6 +216,11 @@ def labels_of(model: Model | nn.Module) -> Labels | None:
 
 def _processed(given: Mapping[str, Any]) -> Tensor:
     """The pixels of a processor's output; masks that mask nothing and labels, which change no pass, are left out."""
+    if "pixel_values" not in given:
+        raise ParameterError(
+            f"Of a dictionary the 'pixel_values' are taken, and this one has {listed(map(str, given), 4) or 'nothing'}: pass a "
+            "picture, or pixels [1, channels, height, width] as a tensor."
+        )
     for name, value in given.items():
         if name in ("pixel_values", "labels") or (name == "pixel_mask" and np.all(np.asarray(value))):
             continue

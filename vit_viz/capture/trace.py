@@ -105,8 +105,8 @@ class Trace:
         if len(set(shapes)) > 1:
             words = ", ".join(f"layer {i}: {heads} x {tokens}" for i, (heads, tokens, _) in enumerate(shapes))
             raise CaptureError(
-                "All layers of a trace need the same numbers of heads and tokens (windowed and pyramid models cannot be "
-                f"traced), but this model has heads x tokens of {words}."
+                "All layers of a trace need the same numbers of heads and tokens (those of windows, pyramids and branches "
+                f"cannot be traced), but this model has heads x tokens of {words}."
             )
         self.layout.check_tokens(self.num_tokens)
         self.differences = self.differences or [math.nan] * len(self.layers)

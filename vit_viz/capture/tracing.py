@@ -363,7 +363,7 @@ def check_count(module: nn.Module, pixels: Tensor, recorder: Recorder) -> None:
             f"This model has {module.config.depth} layers, but {count} attention calls were seen."
         )
     if count == 0:
-        other = "" if recorder.has_seen else _named_attention(module, pixels)
+        other = "" if recorder.has_seen or is_capturing() else _named_attention(module, pixels)
         raise CaptureError(
             f"No self-attention was seen in {type(module).__name__}: expected calls of scaled_dot_product_attention, "
             f"flex_attention, nn.MultiheadAttention, or a softmax that is square in its last two axes; seen: {recorder.seen()}. "

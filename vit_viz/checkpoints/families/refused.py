@@ -40,6 +40,7 @@ _NAFLEX = (
     "it takes a list of patches with a mask instead of a picture: choose a checkpoint of a fixed size, such as "
     "vit_base_patch16_siglip_224"
 )
+_NAFLEX_TIMM = f"its patches go through a linear layer under names that are not read here: {_TRACE}"
 _HYBRID = "its patches come from a ResNet, not from the picture"
 _WIDE_NORM = f"it normalises queries and keys across all heads at once, and our model head by head: {_TRACE}"
 _ROTARY = f"its rotary positions are neither those of DINOv3 nor those of EVA-02: {_TRACE}"
@@ -77,14 +78,14 @@ REFUSED = {  # model_type of transformers -> what it is, and why not
 }
 
 _ARCHITECTURES = (  # pattern of a timm name -> what it is, and why not
-    (r"naflexvit_", "NaFlexViT", _NAFLEX),
+    (r"naflexvit_", "NaFlexViT", _NAFLEX_TIMM),
     (r"vit_pe_", "a Perception Encoder", _ROTARY),
     (r"vit_\w*_rope_", "a ViT with rotary positions", _ROTARY),
 )
 
 _PARAMETERS = (  # pattern of a parameter's name -> what has such a parameter, and why not
     (r"(.*\.)?embeddings\.detection_tokens$", *REFUSED["yolos"]),
-    (r"embeds\.proj\.weight$", "NaFlexViT", _NAFLEX),
+    (r"embeds\.proj\.weight$", "NaFlexViT", _NAFLEX_TIMM),
     (r"dpt\.embeddings\.backbone\.", "a hybrid DPT", _HYBRID),
     (r"encoder\.layers?\.0\.(attention|attn)\.q_norm\.weight$", "InternViT-6B", _WIDE_NORM),
 )
