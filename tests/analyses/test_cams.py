@@ -10,6 +10,7 @@ import torch
 
 from tests.analyses.test_layerwise import KINDS, plain_model
 from tests.capture import models
+from tests.capture.test_features import Model
 from tests.comparing import assert_same
 from vit_viz.analyses.cams import gradcam, hirescam, layercam, token_cam, xgradcam
 from vit_viz.analyses.explain import explain, explain_subject
@@ -256,3 +257,23 @@ def test_a_function_of_the_output_is_a_target_as_a_class_is():
     of_class = explain(model, image, methods="layercam", target=5)["layercam"]
     of_function = explain(model, image, methods="layercam", target=lambda scores: 3 * scores[5])["layercam"]
     assert_same(of_function.values, 3 * of_class.values)
+
+
+class Turned(Model):
+    """Its patches change places after the first block."""
+
+    def forward(self, pixels):
+        x = torch.cat(
+            [self.named.expand(len(pixels), -1, -1), self.embed(pixels).flatten(2).transpose(1, 2)], dim=1
+        )
+        for number, block in enumerate(self.blocks):
+            x = block(x)
+            x = torch.cat([x[:, :3], x[:, 3:].flip(1)], dim=1) if number == 0 else x
+        return self.head(self.norm(x)[:, 0])
+
+
+def test_where_tokens_change_places_before_the_last_layer_no_map_is_drawn():
+    torch.manual_seed(0)
+    model = models.lively(Turned("apart", 3))
+    with pytest.raises(CaptureError, match="change places"):
+        explain(model, models.pixels(size=(16, 36)), methods="gradcam", target=1)

@@ -45,6 +45,12 @@ def test_the_blocks_are_the_longest_list_of_parts_of_one_class() -> None:
     assert block_list(nn.Linear(2, 3)) == []
 
 
+def test_blocks_have_parts_of_their_own_where_a_longer_list_is_of_single_layers() -> None:
+    heads = nn.ModuleList([nn.Linear(2, 1) for _ in range(31)])
+    blocks = [nn.Sequential(nn.LayerNorm(2), nn.Linear(2, 2)) for _ in range(3)]
+    assert block_list(nn.ModuleDict({"heads": heads, "blocks": nn.ModuleList(blocks)})) == blocks
+
+
 def test_as_many_layers_are_expected_as_there_were_last_else_as_there_are_blocks() -> None:
     model, other = Stack(), Stack()
     assert (expected_layers(model), expected_layers(nn.Linear(2, 3))) == (3, USUAL_DEPTH)

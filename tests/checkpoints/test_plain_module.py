@@ -196,3 +196,10 @@ def test_a_module_is_served_with_its_classes() -> None:
     assert session_of(vit(**ANIMALS), labels=own).model().labels is own
     embedding = timm_vit(num_classes=0)
     assert not session_of(embedding).model().has_classes
+
+
+def test_a_timm_model_whose_patches_have_one_number_for_both_sides_says_how_pictures_become_its_input() -> None:
+    model = timm_vit()
+    model.patch_embed.patch_size = 8
+    preprocess, _ = own_preprocess(model)
+    assert preprocess.patch_size == (8, 8)

@@ -98,9 +98,9 @@ def test_under_a_map_lies_what_pixels_show_where_their_normalisation_is_known(mo
     known.pretrained_cfg = {"input_size": (3, 64, 96), "mean": mean, "std": std}
     pixels = torch.linspace(-0.4, 0.8, 3 * 64 * 96).reshape(1, 3, 64, 96)
     shown = pixels[0].permute(1, 2, 0) * torch.tensor(std) + torch.tensor(mean)
-    session, (subject,) = session_and_subjects(known, pixels, edits="")
+    session, (subject,) = session_and_subjects(known, [pixels], edits="")
     assert (np.asarray(session.image(subject.image)) == (shown * 255).round().clamp(0, 255).numpy()).all()
-    session, (subject,) = session_and_subjects(module, pixels[..., :16, :36], edits="")
+    session, (subject,) = session_and_subjects(module, [pixels[..., :16, :36]], edits="")
     picture = session.image(subject.image)
     assert picture.size == (36, 16)
     assert picture.getcolors() == [(16 * 36, (255, 255, 255))]

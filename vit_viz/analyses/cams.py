@@ -62,6 +62,7 @@ def token_cam(combine: Combine, given: MethodInput) -> PatchMap:
 
     Source: as `combine` says; on tokens instead of feature maps.
     """
+    given.trace.wait()  # where tokens change places before the last layer, the map would mislead
     name, subject, features = _LABELS[combine], given.subject, given.trace.last_features()
     a, g = (both[subject.layout.patch_slice] for both in (features.values, features.gradient))
     return PatchMap(

@@ -202,7 +202,7 @@ def _quick_maps(
                 keep_features=bool(of_features),
                 keep_gradients=bool(through_layers),
             )
-    if trace is not None:
+    if trace is not None and through_layers:
         with maps.or_why(*through_layers):
             check_reached(trace, layers)
     methods = {method: given for method, given in methods.items() if method.name not in maps.missing}

@@ -240,8 +240,8 @@ class ResidualStream:
         shapes = {tuple(state.shape) for state in self.states}
         if len(self.states) != layers + 1 or len(shapes) != 1:
             raise CaptureError(
-                f"keep_residual expects one state per block, {layers + 1} in all; the blocks gave {len(self.states)} of shapes "
-                f"{sorted(shapes)}."
+                f"Where each layer ends was not found: keep_residual expects one state per block, {layers + 1} in all; the blocks "
+                f"gave {len(self.states)} of shapes {sorted(shapes)}."
             )
         stream = torch.stack(self.states).float()
         batch_axis = next((axis for axis in (1, 2) if stream.ndim == 4 and stream.shape[axis] == 1), None)
@@ -277,11 +277,14 @@ def is_capturing() -> bool:
 
 
 def block_list(module: nn.Module) -> list[nn.Module]:
-    """The model's blocks: the longest ModuleList or Sequential whose children are all of one class."""
+    """The model's blocks: the longest ModuleList or Sequential whose children are all of one class.
+
+    One of parts that have parts themselves goes before one of single layers, such as a head for each class.
+    """
     lists = [
         list(part.children())
         for part in submodules_of(module)
         if isinstance(part, nn.ModuleList | nn.Sequential)
     ]
     alike = [children for children in lists if len({type(child) for child in children}) == 1]
-    return max(alike, key=len, default=[])
+    return max(alike, key=lambda children: (bool(children[0]._modules), len(children)), default=[])

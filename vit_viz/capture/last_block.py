@@ -128,7 +128,7 @@ class Blocks:
             yield
         finally:
             for block, forward in zip(self._blocks, own, strict=True):
-                block.__dict__.pop("forward")
+                block.__dict__.pop("forward", None)
                 if forward is not None:
                     block.__dict__["forward"] = forward
 

@@ -234,7 +234,9 @@ def _of_timm(recipe: Mapping[str, Any], embedding: Any) -> Preprocess:
     channels = getattr(embedding, "in_chans", len(values["mean"])) if first is None else first.in_channels
     if channels != len(values["mean"]):  # the recipe is that of the colours that the weights were trained on
         values |= {name: (sum(values[name]) / len(values[name]),) for name in ("mean", "std")}
-    return Preprocess(input_size=size, patch_size=tuple(embedding.patch_size), channels=channels, **values)
+    patch_size = embedding.patch_size
+    patch_size = (patch_size, patch_size) if isinstance(patch_size, int) else tuple(patch_size)
+    return Preprocess(input_size=size, patch_size=patch_size, channels=channels, **values)
 
 
 def _of_transformers(module: nn.Module, config: Any, settings: Mapping[str, Any]) -> tuple[Preprocess, str]:

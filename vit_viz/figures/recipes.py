@@ -23,7 +23,7 @@ from vit_viz.outputs import Output
 from vit_viz.progress import ProgressLike, StopCheck, bar
 from vit_viz.session.edits import EditsLike
 from vit_viz.session.questions import TargetWord, request_for
-from vit_viz.session.run import Images, is_batch, session_and_subjects, share_of
+from vit_viz.session.run import Images, images_of, session_and_subjects, share_of
 
 _FIRST = {"layer": 0, "head": 1, "query": 2}  # how one speaks of a map
 _DRAWING = tuple(field.name for field in fields(DrawingOptions))
@@ -89,9 +89,10 @@ def figure(
     """
     file = FileOutput.of({"format": format, "width_cm": float(width_cm), "dpi": dpi}.items())
     drawing = DrawingOptions.of((key, value) for key, value in options.items() if key in _DRAWING)
+    images, is_batch = images_of(image)
     session, subjects = session_and_subjects(
         loaded,
-        image,
+        images,
         layout=layout,
         labels=labels,
         output=output,
@@ -108,7 +109,7 @@ def figure(
             session.run(request, progress=share_of(told, number, len(subjects)), cancelled=cancelled)
             drawn = figure_for(request, drawing, shared_scale=shared_scale, title=title)
             figures.append(file_of(session, drawn, file))
-    return figures if is_batch(image) else figures[0]
+    return figures if is_batch else figures[0]
 
 
 # --- the same in words

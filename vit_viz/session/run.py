@@ -107,9 +107,10 @@ def run(
         CaptureError: the model's attention cannot be recorded, or its pictures would mislead.
         Cancelled: `cancelled` said so.
     """
+    images, is_batch = images_of(image)
     session, subjects = session_and_subjects(
         loaded,
-        image,
+        images,
         layout=layout,
         labels=labels,
         output=output,
@@ -131,14 +132,23 @@ def run(
             )
             for number, one in enumerate(subjects)
         ]
-    return answers if is_batch(image) else answers[0]
+    return answers if is_batch else answers[0]
 
 
-def is_batch(image: object) -> bool:
-    """Whether there is an answer for each of several images."""
-    return isinstance(image, list | tuple) or (
-        isinstance(image, Tensor) and image.ndim == 4 and len(image) > 1
-    )
+def images_of(image: Picture | Images | None) -> tuple[list[Picture | Tensor | None], bool]:
+    """The images that are given, and whether they are a batch, so that there is an answer for each.
+
+    Raises:
+        ParameterError: there is none in the batch.
+    """
+    given = as_picture(image) if isinstance(image, Mapping) else image  # of a processor
+    if isinstance(given, list | tuple):
+        if not given:
+            raise ParameterError("A batch has at least one picture; an empty one was passed.")
+        return [as_picture(one) if isinstance(one, Mapping) else one for one in given], True
+    if isinstance(given, Tensor) and given.ndim == 4 and len(given) > 1:
+        return [*torch.split(given, 1)], True
+    return [given], False
 
 
 def share_of(progress: Progress | None, number: int, count: int) -> Progress | None:
@@ -148,7 +158,7 @@ def share_of(progress: Progress | None, number: int, count: int) -> Progress | N
 
 def session_and_subjects(
     loaded: ModelLike,
-    image: Picture | Images | None,
+    images: Sequence[Picture | Tensor | None],
     *,
     edits: EditsLike,
     layout: TokenLayout | None = None,
@@ -157,11 +167,6 @@ def session_and_subjects(
     **how: Any,
 ) -> tuple[Session, list[Subject]]:
     """The session of a model, and what questions to it are about, one for each image; all as `run` takes it."""
-    images: list[Picture | Tensor | None] = [image] if not isinstance(image, list | tuple) else [*image]
-    if isinstance(image, Tensor) and is_batch(image):
-        images = [*torch.split(image, 1)]
-    if not images:
-        raise ParameterError("A batch has at least one picture; an empty one was passed.")
     pixels = next((one for one in images if isinstance(one, Tensor)), None)
     if labels is not None and not isinstance(labels, Labels):
         labels = Labels(tuple(labels))
