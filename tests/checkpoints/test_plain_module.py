@@ -198,7 +198,9 @@ def test_a_module_is_served_with_its_classes() -> None:
     assert not session_of(embedding).model().has_classes
 
 
-def test_a_timm_model_whose_patches_have_one_number_for_both_sides_says_how_pictures_become_its_input() -> None:
+def test_a_timm_model_whose_patches_have_one_number_for_both_sides_says_how_pictures_become_its_input() -> (
+    None
+):
     model = timm_vit()
     model.patch_embed.patch_size = 8
     preprocess, _ = own_preprocess(model)
