@@ -14,7 +14,7 @@ import vit_viz as vv
 from tests.checkpoints.test_plain_module import timm_vit, vit
 from tests.comparing import assert_same
 from vit_viz.capture.wrappers import preprocess_within, told_within, unwrapped_module
-from vit_viz.errors import ParameterError
+from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.model import VisionTransformer
 
 pytestmark = pytest.mark.numbers
@@ -115,15 +115,15 @@ def test_what_a_part_says_does_not_count_where_it_is_given_other_pixels(
     make_model: Callable[..., VisionTransformer],
 ) -> None:
     pixels = torch.randn(1, 3, 16, 36)
-    others: list[nn.Module] = [
-        Changing(make_model(), lambda pixels: pixels.flip(-1)),
-        Changing(make_model(), lambda pixels: pixels * 2),
-        Changing(make_model(), lambda pixels: torch.cat([pixels[..., 18:], pixels[..., :18]], -1)),
-        Two(make_model(), make_model()),
-    ]
-    for other in others:
+    for other in (Changing(make_model(), lambda pixels: pixels * 2), Two(make_model(), make_model())):
         with pytest.raises(ParameterError, match="is not known"):
             vv.trace(other, pixels)
+    for change in (
+        lambda pixels: pixels.flip(-1),
+        lambda pixels: torch.cat([pixels[..., 18:], pixels[..., :18]], -1),
+    ):
+        with pytest.raises(CaptureError, match="are not the 4 x 6 patches of its image in this order"):
+            vv.trace(Changing(make_model(), change), pixels)
 
 
 def as_timms(model: VisionTransformer) -> nn.Module:
@@ -226,5 +226,5 @@ def test_where_a_model_lies_is_found_for_each_part_that_is_asked_for() -> None:
 
 def test_what_a_black_photo_shows_of_a_wrapper_is_not_believed() -> None:
     flipping = Changing(timm_vit(), lambda pixels: pixels.flip(-1))
-    with pytest.raises(ParameterError, match="is not known"):
+    with pytest.raises(CaptureError, match="are not the 2 x 2 patches of its image in this order"):
         vv.trace(flipping, torch.zeros(1, 3, 32, 32))
