@@ -339,7 +339,7 @@ def test_a_damaged_byte_is_one_sentence_and_costs_no_memory(tmp_path: Path, writ
 class Scripted(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.body = nn.Sequential(nn.Conv2d(3, 4, 2), nn.LayerNorm(5))
+        self.body = nn.Sequential(nn.Conv2d(3, 4, (2, 1)), nn.LayerNorm(5))
         self.again = self.body[1]
         self.scale = nn.Parameter(torch.rand(2, 3).half())
         self.register_buffer("steps", torch.tensor([3, 4]))
@@ -347,20 +347,30 @@ class Scripted(nn.Module):
         self.kept = [torch.rand(2)]
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.body(x) + self.again(x) + self.scale.float().sum() + self.sizes[0] + self.kept[0].sum()  # type: ignore[no-any-return]
+        return (
+            self.body(x).sum()
+            + self.again(x).sum()
+            + self.scale.float().sum()
+            + self.sizes[0]
+            + self.kept[0].sum()
+        )  # type: ignore[no-any-return]
 
 
-def scripted(path: Path) -> nn.Module:
+def scripted(path: Path, *, traced: bool = False) -> nn.Module:
     module = Scripted()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's own, about a thing of the past that people still load
-        torch.jit.script(module).save(path)  # type: ignore[no-untyped-call]
+        made = torch.jit.trace(module, torch.ones(1, 3, 6, 5)) if traced else torch.jit.script(module)  # type: ignore[no-untyped-call]
+        made.save(path)
     return module
 
 
-def test_the_tensors_of_a_torchscript_archive_are_read_and_its_code_is_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize("traced", [False, True])
+def test_the_tensors_of_a_torchscript_archive_are_read_and_its_code_is_not(
+    tmp_path: Path, *, traced: bool
+) -> None:
     path = tmp_path / "scripted.pt"
-    module = scripted(path)
+    module = scripted(path, traced=traced)
 
     def change(new: zipfile.ZipFile, info: zipfile.ZipInfo, content: bytes) -> None:
         is_code = "/code/" in info.filename  # a bomb, which nobody unpacks

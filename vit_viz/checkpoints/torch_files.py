@@ -131,8 +131,8 @@ def _without_code(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     entries = archive.infolist()
     if not any(re.fullmatch(r"[^/]+/constants\.pkl", entry.filename) for entry in entries):
         return entries
-    code = re.compile(r"[^/]+/(constants\.pkl|(code|extra|constants|\.data)/.*)")
-    return [entry for entry in entries if not code.fullmatch(entry.filename)]
+    tensors = re.compile(r"[^/]+/(data\.pkl|data/.*|byteorder|(\.data/)?version)")
+    return [entry for entry in entries if tensors.fullmatch(entry.filename)]
 
 
 def tensors_of_script(path: Path) -> io.BytesIO:
