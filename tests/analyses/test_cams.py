@@ -10,6 +10,7 @@ import torch
 
 from tests.analyses.test_layerwise import KINDS, plain_model
 from tests.capture import models
+from tests.capture.readouts import readout, segmenter, unetr, with_skips
 from tests.capture.test_features import Model
 from tests.comparing import assert_same
 from vit_viz.analyses.cams import gradcam, hirescam, layercam, token_cam, xgradcam
@@ -277,3 +278,16 @@ def test_where_tokens_change_places_before_the_last_layer_no_map_is_drawn():
     model = models.lively(Turned("apart", 3))
     with pytest.raises(CaptureError, match="change places"):
         explain(model, models.pixels(size=(16, 36)), methods="gradcam", target=1)
+
+
+@pytest.mark.parametrize(("read", "note"), [(segmenter, ""), (with_skips, "Only "), (unetr, "Only ")])
+def test_what_a_target_reads_around_the_last_layer_is_told_beside_the_map(read, note):
+    drawn = explain(
+        readout(read), models.pixels(), methods="hirescam", target=lambda out: out[0, :, 9, 17].sum()
+    )
+    rest = (
+        "of what the target takes from the image passes through the last layer; this map leaves out the rest."
+    )
+    assert drawn["hirescam"].note.startswith(note)
+    assert drawn["hirescam"].note.endswith(rest if note else "")
+    assert bool(drawn["hirescam"].note) == bool(note)

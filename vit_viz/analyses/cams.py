@@ -14,6 +14,7 @@ from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.spec import Method, SharedPass, Words
+from vit_viz.capture.report import Reading
 from vit_viz.lazy import Tensor, torch
 from vit_viz.results import PatchMap
 
@@ -75,7 +76,17 @@ def token_cam(combine: Combine, given: MethodInput) -> PatchMap:
         provenance=subject.provenance.with_parameters(method=combine.__name__),
         crop_box=subject.crop_box,
         caption=f"{name} on the tokens that enter the last attention",
+        note=_left_out(given.trace.structure.reading),
     )
+
+
+def _left_out(reading: Reading | None) -> str:
+    """How much the target reads around the last layer, in a sentence; "" for nothing."""
+    share = 1.0 if reading is None else reading.shares[-1]
+    if reading is None or share == 1:
+        return ""
+    told = f"Only {share:.0%}" if share > 0.005 else "Hardly anything"
+    return f"{told} of what the {reading.of} takes from the image passes through the last layer; this map leaves out the rest."
 
 
 def _declared(combine: Combine, words: Words) -> Method[NoOptions]:
