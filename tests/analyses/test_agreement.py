@@ -6,16 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import torch
 from scipy.stats import spearmanr
 
 import vit_viz as vv
 from tests.analyses.conftest import patch_map
+from tests.analyses.test_trust import loaded_from
 from vit_viz.analyses.methods import METHODS
-from vit_viz.answer import Provenance
-from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
-from vit_viz.images.preprocess import Preprocess
 from vit_viz.model import VisionTransformer
 
 
@@ -99,16 +96,7 @@ def test_maps_of_different_grids_are_not_compared() -> None:
 def test_asked_by_name_it_compares_the_methods_of_the_explain_tab(
     methods: str, make_model: Callable[..., VisionTransformer]
 ) -> None:
-    model = make_model()
-    loaded = LoadedModel(
-        model=model,
-        config=model.config,
-        preprocess=Preprocess(input_size=(16, 36), patch_size=(4, 6)),
-        labels=None,
-        provenance=Provenance("random", "seed 0"),
-        name="random",
-        device=torch.device("cpu"),
-    )
+    loaded = loaded_from(make_model())
     got = vv.run(loaded, "lion", "agreement", methods=methods, target=5)
     compared = [one for one in METHODS.cards if methods == "all" or not one.is_slow]
     assert got.names == tuple(sorted((one.words.label for one in compared), key=got.names.index))
