@@ -22,10 +22,10 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a checkout that is not installed
 
 import vit_viz
-from vit_viz.analyses.correlation import map_correlation
+from vit_viz.analyses.correlation import spearman
 from vit_viz.analyses.explain import explain_subject
 from vit_viz.analyses.faithfulness import RANDOM_ORDERS, faithfulness_of, random_band
-from vit_viz.analyses.localisation import localisation, object_at_centres, object_share
+from vit_viz.analyses.localisation import ObjectOnGrid, localisation, object_on_grid
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.results import PatchMap
@@ -42,10 +42,10 @@ class Scores:
     ahead: list[bool] = field(default_factory=list)
     sensitivity: list[float] = field(default_factory=list)
 
-    def add(self, method: str, pointing: float, energy: float) -> None:
+    def add(self, method: str, pointing: float | None, energy: float | None) -> None:
         """Note one photo."""
-        self.pointing.setdefault(method, []).append(pointing)
-        self.energy.setdefault(method, []).append(energy)
+        self.pointing.setdefault(method, []).append(np.nan if pointing is None else pointing)
+        self.energy.setdefault(method, []).append(np.nan if energy is None else energy)
 
 
 def main() -> None:
@@ -57,11 +57,11 @@ def main() -> None:
     for photo in photos:
         subject = PreparedImage.of(loaded, arguments.data / photo["file"], mode=arguments.mode)
         assert subject.crop_box is not None
-        share = object_share(subject.crop_box, subject.layout.grid, boxes=photo["boxes_xyxy"])
-        if share.mean() > arguments.largest:
+        there = object_on_grid(subject.crop_box, subject.layout.grid, boxes=photo["boxes_xyxy"])
+        if there.share.mean() > arguments.largest:
             continue
         maps = explain_subject(subject, methods=arguments.methods, target=photo["class_index"])
-        score(scores, subject, photo, maps, share)
+        score(scores, subject, photo, maps, there)
         if len(scores.deletion) < arguments.deletion and "relevance" in maps:
             score_deletion(scores, subject)
     report(scores)
@@ -72,16 +72,15 @@ def score(
     subject: PreparedImage,
     photo: dict[str, Any],
     maps: dict[str, PatchMap],
-    share: np.ndarray,
+    there: ObjectOnGrid,
 ) -> None:
     assert subject.crop_box is not None
     for method, patch_map in maps.items():
         result = localisation(patch_map, boxes=photo["boxes_xyxy"])
         scores.add(method, result.pointing, result.energy)
-    centre = object_at_centres(subject.crop_box, (1, 1), boxes=photo["boxes_xyxy"])
-    hits = object_at_centres(subject.crop_box, subject.layout.grid, boxes=photo["boxes_xyxy"])
-    scores.add("(centre of the crop)", float(centre[0, 0]), float("nan"))
-    scores.add("(chance)", float(hits.mean()), float(share.mean()))
+    middle = object_on_grid(subject.crop_box, (1, 1), boxes=photo["boxes_xyxy"])
+    scores.add("(centre of the crop)", float(middle.centres[0, 0]), float("nan"))
+    scores.add("(chance)", float(there.centres.mean()), float(there.share.mean()))
 
 
 def score_deletion(scores: Scores, subject: PreparedImage) -> None:
@@ -95,7 +94,7 @@ def score_deletion(scores: Scores, subject: PreparedImage) -> None:
     with torch.no_grad():
         second = int(subject.outputs(subject.pixels)[0].topk(2).indices[1])
     other = explain_subject(subject, methods=["relevance"], target=second)["relevance"]
-    scores.sensitivity.append(1 - map_correlation(relevance, other))
+    scores.sensitivity.append(1 - spearman(relevance.values, other.values))
 
 
 def report(scores: Scores) -> None:

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import vit_viz as vv
-from vit_viz.analyses.localisation import object_share
+from vit_viz.analyses.localisation import object_on_grid
 from vit_viz.checkpoints.plain_module import plain_module
 from vit_viz.surveys.photos import Photo
 from vit_viz.surveys.recording import Recording
@@ -37,5 +37,5 @@ def test_a_photo_and_its_boxes_lie_where_a_trace_places_them(tmp_path: Path, pad
     assert (rows["rows"], rows["cols"]) == ([grid[0]], [grid[1]])
     assert rows["region"] == [list(traced.crop_box.region)]
     assert traced.crop_box.input_size == (grid[0] * 8, grid[1] * 12)
-    share = object_share(traced.crop_box, grid, boxes=[box]).mean()
+    share = object_on_grid(traced.crop_box, grid, boxes=[box]).share.mean()
     assert rows["box_share"] == [pytest.approx(share)]

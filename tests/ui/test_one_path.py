@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
 from tests.ui.desk import odd_picture, odd_session
@@ -216,5 +218,7 @@ def test_leaving_ends_a_picture(visit: Visit, kind: str) -> None:
 def test_a_device_without_room_leaves_a_picture_to_the_cpu(visit: Visit, kind: str) -> None:
     there = OnAGpu()
     there.is_full = True
-    assert there.draw(kind) == visit.draw(kind)
+    # a gradient is rounded in another order where somebody watches the parts, as the hooks here do
+    got, wanted = (np.asarray(Image.open(io.BytesIO(one.draw(kind))), dtype=int) for one in (there, visit))
+    assert np.abs(got - wanted).mean() < 0.01  # which moves a few levels of a JPEG; another map moves all
     assert set(there.notices) == {FULL}
