@@ -35,7 +35,7 @@ PAINTED = """() => { const c = document.querySelector('#vv-explorer [data-vv=atl
 
 
 TELLING = ("--help", "--version", "completion bash", "look --help", "survey --help")
-"""Commands that say what there is and compute nothing; each is to take at most 0.4 s of a processor."""
+"""Commands that say what there is and compute nothing; each is to take at most half a second of a processor."""
 
 
 class Start(NamedTuple):

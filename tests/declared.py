@@ -15,7 +15,6 @@ from urllib.parse import urlencode
 
 from tests.views.test_old_links import OLD
 from vit_viz.analyses.methods import METHODS
-from vit_viz.cli import declared, outline
 from vit_viz.cli.parser import command_line
 from vit_viz.explorer.value import link_fields
 from vit_viz.views.panel import is_of_panel
@@ -123,7 +122,6 @@ def _text_of(field: dict[str, Any], by_chance: random.Random) -> str:
 
 
 FILES: dict[Path, Callable[[str], str]] = {
-    outline.FILE: lambda _: declared.text(),
     _DOCS / "COMMANDS.md": commands,
     _DOCS / "METHODS.md": methods,
     _ROOT / "tests" / "js" / "links.json": lambda _: links(),
@@ -131,5 +129,5 @@ FILES: dict[Path, Callable[[str], str]] = {
 """From what such a file holds to what it should hold."""
 
 if __name__ == "__main__":
-    for path, written in FILES.items():  # the outline first, from which the help is made
+    for path, written in FILES.items():
         path.write_text(written(path.read_text("utf-8") if path.exists() else ""), "utf-8")

@@ -30,8 +30,7 @@ from vit_viz.answer import arrays_of
 from vit_viz.capture.report import HOLDS, Check, ProofReport
 from vit_viz.checkpoints.catalog import CATALOG
 from vit_viz.cli import main
-from vit_viz.cli.declared import options_of_methods
-from vit_viz.cli.outline import flag_of
+from vit_viz.cli.commands import flag_of, options_of_methods
 from vit_viz.cli.parser import command_line
 from vit_viz.figures.files import FORMATS, file_of, named
 from vit_viz.figures.recipes import as_command

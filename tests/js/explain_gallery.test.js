@@ -226,26 +226,22 @@ test('all cards have one line, from 0 to beyond every map, with the random order
 test('the chosen map has a curve, sentences and what it does not show; another photo takes them away', async (t) => {
   const { find, all, text, said, tested, show, click } = await open(t);
   const within = (/** @type {string} */ name) => text(`.vv-belief .vv-${name}`);
-  const line = () => find('.vv-belief .vv-line').getAttribute('d');
+  const line = () => find('.vv-belief .vv-plot-line').getAttribute('d');
   assert.ok(find('.vv-belief .vv-fall').hidden);
   assert.deepEqual(said(), ['Not compared with random orders of patches yet.']);
   assert.deepEqual(['shows', 'hides'].map(within), ['Shows how tokens mix.', 'Does not show any class.']);
   await tested({ cards: { rollout: TRUST } });
   assert.equal(within('fall-title'), 'Rollout: the answer falls as its patches go');
-  assert.equal(find('.vv-belief .vv-curve').getAttribute('aria-label'), `${within('fall-title')}. the areas`);
+  assert.equal(find('.vv-belief .vv-plot').getAttribute('aria-label'), `${within('fall-title')}. the areas`);
   assert.deepEqual(said(), TRUST.sentences);
   assert.equal(line(), 'M0.00 0.00L50.00 75.00L100.00 100.00');
   assert.equal(
-    find('.vv-belief .vv-random').getAttribute('d'),
+    find('.vv-belief .vv-plot-band').getAttribute('d'),
     'M0.00 0.00L50.00 25.00L100.00 50.00L100.00 100.00L50.00 75.00L0.00 50.00Z',
   );
-  assert.deepEqual(['top', 'bottom', 'first', 'last'].map(within), [
-    '100%',
-    '0',
-    'no patch gone',
-    'all gone',
-  ]);
-  const plot = find('.vv-belief .vv-plot');
+  const beside = () => texts(all('.vv-belief .vv-plot > [aria-hidden] > span'));
+  assert.deepEqual(beside(), ['100%', '0', 'no patch gone', 'all gone']);
+  const plot = find('.vv-belief .vv-plot-area');
   plot.box = { left: 10, top: 0, width: 200, height: 50 };
   plot.fire('pointermove', { clientX: 10 + 110 });
   await settle();
@@ -257,7 +253,7 @@ test('the chosen map has a curve, sentences and what it does not show; another p
   await click('.vv-belief [data-test=insertion]');
   assert.equal(within('fall-title'), 'Rollout: the answer rises as its patches come back');
   assert.equal(line(), 'M0.00 100.00L50.00 50.00L100.00 0.00');
-  assert.deepEqual(['first', 'last'].map(within), ['no patch there', 'all back']);
+  assert.deepEqual(beside().slice(2), ['no patch there', 'all back']);
   await show({ ...CARDS, key: 'k2', about: 'another photo' });
   assert.ok(find('.vv-belief .vv-fall').hidden);
 });
@@ -469,17 +465,17 @@ test('a curve that is at hand is shown, and said beside the map; else nothing bu
   assert.deepEqual(shown(), ['For Rollout.', true, CURVE.title]);
   assert.equal(text('.vv-weights-words'), 'Rollout: It falls apart.');
   assert.equal(said()[1], 'It falls apart.');
-  assert.equal(find('.vv-weights-line').getAttribute('d'), 'M0.00 0.00L50.00 50.00L100.00 75.00');
+  assert.equal(find('#vv-sanity .vv-plot-line').getAttribute('d'), 'M0.00 0.00L50.00 50.00L100.00 75.00');
   assert.equal(
-    find('.vv-weights-grid').getAttribute('d'),
+    find('#vv-sanity .vv-plot-rules').getAttribute('d'),
     'M0 0.00H100M0 33.33H100M0 66.67H100M0 100.00H100',
   );
-  assert.deepEqual(texts(all('.vv-weights-heights span')), ['1', '0.5', '0', '−0.5']);
-  assert.deepEqual(texts(all('.vv-weights-parts span')), ['0', '1', '2']);
+  assert.deepEqual(texts(all('#vv-sanity .vv-plot-left span')), ['1', '0.5', '0', '−0.5']);
+  assert.deepEqual(texts(all('#vv-sanity .vv-plot-below span')), ['0', '1', '2']);
   assert.deepEqual(['.vv-weights-axis', '.vv-weights-what'].map(text), CURVE.labels);
   assert.equal(text('#vv-sanity-curve .vv-caption'), CURVE.caption);
-  const plot = find('.vv-weights-plot');
-  assert.equal(plot.getAttribute('aria-label'), `${CURVE.title}: 1.00, 0.25, −0.13`);
+  const plot = find('#vv-sanity .vv-plot-area');
+  assert.equal(find('#vv-sanity .vv-plot').getAttribute('aria-label'), `${CURVE.title}: 1.00, 0.25, −0.13`);
   plot.box = { left: 10, top: 0, width: 200, height: 50 };
   plot.fire('pointermove', { clientX: 10 + 190 });
   await settle();

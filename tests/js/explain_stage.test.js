@@ -597,8 +597,8 @@ test('the curve is of the lead, from either end of the map, with 0 as a line and
   assert.equal(text('.vv-lead .vv-fall-title'), `${title} falls as its orange patches go`);
   assert.equal(text('.vv-lead .vv-axis'), MEASURED.axis);
   assert.deepEqual(texts(all('.vv-lead [data-test]')), ['orange away', 'orange back', 'blue away']);
-  assert.equal(find('.vv-lead .vv-line').getAttribute('d'), 'M0.00 0.00L50.00 100.00L100.00 100.00');
-  assert.equal(find('.vv-lead .vv-zero').getAttribute('d'), 'M0.00 75.00L100.00 75.00');
+  assert.equal(find('.vv-lead .vv-plot-line').getAttribute('d'), 'M0.00 0.00L50.00 100.00L100.00 100.00');
+  assert.equal(find('.vv-lead .vv-plot-rules').getAttribute('d'), 'M0 75.00H100');
   assert.equal(text('.vv-lead-said'), 'It is lost when 50% are gone.');
   await slide(2);
   const now = find('.vv-lead .vv-now');
@@ -608,5 +608,5 @@ test('the curve is of the lead, from either end of the map, with 0 as a line and
   assert.equal(text('.vv-lead .vv-key-words'), 'most for cougar first');
   assert.equal(find('.vv-lead .vv-now'), null);
   await click('.vv-lead [data-test=insertion]');
-  assert.equal(text('.vv-lead .vv-first'), 'no patch there');
+  assert.equal(text('.vv-lead .vv-plot-below span'), 'no patch there');
 });

@@ -6,7 +6,7 @@ import test from 'node:test';
 import { agreement, jobWords } from '../../vit_viz/web/heads/causal.js';
 import { atlasFinding } from '../../vit_viz/web/heads/findings.js';
 import { evidenceOf, nameWords, numberWords, ruleWords, thinWords } from '../../vit_viz/web/heads/names.js';
-import { agreementDots, depthDots, meanPath } from '../../vit_viz/web/heads/plot.js';
+import { agreementDots, depthDots, meanLine } from '../../vit_viz/web/heads/plot.js';
 import {
   agreementWords,
   cellText,
@@ -120,8 +120,8 @@ test('dots stand by layer and value, or by estimate and truth', () => {
   assert.equal(depthDots(found, [1, 3]).length, 5);
   const [dot] = agreementDots([[-1, 2]], table([[0, null]], true), [-2, 2]);
   assert.deepEqual(dot, { layer: 0, head: 0, x: 0.25, y: 0.5 });
-  assert.equal(meanPath(found, [1, 3]), 'M0.00 50.00L50.00 50.00L100.00 100.00');
-  assert.equal(meanPath(table([[null]]), [0, 1]), '');
+  assert.deepEqual(meanLine(found, [1, 3]), [[0, 0.5], [0.5, 0.5], [1, 0]]); // prettier-ignore
+  assert.deepEqual(meanLine(table([[null]]), [0, 1]), []);
 });
 
 /** @type {import('../../vit_viz/web/heads/names.js').Rule[]} */

@@ -143,8 +143,11 @@ test('a causal map runs, is stopped, and is done: the button, the words and the 
   const said = 'Estimate and truth have a rank correlation of 0.50 over the 3 of 6 heads so far.';
   const far = '3 of 6 heads are done, what the estimate says matters most first; about 3 s left.';
   assert.equal(part.text('job'), `${far} ${said}`);
-  assert.equal(part.find('plot-box').getAttribute('aria-label'), said);
-  assert.deepEqual(['top', 'bottom', 'first', 'last'].map(part.text), ['8', '-8', '-8', '8']); // both on one scale
+  assert.equal(part.plot().getAttribute('aria-label'), said);
+  const beside = [...part.plot().querySelectorAll(':scope > div > span')].map(
+    ({ textContent }) => textContent,
+  );
+  assert.deepEqual(beside, ['8', '-8', '-8', 'estimate', '8']); // both on one scale
   part.maps[0].tell({ share: 0.5, left: '' });
   await settle();
   assert.equal(part.find('dots').childElementCount, 3); // what was told before stays

@@ -13,7 +13,7 @@ import {
   thinWords,
 } from '../../vit_viz/web/heads/names.js';
 import { layoutOf } from '../../vit_viz/web/heads/maps.js';
-import { besideIn, depthDots, meanPath, Plot } from '../../vit_viz/web/heads/plot.js';
+import { besideIn, depthDots, meanLine, Plot } from '../../vit_viz/web/heads/plot.js';
 import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { inkOn } from '../../vit_viz/web/survey/heads.js';
 import { Browser, parse } from './browser.js';
@@ -56,30 +56,27 @@ function plotOf(
         [`${dataset.layer}.${dataset.head}`, style.left, style.bottom].join(' '),
       ),
     words: (/** @type {string[]} */ ...names) => names.map((name) => find(name).textContent),
-    path: (/** @type {string} */ name) => find(name).getAttribute('d'),
-    label: () => find('plot-box').getAttribute('aria-label'),
+    path: (/** @type {string} */ name) => root.querySelector(`.vv-plot-${name}`).getAttribute('d'),
+    beside: () => [...root.querySelectorAll('.vv-plot > div > span')].map(({ textContent }) => textContent),
+    label: () => root.querySelector('.vv-plot').getAttribute('aria-label'),
   };
 }
-const AXES = ['plot-title', 'axis', 'first', 'last', 'top', 'bottom', 'plot-words'];
+const WORDS = ['plot-title', 'plot-words'];
 
 test('dots stand where their numbers are, and the mean of each layer is a line', (context) => {
   const table = { values: [[-16, 32], [16, null], [null, null]], unit: '', signed: true }; // prettier-ignore
   const plot = plotOf(context, table);
   assert.deepEqual(plot.places(), ['0.0 0% 25%', '0.1 0% 100%', '1.0 50% 75%']);
-  assert.deepEqual([plot.path('mean'), plot.path('zero')], ['M0.00 37.50L50.00 25.00', 'M0 50.00H100']);
-  assert.deepEqual(plot.words(...AXES), [
+  assert.deepEqual([plot.path('line'), plot.path('rules')], ['M0.00 37.50L50.00 25.00', 'M0 50.00H100']);
+  assert.deepEqual(plot.beside(), ['32', '-32', '0', 'layer', '2']);
+  assert.deepEqual(plot.words(...WORDS), [
     'Mean change by depth',
-    'layer',
-    '0',
-    '2',
-    '32',
-    '-32',
     'A dot for each head; the line is the mean of each layer.',
   ]);
   assert.equal(plot.label(), 'mean change by layer, mean over the heads: 8, 16, unknown');
   assert.deepEqual(plot.dots().map(({ title, className }) => [title, className.replace('vv-heads-dot', '').trim()]), [['layer 0, head 0', ''], ['layer 0, head 1', 'vv-chosen'], ['layer 1, head 0', 'vv-hovered']]); // prettier-ignore
   assert.ok(!find(plot).classList.contains('vv-square'));
-  assert.equal(plotOf(context, { ...table, values: [[5, 30]], signed: false }).path('zero'), ''); // prettier-ignore
+  assert.equal(plotOf(context, { ...table, values: [[5, 30]], signed: false }).path('rules'), ''); // prettier-ignore
 });
 
 /** @param {ReturnType<typeof plotOf>} plot */
@@ -89,14 +86,10 @@ test('what was estimated is compared with what is true on one scale for both', (
   const table = { values: [[-16, 32], [16, null], [null, null]], unit: '', signed: true }; // prettier-ignore
   const plot = plotOf(context, table, [[0, -16], [16, 32], [1, 1]], 'So well.'); // prettier-ignore
   assert.deepEqual(plot.places(), ['0.0 50% 25%', '0.1 25% 100%', '1.0 75% 75%']);
-  assert.equal(plot.path('mean'), 'M0 100L100 0');
-  assert.deepEqual(plot.words(...AXES), [
+  assert.equal(plot.path('line'), 'M0.00 100.00L100.00 0.00');
+  assert.deepEqual(plot.beside(), ['32', '-32', '-32', 'estimate', '32']);
+  assert.deepEqual(plot.words(...WORDS), [
     'What was estimated, and what is true',
-    'estimate',
-    '-32',
-    '32',
-    '32',
-    '-32',
     'A dot for each head: to the right what one gradient foretold, upwards what changed. On the line both are equal.',
   ]);
   assert.equal(plot.label(), 'So well.');
@@ -121,9 +114,9 @@ test('arrows lead to the next head of a layer, and to the nearest one of the nex
 test('a model of one layer has its dots at the left, and where all numbers are one they are in the middle', () => {
   const table = { values: [[4, 4]], unit: '', signed: false };
   assert.deepEqual(depthDots(table, [4, 4]), [{ layer: 0, head: 0, x: 0, y: 0.5 }, { layer: 0, head: 1, x: 0, y: 0.5 }]); // prettier-ignore
-  assert.equal(meanPath(table, [4, 4]), 'M0.00 50.00');
+  assert.deepEqual(meanLine(table, [4, 4]), [[0, 0.5]]);
   const two = { ...table, values: [[0, 2], [4, null]] }; // prettier-ignore
-  assert.equal(meanPath(two, [0, 4]), 'M0.00 75.00L100.00 0.00');
+  assert.deepEqual(meanLine(two, [0, 4]), [[0, 0.25], [1, 1]]); // prettier-ignore
 });
 
 /** @type {import('../../vit_viz/web/heads/names.js').Rule[]} */

@@ -213,7 +213,20 @@ export async function open({
     return fired;
   };
   const part = {
-    ...{ root, browser, find, cells, fire, store, place, turn, asked, posted, lit },
+    ...{
+      root,
+      browser,
+      plot: () => root.querySelector('.vv-heads-plot .vv-plot'),
+      find,
+      cells,
+      fire,
+      store,
+      place,
+      turn,
+      asked,
+      posted,
+      lit,
+    },
     /** The measure that is there, once everything of it is. */
     ready: () => root.querySelector('.vv-heads').dataset.ready,
     /** Which of these parts are seen. */

@@ -347,7 +347,7 @@ test('a head is chosen by a click on its cell or its dot, by Enter or by Space; 
     [part.says('layer'), part.says('head'), part.find('dots').children[1].className],
     ['0', '1', 'vv-heads-dot vv-chosen'],
   );
-  assert.ok(await key(part.find('plot-box'), 'ArrowRight'));
+  assert.ok(await key(part.plot(), 'ArrowRight'));
   assert.deepEqual([part.says('layer'), part.says('head')], ['1', '0']);
 });
 

@@ -265,7 +265,9 @@ test('the curve is read step by step, and a token with a position has a map of i
   const page = await open(t, '?q=1,1', { known: /** @type {any} */ (known) });
   assert.deepEqual(page.questions.at(-1), ['positions', { model: 'mini', grid: '4,2', place: 'class' }]);
   const curve = page.find('places-curve');
-  assert.equal(curve.querySelector('.vv-places-mean')?.getAttribute('points'), '16.666666666666668,0 50,25 83.33333333333333,62.5'); // prettier-ignore
+  assert.equal(page.find('plot-line').getAttribute('d'), 'M16.67 0.00L50.00 25.00L83.33 62.50');
+  const heights = [...page.find('plot-left').children].map((one) => one.style.getPropertyValue('--at'));
+  assert.deepEqual(heights, ['100%', '50%', '0%']); // of 1, 0 and -1
   curve.fire('keydown', { key: 'ArrowRight' });
   await settle();
   assert.equal(page.find('places-step').textContent, stepWords(1, [0.5, 0.25, 0.75], pairsIn([4, 2])[1]));

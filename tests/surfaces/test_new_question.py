@@ -19,8 +19,6 @@ from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import Job, Question, Words
 from vit_viz.cli import main
-from vit_viz.cli.declared import text
-from vit_viz.cli.outline import outline
 from vit_viz.errors import ParameterError
 from vit_viz.figures.files import formats_of
 from vit_viz.results import HeadTable
@@ -57,15 +55,9 @@ DEPTH = Question(
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _offered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The command line reads an outline that is written when a question is added."""
-    written = tmp_path_factory.mktemp("outline") / "questions.json"
-    with QUESTIONS.including(DEPTH), pytest.MonkeyPatch.context() as patch:
-        written.write_text(text(), "utf-8")
-        patch.setattr("vit_viz.cli.outline.FILE", written)
-        outline.cache_clear()
+def _offered() -> Iterator[None]:
+    with QUESTIONS.including(DEPTH):
         yield
-    outline.cache_clear()
     assert "depth" not in QUESTIONS
 
 

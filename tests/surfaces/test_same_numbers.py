@@ -21,7 +21,7 @@ from vit_viz import rest
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.answer import arrays_of
-from vit_viz.cli import asking, declared, main, outline
+from vit_viz.cli import asking, main
 from vit_viz.errors import ParameterError
 from vit_viz.samples import sample
 from vit_viz.session.questions import ask
@@ -180,9 +180,8 @@ def test_what_is_refused_is_refused_in_the_same_words_everywhere(
 
 
 def test_a_method_of_one_declaration_is_on_every_surface(
-    session: Session, api: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, api: TestClient, tmp_path: Path
 ) -> None:
-
     with METHODS.including(TOY):
         expected = by_python(session, "toy")
         assert expected["values"].max() == 1
@@ -190,12 +189,6 @@ def test_a_method_of_one_declaration_is_on_every_surface(
         assert "stripes" in str(api.get(rest.PREFIX).json())
         assert_same(by_tool(session, "toy"), expected)  # whole numbers
         assert_same(by_notebook(session, "toy"), expected)
-        assert main(["toy", SAMPLE]) == 2  # until the outline of the commands is written again
-        (tmp_path / "questions.json").write_text(declared.text(), "utf-8")
-        with monkeypatch.context() as patch:
-            patch.setattr(outline, "FILE", tmp_path / "questions.json")
-            outline.outline.cache_clear()
-            assert_same(by_command("toy", tmp_path), expected)
-    outline.outline.cache_clear()
+        assert_same(by_command("toy", tmp_path), expected)
     assert main(["toy", SAMPLE]) == 2
     assert api.post(f"{rest.PREFIX}/toy", json=body_of("look")).status_code == 404

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.options import Option
-from vit_viz.analyses.spec import Place, Question, Words
-from vit_viz.analyses.tokens import Role, RoleOptions, patches_of, state_names, token_states
+from vit_viz.analyses.spec import Place, Words, asks
+from vit_viz.analyses.tokens import ROLE, Role, patches_of, state_names, token_states
 from vit_viz.answer import Answer, axes
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
@@ -92,11 +92,15 @@ def principal_components(vectors: Tensor, count: int) -> Basis:
 def token_components(
     traces: Trace | Sequence[Trace],
     *,
-    role: Role = "tokens",
+    role: Annotated[Role, ROLE] = "tokens",
     count: int = 3,
-    balanced: bool = True,
-    foreground: bool = False,
-    whitened: bool = False,
+    balanced: Annotated[
+        bool, Option("balanced", "Let every layer count alike, though late tokens are longer.")
+    ] = True,
+    foreground: Annotated[
+        bool, Option("foreground", "Split at the first component and fit the inner side alone.")
+    ] = False,
+    whitened: Annotated[bool, Option("whitened", "Give each component the same variance.")] = False,
 ) -> TokenComponents:
     """The patches of all layers (and of several photos) in three common colours: their coordinates along the directions in which
     they differ most.
@@ -227,21 +231,8 @@ def _maps(trace: Trace, values: Tensor, role: Role, words: Mapping[str, object])
     )
 
 
-@dataclass(frozen=True)
-class ComponentOptions(RoleOptions):
-    """How common colours are fitted."""
-
-    balanced: Annotated[
-        bool, Option("balanced", "Let every layer count alike, though late tokens are longer.")
-    ] = True
-    foreground: Annotated[
-        bool, Option("foreground", "Split at the first component and fit the inner side alone.")
-    ] = False
-    whitened: Annotated[bool, Option("whitened", "Give each component the same variance.")] = False
-
-
-TOKEN_COMPONENTS = Question(
-    name="token_components",
+TOKEN_COMPONENTS = asks(
+    token_components,
     words=Words(
         label="Common colours",
         shows="by what the patches differ most: three components of all layers, as colours.",
@@ -250,8 +241,6 @@ TOKEN_COMPONENTS = Question(
         source="Oquab et al. 2023, arXiv:2304.07193, Fig. 1",
         class_blind=True,
     ),
-    options=ComponentOptions,
-    run=lambda job, options: token_components(job.tokens, **options.values()),
     reads="tokens",
     place=Place(
         "tokens",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.options import Option
+from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.spec import Place, Question, Words
-from vit_viz.analyses.tokens import Role, RoleOptions, state_names, token_states
+from vit_viz.analyses.tokens import ROLE, Role, state_names, token_states
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
@@ -128,9 +128,10 @@ _DEBIASED: dict[Forms, bool | None] = {"as patches need": None, "biased": False,
 
 
 @dataclass(frozen=True)
-class LayerSimilarityOptions(RoleOptions):
+class LayerSimilarityOptions(Options):
     """How layers are compared."""
 
+    role: Annotated[Role, ROLE] = "tokens"
     form: Annotated[
         Forms, Option("form", "With or without the bias that few patches bring; by default as they need.")
     ] = "as patches need"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from vit_viz.analyses.attention import to_numpy, weighted_rows
 from vit_viz.analyses.head_statistics import OUTLIER_FACTOR
 from vit_viz.analyses.head_sums import are_outliers, token_norms
 from vit_viz.analyses.norms import FACTOR
-from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.spec import Question, Words
+from vit_viz.analyses.options import Option
+from vit_viz.analyses.spec import Words, asks
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
@@ -22,7 +21,11 @@ Rows = Literal["layers", "heads"]
 
 
 def ledger(
-    trace: Trace, *, query: Query | None = None, rows: Rows = "layers", factor: float = OUTLIER_FACTOR
+    trace: Trace,
+    *,
+    query: Query | None = None,
+    rows: Annotated[Rows, Option("rows", "Layers, each the mean over its heads, or all heads.")] = "layers",
+    factor: Annotated[float, FACTOR] = OUTLIER_FACTOR,
 ) -> StateMatrix:
     """Where the attention of a query goes in each layer, or in each head: every share is in one column, and a row sums to 1.
 
@@ -97,16 +100,8 @@ def _shares(trace: Trace, layer: int, weights: Tensor | None, factor: float) -> 
     return torch.stack([*columns, patches[:, is_sink].sum(1), patches[:, ~is_sink].sum(1)], dim=1)
 
 
-@dataclass(frozen=True)
-class LedgerOptions(Options):
-    """How the shares are listed."""
-
-    rows: Annotated[Rows, Option("rows", "Layers, each the mean over its heads, or all heads.")] = "layers"
-    factor: Annotated[float, FACTOR] = OUTLIER_FACTOR
-
-
-LEDGER = Question(
-    name="ledger",
+LEDGER = asks(
+    ledger,
     words=Words(
         label="Where attention goes",
         shows="how the attention of every layer or head splits over class token, registers, sinks and other patches.",
@@ -115,9 +110,6 @@ LEDGER = Question(
         source="Darcet et al. 2024, arXiv:2309.16588; Xiao et al. 2024, arXiv:2309.17453",
         class_blind=True,
     ),
-    options=LedgerOptions,
-    run=lambda job, options: ledger(job.tokens, query=job.query, **options.values()),
     reads="tokens",
-    takes_query=True,
     without_query="all of them, their mean",
 )

@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.head_statistics import OUTLIER_FACTOR
-from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.analyses.options import Option
+from vit_viz.analyses.spec import Place, Words, asks
 from vit_viz.analyses.tokens import state_names, token_maps, token_states
 from vit_viz.answer import Answer, axes
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.results import TokenMaps
+
+FACTOR = Option("factor", "An outlier is longer than this many medians.", low=1.5, high=100, step=0.5)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,7 +49,7 @@ class TokenNorms(Answer):
         return next((state for state, tokens in enumerate(self.outliers) if tokens), None)
 
 
-def token_norms(trace: Trace, *, factor: float = OUTLIER_FACTOR) -> TokenNorms:
+def token_norms(trace: Trace, *, factor: Annotated[float, FACTOR] = OUTLIER_FACTOR) -> TokenNorms:
     """How long each token is in every state, and which tokens stand out: ||x_i|| > factor * median_j ||x_j||.
 
     The median is over all tokens of the state, prefix and suffix tokens too; of an even number of tokens the mean of the two middle
@@ -100,18 +102,8 @@ def token_norms(trace: Trace, *, factor: float = OUTLIER_FACTOR) -> TokenNorms:
     )
 
 
-FACTOR = Option("factor", "An outlier is longer than this many medians.", low=1.5, high=100, step=0.5)
-
-
-@dataclass(frozen=True)
-class NormOptions(Options):
-    """Which tokens count as outliers."""
-
-    factor: Annotated[float, FACTOR] = OUTLIER_FACTOR
-
-
-TOKEN_NORMS = Question(
-    name="token_norms",
+TOKEN_NORMS = asks(
+    token_norms,
     words=Words(
         label="Norms",
         shows="how long each token is after every layer, which stand far out, and the attention that these receive.",
@@ -120,8 +112,6 @@ TOKEN_NORMS = Question(
         source="Darcet et al. 2024, arXiv:2309.16588",
         class_blind=True,
     ),
-    options=NormOptions,
-    run=lambda job, options: token_norms(job.tokens, **options.values()),
     reads="tokens",
     place=Place("tokens", {"token_measure": "norms"}, {"factor": "token_factor"}),
 )

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field as of_class, fields, make_dataclass, replace
 from functools import lru_cache
+from inspect import signature
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from vit_viz.errors import ParameterError
@@ -191,6 +192,20 @@ class Options:
 @dataclass(frozen=True)
 class NoOptions(Options):
     """Of an analysis that has nothing to choose."""
+
+
+def options_of(function: Callable[..., Any]) -> type[Options]:
+    """The options that a function declares in its signature: parameters with `Annotated[type, Option(...)]` and a default."""
+    own = [
+        (name, one.annotation, of_class(default=one.default))
+        for name, one in signature(function).parameters.items()
+        if str(one.annotation).startswith("Annotated[")
+    ]
+    names = {"__module__": function.__module__, "__doc__": f"The options of {function.__name__}."}
+    made: type[Options] = make_dataclass(
+        function.__name__, own, bases=(Options,), namespace=names, frozen=True
+    )
+    return made
 
 
 @lru_cache(maxsize=256)

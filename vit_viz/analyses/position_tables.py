@@ -13,7 +13,7 @@ from vit_viz.analyses.components import Basis, principal_components
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.positions import MOST_ROWS, POSITIONS, GridOptions, checked_grid, own_model
 from vit_viz.analyses.prepared_image import ModelLike
-from vit_viz.analyses.spec import AnyQuestion, Place, Question, Words
+from vit_viz.analyses.spec import AnyQuestion, Place, Question, Words, asks
 from vit_viz.answer import Answer, Provenance, axes
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid
@@ -193,7 +193,13 @@ def position_components(loaded: ModelLike, *, grid: Grid | None = None) -> Posit
     return PositionComponents(maps, to_numpy(basis.shares.float()))
 
 
-def filter_components(loaded: ModelLike, *, count: int = 28) -> FilterComponents:
+def filter_components(
+    loaded: ModelLike,
+    *,
+    count: Annotated[
+        int, Option("components", "How many; all where there are fewer.", low=1, high=4096)
+    ] = 28,
+) -> FilterComponents:
     """What the model sees in a patch first: principal components of its patch filters, as small pictures.
 
     Filters [dim, channels * P * P], centred over dim; see `principal_components` for the signs.
@@ -250,13 +256,6 @@ class NewGridOptions(Options):
     cols: Annotated[int, Option("columns", "Columns of patches of the new grid.", low=1, high=MOST_ROWS)] = 24
 
 
-@dataclass(frozen=True)
-class FilterOptions(Options):
-    """How many components of the filters."""
-
-    count: Annotated[int, Option("components", "How many; all where there are fewer.", low=1, high=4096)] = 28
-
-
 RESAMPLING = Question(
     name="resampling",
     words=Words(
@@ -305,8 +304,8 @@ POSITION_COMPONENTS = Question(
     place=Place("positions", {"position_part": "components", "position_grid": "trained"}),
 )
 
-FILTER_COMPONENTS = Question(
-    name="filter_components",
+FILTER_COMPONENTS = asks(
+    filter_components,
     words=Words(
         label="Patch filters",
         shows="what the model sees in a patch first: the components of its patch filters.",
@@ -315,8 +314,6 @@ FILTER_COMPONENTS = Question(
         source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7 left",
         class_blind=True,
     ),
-    options=FilterOptions,
-    run=lambda job, options: filter_components(job.loaded, **options.values()),
     reads="model",
     place=Place("positions", {"position_part": "filters"}),
 )

@@ -12,11 +12,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
+from inspect import signature
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from PIL import Image
 
-from vit_viz.analyses.options import OptionField, Options
+from vit_viz.analyses.options import OptionField, Options, options_of
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.targets import TargetLike
 from vit_viz.capture import Trace
@@ -221,6 +223,19 @@ class Question(Generic[OptionsT, AnswerT]):
                 raise ParameterError(f"{title} has no option {str(name)[:40]!r}; {ending}")
         read = {name: known[name].read(said[name], value) for name, value in values.items()}
         return self.options.of(read.items())
+
+
+def asks(function: Callable[..., AnswerT], *, reads: Input, **declared: Any) -> Question[Any, AnswerT]:
+    """The question that a function of `reads` answers, with the options in its signature; query and target where it takes them."""
+    takes = signature(function).parameters
+
+    @wraps(function)
+    def run(job: Job, options: Options) -> AnswerT:
+        given = {word: getattr(job, word) for word in ("query", "target") if word in takes}
+        return function(getattr(job, "loaded" if reads == "model" else reads), **given, **options.values())
+
+    about = {f"takes_{word}": word in takes for word in ("query", "target")} | declared
+    return Question(name=function.__name__, options=options_of(function), run=run, reads=reads, **about)
 
 
 @dataclass(frozen=True)

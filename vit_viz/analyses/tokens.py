@@ -7,12 +7,11 @@ layer ("layer 0"), the operands of the dot product of all heads side by side.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.options import NoOptions, Option, Options
-from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.analyses.options import Option
+from vit_viz.analyses.spec import Place, Words, asks
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import CaptureError, ParameterError
@@ -21,6 +20,7 @@ from vit_viz.lazy import F, Tensor, torch
 from vit_viz.results import TokenMaps
 
 Role = Literal["tokens", "queries", "keys"]
+ROLE = Option("role", "Which vectors: tokens of every layer, queries, or keys.")
 
 
 def token_states(trace: Trace, role: Role = "tokens") -> Tensor:
@@ -83,7 +83,7 @@ def token_maps(
 
 
 def token_similarity(
-    trace: Trace, *, query: Query, role: Role = "tokens", other: Trace | None = None
+    trace: Trace, *, query: Query, role: Annotated[Role, ROLE] = "tokens", other: Trace | None = None
 ) -> TokenMaps:
     """How much each token resembles the chosen one, in every state: cos(x_query, x_j).
 
@@ -166,17 +166,8 @@ def cosines(a: Tensor, b: Tensor) -> Tensor:
     return (F.normalize(a, dim=-1, eps=1e-30) * F.normalize(b, dim=-1, eps=1e-30)).sum(-1).clamp_(-1, 1)
 
 
-@dataclass(frozen=True)
-class RoleOptions(Options):
-    """Which vectors are compared."""
-
-    role: Annotated[Role, Option("role", "Which vectors: tokens of every layer, queries, or keys.")] = (
-        "tokens"
-    )
-
-
-TOKEN_SIMILARITY = Question(
-    name="token_similarity",
+TOKEN_SIMILARITY = asks(
+    token_similarity,
     words=Words(
         label="Similar tokens",
         shows="how much every token resembles the chosen one, before and after every layer.",
@@ -185,15 +176,12 @@ TOKEN_SIMILARITY = Question(
         source="Amir et al. 2021, arXiv:2112.05814",
         class_blind=True,
     ),
-    options=RoleOptions,
-    run=lambda job, options: token_similarity(job.tokens, query=job.parameters["query"], **options.values()),
     reads="tokens",
     place=Place("tokens", {"token_measure": "similarity"}, {"role": "token_role"}),
-    takes_query=True,
 )
 
-TOKEN_CHANGE = Question(
-    name="token_change",
+TOKEN_CHANGE = asks(
+    token_change,
     words=Words(
         label="Change of tokens",
         shows="how much of each token stays as it was in each layer.",
@@ -202,8 +190,6 @@ TOKEN_CHANGE = Question(
         source="Dosovitskiy et al. 2021, arXiv:2010.11929",
         class_blind=True,
     ),
-    options=NoOptions,
-    run=lambda job, _options: token_change(job.tokens),
     reads="tokens",
     place=Place("tokens", {"token_measure": "norms"}, is_beside=True),
 )

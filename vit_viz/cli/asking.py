@@ -18,7 +18,7 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Options
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.answer import arrays_of
-from vit_viz.cli.outline import flag_of, outline
+from vit_viz.cli.commands import flag_of, options_of_methods
 from vit_viz.cli.output import check_folder, fetching, one_line, table, written
 from vit_viz.errors import ImageError, ParameterError, VitVizError
 from vit_viz.figures.files import TOGETHER, Answered, as_file, as_one_file, check_format
@@ -62,7 +62,7 @@ def explain(flags: argparse.Namespace) -> int:
     named = flags.methods.split(",") if flags.methods else list(METHODS.quick)
     for name in named:
         METHODS.named(name)
-    for field, takers in outline().method_options:
+    for field, takers in options_of_methods().values():
         if field.name in vars(flags) and not {*named} & {*takers}:
             raise ParameterError(
                 f"{flag_of(field.name)} is of {' and '.join(takers)}, which you did not ask for."

@@ -8,8 +8,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import get_args
 
-from vit_viz.cli.outline import outline
+from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.options import OptionField
+from vit_viz.checkpoints.catalog import DEFAULT_MODEL
+from vit_viz.images import Mode
 from vit_viz.settings import setting
 
 _OTHERS = "vit_viz.cli.others"
@@ -30,9 +34,23 @@ class Command:
     run: tuple[str, str]
 
 
+def flag_of(option: str) -> str:
+    """What an option is called on the command line."""
+    return f"--{option.replace('_', '-')}"
+
+
+def options_of_methods() -> dict[str, tuple[OptionField, list[str]]]:
+    """Every option that a method has, by its name, with the methods that take it; they agree on what it is."""
+    options: dict[str, tuple[OptionField, list[str]]] = {}
+    for name, method in METHODS.items():
+        for field in method.options.schema():
+            options.setdefault(field.name, (field, []))[1].append(name)
+    return options
+
+
 def add_model(parser: argparse.ArgumentParser) -> None:
     """The options that say which model answers, and where it computes."""
-    usual = setting("VIT_VIZ_MODEL") or outline().default_model
+    usual = setting("VIT_VIZ_MODEL") or DEFAULT_MODEL
     parser.add_argument(
         "--model",
         metavar="NAME",
@@ -134,7 +152,7 @@ def _add_again(parser: argparse.ArgumentParser) -> None:
 def _add_page(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("photo", metavar="PHOTO", help="A file, or the name of a sample.")
     parser.add_argument(
-        "--mode", choices=outline().modes, default="fit", help="How it becomes the model's input."
+        "--mode", choices=get_args(Mode), default="fit", help="How it becomes the model's input."
     )
     parser.add_argument(
         "--engine",

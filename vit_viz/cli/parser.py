@@ -1,4 +1,4 @@
-"""The commands and their options, from the outline of the questions (vit_viz.cli.outline), and what completes them in a shell."""
+"""The commands and their options, as the questions declare them, and what completes them in a shell."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from typing import Any, NoReturn
 
 import vit_viz
 from vit_viz.analyses.options import OptionField
+from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.cli import commands, surveying
-from vit_viz.cli.commands import add_model, add_parents
-from vit_viz.cli.outline import QuestionOutline, flag_of, outline
+from vit_viz.cli.commands import add_model, add_parents, flag_of, options_of_methods
 from vit_viz.errors import ParameterError
+from vit_viz.figures.files import FORMATS
+from vit_viz.figures.request import DrawingOptions, Output, has_shared_scale
+from vit_viz.session.inputs import QUERY, TARGET, InputOptions, query_sentence
 
 _ASKING = "vit_viz.cli.asking"
 
@@ -42,8 +46,8 @@ def command_line() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"vit_viz {vit_viz.__version__}")
     inside = parser.add_subparsers(metavar="COMMAND", required=True)
-    for question in outline().questions:
-        _add_question(_added(inside, question.name, question.shows, (_ASKING, "ask")), question)
+    for question in QUESTIONS.values():
+        _add_question(_added(inside, question.name, question.words.shows, (_ASKING, "ask")), question)
     several = "Several methods side by side: why this class?"
     _add_explain(_added(inside, "explain", several, (_ASKING, "explain")))
     for command in (*commands.COMMANDS, *surveying.COMMANDS):
@@ -61,27 +65,29 @@ def _added(inside: Any, name: str, sentence: str, run: tuple[str, str]) -> Parse
     return parser
 
 
-def _add_question(parser: Parser, question: QuestionOutline) -> None:
-    parser.description, parser.epilog = question.description, question.epilog
+def _add_question(parser: Parser, question: AnyQuestion) -> None:
+    words = question.words
+    parser.description = f"{words.label}: {words.shows}"
+    parser.epilog = f"Does not show {words.hides} Source: {words.source}"
     parser.set_defaults(question=question.name)
     if question.takes_image:
         _add_photos(parser)
-    if question.query:
-        parser.add_argument("--query", metavar="QUERY", help=question.query)
+    if question.takes_query:
+        parser.add_argument("--query", metavar="QUERY", help=query_sentence(question))
     if question.takes_target:
-        parser.add_argument("--target", metavar="CLASS", help=outline().target)
-    for field in question.options:
+        parser.add_argument("--target", metavar="CLASS", help=TARGET)
+    for field in question.options.schema():
         add_option(parser, field)
-    _add_common(parser, has_shared_scale=question.has_shared_scale)
+    _add_common(parser, has_shared_scale=has_shared_scale(question))
 
 
 def _add_explain(parser: Parser) -> None:
     _add_photos(parser)
     parser.add_argument("--methods", metavar="A,B,C", help="Names of methods; default: all that are quick.")
-    parser.add_argument("--query", metavar="QUERY", help=outline().query)
-    parser.add_argument("--target", metavar="CLASS", help=outline().target)
+    parser.add_argument("--query", metavar="QUERY", help=QUERY)
+    parser.add_argument("--target", metavar="CLASS", help=TARGET)
     single = parser.add_argument_group("options of single methods, each for those that take it")
-    for field, names in outline().method_options:
+    for field, names in options_of_methods().values():
         add_option(single, field, whose=f"{', '.join(names)}: ")
     _add_common(parser, has_shared_scale=True)
 
@@ -90,7 +96,7 @@ def _add_photos(parser: Parser) -> None:
     parser.add_argument(
         "photos", nargs="+", metavar="PHOTO", help="A file, a pattern, or the name of a sample."
     )
-    for field in outline().inputs:
+    for field in InputOptions.schema():
         add_option(parser, field)
 
 
@@ -100,11 +106,11 @@ def _add_common(parser: Parser, *, has_shared_scale: bool) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help=f"Write a file; its ending says as what: .{', .'.join(outline().formats)}. Of several answers: a folder.",
+        help=f"Write a file; its ending says as what: .{', .'.join(FORMATS)}. Of several answers: a folder.",
     )
     parser.add_argument(
         "--format",
-        choices=outline().formats,
+        choices=FORMATS,
         metavar="ENDING",
         help="Of the files in a folder; default: png.",
     )
@@ -113,7 +119,8 @@ def _add_common(parser: Parser, *, has_shared_scale: bool) -> None:
         "--json", action="store_true", help="Print all numbers, one JSON object per answer and line."
     )
     picture = parser.add_argument_group("a picture")
-    for field in (*outline().drawing, *outline().output):
+    printed = [field for field in Output.schema() if field.name != "format"]
+    for field in (*DrawingOptions.schema(), *printed):
         add_option(picture, field)
     picture.add_argument(
         "--title", default="", metavar="TEXT", help="The first line, in place of the usual one."

@@ -10,15 +10,16 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from vit_viz.cli.commands import Command, add_model, add_parents
-from vit_viz.cli.outline import outline
 from vit_viz.cli.output import ProgressLines, check_folder, table
 from vit_viz.errors import ParameterError
+from vit_viz.images import Mode
 from vit_viz.progress import counting
 from vit_viz.sentences import formatted
 from vit_viz.surveys.names import shown
+from vit_viz.surveys.stages import BATCH, EngineName
 
 if TYPE_CHECKING:  # help and completion need none of it
     from vit_viz.surveys import run as surveys
@@ -186,7 +187,7 @@ def _add_survey(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--mode",
-        choices=outline().modes,
+        choices=get_args(Mode),
         default="crop",
         help="How a photo becomes the model's input; default: crop, the checkpoint's own evaluation recipe, while the page and "
         "all other commands take fit.",
@@ -215,9 +216,9 @@ def _add_survey(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--batch",
         type=int,
-        default=outline().survey_batch,
+        default=BATCH,
         metavar="PHOTOS",
-        help=f"Written together. Default: {outline().survey_batch}.",
+        help=f"Written together. Default: {BATCH}.",
     )
     parser.add_argument(
         "--at-once", type=int, metavar="PHOTOS", help="Per forward pass; default: what suits the device."
@@ -230,7 +231,7 @@ def _add_survey(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--engine",
-        choices=outline().survey_engines,
+        choices=get_args(EngineName),
         default="local",
         help="This machine, or a Ray cluster, see docs/SCALE.md; the rows are the same. Default: local.",
     )

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from vit_viz import samples
 from vit_viz.analyses.methods import METHODS
@@ -36,14 +36,13 @@ from vit_viz.surveys.photos import (
 )
 from vit_viz.surveys.ray_engine import RayCluster
 from vit_viz.surveys.recording import Recording
-from vit_viz.surveys.stages import Decoding
+from vit_viz.surveys.stages import BATCH, Decoding, EngineName
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from vit_viz.surveys.checking import SurveyCheck
 
-EngineName = Literal["local", "ray"]
 SurveyEngine = Machine | RayCluster
 """Each has a `run` of the same signature, and writes the same rows."""
 
@@ -62,9 +61,6 @@ def engine_of(given: SurveyEngine | EngineName) -> SurveyEngine:
         f"The engine is {' or '.join(map(repr, get_args(EngineName)))}, a Machine or a RayCluster, not {given!r}."
     )
 
-
-BATCH = 128
-"""Photos per batch: what is lost at most when the process is killed."""
 
 Source = str | Path | Sequence[str | Path]
 

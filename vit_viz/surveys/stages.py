@@ -10,6 +10,7 @@ import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,11 @@ from vit_viz.images.preprocess import levels_of
 from vit_viz.images.reading import read_source
 from vit_viz.surveys.names import as_text
 from vit_viz.surveys.photos import Photo
+
+EngineName = Literal["local", "ray"]
+
+BATCH = 128
+"""Photos per batch: what is lost at most when the process is killed."""
 
 THUMBNAIL_SIDE = 96
 """Long side of a thumbnail, in pixels."""

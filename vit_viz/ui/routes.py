@@ -46,7 +46,6 @@ from vit_viz.session.handles import visitor_in
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import help as control_help, pictures, preview, scripts
-from vit_viz.ui.edge.answer_turns import spending
 from vit_viz.ui.look.view import explorer_file
 from vit_viz.ui.opened import page_route
 from vit_viz.ui.palette import view as palette
@@ -100,13 +99,9 @@ def fetched(
         find: what the answer is about; quick, and raises where there is nothing.
     """
 
-    def make(request: HttpRequest, about: About) -> Response:
-        with spending(request.scope):
-            return answer(request, about)
-
     async def endpoint(request: HttpRequest) -> Response:
         try:
-            return await run_in_threadpool(make, request, find(request))
+            return await run_in_threadpool(answer, request, find(request))
         except Exception as error:
             return refusal(error)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sized
+from collections.abc import AsyncIterator, Sized
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from tests.ui.loops import played
 from vit_viz.errors import BusyError
 from vit_viz.ui.edge.admission import ANSWERS, LANES, Admission, Lane
-from vit_viz.ui.edge.answer_turns import PASSING, UNREAD, AnswerTurns, Passing, spending
+from vit_viz.ui.edge.answer_turns import UNREAD, AnswerTurns, Passing
 
 
 async def never() -> None:
@@ -188,86 +188,3 @@ def test_an_answer_with_a_place_elsewhere_counts_by_its_bytes_alone() -> None:
             assert turns.unread_bytes == 0
 
     played(play())
-
-
-# --- who has used much
-
-
-@dataclass
-class Rested:
-    """A clock that is a number, and the calls that were put off until later."""
-
-    now: float = 0.0
-    calls: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
-
-    def call_later(self, seconds: float, call: Callable[[], None]) -> None:
-        self.calls.append((self.now + seconds, call))
-
-    async def wait(self, seconds: float) -> None:
-        """Let time pass."""
-        self.now += seconds
-        for due, call in list(self.calls):
-            if due <= self.now:
-                self.calls.remove((due, call))
-                call()
-        await settled()
-
-
-@pytest.mark.parametrize(("spent", "rest"), [(0.9, 0.0), (1.1, 2.0), (30.0, 2.0)])
-@pytest.mark.parametrize("others", [False, True])
-def test_who_has_used_much_rests_while_others_come(
-    monkeypatch: pytest.MonkeyPatch, spent: float, rest: float, others: bool
-) -> None:
-    rested = Rested()
-
-    async def play() -> None:
-        monkeypatch.setattr(asyncio.get_running_loop(), "call_later", rested.call_later, raising=False)
-        async with asked_of(AnswerTurns(Admission(), clock=lambda: rested.now)) as asked:
-            await asked.ask("ada1", "ada")
-            if others:
-                await asked.ask("bob1", "bob")
-            asked.passing["ada1"].spent = spent
-            await asked.end("ada1")
-            await asked.ask("ada2", "ada")
-            is_resting = others and rest > 0
-            assert ("ada2" in asked.begun) != is_resting
-            await rested.wait(rest - 0.01)
-            await asked.ask("bob2", "bob")
-            assert "bob2" in asked.begun
-            assert ("ada2" in asked.begun) != is_resting
-            await rested.wait(0.02)
-            assert "ada2" in asked.begun
-            await asked.ask("ada3", "ada")  # and one at a time from then on
-            assert ("ada3" in asked.begun) != (rest > 0)
-
-    played(play())
-
-
-def test_what_is_used_runs_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    rested = Rested()
-
-    async def play() -> None:
-        monkeypatch.setattr(asyncio.get_running_loop(), "call_later", rested.call_later, raising=False)
-        async with asked_of(AnswerTurns(Admission(), clock=lambda: rested.now)) as asked:
-            for number, (wait, is_heavy) in enumerate(((0.0, True), (100.0, False))):
-                await rested.wait(wait)
-                await asked.ask(f"ada{number}", "ada")
-                asked.passing[f"ada{number}"].spent = 0.9 if number else 4.0
-                await asked.end(f"ada{number}")
-                await asked.ask(f"bob{number}", "bob")
-                assert asked.answer_turns._is_heavy(Passing("ada", "", 0, "waiting")) == is_heavy
-
-    played(play())
-
-
-def test_only_work_in_the_thread_of_an_answer_is_counted() -> None:
-    one = Passing("ada", "", 0, "making")
-    with spending({PASSING: one}):
-        sum(range(200_000))
-    first = one.spent
-    assert first > 0
-    with pytest.raises(TypeError), spending({PASSING: one}):
-        sum([*range(200_000), ""])  # what fails took its time, too
-    assert one.spent > first
-    with spending({}):  # of a request that waited for no turn
-        pass

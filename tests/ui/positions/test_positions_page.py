@@ -57,7 +57,7 @@ def test_on_a_phone_map_and_photo_come_first_and_nothing_is_cut_off(
     visit: Callable[..., Any], app_url: str
 ) -> None:
     page = opened(visit, f"{app_url}?tab=positions&model=mini&image=tower", width=390, height=844)
-    parts = ("pair", "title", "tiles", "plot")
+    parts = ("pair", "title", "tiles", "far")
     top = {name: page.locator(f".vv-places-{name}").bounding_box()["y"] for name in parts}
     assert sorted(top, key=lambda name: top[name]) == [*parts]
     one, photo = (page.locator(".vv-places-pair > figure").nth(i).bounding_box() for i in (0, 1))

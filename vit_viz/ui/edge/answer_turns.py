@@ -3,50 +3,33 @@
 An answer is asked for, waits for its turn, is made, and is sent. Waiting costs next to nothing, so it is bounded loosely. Making
 takes a thread and memory, so few are made at once, and whoever has fewest being made is next. What was made lies in memory until
 its reader has taken it: whoever does not read gets nothing more. An answer has no thread before its turn comes; all of this lives
-on the event loop. Whoever has kept the processor busy for long rests after each answer, as long as others come, too.
+on the event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
 from typing import Literal
 
-from cachetools import LRUCache, TTLCache
 from starlette.requests import ClientDisconnect
-from starlette.types import Scope
 
 from vit_viz.errors import BusyError
-from vit_viz.ui.edge.admission import ANSWERS, MOST_KNOWN, Admission, Buckets, give_back, names_of
+from vit_viz.ui.edge.admission import ANSWERS, Admission, give_back, names_of
 
 MAKING = 8
 """Answers that are made at once; of one visitor, and of one network address where that is known:"""
 MAKING_OF_ONE = 2
 MAKING_OF_ADDRESS = 4
 
-BURST_SECONDS = 1.0
-SHARE = 0.25
-"""How long one visitor keeps the processor busy at full speed, and which part of the time after that."""
-
-RESTS = 3.0
-LONGEST_REST_SECONDS = 2.0
-"""How long a visitor beyond that rests after each answer while others come: so many times as long as it took, and no longer."""
-
-OTHERS_SECONDS = 3.0
-"""How long after the last request of somebody else there are others."""
-
 UNREAD_BYTES = 256 * 2**20
 """Of answers that were made and not yet read; of one visitor:"""
 UNREAD_BYTES_OF_ONE = 48 * 2**20
-
-PASSING = "vit_viz.passing"
-"""Where the answer stands in the scope of its request."""
 
 UNREAD = "Answers to earlier questions of yours are still on their way; please wait until they have arrived."
 
@@ -60,7 +43,6 @@ class Passing:
         number: in the order in which they came.
         state: what becomes of it: it waits, is made in a place of `AnswerTurns` or elsewhere, or was made.
         size: bytes that were made and not yet read.
-        spent: seconds for which it kept the processor busy.
         called: set when its turn comes.
     """
 
@@ -69,18 +51,12 @@ class Passing:
     number: int
     state: Literal["waiting", "making", "elsewhere", "made"]
     size: int = 0
-    spent: float = 0.0
     called: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Under which it counts while it is made."""
         return names_of(self.visitor, self.address)
-
-    @property
-    def who(self) -> str:
-        """Whose share of the processor it takes: an address's where that is known, since cookies are to be had by the dozen."""
-        return self.address or self.visitor
 
 
 class AnswerTurns:
@@ -90,7 +66,6 @@ class AnswerTurns:
         admission: where those that come have their places.
         making, making_of_one, making_of_address: answers made at once.
         unread, unread_of_one: bytes that wait for their readers.
-        clock: seconds, monotonic; a parameter so that tests need not wait.
     """
 
     def __init__(
@@ -102,7 +77,6 @@ class AnswerTurns:
         making_of_address: int = MAKING_OF_ADDRESS,
         unread: int = UNREAD_BYTES,
         unread_of_one: int = UNREAD_BYTES_OF_ONE,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.admission = admission
         self.making = making
@@ -114,10 +88,6 @@ class AnswerTurns:
         self._waiting: dict[str, deque[Passing]] = {}  # by visitor
         self._making: Counter[str] = Counter()  # answers, by visitor and by address
         self._unread: Counter[str] = Counter()  # bytes, by visitor
-        self._clock = clock
-        self._pace = Buckets(burst=BURST_SECONDS, per_second=SHARE, clock=clock)
-        self._rests: LRUCache[str, float] = LRUCache(MOST_KNOWN)  # until when, by who has used much
-        self._came: TTLCache[str, None] = TTLCache(MOST_KNOWN, OTHERS_SECONDS, timer=clock)  # lately
 
     @asynccontextmanager
     async def turn(
@@ -134,7 +104,6 @@ class AnswerTurns:
         """
         with self.admission.place(ANSWERS, visitor, address):
             one = Passing(visitor, address, next(self._numbers), "waiting")
-            self._came[one.who] = None
             self._waiting.setdefault(visitor, deque()).append(one)
             try:
                 self._call()
@@ -167,7 +136,6 @@ class AnswerTurns:
         """An answer was made, or a part of it: its place is free, and its bytes count until it has left."""
         if one.state == "making":
             give_back(self._making, one.names)
-            self._let_rest(one)
         one.state = "made"
         self._unread[one.visitor] += size - one.size
         if not self._unread[one.visitor]:
@@ -204,42 +172,13 @@ class AnswerTurns:
             del self._waiting[one.visitor]
 
     def _may(self, one: Passing) -> bool:
-        most = 1 if self._is_heavy(one) else self.making_of_one
-        has_place = self._making[f"visitor {one.visitor}"] < most
+        has_place = self._making[f"visitor {one.visitor}"] < self.making_of_one
         is_near = one.address and self._making[f"address {one.address}"] >= self.making_of_address
-        return has_place and not is_near and not self._is_resting(one) and self._has_room(one)
+        return has_place and not is_near and self._has_room(one)
 
     def _has_room(self, one: Passing) -> bool:
         """Whether more may be made for a visitor: the more of theirs is unread, the less of the whole is left for them."""
         return self.unread_bytes < self.unread * (1 - Fraction(self._unread[one.visitor], self.unread_of_one))
-
-    # --- those who have used much
-
-    def _let_rest(self, one: Passing) -> None:
-        """Let whoever has used much rest after an answer."""
-        if self._pace.pour(one.who, one.spent) > 0:
-            rest = min(RESTS * one.spent, LONGEST_REST_SECONDS)
-            self._rests[one.who] = self._clock() + rest
-            asyncio.get_running_loop().call_later(rest, self._call)
-        else:
-            self._rests.pop(one.who, None)
-
-    def _is_heavy(self, one: Passing) -> bool:
-        return one.who in self._rests and any(other != one.who for other in self._came)
-
-    def _is_resting(self, one: Passing) -> bool:
-        return self._is_heavy(one) and self._rests[one.who] > self._clock()
-
-
-@contextmanager
-def spending(scope: Scope) -> Iterator[None]:
-    """While an answer keeps the processor busy, in the thread that makes it; waiting for a device or for others does not count."""
-    one, began = scope.get(PASSING), time.thread_time()
-    try:
-        yield
-    finally:
-        if one is not None:
-            one.spent += time.thread_time() - began
 
 
 async def _first(*awaited: Awaitable[object]) -> None:

@@ -46,7 +46,7 @@ from vit_viz.ui.edge.addresses import (
     refused_entry,
 )
 from vit_viz.ui.edge.admission import QUICK, SLOW, SLOW_OF_PAGE, STREAMS, Admission, Buckets
-from vit_viz.ui.edge.answer_turns import PASSING, AnswerTurns, Passing
+from vit_viz.ui.edge.answer_turns import AnswerTurns, Passing
 from vit_viz.ui.edge.bodies import Arrivals, TooLarge, discard, paced, replayed
 from vit_viz.ui.edge.documents import Documents
 from vit_viz.ui.edge.exposure import Exposure
@@ -242,7 +242,6 @@ class Passage:
         """What is made when its turn comes: pages apart from the rest, because whoever opens the first one has no cookie yet."""
         visitor = f"page {self.visitor}" if self.kind == "page" else self.visitor
         async with self.guard.answer_turns.turn(visitor, self.address, self._hung_up) as self._passing:
-            self.scope = {**self.scope, PASSING: self._passing}
             await _ANSWERS.get(self.kind or "page", Passage._pass_on)(self)
 
     async def _document(self) -> None:

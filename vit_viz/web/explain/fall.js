@@ -1,9 +1,10 @@
 // The curve of what is followed while the patches of a map go or come, beside random orders of patches; and of two classes the question
 // whether the lead of one goes with the patches that the difference of their maps gives to it.
 
-import { clamp, pointerIn } from '../../explorer/geometry.js';
+import { clamp } from '../../explorer/geometry.js';
 import { Job, STOPPED } from '../kit/job.js';
 import { JobLine, Toggle, useJob } from '../kit/parts.js';
+import { heightOf, Plot } from '../kit/plot.js';
 import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preact.js';
 /** @import { Tell } from '../kit/ask.js' */
 /** @import { ReadonlySignal } from '../kit/preact.js' */
@@ -38,11 +39,9 @@ export function Fall({ trust, name, taken }) {
   if (!curve) return html`<div class="vv-fall" hidden></div>`;
   const { axis, names, title: areas = '' } = /** @type {Trust} */ (trust);
   const { x, y, low, high, ends, labels } = curve;
-  const line = (/** @type {number[]} */ values) => values.map((value, i) => point(x[i], value, ends));
-  const isCrossed = ends[0] < 0 && ends[1] > 0;
+  /** @returns {[number, number][]} */
+  const line = (/** @type {number[]} */ values) => values.map((value, i) => [x[i], heightOf(value, ends)]);
   const title = `${name}: ${titleOf(/** @type {Trust} */ (trust), test)}`;
-  const small = (/** @type {string} */ kind, /** @type {string} */ words) =>
-    html`<span class=${`vv-${kind} vv-small`}>${words}</span>`;
   /** @type {[Test, string][]} */
   const choices = /** @type {Test[]} */ (Object.keys(TESTS))
     .filter((one) => curves[one])
@@ -50,22 +49,17 @@ export function Fall({ trust, name, taken }) {
   return html`<div class="vv-fall">
     <h3 class="vv-title vv-fall-title">${title}</h3>
     <p class="vv-axis vv-small" hidden=${!axis}>${axis}</p>
-    <div class="vv-curve" role="img" aria-label=${`${title}. ${areas}`}>
-      ${small('top', labels[1])}${small('bottom', labels[0])}
-      <div
-        class="vv-plot"
-        onPointerMove=${(/** @type {any} */ event) => (pointed.value = pointerIn(event, event.currentTarget)[1])}
-        onPointerLeave=${() => (pointed.value = null)}
-      >
-        <svg class="vv-layer" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
-          <path class="vv-random" d=${`M${[...line(high), ...line(low).reverse()].join('L')}Z`} />
-          <path class="vv-zero" d=${isCrossed ? `M${point(0, 0, ends)}L${point(1, 0, ends)}` : ''} />
-          <path class="vv-line" d=${`M${line(y).join('L')}`} />
-        </svg>
-        ${taken && test === 'deletion' && html`<${Now} taken=${taken} />`}
-      </div>
-      ${small('first', TESTS[test].ends[0])}${small('last', TESTS[test].ends[1])}
-    </div>
+    <${Plot}
+      line=${line(y)}
+      band=${[...line(high), ...line(low).reverse()]}
+      rules=${ends[0] < 0 && ends[1] > 0 ? [heightOf(0, ends)] : []}
+      left=${[1, 0].map((at) => [at, labels[at]])}
+      below=${[0, 1].map((at) => [at, TESTS[test].ends[at]])}
+      label=${`${title}. ${areas}`}
+      read=${(/** @type {number | null} */ share) => (pointed.value = share)}
+    >
+      ${taken && test === 'deletion' && html`<${Now} taken=${taken} />`}
+    <//>
     <p class="vv-curve-key vv-small" aria-hidden="true">
       <span class="vv-key-line"></span>
       <span class="vv-key-words">
@@ -101,12 +95,6 @@ function Words({ curve: { x, texts }, test, pointed }) {
   return html`<p class="vv-curve-words vv-small">
     ${i < 0 ? how : `${Math.round(100 * x[i])}% ${done}: ${texts[i]}`}
   </p>`;
-}
-
-/** A point of the curve in a picture of 100 by 100. @param {number} x @param {number} y @param {[number, number]} ends */
-function point(x, y, [bottom, top]) {
-  const height = 100 - (100 * (y - bottom)) / (top - bottom);
-  return `${(100 * x).toFixed(2)} ${height.toFixed(2)}`;
 }
 
 // --- of two classes

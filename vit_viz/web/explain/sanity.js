@@ -1,11 +1,12 @@
 // Whether the chosen map depends on what the model has learned: how it changes while the weights are re-initialised, as a curve.
 
-import { clamp, pointerIn } from '../../explorer/geometry.js';
+import { clamp } from '../../explorer/geometry.js';
 import { fixed } from '../../ui/kit/numbers.js';
 import { asked } from '../kit/ask.js';
 import { Figure } from '../kit/figure.js';
 import { STOPPED } from '../kit/job.js';
 import { JobLine, useJob } from '../kit/parts.js';
+import { heightOf, Plot } from '../kit/plot.js';
 import { html, useLayoutEffect, useMemo, useSignal, useState } from '../kit/preact.js';
 import { TARGETED } from '../kit/store.js';
 /** @import { Page } from '../kit/page.js' */
@@ -74,40 +75,19 @@ function WeightsCurve({ correlations = [], title, caption, labels: [axis, what],
   const pointed = useSignal(/** @type {number | null} */ (null)); // across the curve
   const last = correlations.length - 1;
   const ticks = [1, 0.5, 0, -0.5, -1].filter((tick) => tick >= 0 || tick > Math.min(...correlations) - 0.5);
-  const bottom = ticks[ticks.length - 1];
-  const height = (/** @type {number} */ value) => (100 * (1 - value)) / (1 - bottom);
-  const points = correlations.map(
-    (value, i) => `${((100 * i) / last).toFixed(2)} ${height(value).toFixed(2)}`,
-  );
+  const height = (/** @type {number} */ value) => heightOf(value, [ticks[ticks.length - 1], 1]);
   const step = Math.ceil(correlations.length / MOST_LABELS);
   return html`<${Figure} id="vv-sanity-curve" caption=${caption} save=${figure}>
     <h3 class="vv-title vv-weights-title">${title}</h3>
     <p class="vv-small vv-weights-what">${what}</p>
-    <div
-      class="vv-weights-plot"
-      role="img"
-      aria-label=${`${title}: ${correlations.map(written).join(', ')}`}
-      onPointerMove=${(/** @type {any} */ event) => (pointed.value = pointerIn(event, event.currentTarget)[1])}
-      onPointerLeave=${() => (pointed.value = null)}
-    >
-      <svg class="vv-layer" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
-        <path
-          class="vv-weights-grid"
-          d=${ticks.map((tick) => `M0 ${height(tick).toFixed(2)}H100`).join('')}
-        />
-        <path class="vv-weights-line" d=${`M${points.join('L')}`} />
-      </svg>
-      <div class="vv-weights-heights vv-small" aria-hidden="true">
-        ${ticks.map(
-          (tick) => html`<span style=${{ top: `${height(tick)}%` }}>${String(tick).replace('-', '−')}</span>`,
-        )}
-      </div>
-      <div class="vv-weights-parts vv-small" aria-hidden="true">
-        ${correlations.map(
-          (_, i) => i % step === 0 && html`<span style=${{ left: `${(100 * i) / last}%` }}>${i}</span>`,
-        )}
-      </div>
-    </div>
+    <${Plot}
+      line=${correlations.map((value, i) => [i / last, height(value)])}
+      rules=${ticks.map(height)}
+      left=${ticks.map((tick) => [height(tick), String(tick).replace('-', '−')])}
+      below=${correlations.flatMap((_, i) => (i % step ? [] : [[i / last, i]]))}
+      label=${`${title}: ${correlations.map(written).join(', ')}`}
+      read=${(/** @type {number | null} */ share) => (pointed.value = share)}
+    />
     <p class="vv-small vv-weights-axis">${axis}</p>
     <${Read} ...${{ correlations, pointed }} />
   <//>`;

@@ -2,6 +2,7 @@
 
 import { stepOf } from '../../ui/kit/elements.js';
 import { short } from '../../ui/kit/numbers.js';
+import { heightOf, Plot as Lines } from '../kit/plot.js';
 import { html, useComputed } from '../kit/preact.js';
 import { capital, endsOf, headWords, isSame, layerMeans, placeOf } from './words.js';
 /** @import { Seen } from './room.js' */
@@ -10,17 +11,12 @@ import { capital, endsOf, headWords, isSame, layerMeans, placeOf } from './words
 
 /** @typedef {Place & {x: number, y: number}} Dot in shares of the width and height of the plot */
 
-/** Shares of the way from one end to the other; the middle where both are one. */
-function shareOf(/** @type {number} */ value, /** @type {[number, number]} */ [low, high]) {
-  return high > low ? (value - low) / (high - low) : 0.5;
-}
-
 /** Every known head by layer and value. @param {Table} table @param {[number, number]} ends of the values @returns {Dot[]} */
 export function depthDots({ values }, ends) {
   const deepest = Math.max(1, values.length - 1);
   return values.flatMap((row, layer) =>
     row.flatMap((value, head) =>
-      value === null ? [] : [{ layer, head, x: layer / deepest, y: shareOf(value, ends) }],
+      value === null ? [] : [{ layer, head, x: layer / deepest, y: heightOf(value, ends) }],
     ),
   );
 }
@@ -32,19 +28,16 @@ export function depthDots({ values }, ends) {
 export function agreementDots(estimate, truth, ends) {
   return depthDots(truth, ends).map((dot) => ({
     ...dot,
-    x: shareOf(estimate[dot.layer][dot.head] ?? 0, ends),
+    x: heightOf(estimate[dot.layer][dot.head] ?? 0, ends),
   }));
 }
 
-/** A path through the mean of each layer. @param {Table} table @param {[number, number]} ends */
-export function meanPath(table, ends) {
+/** The mean of each layer. @param {Table} table @param {[number, number]} ends @returns {[number, number][]} */
+export function meanLine(table, ends) {
   const deepest = Math.max(1, table.values.length - 1);
-  const points = layerMeans(table).flatMap((mean, layer) =>
-    mean === null
-      ? []
-      : [`${((100 * layer) / deepest).toFixed(2)} ${(100 - 100 * shareOf(mean, ends)).toFixed(2)}`],
+  return layerMeans(table).flatMap((mean, layer) =>
+    mean === null ? [] : [[layer / deepest, heightOf(mean, ends)]],
   );
-  return points.length ? `M${points.join('L')}` : '';
 }
 
 /** The head that an arrow leads to: up and down the next one of its layer, to the sides the nearest one of the next layer. @param {Dot[]} dots @param {Place} from @param {[number, number]} step */
@@ -56,8 +49,6 @@ export function besideIn(dots, from, [down, right]) {
   return wanted.sort((a, b) => far(a) - far(b))[0];
 }
 
-const DIAGONAL = 'M0 100L100 0'; // on which an estimate is true
-
 /** The plot with its axes. @param {{seen: Seen}} props */
 export function Plot({ seen: { table, label, look, numbers, marks, choose } }) {
   const estimate = look.measure === 'effect' ? numbers.effect?.estimate : undefined; // which the table is compared with
@@ -68,18 +59,17 @@ export function Plot({ seen: { table, label, look, numbers, marks, choose } }) {
   const words = estimate
     ? {
         title: 'What was estimated, and what is true',
-        axis: ['estimate', short(low), short(high)],
+        across: [short(low), 'estimate', short(high)],
         below:
           'A dot for each head: to the right what one gradient foretold, upwards what changed. On the line both are equal.',
         label: numbers.foretold || 'Estimate against causal effect',
       }
     : {
         title: `${capital(label)} by depth`,
-        axis: ['layer', '0', String(table.values.length - 1)],
+        across: ['0', 'layer', String(table.values.length - 1)],
         below: 'A dot for each head; the line is the mean of each layer.',
         label: `${label} by layer, mean over the heads: ${means.join(', ')}`,
       };
-  const zero = (100 - 100 * shareOf(0, ends)).toFixed(2);
   const typed = (/** @type {KeyboardEvent} */ event) => {
     const step = stepOf(event);
     if (!step) return;
@@ -93,30 +83,30 @@ export function Plot({ seen: { table, label, look, numbers, marks, choose } }) {
   };
   return html`<figure class=${`vv-heads-plot vv-stack ${estimate ? 'vv-square' : ''}`}>
     <figcaption class="vv-heads-plot-title vv-strong">${words.title}</figcaption>
-    <div
-      class="vv-heads-plot-box"
-      role="application"
-      tabindex="0"
-      aria-label=${words.label}
-      aria-description="Left and right go through the layers, up and down through the heads of one."
-      onKeyDown=${typed}
+    <${Lines}
+      line=${
+        estimate
+          ? [
+              [0, 0],
+              [1, 1],
+            ]
+          : meanLine(table, ends)
+      }
+      rules=${low < 0 && high > 0 ? [heightOf(0, ends)] : []}
+      left=${[
+        [1, short(high)],
+        [0, short(low)],
+      ]}
+      below=${words.across.map((one, i) => [i / 2, one])}
+      more=${{
+        ...{ role: 'application', tabindex: 0, 'aria-label': words.label, onKeyDown: typed },
+        'aria-description': 'Left and right go through the layers, up and down through the heads of one.',
+      }}
     >
-      <span class="vv-heads-top vv-small">${short(high)}</span>
-      <span class="vv-heads-bottom vv-small">${short(low)}</span>
-      <div class="vv-heads-area">
-        <svg class="vv-layer" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
-          <path class="vv-heads-zero" d=${low < 0 && high > 0 ? `M0 ${zero}H100` : ''} />
-          <path class="vv-heads-mean" d=${estimate ? DIAGONAL : meanPath(table, ends)} />
-        </svg>
-        <div class="vv-heads-dots" onClick=${clicked}>
-          ${dots.map((dot) => html`<${HeadDot} key=${`${dot.layer}.${dot.head}`} dot=${dot} marks=${marks} />`)}
-        </div>
+      <div class="vv-heads-dots" onClick=${clicked}>
+        ${dots.map((dot) => html`<${HeadDot} key=${`${dot.layer}.${dot.head}`} dot=${dot} marks=${marks} />`)}
       </div>
-      <div class="vv-heads-axes vv-small">
-        <span class="vv-heads-first">${words.axis[1]}</span><span class="vv-heads-axis">${words.axis[0]}</span
-        ><span class="vv-heads-last">${words.axis[2]}</span>
-      </div>
-    </div>
+    <//>
     <p class="vv-heads-plot-words vv-small">${words.below}</p>
   </figure>`;
 }

@@ -8,6 +8,7 @@ import { askForFigure } from '../../explorer/source.js';
 import { byPointer, fetched, stepOf } from '../../ui/kit/elements.js';
 import { fixed, short } from '../../ui/kit/numbers.js';
 import { Cells, ColourBar, PhotoStage } from '../kit/parts.js';
+import { heightOf, Plot } from '../kit/plot.js';
 import { html, useLayoutEffect, useRef, useSignal } from '../kit/preact.js';
 /** @import { Photo } from '../kit/parts.js' */
 
@@ -369,39 +370,31 @@ function Curve({ told }) {
   useLayoutEffect(() => void (step.value = ''), [told]);
   const count = mean.length;
   const floor = Math.min(...low) < 0 ? -1 : 0;
-  const across = (/** @type {number} */ of) => (100 * (of + 0.5)) / count;
-  const down = (/** @type {number} */ value) => (100 * (1 - value)) / (1 - floor);
+  const across = (/** @type {number} */ of) => (of + 0.5) / count;
+  const height = (/** @type {number} */ value) => heightOf(value, [floor, 1]);
   const line = (/** @type {Float32Array} */ values) =>
-    Array.from(values, (value, of) => `${across(of)},${down(value)}`);
+    Array.from(values, (value, of) => [across(of), height(value)]);
   const every = Math.ceil(count / MOST_TICKS); // so few numbers below the curve that they stay apart
   return html`<div class="vv-places-far vv-stack">
     <h3 class="vv-title vv-places-question">How alike are two places so many steps apart?</h3>
-    <div class="vv-places-plot">
-      <div class="vv-places-scale vv-small">
-        ${(floor ? [1, 0, -1] : [1, 0]).map((value) => html`<span>${value}</span>`)}
-      </div>
+    <${Plot}
+      line=${line(mean)}
+      band=${[...line(high), ...line(low).reverse()]}
+      rules=${[height(0)]}
+      left=${(floor ? [1, 0, -1] : [1, 0]).map((value) => [height(value), value])}
+      below=${Array.from({ length: Math.ceil(count / every) }, (_, i) => [across(i * every), i * every])}
+    >
       <${Cells}
         grid=${[1, count]}
-        look="vv-places-curve"
+        look="vv-places-curve vv-layer"
         label="Likeness by distance. Arrow keys read it."
         read=${(/** @type {number} */ _, /** @type {number} */ of) =>
           (step.value = stepWords(of, [mean[of], low[of], high[of]], pairs[of]))}
-      >
-        <svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
-          <polygon class="vv-places-band" points=${[...line(high), ...line(low).reverse()].join(' ')} />
-          <line class="vv-places-zero" x1="0" x2="100" y1=${down(0)} y2=${down(0)} />
-          <polyline class="vv-places-mean" points=${line(mean).join(' ')} />
-        </svg>
-      <//>
-      <div class="vv-places-steps vv-small">
-        ${Array.from({ length: Math.ceil(count / every) }, (_, i) => i * every).map(
-          (of) => html`<span style=${{ left: `${across(of)}%` }}>${of}</span>`,
-        )}
-      </div>
-      <p class="vv-places-key vv-small">
-        ${`steps of a patch, in a straight line; line: mean of all pairs, band: 10% to 90% of them. ${direction}`}
-      </p>
-    </div>
+      />
+    <//>
+    <p class="vv-places-key vv-small">
+      ${`steps of a patch, in a straight line; line: mean of all pairs, band: 10% to 90% of them. ${direction}`}
+    </p>
     <p class="vv-places-step vv-readout vv-small" aria-live="polite">${step}</p>
   </div>`;
 }
