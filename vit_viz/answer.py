@@ -276,9 +276,6 @@ def checked_array(values: ArrayLike, ndim: int, what: str) -> NDArray[np.float32
 
     Args:
         what: the values, as the subject of the sentence that refuses them.
-
-    Raises:
-        ParameterError: they have another number of axes, or hold NaN.
     """
     array = np.array(values, dtype=np.float32)
     if array.ndim != ndim:

@@ -273,11 +273,7 @@ def _is_number(item: object) -> bool:
 
 
 def as_query(query: Query) -> Query:
-    """A query whose patches are numbers of Python: "3,4" is (3, 4), an array of places a list; names of tokens stay as they are.
-
-    Raises:
-        ParameterError: it is something else, such as one number.
-    """
+    """A query whose patches are numbers of Python: "3,4" is (3, 4), an array of places a list; names of tokens stay as they are."""
     if isinstance(query, str):
         return parse_query(query) if _POSITIONS.fullmatch(query) else query
     as_list = getattr(query, "tolist", None)
@@ -295,11 +291,7 @@ def as_query(query: Query) -> Query:
 
 
 def parse_query(text: str) -> Query:
-    """Read a query as links write it: "class", "detection 3", "7,12" or "7,12;7,13".
-
-    Raises:
-        ParameterError: the text is neither a name nor a list of row,col pairs.
-    """
+    """Read a query as links write it: "class", "detection 3", "7,12" or "7,12;7,13"."""
     text = text.strip()
     if re.fullmatch(r"[a-z]+( \d{1,4})?", text):
         return text
@@ -326,9 +318,6 @@ class CropBox:
         input_size: (height, width) of all patches in pixels of the model's input.
         region: (top, left, height, width) in pixels of the original that the patches cover; it may reach beyond the image where
             the input was padded.
-
-    Raises:
-        ParameterError: a size is not positive.
     """
 
     original_size: tuple[int, int]
@@ -381,9 +370,6 @@ class CropBox:
         Args:
             part: (top, left, height, width) of that original, in pixels of the whole.
             whole: (height, width) of the whole.
-
-        Raises:
-            ParameterError: the part has another size than this box's original.
         """
         top, left, height, width = part
         if (height, width) != self.original_size:

@@ -23,11 +23,7 @@ Tokens = Indices | str
 
 
 def as_index(what: str, value: object) -> int:
-    """One index as an int; whether it exists is for the caller to say.
-
-    Raises:
-        ParameterError: the value is not a whole number.
-    """
+    """One index as an int; whether it exists is for the caller to say."""
     is_truth = isinstance(value, bool | np.bool_) or str(getattr(value, "dtype", "")) in (
         "bool",
         "torch.bool",
@@ -45,9 +41,6 @@ def checked_index(what: str, index: int, count: int) -> int:
 
     Args:
         what: name of one thing that is counted, e.g. "Head".
-
-    Raises:
-        ParameterError: it does not exist.
     """
     if not 0 <= index < count:
         raise ParameterError(f"{what} {index} does not exist: this model has {what.lower()}s 0-{count - 1}.")
@@ -56,9 +49,6 @@ def checked_index(what: str, index: int, count: int) -> int:
 
 def layer_index(value: object, count: int) -> int:
     """The index of one of `count` layers; negative ones count from the last, as in Python.
-
-    Raises:
-        ParameterError: the value is not a whole number, or there is no such layer.
 
     Example:
         >>> layer_index(3, 12), layer_index(-1, 12)
@@ -78,9 +68,6 @@ def as_indices(
     Args:
         what: name of one thing that is counted, e.g. "Head".
         words: the indices that a text, or a tuple (row, col), stands for; None where there are none.
-
-    Raises:
-        ParameterError: an index does not exist or is not a whole number, or a mask does not have `count` entries.
     """
     if values is None:
         return None

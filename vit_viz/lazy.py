@@ -68,9 +68,6 @@ def extra(name: str, *, needed_for: str) -> Iterator[None]:
     Args:
         name: of the extra, e.g. "app".
         needed_for: what cannot be had without it, the subject of the sentence.
-
-    Raises:
-        VitVizError: a library is not installed.
     """
     try:
         yield

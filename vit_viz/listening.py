@@ -25,10 +25,6 @@ def check_address(host: str | None, port: int | None) -> None:
     Args:
         host: name or address; None: GRADIO_SERVER_NAME, or this machine only.
         port: None: GRADIO_SERVER_PORT, or the first that is free, which Gradio looks for.
-
-    Raises:
-        ParameterError: the port is none or taken, the address does not exist or is not this machine's, or a variable of Gradio is
-            no number.
     """
     whole_number("GRADIO_NUM_PORTS", 100, unit="ports")
     asked = setting("GRADIO_SERVER_PORT")

@@ -70,11 +70,7 @@ Caller = Callable[[Any], tuple[str, str]]
 
 
 def server(session: Session, *, caller: Caller = lambda _context: ("mcp", APP)) -> Server[Any]:
-    """A server of the protocol with a tool for each question.
-
-    Raises:
-        VitVizError: the official package is not installed.
-    """
+    """A server of the protocol with a tool for each question."""
     with extra("mcp", needed_for="MCP"):
         from mcp.server import Server
         from mcp.types import ListToolsResult
@@ -102,11 +98,7 @@ def server(session: Session, *, caller: Caller = lambda _context: ("mcp", APP)) 
 
 
 def serve_stdio(session: Session, *, app: str = APP) -> None:
-    """Answer on stdin and stdout until they close.
-
-    Raises:
-        VitVizError: the official package is not installed.
-    """
+    """Answer on stdin and stdout until they close."""
     offered = server(session, caller=lambda _context: ("mcp", app))
     from mcp.server.stdio import stdio_server
 
@@ -118,11 +110,7 @@ def serve_stdio(session: Session, *, app: str = APP) -> None:
 
 
 def surface(session: Session) -> Surface:
-    """The same over HTTP, for `launch(surfaces=...)`.
-
-    Raises:
-        VitVizError: the official package is not installed.
-    """
+    """The same over HTTP, for `launch(surfaces=...)`."""
     from starlette.routing import Route
 
     from vit_viz.surface import BODY_BYTES, OWNER, Surface

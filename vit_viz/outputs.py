@@ -23,11 +23,7 @@ PROBLEMS: dict[str, Output] = {"regression": "value", "multi_label_classificatio
 
 
 def checked_output(given: object) -> Output | None:
-    """The kind that was named; None where none was.
-
-    Raises:
-        ParameterError: there is no such kind.
-    """
+    """The kind that was named; None where none was."""
     if given is None or given in get_args(Output):
         return given  # type: ignore[return-value]  # one of them
     raise ParameterError(
@@ -36,11 +32,7 @@ def checked_output(given: object) -> Output | None:
 
 
 def output_kind(output: Output | None, count: int) -> Output:
-    """What each of `count` outputs is; where nobody says it, one output is a value and several are a softmax.
-
-    Raises:
-        ParameterError: a softmax over one output, which is 1 for every picture.
-    """
+    """What each of `count` outputs is; where nobody says it, one output is a value and several are a softmax."""
     if output == "softmax" and count == 1:
         raise ParameterError(
             "A softmax over one output is always 1 and says nothing: pass output='sigmoid' for the score of a class, or "

@@ -30,11 +30,7 @@ POLL_SECONDS = 0.1
 
 
 def stop_if(cancelled: StopCheck | None) -> None:
-    """End the computation if its check says so.
-
-    Raises:
-        Cancelled: the check returned True.
-    """
+    """End the computation if its check says so."""
     if cancelled is not None and cancelled():
         raise Cancelled("The computation was cancelled; nothing of it was kept.")
 
@@ -71,11 +67,7 @@ class Watch:
         self._progress, self.cancelled = progress, cancelled
 
     def check(self) -> None:
-        """End the computation if its check says so.
-
-        Raises:
-            Cancelled: the check returned True.
-        """
+        """End the computation if its check says so."""
         stop_if(self.cancelled)
 
     def advance(self, steps: int = 1) -> None:

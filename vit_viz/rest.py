@@ -320,11 +320,7 @@ def _not_offered(offered: Iterable[str]) -> Response:
 
 
 def read_body(body: bytes) -> object:
-    """The JSON of a question.
-
-    Raises:
-        ParameterError: it is none, or a text in it has half a character (a lone surrogate), which no answer can repeat.
-    """
+    """The JSON of a question."""
     try:
         asked = json.loads(body or b"{}")
         json.dumps(asked, ensure_ascii=False).encode()

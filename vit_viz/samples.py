@@ -79,22 +79,14 @@ def sample_names() -> tuple[str, ...]:
 
 
 def sample(name: str) -> Image.Image:
-    """A sample picture, upright RGB; the same pixels every time.
-
-    Raises:
-        ParameterError: there is no sample of that name.
-    """
+    """A sample picture, upright RGB; the same pixels every time."""
     if name not in SAMPLES:
         raise ParameterError(f"There is no sample {name!r}; there are {', '.join(SAMPLES)}.")
     return SAMPLES[name]()
 
 
 def sample_file(name: str) -> tuple[str, bytes]:
-    """A sample as a file: how its name ends, and its bytes; a photograph's own, a drawing as PNG.
-
-    Raises:
-        ParameterError: there is no sample of that name.
-    """
+    """A sample as a file: how its name ends, and its bytes; a photograph's own, a drawing as PNG."""
     picture, folder = sample(name), _photo_folder()
     if folder and name in _PHOTOS:
         return ".jpg", (folder / _PHOTOS[name]).read_bytes()

@@ -98,12 +98,7 @@ class QuestionCall:
 
     @classmethod
     def of(cls, question: AnyQuestion, body: object) -> QuestionCall:
-        """Read a body.
-
-        Raises:
-            ParameterError: it is none; the message says what is possible.
-            ImageError: it holds a picture that is too large.
-        """
+        """Read a body."""
         if not isinstance(body, dict) or not all(isinstance(name, str) for name in body):
             raise ParameterError("The body of a question is a JSON object.")
         fields: dict[str, object] = dict(body)
@@ -172,9 +167,6 @@ def answered(
     Args:
         owner: who asks: of their slow questions one is computed at a time.
         progress, cancelled, preview: as `Session.run` has them.
-
-    Raises:
-        VitVizError: whatever the model, the picture or the question says.
     """
     picture = None
     model = model_reference(session, asked.model)

@@ -39,11 +39,7 @@ def setting(name: str, environment: Mapping[str, str] = os.environ) -> str:
 
 
 def switch(name: str, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether one of SWITCHES is on: 1, true, yes or on in any case; 0, false, no or off.
-
-    Raises:
-        ParameterError: the variable holds something else.
-    """
+    """Whether one of SWITCHES is on: 1, true, yes or on in any case; 0, false, no or off."""
     text = setting(name, environment)
     if not text:
         return SWITCHES[name]
@@ -53,11 +49,7 @@ def switch(name: str, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def check_switches() -> None:
-    """See that each switch can be read.
-
-    Raises:
-        ParameterError: one of them cannot.
-    """
+    """See that each switch can be read."""
     for name in SWITCHES:
         switch(name)
 
@@ -67,9 +59,6 @@ def whole_number(name: str, default: int, *, unit: str, environment: Mapping[str
 
     Args:
         unit: what is counted, in the plural.
-
-    Raises:
-        ParameterError: the variable holds something else.
     """
     text = setting(name, environment) or str(default)
     if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text)):

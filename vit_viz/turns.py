@@ -122,10 +122,6 @@ class Turns:
         Args:
             is_quick: whether this is all of a quick computation, which may pass slow ones that wait.
             cancelled: called while waiting; True ends it.
-
-        Raises:
-            BusyError: too many wait already, or the wait took too long.
-            Cancelled: `cancelled` returned True; the place in the queue is free again.
         """
         queue = self._enter(device, cancelled, is_quick)
         try:

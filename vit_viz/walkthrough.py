@@ -47,11 +47,7 @@ class Walk:
 
     @classmethod
     def of(cls, model: nn.Module, pixels: Tensor) -> Walk:
-        """Run the model block by block and keep what is between the blocks.
-
-        Raises:
-            ParameterError: the model is not ours, or the pixels are not those of one image.
-        """
+        """Run the model block by block and keep what is between the blocks."""
         model = own_transformer(model)
         if pixels.ndim != 4 or len(pixels) != 1:
             raise ParameterError(
@@ -78,11 +74,7 @@ class Walk:
 
 
 def own_transformer(model: nn.Module) -> VisionTransformer:
-    """The model, where it is ours.
-
-    Raises:
-        ParameterError: it is another one.
-    """
+    """The model, where it is ours."""
     if isinstance(model, VisionTransformer):
         return model
     raise ParameterError(
@@ -122,11 +114,7 @@ class PatchStep:
 
 
 def patch_step(walk: Walk, *, place: Size) -> PatchStep:
-    """The patch at (row, col) of the grid.
-
-    Raises:
-        ParameterError: there is no such patch.
-    """
+    """The patch at (row, col) of the grid."""
     embed, config = walk.model.patch_embed, walk.model.config
     index = patch_index(walk, place)
     flat = embed.patches(walk.pixels)[0, index]
@@ -197,11 +185,7 @@ class EmbeddingStep:
 
 @without_gradients()
 def embedding_step(walk: Walk, *, place: Size, number: int = 0) -> EmbeddingStep:
-    """The embedding of the patch at (row, col), and how one of its numbers comes about.
-
-    Raises:
-        ParameterError: there is no such patch, or the embedding has no such number.
-    """
+    """The embedding of the patch at (row, col), and how one of its numbers comes about."""
     model, config = walk.model, walk.model.config
     if not 0 <= number < config.embed_dim:
         raise ParameterError(
@@ -489,11 +473,7 @@ class AttentionStep:
 
 @without_gradients()
 def attention_step(walk: Walk, *, layer: int, head: int, token: int) -> AttentionStep:
-    """What one token looks at in one head, from its projections to what it gathers.
-
-    Raises:
-        ParameterError: there is no such layer, head or token.
-    """
+    """What one token looks at in one head, from its projections to what it gathers."""
     attn = block_of(walk.model, layer).attn
     checked_index("Head", head, attn.num_heads)
     name = walk.layout.name(token)
@@ -554,11 +534,7 @@ class HeadsStep:
 
 @without_gradients()
 def heads_step(walk: Walk, *, layer: int, token: int, left_out: int = 0) -> HeadsStep:
-    """What all heads of a layer gather for one token, and what one of them adds.
-
-    Raises:
-        ParameterError: there is no such layer, head or token.
-    """
+    """What all heads of a layer gather for one token, and what one of them adds."""
     attn = block_of(walk.model, layer).attn
     checked_index("Head", left_out, attn.num_heads)
     name = walk.layout.name(token)
@@ -624,11 +600,7 @@ class BlockStep:
 
 @without_gradients()
 def block_step(walk: Walk, *, layer: int, token: int) -> BlockStep:
-    """One token on its way through one block.
-
-    Raises:
-        ParameterError: there is no such layer or token.
-    """
+    """One token on its way through one block."""
     block, name = block_of(walk.model, layer), walk.layout.name(token)
     before = walk.stream[layer]
     attended = block.ls1(block.attn(block.norm1(before)[None], walk.model.places(walk.grid)))[0]
@@ -753,11 +725,7 @@ def _operands(walk: Walk, layer: int) -> tuple[Tensor, Tensor, Tensor, Tensor, T
 
 
 def block_of(model: VisionTransformer, layer: int) -> Block:
-    """One block of the model.
-
-    Raises:
-        ParameterError: there is no such layer.
-    """
+    """One block of the model."""
     checked_index("Layer", layer, len(model.blocks))
     block = model.blocks[layer]
     assert isinstance(block, Block)

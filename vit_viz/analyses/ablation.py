@@ -136,9 +136,6 @@ def head_importance(
 ) -> HeadTable:
     """What switching each head off would change, from one gradient; as `estimated_head_map`.
 
-    Raises:
-        ParameterError: the target or the way of ablation does not exist.
-
     Source: Michel et al. 2019, arXiv:1905.10650, section 4.1, with its sign.
     """
     return _estimated(subject, target, how)[2]
@@ -158,10 +155,6 @@ def causal_map(
     Args:
         target, how, progress, cancelled: as `ablate_heads` has them.
         partial: given the map after each batch, as far as it is computed.
-
-    Raises:
-        ParameterError: the target or the way of ablation does not exist.
-        Cancelled: `cancelled` said so.
 
     Source: Michel et al. 2019, arXiv:1905.10650.
     """
@@ -213,11 +206,6 @@ def unchanged(subject: PreparedImage, how: Ablation) -> Unchanged:
 def estimated_head_map(trace: Trace, *, how: Ablation = "zero") -> NDArray[np.float32]:
     """A first guess of the causal map from one backward: sum_i (dL/do_i) . (what replaces o_i - o_i) per head, [layers, heads].
 
-    Raises:
-        ParameterError: there is no such way of ablation.
-        CaptureError: the trace was taken without a target, or its gradient does not reach all layers, or the model writes its
-            attention out.
-
     Source: Michel et al. 2019, arXiv:1905.10650, section 4.1, with its sign.
     """
     check_ablation(how)
@@ -256,11 +244,7 @@ def _replacement(how: Ablation, output: Tensor, values: Tensor, visible: Tensor 
 
 
 def check_ablation(how: str) -> None:
-    """Check that there is such a way of ablation.
-
-    Raises:
-        ParameterError: there is not.
-    """
+    """Check that there is such a way of ablation."""
     if how not in get_args(Ablation):
         raise ParameterError(f"A head is replaced by {', '.join(get_args(Ablation))}, not by {how!r}.")
 

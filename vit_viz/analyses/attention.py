@@ -125,9 +125,6 @@ def mass_mask(patch_map: PatchMap, share: float = 0.6) -> NDArray[np.bool_]:
 
     The map is renormalised over patches; equal values are taken in the order of their index. A map of zeros has an empty mask.
 
-    Raises:
-        ParameterError: `share` lies outside (0, 1], or the map has negative values.
-
     Source: DINO, Caron et al. 2021, arXiv:2104.14294, Fig. 1 and appendix (mass 0.6).
     """
     if not 0 < share <= 1:
@@ -189,11 +186,7 @@ def _summed(part: Callable[[Tensor], Tensor], weights: Tensor) -> Tensor:
 
 
 def checked_head(head: Index | HeadFusion, count: int) -> int | HeadFusion:
-    """One head as an int, or the name of a fusion.
-
-    Raises:
-        ParameterError: there is no such head, or no such fusion.
-    """
+    """One head as an int, or the name of a fusion."""
     if isinstance(head, str):
         if head not in get_args(HeadFusion):
             raise ParameterError(f"Heads are fused by mean, max or min, not by {head!r}.")

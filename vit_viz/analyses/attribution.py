@@ -120,10 +120,6 @@ def integrated_gradients(
     Returns:
         A signed map; the note and provenance show the convergence delta, sum of the map minus the target's change.
 
-    Raises:
-        ParameterError: steps or tolerance are not positive.
-        Cancelled: `cancelled` said so.
-
     Source: Sundararajan et al. 2017, arXiv:1703.01365.
     """
     from captum.attr import IntegratedGradients
@@ -336,11 +332,7 @@ def watched_target(given: MethodInput, images: int) -> Callable[[Tensor], Tensor
 
 
 def in_turn(method: Any, given: MethodInput) -> Any:
-    """A gradient method of captum whose forward and backward of each batch are one turn at the device.
-
-    Raises:
-        CaptureError: the target's gradient does not reach the pixels, or not all of it; the message says what keeps it from them.
-    """
+    """A gradient method of captum whose forward and backward of each batch are one turn at the device."""
     given.once(_check_reached)
 
     def gradient_of(

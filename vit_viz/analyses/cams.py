@@ -58,9 +58,6 @@ def token_cam(combine: Combine, given: MethodInput) -> PatchMap:
     Returns:
         Values at 0 or above over the patch grid, as they are, where the published code scales each map to [0, 1].
 
-    Raises:
-        CaptureError: what the last attention reads was not kept or not found, or the target's gradient does not reach it.
-
     Source: as `combine` says; on tokens instead of feature maps.
     """
     given.trace.wait()  # where tokens change places before the last layer, the map would mislead

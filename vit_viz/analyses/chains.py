@@ -71,12 +71,7 @@ def run_chains(
 
 
 def layer_range(trace: Trace, layers: LayerRange | None) -> LayerRange:
-    """The layers that take part, as (first, end) with `end` excluded; negative ones as in a slice; None means all.
-
-    Raises:
-        ParameterError: the range is empty or reaches beyond the model.
-        CaptureError: the layers are seen not to follow one another, so nothing can be multiplied through them.
-    """
+    """The layers that take part, as (first, end) with `end` excluded; negative ones as in a slice; None means all."""
     trace.check_layers_follow()
     if layers is None:
         return 0, trace.num_layers
@@ -92,11 +87,7 @@ def layer_range(trace: Trace, layers: LayerRange | None) -> LayerRange:
 
 
 def check_reached(trace: Trace, layers: LayerRange | None) -> None:
-    """Check that the target's gradient reaches all layers that take part.
-
-    Raises:
-        CaptureError: it does not; the message says what keeps it from them, and which layers it reaches.
-    """
+    """Check that the target's gradient reaches all layers that take part."""
     first, end = layer_range(trace, layers)
     lost = [layer for layer in range(first, end) if layer in trace.unreached]
     if lost:
@@ -109,9 +100,6 @@ def start_row(trace: Trace, query: Query, *, gradient: bool = False) -> Tensor:
     """Where a chain starts, [tokens]: the weights of the query, or of the pool's own attention.
 
     A pool that is a learned attention starts gradient-weighted where the chain is: E_h[(dA * A)+] of the pooling head.
-
-    Raises:
-        ParameterError: the chain is weighted by the gradient of a target that is read from other tokens than this one.
     """
     read = trace.target_read
     is_of_layout = read is None or read.weights is None

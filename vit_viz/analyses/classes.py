@@ -21,11 +21,7 @@ def answers_classes(loaded: Model, recorded: Trace) -> bool:
 
 
 def top_classes(loaded: Model, recorded: Trace, *, count: int = 5) -> Ranking:
-    """The most probable classes with their probability; of a model whose outputs are values, the largest of these.
-
-    Raises:
-        ParameterError: the model has no classes.
-    """
+    """The most probable classes with their probability; of a model whose outputs are values, the largest of these."""
     if recorded.logits is None or not answers_classes(loaded, recorded):
         raise ParameterError(f"{loaded.name} has no classes: what it returns is no answer in words.")
     answers = shown(recorded.logits.float(), loaded.output)

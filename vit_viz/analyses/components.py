@@ -72,9 +72,6 @@ def principal_components(vectors: Tensor, count: int) -> Basis:
     Args:
         vectors: [n, dim], centred already.
 
-    Raises:
-        ParameterError: more components are wanted than the vectors have numbers.
-
     Source: Pearson 1901; Jolliffe 2002, section 3.5 (singular values).
     """
     if not 1 <= count <= vectors.shape[1]:
@@ -171,9 +168,6 @@ def colours_of(components: TokenComponents) -> tuple[NDArray[np.float32], ...]:
 
     From the 1st to the 99th percentile of each component; whitened ones by sigmoid(2 c), as DINOv3 draws them. What was left out of
     a foreground is black.
-
-    Raises:
-        ParameterError: there are not three components.
     """
     values = [maps.values for maps in components.maps]
     if values[0].shape[-1] != 3:

@@ -249,11 +249,7 @@ class Explanations(Answer):
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def map(self, method: str) -> PatchMap:
-        """The map of a method.
-
-        Raises:
-            ParameterError: this model gives none; the message says why.
-        """
+        """The map of a method."""
         if method not in self.maps:
             raise ParameterError(self.missing.get(method, f"There is no map by {method!r}."))
         return self.maps[method]
@@ -320,11 +316,7 @@ def start_of(job: Job) -> Query:
 
 
 def two_classes(job: Job) -> tuple[int, int]:
-    """The class that a job asks about and the one that it is set against: the strongest of the rest where none is named.
-
-    Raises:
-        ParameterError: there are no two classes, or the target is none.
-    """
+    """The class that a job asks about and the one that it is set against: the strongest of the rest where none is named."""
     subject = job.image
     if not subject.has_classes or job.outputs.numel() < 2:
         raise ParameterError("This model has no two classes that could be set against each other.")

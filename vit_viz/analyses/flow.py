@@ -56,11 +56,6 @@ def attention_flow(
     Returns:
         Flows in [0, 1] over the patch grid, [rows, cols], and of prefix and suffix tokens by name.
 
-    Raises:
-        ParameterError: the model attends over more than 400 tokens, or an option lies outside its range.
-        CaptureError: the layers do not follow one another.
-        Cancelled: `cancelled` said so.
-
     Source: Abnar & Zuidema 2020, arXiv:2005.00928, section 3.
     """
     trace = as_trace(trace)

@@ -158,9 +158,6 @@ def name_heads(photos: Sequence[Mapping[Measure, HeadTable]]) -> tuple[HeadName,
 
     Args:
         photos: what `head_tables` says of each photo.
-
-    Raises:
-        ParameterError: there is no photo, or a measure is missing that names are made of.
     """
     if not photos:
         raise ParameterError("Names of heads need the measures of at least one photo.")

@@ -197,11 +197,7 @@ def layer_sums(
 
 
 def stream(trace: Trace) -> Tensor:
-    """The residual stream before the first and after each layer, [layers + 1, tokens, dim].
-
-    Raises:
-        CaptureError: it was not kept.
-    """
+    """The residual stream before the first and after each layer, [layers + 1, tokens, dim]."""
     if trace.residual is None:
         raise CaptureError("Token norms need a trace that kept the residual stream (keep_residual=True).")
     return trace.residual

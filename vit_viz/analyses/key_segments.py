@@ -99,10 +99,6 @@ def segment_overlap(
         boxes: one or several, in pixels of the original; together they are the object.
         mask: instead of boxes, [height, width] of the original, as `vit_viz.images.masks` has it; what it leaves out counts
             neither way.
-
-    Raises:
-        ParameterError: neither or both are given, the mask does not say what the object is, or the segments do not know where
-            they lie.
     """
     if segments.crop_box is None:
         raise ParameterError("Overlap needs segments that know where they lie in the image (a crop box).")
@@ -181,11 +177,7 @@ BOX = r"|\d{1,6}(,\d{1,6}){3}"
 
 
 def corners_of(box: str) -> Box:
-    """A box as four numbers.
-
-    Raises:
-        ParameterError: its sides are exchanged.
-    """
+    """A box as four numbers."""
     left, top, right, bottom = (int(side) for side in box.split(","))
     if not (left < right and top < bottom):
         raise ParameterError(f"A box is left,top,right,bottom, each side before the other, not {box}.")

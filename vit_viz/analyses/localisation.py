@@ -73,10 +73,6 @@ def localisation(patch_map: PatchMap, *, boxes: Sequence[Box] = (), mask: Any = 
         mask: instead of boxes, [height, width] of the original, as `vit_viz.images.masks` has it; what it leaves out counts
             neither way.
 
-    Raises:
-        ParameterError: neither or both are given, the mask has another size or does not say what the object is, or the map does
-            not know where it lies.
-
     Source: Zhang et al. 2018, arXiv:1608.00507 (pointing game); Wang et al. 2020, arXiv:1910.01279 (energy).
     """
     if patch_map.crop_box is None:

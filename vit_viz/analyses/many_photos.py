@@ -75,11 +75,7 @@ class PhotoNumbers:
         )
 
     def shown(self, photo: int, output: Output | None) -> NDArray[np.float64]:
-        """What people are told of the outputs of a photo, [classes]; see `vit_viz.outputs.shown`.
-
-        Raises:
-            ParameterError: the model returns no scores.
-        """
+        """What people are told of the outputs of a photo, [classes]; see `vit_viz.outputs.shown`."""
         wide = torch.from_numpy(self._scores[photo].astype(np.float64))
         told: NDArray[np.float64] = shown(wide, output).numpy()
         return told
@@ -169,9 +165,6 @@ def begun_numbers(
         structure: what is known of the module's attention, and of what its answer is read from; None checks it for photos that
             have to be traced one by one.
         batched: whether to try one pass for all of them.
-
-    Raises:
-        CaptureError: as `trace`.
     """
     size = pixels.shape[-2] / layout.grid[0], pixels.shape[-1] / layout.grid[1]
     if batched and layout.pooling != "attention":  # such a pool is known only when the layers are gone

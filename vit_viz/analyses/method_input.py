@@ -45,22 +45,14 @@ class MethodInput:
 
     @property
     def subject(self) -> PreparedImage:
-        """The image as its model receives it.
-
-        Raises:
-            ParameterError: only a trace is at hand.
-        """
+        """The image as its model receives it."""
         if self.prepared is None:
             raise ParameterError("This method runs the model, and a trace alone has none.")
         return self.prepared
 
     @property
     def target(self) -> Target:
-        """What is explained, with its class or embedding fixed.
-
-        Raises:
-            ParameterError: only a trace is at hand.
-        """
+        """What is explained, with its class or embedding fixed."""
         if self.goal is None:
             raise ParameterError("This method explains a target, and a trace alone names none.")
         return self.goal
@@ -73,11 +65,7 @@ class MethodInput:
 
     @cached_property
     def query(self) -> Query:
-        """The token that is followed.
-
-        Raises:
-            ParameterError: as `Trace.output_query`.
-        """
+        """The token that is followed."""
         return self.query_in(self.trace)
 
     def query_in(self, trace: Trace) -> Query:

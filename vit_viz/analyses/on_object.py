@@ -50,9 +50,6 @@ def on_object(patch_map: PatchMap, there: ObjectOnGrid, *, seed: int = 0) -> Sta
         [4, 3] in [0, 1]. Rows: the map; random orders, in the mean; the nearness to the middle of the grid; and s / w, which
         keeps below 1 where patches lie on the edge of the object.
 
-    Raises:
-        ParameterError: the object covers no patch, or lies on another grid; or the map is the same everywhere.
-
     Source: Zhang et al. 2018, arXiv:1608.00507 (pointing game); Wang et al. 2020, arXiv:1910.01279 (energy).
     """
     share, known = there.share, there.known
@@ -143,12 +140,7 @@ class OnObjectOptions(OneHeadOptions):
         return LOOK if self.map == LOOK.name else METHODS.named(self.map)
 
     def object(self, crop_box: CropBox, layout: TokenLayout) -> ObjectOnGrid:
-        """Where the object lies on the patches.
-
-        Raises:
-            ParameterError: none or several are given, or the mask is no PNG of the photo's size or does not say what the object is.
-            ImageError: the PNG cannot be read.
-        """
+        """Where the object lies on the patches."""
         if sum(map(bool, (self.box, self.region, self.png))) != 1:
             raise ParameterError("Say where the object is: by a box, a region, or a mask.")
         if self.region:

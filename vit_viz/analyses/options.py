@@ -97,9 +97,6 @@ class OptionField:
 
         Args:
             name: what the error calls it.
-
-        Raises:
-            ParameterError: it is not possible; the message says what is.
         """
         option = self.option
         if self.choices:
@@ -135,11 +132,7 @@ class OptionField:
 
 @dataclass(frozen=True)
 class Options:
-    """The options of an analysis, each within its range.
-
-    Raises:
-        ParameterError: a value lies outside its range.
-    """
+    """The options of an analysis, each within its range."""
 
     def __post_init__(self) -> None:
         for field in self.schema():
@@ -152,11 +145,7 @@ class Options:
 
     @classmethod
     def of(cls: type[SomeOptions], pairs: Iterable[tuple[str, Any]]) -> SomeOptions:
-        """From pairs (name, value); what is not named has its default.
-
-        Raises:
-            ParameterError: there is no option of a name, or its value lies outside its range.
-        """
+        """From pairs (name, value); what is not named has its default."""
         values, known = dict(pairs), [field.name for field in cls.schema()]
         for name in values:
             if name not in known:

@@ -320,11 +320,7 @@ FILTER_COMPONENTS = asks(
 
 
 def answerable(loaded: ModelLike) -> tuple[AnyQuestion, ...]:
-    """The questions about positions that this model has an answer to, by the kind of positions that it has.
-
-    Raises:
-        ParameterError: the model is not ours.
-    """
+    """The questions about positions that this model has an answer to, by the kind of positions that it has."""
     kind = own_model(loaded)[0].config.position_kind
     has_table = kind in ("learned", "sinusoidal_1d", "sinusoidal_2d")
     answered: dict[AnyQuestion, bool] = {

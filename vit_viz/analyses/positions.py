@@ -75,9 +75,6 @@ def place_similarity(matrix: TokenMatrix, place: str | Grid) -> PatchMap:
     Args:
         matrix: what `position_similarity` gave.
         place: (row, col), or the name of a token with a position of its own, e.g. "class".
-
-    Raises:
-        ParameterError: there is no such position.
     """
     if isinstance(place, str):
         if place not in matrix.extra:
@@ -100,11 +97,7 @@ def place_similarity(matrix: TokenMatrix, place: str | Grid) -> PatchMap:
 
 
 def own_model(loaded: ModelLike) -> tuple[VisionTransformer, Provenance]:
-    """The model whose positions are read, and where it came from.
-
-    Raises:
-        ParameterError: it is not vit_viz's own.
-    """
+    """The model whose positions are read, and where it came from."""
     source = as_model(loaded)
     model = source if isinstance(source, nn.Module) else source.model
     provenance = Provenance() if isinstance(source, nn.Module) else source.provenance
@@ -162,11 +155,7 @@ def _note(model: VisionTransformer, grid: Grid) -> str:
 
 
 def positioned(loaded: ModelLike) -> tuple[str, ...]:
-    """The prefix tokens with a position of their own: those that `position_similarity` has in `extra`.
-
-    Raises:
-        ParameterError: the model is not ours.
-    """
+    """The prefix tokens with a position of their own: those that `position_similarity` has in `extra`."""
     model, _ = own_model(loaded)
     names = model.config.positioned_prefix
     rows = model.position_table(model.config.grid)[: len(names)] if names else ()
@@ -174,11 +163,7 @@ def positioned(loaded: ModelLike) -> tuple[str, ...]:
 
 
 def checked_grid(grid: Grid) -> Grid:
-    """The grid, refused where it has no patch or too many for all pairs.
-
-    Raises:
-        ParameterError: it has none, or more than 4096.
-    """
+    """The grid, refused where it has no patch or too many for all pairs."""
     rows, cols = (int(n) for n in grid)
     if rows < 1 or cols < 1 or rows * cols > _MAX_POSITIONS:
         raise ParameterError(f"A grid has 1 to {_MAX_POSITIONS} positions, not {rows} x {cols}.")
@@ -285,9 +270,6 @@ def position_residual(loaded: ModelLike) -> PatchMap:
     """What the best sine-cosine fit leaves of each position, in units of the mean position's variance; the mean is the share left.
 
     ||p_i - s (S_b R)_i||^2 / mean_j ||p_j||^2, with the b, s and R of `position_fit`.
-
-    Raises:
-        ParameterError: as `position_fit`.
     """
     table, grid, provenance = _centred_table(loaded)
     base = max(BASES, key=lambda one: _explained(table, _code(grid, table.shape[1], one)))

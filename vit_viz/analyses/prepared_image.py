@@ -118,12 +118,6 @@ class PreparedImage:
             has_classes: whether the outputs are scores of classes; None decides by what the model says, see `outputs_of`.
             output: what one output is; None takes what the model says.
             target: what will be explained, of which a function is needed here.
-
-        Raises:
-            ImageError: the picture cannot be read.
-            ParameterError: an embedding is said to be scores or values, a module got a picture without its preprocessing, or its
-                layout cannot be told, or the pixels are not finite.
-            CaptureError: the module has no attention that can be seen.
         """
         named, picture = as_model(loaded), as_picture(image)
         source = as_known_model(named, picture)
@@ -194,11 +188,7 @@ class PreparedImage:
         return known or (-(-height // rows), -(-width // cols))
 
     def transformer(self, what: str) -> VisionTransformer:
-        """The model, where it is ours, for what needs its parts.
-
-        Raises:
-            ParameterError: it is another module; `what` says what it was needed for.
-        """
+        """The model, where it is ours, for what needs its parts."""
         if not isinstance(self.model, VisionTransformer):
             raise ParameterError(
                 f"{what} needs the blocks of vit_viz's own VisionTransformer, not {type(self.model).__name__}; load the "
@@ -224,10 +214,6 @@ class PreparedImage:
         """What the model says of a batch, [batch, outputs], in fp32 at least; gradients as the caller has them.
 
         The scores; where the model returns none, the number that is made of what it returns, [batch, 1].
-
-        Raises:
-            ParameterError: it returns none, and nothing makes a number of it.
-            CaptureError: what belongs to which image is not known.
         """
         with self.turn(), undisturbed(self.model):
             result = answer_of(self.model, pixels.to(self.dtype))
@@ -267,21 +253,13 @@ class PreparedImage:
         return scores
 
     def resolved(self, target: TargetLike = None) -> Target:
-        """A target with its class or embedding fixed by this image; runs the model where it has to be asked.
-
-        Raises:
-            ParameterError: the class does not exist, or the model has none.
-        """
+        """A target with its class or embedding fixed by this image; runs the model where it has to be asked."""
         wanted = self.target(target)
         with torch.no_grad():
             return wanted.resolved(self.outputs(self.pixels))
 
     def logits(self, recorded: Trace) -> Tensor:
-        """The outputs [classes] of a recorded pass.
-
-        Raises:
-            ParameterError: the model returns something else, such as boxes or tokens.
-        """
+        """The outputs [classes] of a recorded pass."""
         if recorded.logits is not None:
             return recorded.logits
         with torch.no_grad():
@@ -334,9 +312,6 @@ def in_batches(run: Callable[[slice], Tensor], count: int, *, size: int = BATCH)
     Args:
         run: one number or row per variant of a slice, [variants, ...].
         size: variants per batch.
-
-    Raises:
-        torch.OutOfMemoryError: there is no room for a single variant.
     """
     parts: list[Tensor] = []
     start = 0

@@ -45,10 +45,6 @@ def relevance(trace: Trace, *, query: Query = "pool", layers: LayerRange | None 
     Returns:
         Non-negative relevance over the patch grid, in units of the target.
 
-    Raises:
-        CaptureError: the trace has no gradient.
-        ParameterError: the query is no token of this trace, or the target is not read from it.
-
     Source: Chefer, Gur & Wolf 2021, arXiv:2103.15679, rules 5 and 6 for self-attention.
     """
     return _relevance(MethodInput(recorded=as_trace(trace), start=query, layers=layers), NoOptions())
@@ -90,10 +86,6 @@ def gradient_rollout(
         query: the token that the target is read from, such as "detection 3", where that is not the pool.
         attention_share: weight of the attention branch against the identity, in [0, 1].
         layers: (first, end) of the layers that take part, end excluded; None means all.
-
-    Raises:
-        CaptureError: the trace has no gradient.
-        ParameterError: an option lies outside its range, or the target is not read from the query.
 
     Source: widely copied code after Abnar & Zuidema 2020. Ours clamps before the mean over heads, and takes each layer's own
     gradient.
@@ -141,10 +133,6 @@ def legrad(subject: PreparedImage, target: Target, *, layers: LayerRange | None 
 
     Returns:
         Non-negative sensitivity over the patch grid, in units of the target.
-
-    Raises:
-        CaptureError: where the layers of a module begin and end was not found, or its answer reads more than what the last one
-            returns, so that no other can stand in its place.
 
     Source: Bousselham et al. 2024, arXiv:2404.03214, eq. 6 to 10. Theirs rescales the sum to [0, 1]; ours stays raw.
     """

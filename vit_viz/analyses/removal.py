@@ -51,11 +51,7 @@ class WithoutPatches(Answer):
 
 
 def baseline_pixels(subject: PreparedImage, baseline: Baseline) -> Tensor:
-    """What stands in for patches that are painted over, in the model's input, [1, channels, height, width].
-
-    Raises:
-        ParameterError: there is no such baseline, or gray or black are asked for while the preprocessing is not known.
-    """
+    """What stands in for patches that are painted over, in the model's input, [1, channels, height, width]."""
     if baseline not in BASELINES:
         raise ParameterError(f"A baseline is one of {', '.join(BASELINES)}, not {baseline!r}.")
     if baseline == "mean":
@@ -103,10 +99,6 @@ def removed_scores(
 
     Args:
         gone: [sets, patches].
-
-    Raises:
-        ParameterError: a set leaves nothing that the output could be read from.
-        CaptureError: something in this module still reads removed tokens, or its pooling is not understood.
     """
     sets = torch.from_numpy(gone)
     scores = in_batches(lambda part: target(_without(subject, sets[part], watch)), len(sets))
@@ -118,10 +110,6 @@ def outputs_without(subject: PreparedImage, patches: Sequence[tuple[int, int]]) 
 
     Their keys are masked in every layer and they are left out of the pooling, which equals a sequence without these tokens in
     which the others keep their positions. Before its first removal, a module that is not our own is asked whether it does.
-
-    Raises:
-        ParameterError: a patch does not exist, or nothing would be left.
-        CaptureError: something in this module still reads removed tokens, or its pooling is not understood.
     """
     gone = torch.zeros(1, subject.layout.num_patches, dtype=torch.bool)
     for patch in patches:

@@ -87,11 +87,7 @@ def saco(
 
 
 def coefficient(salience: NDArray[np.float64], falls: NDArray[np.float64]) -> float:
-    """SaCo of groups in the order of their salience, highest first, and of how far the target falls without each.
-
-    Raises:
-        ParameterError: all groups have the same salience, so that nothing is claimed.
-    """
+    """SaCo of groups in the order of their salience, highest first, and of how far the target falls without each."""
     first, second = np.triu_indices(len(salience), 1)
     claimed = salience[first] - salience[second]
     if not claimed.sum() > 0:

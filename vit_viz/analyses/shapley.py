@@ -77,10 +77,6 @@ def kernel_shap(
         A signed map whose sum is the target's change from the mean image. `stability` is the rank correlation of the maps of the
         two halves of the drawn subsets; the map is that of both together. None where nothing was drawn.
 
-    Raises:
-        ParameterError: there are too few patches, segments or samples.
-        Cancelled: `cancelled` said so.
-
     Source: Lundberg & Lee 2017, arXiv:1705.07874.
     """
     subject, target = given.subject, given.target

@@ -60,9 +60,6 @@ def class_difference(one: PatchMap, other: PatchMap, *, names: tuple[str, str]) 
         one: of the class that is asked about.
         other: by the same method, of the class that it is set against.
         names: of the two classes.
-
-    Raises:
-        ParameterError: the maps are by two methods, on two grids, or of a method that does not look at the class.
     """
     if one.method != other.method or one.grid != other.grid:
         raise ParameterError("Two classes are compared by the maps of one method on one grid.")
@@ -143,9 +140,6 @@ def own_parts(maps: Mapping[str, PatchMap]) -> OwnParts:
 
     Args:
         maps: by the names of their methods, on one grid.
-
-    Raises:
-        ParameterError: there is none, or their grids differ.
     """
     if len({one.grid for one in maps.values()}) != 1:
         raise ParameterError("Maps are compared on one grid of patches, and there must be one at least.")

@@ -147,9 +147,6 @@ class Question(Generic[OptionsT, AnswerT]):
         takes_query: whether it starts from a token.
         takes_target: whether it is about a class.
         without_query: what it is about where no query is given, in words; "" for what the output is read from.
-
-    Raises:
-        ParameterError: links cannot hold the name, or the words do not say how often the model runs.
     """
 
     name: str
@@ -206,9 +203,6 @@ class Question(Generic[OptionsT, AnswerT]):
 
         Args:
             in_words: whether errors call question and options as the page does, and not by the names that one types elsewhere.
-
-        Raises:
-            ParameterError: there is no option of a name, or its value is not possible; the message says what is.
         """
         known = {one.name: one for one in self.options.schema()}
         title = f"“{self.words.label}”" if in_words else repr(self.name)
@@ -338,21 +332,13 @@ class Registry(Mapping[str, QuestionT]):
         return len(self._after) + len(self._questions)
 
     def named(self, name: str) -> QuestionT:
-        """The question of a name.
-
-        Raises:
-            ParameterError: there is none; the message says which there are.
-        """
+        """The question of a name."""
         if name not in self:
             raise ParameterError(f"{self._missing} {str(name)[:40]!r}{did_you_mean(str(name), self)}")
         return self[name]
 
     def titled(self, name: str) -> QuestionT:
-        """The question of a name, for those who know questions by their titles.
-
-        Raises:
-            ParameterError: there is none; the message says the title of one that is like it, or how to find all.
-        """
+        """The question of a name, for those who know questions by their titles."""
         if name in self:
             return self[name]
         near = difflib.get_close_matches(str(name), list(self), 1)
@@ -361,11 +347,7 @@ class Registry(Mapping[str, QuestionT]):
 
     @contextmanager
     def including(self, question: QuestionT) -> Iterator[None]:
-        """Offer one more, as the last, until the end of the block.
-
-        Raises:
-            ParameterError: its name, or a link of one of its options, is taken.
-        """
+        """Offer one more, as the last, until the end of the block."""
         self._add(question)
         try:
             yield
@@ -443,11 +425,7 @@ class Job:
 
     @property
     def tokens(self) -> Trace:
-        """The recorded pass that kept the tokens of every layer.
-
-        Raises:
-            CaptureError: this model's residual stream cannot be recorded.
-        """
+        """The recorded pass that kept the tokens of every layer."""
         return self.record(True)
 
     @property

@@ -72,11 +72,7 @@ class Target:
         return (self.embedding if self.kind in ("similarity", "own embedding") else self.index) is not None
 
     def resolved(self, output: Tensor) -> Target:
-        """The same target with class or embedding fixed by an output [outputs] (or [1, outputs]).
-
-        Raises:
-            ParameterError: a class does not exist, the outputs have no such probability, or the embedding has another length.
-        """
+        """The same target with class or embedding fixed by an output [outputs] (or [1, outputs])."""
         if self.function is not None:
             return self
         output = output.detach().reshape(-1, output.shape[-1])[0]
@@ -167,22 +163,14 @@ def class_logit(index: int | None = None) -> Target:
 
 
 def logit_difference(index: int, other: int) -> Target:
-    """Why this class and not the other: the difference of their logits.
-
-    Raises:
-        ParameterError: both are the same class.
-    """
+    """Why this class and not the other: the difference of their logits."""
     if index == other:
         raise ParameterError(f"A difference needs two classes, not class {index} twice.")
     return Target("difference", index, other)
 
 
 def similarity(embedding: Tensor) -> Target:
-    """Cosine similarity of the output to an embedding, e.g. that of another image.
-
-    Raises:
-        ParameterError: the embedding is not one vector of finite numbers, or is 0.
-    """
+    """Cosine similarity of the output to an embedding, e.g. that of another image."""
     vector = embedding.detach().flatten().float()
     if embedding.ndim > 2 or not torch.isfinite(vector).all() or not vector.any():
         raise ParameterError("An embedding is one vector of finite numbers that are not all 0.")
@@ -204,9 +192,6 @@ def as_target(
         noun: what one output is called in words.
         labels: names of the classes, where they are known.
         output: what one output is; None where nobody says it.
-
-    Raises:
-        ParameterError: a class is asked of a model that has none, or cannot be found.
     """
     if target is None:
         return Target("logit", noun=noun, output=output) if has_classes else Target("own embedding")

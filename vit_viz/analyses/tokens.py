@@ -24,12 +24,7 @@ ROLE = Option("role", "Which vectors: tokens of every layer, queries, or keys.")
 
 
 def token_states(trace: Trace, role: Role = "tokens") -> Tensor:
-    """The vectors of all tokens in all states, fp32: tokens [layers + 1, tokens, dim], else [layers, tokens, heads * head_dim].
-
-    Raises:
-        ParameterError: there is no such role.
-        CaptureError: the trace did not keep the residual stream, or has no queries and keys.
-    """
+    """The vectors of all tokens in all states, fp32: tokens [layers + 1, tokens, dim], else [layers, tokens, heads * head_dim]."""
     if role not in get_args(Role):
         raise ParameterError(f"Vectors are {', '.join(get_args(Role))}, not {role!r}.")
     if role == "tokens":

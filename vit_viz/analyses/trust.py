@@ -160,10 +160,6 @@ def parameter_randomisation(
     Returns:
         Spearman correlation with the original map, from 1 with nothing re-initialised; [blocks + 2].
 
-    Raises:
-        ParameterError: the model is not ours, or the map is the same everywhere.
-        Cancelled: `cancelled` said so.
-
     Source: Adebayo et al. 2018, arXiv:1810.03292, cascading randomisation.
     """
     model = subject.transformer("Parameter randomisation")

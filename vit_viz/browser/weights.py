@@ -29,9 +29,6 @@ def write_weights(loaded: LoadedModel, path: str | Path, *, storage: Storage = "
 
     Args:
         storage: with int8, matrices are whole steps beside NAME.scale, float32 [rows], and all else is float32.
-
-    Raises:
-        ParameterError: there is no such storage, a number is too large for it, or the engine cannot compute the model.
     """
     if (
         loaded.config.class_tokens > 1
@@ -67,11 +64,7 @@ def _in_order(file: bytes) -> bytes:
 
 
 def as_stored(loaded: LoadedModel, storage: Storage) -> LoadedModel:
-    """The model with the numbers that a page has of it, to measure what their storage changes.
-
-    Raises:
-        ParameterError: as `write_weights`.
-    """
+    """The model with the numbers that a page has of it, to measure what their storage changes."""
     model = copy.deepcopy(loaded.model).to("cpu", torch.float32)
     for name, tensor in model.state_dict().items():
         stored = _stored(name, tensor, storage)

@@ -38,9 +38,6 @@ def check_removal(module: nn.Module, pixels: Tensor, changed: Tensor, removed: T
         pixels: one image, [1, channels, height, width]; of noise, since the result is remembered for all images.
         changed: the same image with other noise in the removed patches.
         removed: which tokens, Boolean [tokens].
-
-    Raises:
-        CaptureError: the output still depends on removed tokens, or on how many they are.
     """
     key = (construction_of(module), tuple(pixels.shape), pixels.dtype, tuple(removed.tolist()))
     known = _RESULTS.of(module)

@@ -123,11 +123,7 @@ class ActiveEdits:
         return share, is_mean
 
     def before_softmax(self, layer: int, scores: Tensor) -> Tensor:
-        """The scores of a written-out attention, changed.
-
-        Raises:
-            CaptureError: there is a temperature, and which part of the scores is q k^T * scale is not known.
-        """
+        """The scores of a written-out attention, changed."""
         self._follow(scores.shape[-1], scores)
         part = self._scores.take(scores)
         for edits in self.edits:

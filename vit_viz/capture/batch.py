@@ -48,10 +48,6 @@ def visit_layers(module: nn.Module, pixels: Tensor, visit: Visit, *, tokens: int
     Args:
         pixels: [images, channels, height, width], already normalised.
         tokens: how many the module makes of an image of this size.
-
-    Raises:
-        NotBatched: attention is written out, masked image by image, or runs over something else than one row per image.
-        CaptureError: no attention was seen.
     """
     placed = as_batch(pixels, module)
     recorder = _Visitor(visit, len(placed), tokens)

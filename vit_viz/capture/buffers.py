@@ -98,11 +98,7 @@ class Arena:
         self._finalizer = weakref.finalize(self, pool.give_back, self._buffers)
 
     def store(self, role: str, tensor: Tensor) -> int:
-        """Copy `tensor` into the next slot of a role as fp32; returns the slot.
-
-        Raises:
-            CaptureError: it is not of the shape of the layers before.
-        """
+        """Copy `tensor` into the next slot of a role as fp32; returns the slot."""
         slot, slots = self._used.get(role, 0), self._slots.get(role, ())
         if slots and slots[0].shape != tensor.shape:
             raise CaptureError(

@@ -69,20 +69,12 @@ class AttentionCall(NamedTuple):
         return torch.softmax(scores, dim=-1)
 
     def operands(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Query, key and value of the one image, each [heads, tokens, head_dim], in the precision that the kernel computes in.
-
-        Raises:
-            CaptureError: the call attends within several windows or images.
-        """
+        """Query, key and value of the one image, each [heads, tokens, head_dim], in the precision that the kernel computes in."""
         q, k, v = (by_head(part) for part in self._parts())
         return q, k, v
 
     def operands_of(self, images: int) -> tuple[Tensor, Tensor]:
-        """Query and key of several images, the heads of one after those of the other: each [images * heads, tokens, head_dim].
-
-        Raises:
-            NotBatched: the first axis is not that of the images.
-        """
+        """Query and key of several images, the heads of one after those of the other: each [images * heads, tokens, head_dim]."""
         parts = self._parts()
         if any(part.ndim != 4 or len(part) != images for part in parts):
             shape = list(self.query.shape)
@@ -128,11 +120,7 @@ class AttentionCall(NamedTuple):
 
 
 def by_head(tensor: Tensor) -> Tensor:
-    """[batch, heads, rows, cols] or any arrangement of it for one image -> [heads, rows, cols].
-
-    Raises:
-        CaptureError: there is more than one window or image.
-    """
+    """[batch, heads, rows, cols] or any arrangement of it for one image -> [heads, rows, cols]."""
     if tensor.ndim == 4 and len(tensor) == 1:
         return tensor.squeeze(0)
     if tensor.ndim == 3:

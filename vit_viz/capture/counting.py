@@ -87,11 +87,7 @@ class GivenLayers(LayerCounter):
         self._given = iter(layers)
 
     def next(self) -> int:
-        """The layer of the call that is being made.
-
-        Raises:
-            CaptureError: there are more calls than the first time.
-        """
+        """The layer of the call that is being made."""
         layer = next(self._given, None)
         if layer is None:
             raise CaptureError(

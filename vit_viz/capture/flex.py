@@ -28,11 +28,7 @@ def flex_operator() -> Callable[..., Any] | None:
 
 
 def written_out(seen: AbstractContextManager[Any], func: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """What the operator returns, with its products and its softmax computed one by one while `seen` is active.
-
-    Raises:
-        CaptureError: the operator itself computes something else.
-    """
+    """What the operator returns, with its products and its softmax computed one by one while `seen` is active."""
     query, key, value, score_mod, block_mask, scale = args[:6]
     with torch.no_grad():
         expected, *statistics = func(*args)

@@ -111,11 +111,7 @@ def undisturbed(module: nn.Module) -> Iterator[list[nn.Module]]:
 
 
 def answer_of(module: nn.Module, pixels: Tensor) -> Any:
-    """What a module returns for pixels, whatever that is.
-
-    Raises:
-        CaptureError: it stops: the size or the number of channels does not suit it, or it reads text, too, or is broken.
-    """
+    """What a module returns for pixels, whatever that is."""
     try:
         return module(pixels)
     except Exception as error:
@@ -206,9 +202,6 @@ class ResidualStream:
 
     Attributes:
         states: what was kept: of what enters the first block, and of what leaves each block.
-
-    Raises:
-        CaptureError: the model has no such list.
     """
 
     def __init__(self, module: nn.Module, *, keep: Callable[[Tensor], Tensor] | None = None) -> None:
@@ -232,11 +225,7 @@ class ResidualStream:
             handle.remove()
 
     def stacked(self, *, layers: int, tokens: int) -> Tensor:
-        """The stream before the first and after each layer, fp32 [layers + 1, tokens, dim].
-
-        Raises:
-            CaptureError: the blocks are not the layers, or their outputs are not one vector per token.
-        """
+        """The stream before the first and after each layer, fp32 [layers + 1, tokens, dim]."""
         shapes = {tuple(state.shape) for state in self.states}
         if len(self.states) != layers + 1 or len(shapes) != 1:
             raise CaptureError(

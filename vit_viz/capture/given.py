@@ -27,12 +27,7 @@ from vit_viz.sentences import did_you_mean
 
 
 def as_model(given: object) -> Model | nn.Module:
-    """The model: a loaded one as it is now, a module without wrappers of torch; a name, a path or a Hub id is loaded at every call.
-
-    Raises:
-        ParameterError: it is something else, e.g. a trace, which does not hold its model.
-        CheckpointError: there is no model of that name.
-    """
+    """The model: a loaded one as it is now, a module without wrappers of torch; a name, a path or a Hub id is loaded at every call."""
     if isinstance(given, nn.Module):
         module = unwrapped_module(given)
         if isinstance(module, torch.jit.ScriptModule):
@@ -69,12 +64,7 @@ def as_it_is(loaded: Model) -> Model:
 
 
 def as_trace(given: object) -> Trace:
-    """The trace, checked to be one, and that what is drawn from it does not mislead; waits as `Trace.structure` does.
-
-    Raises:
-        CaptureError: pictures of this trace would mislead.
-        ParameterError: it is something else, e.g. a photo without a model.
-    """
+    """The trace, checked to be one, and that what is drawn from it does not mislead; waits as `Trace.structure` does."""
     if isinstance(given, Trace):
         given.wait()
         return given
@@ -87,10 +77,6 @@ def as_picture(given: object) -> Image.Image | Path | Tensor:
     """The picture, its path, or the pixels; a string is the name of a sample or a path, an array is a picture.
 
     What a processor of transformers returns stands for its pixels.
-
-    Raises:
-        ImageError: there is no file and no sample of this name.
-        ParameterError: it is neither, an array has the shape or the values of no picture, or more is given than pixels.
     """
     if isinstance(given, Image.Image | Tensor):
         return given
@@ -118,11 +104,7 @@ def as_picture(given: object) -> Image.Image | Path | Tensor:
 
 
 def as_known_model(model: Model | nn.Module, picture: object) -> Model | nn.Module:
-    """The same, but a module as a `Model` where it is to see a picture and not pixels.
-
-    Raises:
-        ParameterError: the module does not say how pictures become its input.
-    """
+    """The same, but a module as a `Model` where it is to see a picture and not pixels."""
     if isinstance(model, nn.Module) and not isinstance(picture, Tensor):
         preprocess, origin = preprocess_within(model)
         return plain_module(model, preprocess=preprocess, origin=origin)
@@ -130,11 +112,7 @@ def as_known_model(model: Model | nn.Module, picture: object) -> Model | nn.Modu
 
 
 def as_pixels(pixels: Tensor, module: nn.Module) -> Tensor:
-    """The pixels of one image on a module's device and in its precision, [1, channels, height, width].
-
-    Raises:
-        ParameterError: they are of more than one image, or not finite.
-    """
+    """The pixels of one image on a module's device and in its precision, [1, channels, height, width]."""
     if pixels.ndim != 4 or len(pixels) != 1:
         hint = {3: ": pass pixels[None]", 4: ": pass one of them, as pixels[:1]"}.get(pixels.ndim, "")
         raise ParameterError(
@@ -144,11 +122,7 @@ def as_pixels(pixels: Tensor, module: nn.Module) -> Tensor:
 
 
 def as_batch(pixels: Tensor, module: nn.Module) -> Tensor:
-    """The pixels of several images on a module's device and in its precision, [images, channels, height, width].
-
-    Raises:
-        ParameterError: they have another shape, or are not finite.
-    """
+    """The pixels of several images on a module's device and in its precision, [images, channels, height, width]."""
     placed = placed_batch(pixels, module)
     if placed.is_cuda and torch.cuda.is_current_stream_capturing():
         return placed  # of a graph: nothing is computed yet
@@ -163,11 +137,7 @@ def as_batch(pixels: Tensor, module: nn.Module) -> Tensor:
 
 
 def placed_batch(pixels: Tensor, module: nn.Module) -> Tensor:
-    """As `as_batch`, of pixels that are finite for certain: whether they are, a GPU says only when it is done with all before.
-
-    Raises:
-        ParameterError: they have another shape.
-    """
+    """As `as_batch`, of pixels that are finite for certain: whether they are, a GPU says only when it is done with all before."""
     if pixels.ndim != 4 or len(pixels) == 0:
         raise ParameterError(
             f"A batch is of pixels [images, channels, height, width], not {list(pixels.shape)}."
@@ -195,11 +165,7 @@ def dtype_of(module: nn.Module, pixels: Tensor) -> torch.dtype:
 
 
 def class_index(name: str, labels: Labels | None) -> int:
-    """Index of the class with this name, among the names that came with the model; digits are the index itself.
-
-    Raises:
-        ParameterError: no class has this name, more than one has it, or the names are not known.
-    """
+    """Index of the class with this name, among the names that came with the model; digits are the index itself."""
     if labels is None and name.strip().isdecimal():
         return int(name)
     if labels is None:

@@ -26,11 +26,7 @@ _OF_AUTOGRAD = (
 
 @contextmanager
 def differentiable() -> Iterator[None]:
-    """Autograd at work, whatever surrounds it; what torch's autograd refuses is told in a sentence.
-
-    Raises:
-        CaptureError: the model does something that has no gradient.
-    """
+    """Autograd at work, whatever surrounds it; what torch's autograd refuses is told in a sentence."""
     with torch.inference_mode(False), torch.enable_grad():
         try:
             yield

@@ -81,9 +81,6 @@ class Edits:
 
         Args:
             first: index of the token that is the first key.
-
-        Raises:
-            ParameterError: a token does not exist, or a query would see no key.
         """
         removed = self.mask_keys.get(layer) if isinstance(self.mask_keys, Mapping) else self.mask_keys
         edges = None if layer is None else self.knockout.get(layer)

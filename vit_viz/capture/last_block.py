@@ -23,9 +23,6 @@ class Blocks:
 
     Args:
         module: its blocks are the longest list of equal children.
-
-    Raises:
-        CaptureError: it has no such list.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -38,11 +35,7 @@ class Blocks:
         self._returned: list[Any] = []
 
     def check_layers(self, count: int) -> None:
-        """Check that each block is one of so many layers of attention.
-
-        Raises:
-            CaptureError: they are not.
-        """
+        """Check that each block is one of so many layers of attention."""
         if len(self._blocks) != count:
             raise CaptureError(
                 f"Where one layer of {self._name} ends and the next begins was not found: it has {count} layers of attention, but "
@@ -93,11 +86,7 @@ class Blocks:
             )
 
     def sequences(self, tokens: Tensor) -> Tensor:
-        """A sequence of nothing but it for each of some tokens [images, dim], arranged as what the last block returned.
-
-        Raises:
-            CaptureError: that has no axis for the images.
-        """
+        """A sequence of nothing but it for each of some tokens [images, dim], arranged as what the last block returned."""
         like = self.states[-1]
         if 1 not in like.shape[:-1]:
             raise CaptureError(
@@ -133,11 +122,7 @@ class Blocks:
                     block.__dict__["forward"] = forward
 
     def check_answer(self, again: Tensor, answer: Tensor) -> None:
-        """Check that the last block's own tokens give the model's own answer.
-
-        Raises:
-            CaptureError: they do not.
-        """
+        """Check that the last block's own tokens give the model's own answer."""
         away = (again.detach() - answer.detach()).abs().max()
         if not bool(away <= _SAME * answer.detach().abs().max()):
             raise CaptureError(

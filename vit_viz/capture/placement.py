@@ -52,9 +52,6 @@ def check_placement(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> C
 
     Args:
         pixels: [1, channels, height, width]; noise in their range takes the place of the photo.
-
-    Raises:
-        CaptureError: the tokens are not the patches in the order of the layout, so a map over patches would mislead.
     """
     first, brighter = photos_of_noise(pixels)
     check = _check_on(module, first, layout)
@@ -85,10 +82,6 @@ def find_layout(module: nn.Module, pixels: Tensor, tokens: int) -> tuple[Grid, i
 
     A convolution that cuts the patches tells their size. Where none does, as where they are cut by reshaping or overlap, it is
     measured which pixels each token responds to (`_by_reach`).
-
-    Raises:
-        CaptureError: the tokens respond to the patches of a grid, but in another order.
-        ParameterError: each of them responds to the whole image.
     """
     pixels, _ = photos_of_noise(pixels)
     for pitch in strides(module):

@@ -87,11 +87,7 @@ class Pools:
         return 0 if self._sequence is None else self._sequence.first_of(count)
 
     def run(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """`func(*args, **kwargs)`, with removed tokens left out where it reduces over tokens.
-
-        Raises:
-            CaptureError: it reduces over tokens in a way that is not understood.
-        """
+        """`func(*args, **kwargs)`, with removed tokens left out where it reduces over tokens."""
         if "input" in kwargs:
             args, kwargs = (kwargs["input"], *args), {k: v for k, v in kwargs.items() if k != "input"}
         if self._sequence is None or not args or not isinstance(args[0], Tensor):
@@ -216,9 +212,6 @@ class TokenAxes:
 
         Args:
             removed: Boolean [batch | 1, all tokens].
-
-        Raises:
-            CaptureError: the tensor holds only some of the tokens, and which ones is not known.
         """
         if self.first is None:
             raise CaptureError(
@@ -257,11 +250,7 @@ class TokenSequence:
         return self.tokens - count if first is None else first
 
     def reduced(self, source: Tensor, axes: tuple[int, ...]) -> TokenAxes | None:
-        """The tokens of a tensor, where a reduction over `axes` is one over tokens.
-
-        Raises:
-            CaptureError: it reduces rows or columns of a map alone.
-        """
+        """The tokens of a tensor, where a reduction over `axes` is one over tokens."""
         likeliest = min(self._candidates(source), key=lambda each: self._doubt(source, each), default=None)
         if likeliest is None or not set(likeliest.axes) & set(axes):
             return None

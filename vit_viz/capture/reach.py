@@ -30,9 +30,6 @@ def unreached(
         stops: what was seen of the pass; None where nothing was.
         value: the target, one number.
         changed: the target where no head of some layers says anything.
-
-    Raises:
-        CaptureError: it reaches no layer.
     """
     why: dict[int, str] = {}
     for layer, gradient in slopes.items():
@@ -64,9 +61,6 @@ def check_pixels_reached(
         pixels: one image, which wants a gradient.
         outputs: of the module, from pixels to [images, outputs].
         target: from outputs to a number per image.
-
-    Raises:
-        CaptureError: it does not, or not the whole of it; the message says what keeps it from them.
     """
     parts = submodules_of(module)
     if are_ours(parts):

@@ -31,9 +31,6 @@ def note(layer: int, edits_of: EditsOf, owner: object, outside: FrameType | None
         edits_of: layers of a checkpoint, in order -> the context for its second run.
         owner: whose edits these are.
         outside: frame of the `with` statement; checkpoints further out run it again themselves.
-
-    Raises:
-        CaptureError: this version of torch stores the function elsewhere.
     """
     for holder, name in _checkpoints(outside):
         function = getattr(holder, name)

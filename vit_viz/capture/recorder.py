@@ -279,11 +279,7 @@ class Recorder:
         return torch.cat(self._differences) if self._differences else torch.empty(0)
 
     def finish(self) -> None:
-        """Compute what a trace will ask for: nothing of it can be done once this pass is a graph.
-
-        Raises:
-            CaptureError: the layers need more than their arena holds: a bias of the scores, or a pool.
-        """
+        """Compute what a trace will ask for: nothing of it can be done once this pass is a graph."""
         if self._biases or self.pooling is not None:
             raise CaptureError("An attention with a bias or a pool is recorded call by call.")
         _ = self.largest

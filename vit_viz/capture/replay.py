@@ -77,9 +77,6 @@ class Replay:
 
         Args:
             constant: what stands in for the arguments of the last function that are not made of the source.
-
-        Raises:
-            Changed: an argument was overwritten since.
         """
         known = {id(self._source): source.clone()}
         last = max(

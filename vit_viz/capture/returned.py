@@ -184,11 +184,7 @@ def is_of_all(function: Callable[[Any], Any], output: Any, images: int) -> bool:
 
 
 def number_from(function: Callable[[Any], Any], output: Any) -> Tensor:
-    """The number, without axes, that a function of the user makes of scores [outputs], or of what the model returns.
-
-    Raises:
-        ParameterError: it makes none, or stops.
-    """
+    """The number, without axes, that a function of the user makes of scores [outputs], or of what the model returns."""
     try:
         number = function(output)
     except VitVizError:  # of a target of ours

@@ -29,9 +29,6 @@ def check_calls(
     Args:
         flow: what `check_flow` found, which is what is found here where nothing is missing.
         is_placed: patches reach no token but their own; else one patch in a corner is changed instead of half of them.
-
-    Raises:
-        CaptureError: tokens change places between layers, or blocks attend in a way that is not seen, so that maps would mislead.
     """
     seen = run.photo
     if not seen.calls:
@@ -84,9 +81,6 @@ def _first_mixing(module: nn.Module, run: Responses, layout: TokenLayout, *, is_
     """The call before which tokens mix, so that one differs that no changed patch reached at the first; None where they do not.
 
     Where nothing tells tokens apart, because they mix before or are not seen, that is call 0.
-
-    Raises:
-        CaptureError: tokens change places: others differ at a call than at the first.
     """
     chosen = torch.zeros(layout.grid, dtype=torch.bool)
     patches = torch.randperm(layout.num_patches, generator=torch.Generator().manual_seed(0))

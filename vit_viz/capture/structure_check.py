@@ -67,10 +67,6 @@ class StructureCheck:
         Args:
             turn: makes a context that is held for one pass.
             cancelled: asked between passes, and while another thread runs the check, which goes on without us.
-
-        Raises:
-            CaptureError: the pictures would mislead; the message says why.
-            Cancelled: `cancelled` said so; nothing of it is remembered.
         """
         while self.finding is None:
             if self._begins():
@@ -138,12 +134,7 @@ class _Guard:
 
 @contextmanager
 def guarded_pass() -> Iterator[None]:
-    """Hold a turn for a pass of this thread, where a check is running in it.
-
-    Raises:
-        Cancelled: the check is not wanted any more.
-        BusyError: no turn is to be had.
-    """
+    """Hold a turn for a pass of this thread, where a check is running in it."""
     guard = _guard()
     if guard is None:
         yield
@@ -163,11 +154,7 @@ def guarded_pass() -> Iterator[None]:
 
 
 def raise_interruption() -> None:
-    """Raise what interrupted a pass of this thread's check, where one was interrupted: it found out nothing.
-
-    Raises:
-        Cancelled, BusyError: as `guarded_pass`.
-    """
+    """Raise what interrupted a pass of this thread's check, where one was interrupted: it found out nothing."""
     guard = _guard()
     if guard is not None and guard.interruption is not None:
         raise guard.interruption

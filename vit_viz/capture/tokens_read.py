@@ -42,11 +42,7 @@ class TokensRead:
         return replace(self, outputs=tuple(self.outputs[output] for output in outputs))
 
     def query(self, layout: TokenLayout) -> Query | None:
-        """The query that stands for what is read; None where the layout's own does.
-
-        Raises:
-            ParameterError: no query stands for it; the message says what is possible instead.
-        """
+        """The query that stands for what is read; None where the layout's own does."""
         if not self.tokens or self.is_as_in(layout):
             return None
         first = layout.place(self.tokens[0]) or layout.name(self.tokens[0])
@@ -101,11 +97,7 @@ class TargetRead:
         return sorted((i for i, weight in enumerate(weights) if weight), key=lambda i: -weights[i])
 
     def query(self, layout: TokenLayout) -> Query | None:
-        """The query that stands for what is read: "pool" for several tokens; None where the layout's own does.
-
-        Raises:
-            CaptureError: none does.
-        """
+        """The query that stands for what is read: "pool" for several tokens; None where the layout's own does."""
         if self.problem:
             raise CaptureError(
                 f'{self.problem}: ask for the map of one token, such as query="0,0", or for occlusion, which needs no start.'

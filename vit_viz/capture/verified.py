@@ -49,9 +49,6 @@ def structure_of(
     Args:
         pixels: [1, channels, height, width].
         is_ours: it was recognised as our own model, without another walk through it.
-
-    Raises:
-        CaptureError: the pictures would mislead; the message says why.
     """
     parts = [module] if is_ours else submodules_of(module)
     if is_ours or are_ours(parts):

@@ -252,11 +252,7 @@ def _model_of(
 
 
 def build(config: ViTConfig, state: Mapping[str, Tensor]) -> VisionTransformer:
-    """The model with exactly these parameters, in fp32 and in eval mode; nothing stays randomly initialised.
-
-    Raises:
-        KeyMismatch: parameters are missing, extra or misshapen; they are listed.
-    """
+    """The model with exactly these parameters, in fp32 and in eval mode; nothing stays randomly initialised."""
     with torch.device("meta"):
         model = VisionTransformer(config)
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
@@ -285,11 +281,7 @@ def build(config: ViTConfig, state: Mapping[str, Tensor]) -> VisionTransformer:
 
 
 def choose_device(device: str | torch.device | None = None) -> torch.device:
-    """The given device, or a CUDA GPU, Apple's GPU, or the CPU, in that order.
-
-    Raises:
-        ParameterError: the device does not exist here.
-    """
+    """The given device, or a CUDA GPU, Apple's GPU, or the CPU, in that order."""
     if device is None:
         if torch.cuda.is_available():
             return torch.device("cuda")

@@ -40,11 +40,7 @@ class Source:
 
 
 def local_checkpoint(ref: str | Path) -> Source | None:
-    """The checkpoint at a path: a file, or a folder as save_pretrained writes it; None where nothing is there.
-
-    Raises:
-        CheckpointError: the folder holds no checkpoint, or more than one, or what lies beside it cannot be read.
-    """
+    """The checkpoint at a path: a file, or a folder as save_pretrained writes it; None where nothing is there."""
     try:
         path = Path(ref).expanduser()
         is_folder, is_there = path.is_dir(), path.exists()
@@ -70,9 +66,6 @@ def read_settings(config: Path | None, preprocessor: Path | None, processor: Pat
 
     Args:
         processor: where transformers 5 keeps the processor of pictures beside that of texts.
-
-    Raises:
-        CheckpointError: one of them is too large, or is not a JSON object.
     """
     settings = _read_json(config)
     nested = _read_json(processor).get("image_processor")
@@ -146,9 +139,6 @@ def check_declared(settings: Mapping[str, Any], name: str, *, max_numbers: int) 
         settings: config.json of transformers, timm or our own.
         name: what the user calls the model.
         max_numbers: parameters that it may have.
-
-    Raises:
-        CheckpointError: a number is out of bounds, or together they give too many parameters.
     """
     for part in (settings, *(settings.get(key) for key in _NESTED)):
         if not isinstance(part, Mapping):

@@ -116,9 +116,6 @@ def plain_module(
         origin: in words, where the preprocessing was found.
         labels: names of its classes; None takes those that it brings.
         layout: which token is what, where the module does not tell.
-
-    Raises:
-        ParameterError: there is no `preprocess`, and the module does not tell; or it is something else.
     """
     if preprocess is None and (own := own_preprocess(module)) is not None:
         preprocess, origin = own
@@ -147,11 +144,7 @@ def plain_module(
 
 
 def device_of(module: nn.Module) -> torch.device:
-    """Where a module computes: where its weights are, or where accelerate brings those that it keeps in memory or on a disk.
-
-    Raises:
-        ParameterError: they are on the meta device, and nothing brings them.
-    """
+    """Where a module computes: where its weights are, or where accelerate brings those that it keeps in memory or on a disk."""
     first = next(module.parameters(), torch.empty(0))
     if not first.is_meta:
         return first.device

@@ -96,11 +96,7 @@ def preprocess_of(config: ViTConfig, settings: Mapping[str, Any], recipe: Recipe
 
 
 def labels_of(config: ViTConfig, settings: Mapping[str, Any]) -> Labels | None:
-    """Class names that came with the checkpoint, those of ImageNet-1k for 1000 classes, or None.
-
-    Raises:
-        ParameterError: names came with it that cannot be read.
-    """
+    """Class names that came with the checkpoint, those of ImageNet-1k for 1000 classes, or None."""
     if not config.num_classes or config.projection:
         return None
     if (labels := class_names(settings)) is not None and len(labels) == config.num_classes:
@@ -109,11 +105,7 @@ def labels_of(config: ViTConfig, settings: Mapping[str, Any]) -> Labels | None:
 
 
 def class_names(settings: Mapping[str, Any]) -> Labels | None:
-    """Class names in the settings of a model; None where there are none, or none but "LABEL_0", "LABEL_1", ...
-
-    Raises:
-        ParameterError: they cannot be read.
-    """
+    """Class names in the settings of a model; None where there are none, or none but "LABEL_0", "LABEL_1", ..."""
     try:
         names, synsets = _names(settings)
     except _UNREADABLE as error:
@@ -185,9 +177,6 @@ def timm_recipe(values: Mapping[str, Any], size: tuple[int, ...]) -> dict[str, A
 
     Its other keys change nothing in what timm's `create_transform` makes of `resolve_model_data_config`; `test_input_size` and
     `test_crop_pct` are for whoever asks for them.
-
-    Raises:
-        ParameterError: it has a crop_mode that is not timm's.
     """
     target = _read(
         values, "crop_pct", lambda share: [math.floor(side / float(share)) for side in size], 0.875
@@ -242,11 +231,7 @@ def _transformers(
 
 
 def _processor_of(values: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[str, bool]:
-    """The key of `_PROCESSORS`, and whether the file names it; "" where nothing tells.
-
-    Raises:
-        ParameterError: it names another processor.
-    """
+    """The key of `_PROCESSORS`, and whether the file names it; "" where nothing tells."""
     name = values.get("image_processor_type") or values.get("feature_extractor_type")
     if not name:
         words = str(settings.get("model_type") or "").replace("-", "_").split("_")
@@ -333,11 +318,7 @@ def _numbers(value: Any) -> tuple[float, ...]:
 
 
 def _read(values: Mapping[str, Any], name: str, convert: Callable[[Any], _Read], usual: Any = None) -> _Read:
-    """One value of a recipe; of timm's, an empty one is the usual one.
-
-    Raises:
-        ParameterError: it has another form; the sentence names it.
-    """
+    """One value of a recipe; of timm's, an empty one is the usual one."""
     value = values.get(name) if usual is None else values.get(name) or usual
     try:
         return convert(value)

@@ -76,11 +76,6 @@ def find(
         use_token: whether the owner's Hub token may be sent; None means for models of the catalog only.
         progress: told about the download of the weights.
         cancelled: asked during a download.
-
-    Raises:
-        CheckpointError: there is no such model, it is too large, or it cannot be fetched; the message says what to do.
-        UnknownFamily: its configuration says that it is no Vision Transformer.
-        Cancelled: `cancelled` said so; nothing half-written stays.
     """
     here = on_this_machine(ref, local_files=local_files)
     if here is not None:
@@ -101,11 +96,7 @@ def find(
 
 
 def on_this_machine(ref: str | Path, *, local_files: bool = True) -> Source | None:
-    """The checkpoint that is bundled or lies at a path; None where the reference is one of the Hub, which is not asked.
-
-    Raises:
-        CheckpointError: there is no such model, or the file or folder is no checkpoint.
-    """
+    """The checkpoint that is bundled or lies at a path; None where the reference is one of the Hub, which is not asked."""
     text = str(ref)
     if text in BUNDLED:
         path = bundled_file(f"{text}.safetensors")
@@ -143,11 +134,7 @@ def kept_file(repo: str, filename: str, *, revision: str = "main") -> Path | Non
 
 
 def announced_bytes(ref: str) -> int | None:
-    """Bytes of the weights that a visitor's Hub id would download, as the Hub announces them; None where it does not say.
-
-    Raises:
-        CheckpointError: there is no such model, it is too large, or the Hub cannot be reached; the message says what to do.
-    """
+    """Bytes of the weights that a visitor's Hub id would download, as the Hub announces them; None where it does not say."""
     repo, _, revision = ref.partition("@")
     return _Hub(repo, revision or "main", entry=None, token=False, is_strangers=True).announced()
 

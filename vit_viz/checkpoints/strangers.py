@@ -82,10 +82,6 @@ class StrangersModels:
             size: its bytes.
             name: of the model, for the message.
             is_stranger: whether it counts towards the bound.
-
-        Raises:
-            CheckpointError: removing every model that may be removed would not make enough room; then none is.
-            ParameterError: VIT_VIZ_HUB_BYTES is not a number of bytes.
         """
         counted = size if is_stranger else 0
         with self._lock:

@@ -73,10 +73,6 @@ def check_torch_file(path: Path, *, max_numbers: int) -> Format:
 
     Returns:
         "zip", whose tensors can be mapped into memory; "script" of TorchScript, whose code is not read; "older", read in whole.
-
-    Raises:
-        UnsafeFile: reading it could run code or take more memory than the file is large, or it holds too much.
-        CheckpointError: it is damaged.
     """
     try:
         with path.open("rb") as file, without_warnings():  # about escapes in the text of a damaged pickle

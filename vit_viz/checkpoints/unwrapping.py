@@ -84,9 +84,6 @@ def unwrapped(content: Any) -> Unwrapped | None:
 
     Args:
         content: of the file: dictionaries of tensors, within others or not, and anything else beside them.
-
-    Raises:
-        ValueError: there are more than `MAX_ENTRIES` entries.
     """
     dictionaries = _dictionaries(content)
     places = list(dict.fromkeys(one for keys, state in dictionaries.items() for one in _places(keys, state)))

@@ -68,10 +68,6 @@ def read_weights(path: Path, *, max_numbers: int = MAX_NUMBERS) -> Weights:
 
     Returns:
         The parameters of one model in it (`unwrapping`), memory-mapped where possible, in the dtype of the file.
-
-    Raises:
-        UnsafeFile: reading it would run code, or it claims to hold more than it does.
-        CheckpointError: it is damaged, no checkpoint, or not even a file, such as a named pipe, whose opening would wait.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise CheckpointError(f"{path.name!r} is not a checkpoint: expected one of {', '.join(SUFFIXES)}.")
@@ -106,11 +102,7 @@ def read_weights(path: Path, *, max_numbers: int = MAX_NUMBERS) -> Weights:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse anything but a regular file, without opening it: a named pipe would wait for its writer, a device may have no end.
-
-    Raises:
-        CheckpointError: it is something else, or does not exist.
-    """
+    """Refuse anything but a regular file, without opening it: a named pipe would wait for its writer, a device may have no end."""
     try:
         mode = path.stat().st_mode
     except OSError as error:

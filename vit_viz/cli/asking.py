@@ -85,11 +85,7 @@ def session_of(flags: argparse.Namespace) -> Session:
 
 
 def photos_of(named: list[str]) -> list[str]:
-    """Every photo that is named, patterns replaced by the files that they match.
-
-    Raises:
-        ParameterError: a pattern matches nothing.
-    """
+    """Every photo that is named, patterns replaced by the files that they match."""
     photos: list[str] = []
     for name in named:
         is_one = name in samples.sample_names() or Path(name).exists() or not any(c in name for c in "*?[")

@@ -94,9 +94,6 @@ def check_folder(folder: Path, *, parents: bool) -> None:
 
     Args:
         parents: whether it may be made, with those around it, when the first file is written.
-
-    Raises:
-        ParameterError: it is not there and not to be made, it is no folder, or others alone may write there.
     """
     there = folder
     while parents and not there.exists() and there != there.parent:
@@ -114,9 +111,6 @@ def written(file: Path, content: bytes, *, parents: bool = False) -> None:
 
     Args:
         parents: whether its folder is made where there is none.
-
-    Raises:
-        OSError: it cannot be written.
     """
     if parents:
         file.parent.mkdir(parents=True, exist_ok=True)

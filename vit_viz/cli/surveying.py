@@ -40,11 +40,7 @@ NOT_WHOLE = 4
 
 
 def survey(flags: argparse.Namespace) -> int:
-    """Survey photos into a folder, or check one.
-
-    Raises:
-        ParameterError: it is not said which photos, or where to.
-    """
+    """Survey photos into a folder, or check one."""
     if flags.check is not None:
         return _check(flags)
     if not flags.photos or flags.out is None:

@@ -43,9 +43,6 @@ def layer_bytes(trace: Trace, layer: int) -> tuple[str, bytes]:
 
     "qk": lse float32 [heads, tokens], value norms float32 [heads, tokens] (zeros where unknown), q float16 [heads, tokens,
     head_dim], k float16 likewise. "attention": value norms as there, then the attention, float16 [heads, tokens, tokens].
-
-    Raises:
-        ParameterError: the layer does not exist, or is too large to travel.
     """
     if not 0 <= layer < trace.num_layers:
         raise ParameterError(f"Layer {layer} does not exist: this model has layers 0-{trace.num_layers - 1}.")
@@ -66,9 +63,6 @@ def packed_layer(trace: Trace, layer: int, *, storage: Storage = "fp16") -> byte
     fp16: the bytes of `layer_bytes`, first all low ones, then all high ones, which compress better. int8, for kind "qk" alone: lse
     and norms as there, lse being that of the stored numbers, so that rows still sum to 1; the scales of q and of k, float32 [heads,
     tokens]; then q and k, int8 [heads, tokens, head_dim].
-
-    Raises:
-        ParameterError: as `layer_bytes`.
     """
     kind, data = layer_bytes(trace, layer)
     if storage == "fp16" or kind != "qk":

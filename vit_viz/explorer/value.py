@@ -61,11 +61,7 @@ CHECKING: Value = {
 
 
 def proof_value(trace: Trace) -> Value:
-    """The proof badge: was the attention shown to be what the model computed with, all of it, patch by patch? Waits for it.
-
-    Raises:
-        CaptureError: pictures of this trace would mislead.
-    """
+    """The proof badge: was the attention shown to be what the model computed with, all of it, patch by patch? Waits for it."""
     report = trace.proof_report
     known = [value for value in trace.proof if not math.isnan(value)]
     if report.status == "captured, not proven":

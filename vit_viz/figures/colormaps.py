@@ -60,9 +60,6 @@ def table(name: Table) -> NDArray[np.uint8]:
 
     Returns:
         uint8 [256, 3], sRGB, read-only.
-
-    Raises:
-        ParameterError: there is no table of this name.
     """
     if name == "gray":
         colours = np.repeat(np.arange(256, dtype=np.uint8)[:, None], 3, axis=1)
@@ -91,9 +88,6 @@ def apply(values: ArrayLike, *, vmin: float, vmax: float, table: Table = "viridi
 
     Returns:
         uint8 [..., 3].
-
-    Raises:
-        ParameterError: a value is not finite, vmin exceeds vmax, or there is no such table.
     """
     colours: NDArray[np.uint8] = _table(table)[indices(values, vmin=vmin, vmax=vmax)]
     return colours
@@ -107,9 +101,6 @@ def indices(values: ArrayLike, *, vmin: float, vmax: float) -> NDArray[np.uint8]
 
     Returns:
         uint8 [...], shape of `values`.
-
-    Raises:
-        ParameterError: a value or a limit is not finite, or vmin exceeds vmax.
     """
     if not (np.isfinite(vmin) and np.isfinite(vmax) and vmin <= vmax):
         raise ParameterError(f"A colour scale needs finite ends, the low one first, not {vmin} and {vmax}.")
@@ -124,9 +115,6 @@ def limits(values: ArrayLike, *, signed: bool = False) -> Limits:
     """The ends of the scale on which these values fill the colour table: minimum and maximum.
 
     Signed values get a scale that is centred at 0: (-m, m) with m the largest magnitude.
-
-    Raises:
-        ParameterError: there is no value, or one is not finite.
     """
     array = finite(values)
     if not array.size:
@@ -143,9 +131,6 @@ def clipped(values: ArrayLike, *, signed: bool = False) -> Limits:
 
     Of n values, sorted from the largest, the one at floor(n / 100) is the top, rounded up to the next number of six binary digits
     after the first; no more than the largest. Of signed values, the magnitudes are meant. The low end stays where `limits` has it.
-
-    Raises:
-        ParameterError: there is no value, or one is not finite.
     """
     low, high = limits(values, signed=signed)
     sizes = np.abs(finite(values)) if signed else finite(values)
@@ -172,9 +157,6 @@ def grid_limits(maps: ArrayLike, *, scale: Scale = "shared", clip: bool = False)
 
     Returns:
         [layers, heads, 2]: low and high end for each map.
-
-    Raises:
-        ParameterError: a value is not finite, or the scale is none of the three.
     """
     array = finite(maps)
     if scale not in get_args(Scale):
@@ -188,11 +170,7 @@ def grid_limits(maps: ArrayLike, *, scale: Scale = "shared", clip: bool = False)
 
 
 def finite(values: ArrayLike) -> NDArray[np.float64]:
-    """The values in double precision; NaN and infinity are refused, because they have no colour.
-
-    Raises:
-        ParameterError: a value is NaN or infinite; the message counts them.
-    """
+    """The values in double precision; NaN and infinity are refused, because they have no colour."""
     array = np.asarray(values, dtype=np.float64)
     wrong = array.size - int(np.isfinite(array).sum())
     if wrong:

@@ -57,9 +57,6 @@ def png(
         caption: kept as the field Description, any letters.
         dpi: pixels that belong on an inch.
         made: as `record_text` takes it.
-
-    Raises:
-        ExportError: the picture cannot be written.
     """
     info = PngImagePlugin.PngInfo()
     for key, text in (("Title", title), ("Description", caption), (KEY, record_text(provenance, made))):
@@ -71,20 +68,12 @@ def png(
 
 
 def png_provenance(file: bytes) -> dict[str, Any]:
-    """The provenance in a PNG that `png` wrote.
-
-    Raises:
-        ExportError: the file is no PNG, or carries none.
-    """
+    """The provenance in a PNG that `png` wrote."""
     return _picture_record(file, "PNG", KEY)
 
 
 def gif_provenance(file: bytes) -> dict[str, Any]:
-    """The provenance in an animation that `animation` wrote.
-
-    Raises:
-        ExportError: the file is no GIF, or carries none.
-    """
+    """The provenance in an animation that `animation` wrote."""
     return _picture_record(file, "GIF", "comment")
 
 
@@ -104,9 +93,6 @@ def animation(
     Args:
         frames: at least one; larger ones are reduced.
         form: GIF has 255 colours for each frame; WebP has all, and makes a smaller file.
-
-    Raises:
-        ExportError: there is no frame, sizes differ, or there are more pixels than a browser can play.
     """
     if not frames:
         raise ExportError("An animation needs at least one frame.")
@@ -136,9 +122,6 @@ def npz(answer: Answer, record: str) -> bytes:
 
     Args:
         record: as `record_text` makes it.
-
-    Raises:
-        ExportError: a field cannot be written.
     """
     return _npz_file(_npz_facts(answer, record), arrays_of(answer))
 
@@ -151,9 +134,6 @@ def npz_of_photos(answers: Mapping[str, Recorded]) -> bytes:
 
     Args:
         answers: each with its record, by the name of the photo.
-
-    Raises:
-        ExportError: a field cannot be written.
     """
     by_photo = {photo: arrays_of(answer) for photo, (answer, _) in answers.items()}
     arrays: dict[str, NDArray[Any]] = {"photos": np.array(list(answers))}
@@ -192,9 +172,6 @@ def npz_contents(
 
     Args:
         max_bytes: of all arrays, unpacked.
-
-    Raises:
-        ExportError: the file is no NPZ, was not written by `npz`, or unpacks to more than that.
     """
     arrays = _npz_arrays(file, None, max_bytes)
     text = arrays.pop(KEY, None)
@@ -202,11 +179,7 @@ def npz_contents(
 
 
 def npz_record(file: bytes) -> dict[str, Any]:
-    """The record in a file that `npz` wrote; its arrays are not unpacked.
-
-    Raises:
-        ExportError: the file is no NPZ, or was not written by `npz`.
-    """
+    """The record in a file that `npz` wrote; its arrays are not unpacked."""
     text = _npz_arrays(file, (KEY,), _NPZ_FACTS_BYTES).get(KEY)
     facts = _of_one_photo(parsed(None if text is None else str(text), "NPZ"))
     record = facts.get("provenance")
@@ -239,9 +212,6 @@ def csv_text(answer: Answer, text: str) -> bytes:
 
     Args:
         text: the record, as `record_text` makes it.
-
-    Raises:
-        ExportError: it has too many numbers for a table.
     """
     return _csv_file(answer.to_table(), [answer], text)
 
@@ -251,9 +221,6 @@ def csv_of_photos(answers: Mapping[str, Recorded]) -> bytes:
 
     Args:
         answers: each with its record, by the name of the photo.
-
-    Raises:
-        ExportError: they have too many numbers for a table.
     """
     tables = {photo: answer.to_table() for photo, (answer, _) in answers.items()}
     records = {photo: json.loads(record) for photo, (_, record) in answers.items()}
@@ -277,11 +244,7 @@ def _csv_file(table: Table, answers: Sequence[Answer], text: str) -> bytes:
 
 
 def csv_record(file: bytes) -> dict[str, Any]:
-    """The record in a file that `csv_text` wrote.
-
-    Raises:
-        ExportError: it has none.
-    """
+    """The record in a file that `csv_text` wrote."""
     start = f"# {KEY}: ".encode()
     line = next((line for line in file.splitlines()[:64] if line.startswith(start)), None)
     return _of_one_photo(parsed(None if line is None else line[len(start) :], "CSV"))

@@ -60,12 +60,7 @@ def slug(name: str) -> str:
 
 
 def file_of(session: Session, figure: FigureRequest, output: Output | None = None) -> Encoded:
-    """One figure as a file; equal arguments give equal bytes.
-
-    Raises:
-        ExportError: this figure has no such format.
-        VitVizError: as the request's analysis says.
-    """
+    """One figure as a file; equal arguments give equal bytes."""
     output, figure = output or Output(), named(session, figure)
     data = _WRITERS[output.format](session, figure, output)
     return Encoded(data, MEDIA_TYPES[output.format], file_name(session, figure, output))
@@ -151,11 +146,7 @@ class Composed:
 
 
 def composed(answer: object, scene: Scene) -> Composed:
-    """The sheet of an answer: its title, what is drawn of it, and its caption.
-
-    Raises:
-        ExportError: there is nothing to draw.
-    """
+    """The sheet of an answer: its title, what is drawn of it, and its caption."""
     part = drawn(answer, scene)
     title = scene.title or part.title or scene.label
     below = [blocks.caption_block(part.caption, scene.inner)] if part.caption else []
@@ -167,11 +158,7 @@ def composed(answer: object, scene: Scene) -> Composed:
 
 
 def encoded(figure: Composed, output: Output, made: Mapping[str, Any] | None = None) -> bytes:
-    """A figure as PNG, SVG or PDF.
-
-    Raises:
-        ExportError: the format is another.
-    """
+    """A figure as PNG, SVG or PDF."""
     record = record_text(figure.provenance, made)
     if output.format == "svg":
         from vit_viz.figures.svg import svg
@@ -246,11 +233,7 @@ def formats_of(question: str) -> tuple[str, ...]:
 
 
 def check_format(question: str, form: str) -> None:
-    """Refuse a format in which the answer to a question is not saved, before it is computed.
-
-    Raises:
-        ExportError: the message says which there are.
-    """
+    """Refuse a format in which the answer to a question is not saved, before it is computed."""
     if form not in FORMATS:
         raise ExportError(f"A file ends in .{', .'.join(FORMATS)}, not in .{form}.")
     if form not in formats_of(question):
@@ -304,9 +287,6 @@ def as_file(
         form: one of FORMATS.
         figure: how it is drawn; None: as usual.
         width_cm, dpi: of a figure, as `Output` has them.
-
-    Raises:
-        ExportError: there is no such format of this kind of answer.
     """
     if form not in FORMATS:
         raise ExportError(f"A file ends in .{', .'.join(FORMATS)}, not in .{form}.")
@@ -323,9 +303,6 @@ def as_one_file(answers: Mapping[str, Answered], form: str) -> bytes:
     Args:
         answers: by the name of the photo.
         form: one of TOGETHER.
-
-    Raises:
-        ExportError: they cannot be written so.
     """
     if form == "json":
         told = [{"photo": photo} | answered.to_json() for photo, answered in answers.items()]

@@ -62,11 +62,7 @@ _INKS = {  # dark as the page is, vit_viz/ui/tokens.css
 
 
 def inks(theme: Theme) -> Inks:
-    """The colours of a theme.
-
-    Raises:
-        ParameterError: the theme is neither light nor dark.
-    """
+    """The colours of a theme."""
     if theme not in _INKS:
         raise ParameterError(f"A theme is light or dark, not {theme!r}.")
     return _INKS[theme]
@@ -74,11 +70,7 @@ def inks(theme: Theme) -> Inks:
 
 @lru_cache(maxsize=32)
 def font(size: int) -> ImageFont.FreeTypeFont:
-    """Pillow's bundled font at a size in pixels.
-
-    Raises:
-        ParameterError: this Pillow was built without FreeType and has no scalable font.
-    """
+    """Pillow's bundled font at a size in pixels."""
     bundled = ImageFont.load_default(size)
     if not isinstance(bundled, ImageFont.FreeTypeFont):
         raise ParameterError("This installation of Pillow lacks FreeType, so pictures cannot be labelled.")

@@ -101,9 +101,6 @@ def mosaic_cells(
         photo: as the model received it; heat does without.
         cell: pixels of the longer side of a map, about.
         smooth: bilinear between patch centres, each map for itself, instead of patches as they are.
-
-    Raises:
-        ParameterError: a value is not finite, or the style needs a photo and has none.
     """
     rows, cols = maps.shape[2:]
     factor = min(max(1, -(-cell // max(rows, cols))), _MOST_PIXELS)

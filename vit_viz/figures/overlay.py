@@ -50,9 +50,6 @@ def overlay(
         table: colours of heat; None means diverging for a signed map, else viridis.
         scale: values at the ends of the table; None means the map's own minimum and maximum, centred at 0 if it is signed.
         smooth: bilinear between patch centres (align_corners=False) instead of patches as they are.
-
-    Raises:
-        ParameterError: style, alpha, table or scale is out of range, a value is not finite, or the photo is not the map's.
     """
     check(style, alpha)
     if patch_map.signed != (style == "signed") and style != "heat":
@@ -72,11 +69,7 @@ def overlay(
 
 
 def photo_region(photo: Image.Image, crop_box: CropBox | None) -> tuple[float, float, float, float]:
-    """What the model received, as (top, left, height, width) in pixels of this copy of the photo.
-
-    Raises:
-        ParameterError: the photo is not RGB, or its shape is not that of the crop box's original.
-    """
+    """What the model received, as (top, left, height, width) in pixels of this copy of the photo."""
     if photo.mode != "RGB":
         raise ParameterError(f"A map is drawn over an RGB photo, not over one of mode {photo.mode}.")
     if crop_box is None:

@@ -51,9 +51,6 @@ def patch_grid(photo: Image.Image, *, grid: Grid, crop_box: CropBox, longest_sid
 
     Returns:
         The photo, and the padding where there was any (see `visible_area`), mode RGB.
-
-    Raises:
-        ParameterError: the photo is not the crop box's original, or the grid is empty.
     """
     pixels, drawn = _hatched(photo, grid, crop_box, longest_side=longest_side)
     shape = (pixels.shape[0], pixels.shape[1])
@@ -65,11 +62,7 @@ def patch_grid(photo: Image.Image, *, grid: Grid, crop_box: CropBox, longest_sid
 def received_photo(
     photo: Image.Image, *, grid: Grid, crop_box: CropBox, longest_side: int
 ) -> tuple[Image.Image, Area]:
-    """The same without lines: the picture, and (top, left, height, width) of what the model received in shares of it.
-
-    Raises:
-        ParameterError: as `patch_grid` raises it.
-    """
+    """The same without lines: the picture, and (top, left, height, width) of what the model received in shares of it."""
     pixels, (top, left, height, width) = _hatched(photo, grid, crop_box, longest_side=longest_side)
     tall, wide = pixels.shape[:2]
     return Image.fromarray(pixels), (top / tall, left / wide, height / tall, width / wide)
@@ -141,9 +134,6 @@ def patch_sequence(
 
     Returns:
         A strip whose lines are labelled with the patch indices that they hold.
-
-    Raises:
-        ParameterError: the input cannot be cut into this grid.
     """
     tiles = patch_tiles(model_input, grid=grid, tile=tile)
     colours = inks(theme)
@@ -209,11 +199,7 @@ def _draw_lines(
 
 
 def patch_tiles(model_input: Image.Image, *, grid: Grid, tile: int) -> list[Image.Image]:
-    """The patches row by row, each resized so that its longer side has `tile` pixels.
-
-    Raises:
-        ParameterError: the input cannot be cut into this grid.
-    """
+    """The patches row by row, each resized so that its longer side has `tile` pixels."""
     rows, cols = grid
     if min(grid) < 1 or model_input.height % rows or model_input.width % cols:
         raise ParameterError(

@@ -17,11 +17,7 @@ _FINE = 4  # lines are drawn this much larger and reduced, as Pillow does not sm
 
 
 def raster(sheet: Sheet, *, dpi: float) -> Image.Image:
-    """The sheet as a picture, mode RGB.
-
-    Raises:
-        ExportError: it would have more pixels than a picture should.
-    """
+    """The sheet as a picture, mode RGB."""
     scale = dpi / 72
     size = checked(round(sheet.width * scale), round(sheet.height * scale))
     paper = Image.new("RGB", size, (255, 255, 255))

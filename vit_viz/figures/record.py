@@ -42,11 +42,7 @@ def versions() -> dict[str, str]:
 
 
 def parsed(text: object, kind: str) -> dict[str, Any]:
-    """A record as data; the text comes from a file and may be anything.
-
-    Raises:
-        ExportError: it is no record.
-    """
+    """A record as data; the text comes from a file and may be anything."""
     if isinstance(text, bytes):
         text = text.decode("ascii", errors="replace")
     try:
@@ -72,10 +68,6 @@ def xmp(text: str) -> str:
 
 
 def found_in_xml(file: bytes, kind: str) -> dict[str, Any]:
-    """The record in the bytes of a file that holds `as_xml`; nothing else of it is read.
-
-    Raises:
-        ExportError: there is none.
-    """
+    """The record in the bytes of a file that holds `as_xml`; nothing else of it is read."""
     element = _ELEMENT.search(file)
     return parsed(None if element is None else html.unescape(element[1].decode("ascii", "replace")), kind)

@@ -40,10 +40,6 @@ def replay(
         session: whose model is taken where it has the weights of the file, else the one that the file names.
         image: the photo, or its path; None: where the file says that it was, or beside the file.
         may_fetch: asked before the Hub is, for a model that is not on this machine; nothing is fetched otherwise.
-
-    Raises:
-        ExportError: the file does not say how it was made, or its model or photo is not at hand; the message says what to name.
-        VitVizError: as the analysis says.
     """
     facts = record_of(file)
     figure, output = _asked(facts)
@@ -110,11 +106,7 @@ class _Source:
                 yield self.folder / path.name
 
     def model(self, session: Session, may_fetch: MayFetch) -> Model | None:
-        """The model with the file's weights, computing as it did then; None where it is not here.
-
-        Raises:
-            ExportError: the model of that name has other weights, or would have to be fetched.
-        """
+        """The model with the file's weights, computing as it did then; None where it is not here."""
         weights, named = str(self.facts.get("weights", "")), self.figure.subject.model
         for name in dict.fromkeys((session.default_model, named)):
             if session.has_model(name) and session.model(name).provenance.weights == weights:
@@ -151,11 +143,7 @@ class _Source:
         return replace(loaded, name=name, provenance=replace(loaded.provenance, model=name))
 
     def photo(self, own: Session, image: bytes | str | Path | None) -> str | None:
-        """The name of the file's photo in a session, "" where it has none; None where it is not here.
-
-        Raises:
-            ExportError: the one that is named has other pixels.
-        """
+        """The name of the file's photo in a session, "" where it has none; None where it is not here."""
         digest, name = str(self.facts.get("image", "")), self.figure.subject.image
         if image is not None:
             key = own.add_upload(Path(image) if isinstance(image, str) else image)
@@ -192,11 +180,7 @@ def _named_model(name: str, device: str | None, may_fetch: MayFetch) -> Model | 
 
 
 def record_of(file: bytes | str | Path) -> dict[str, Any]:
-    """What a file says of itself: provenance, versions, request and drawing.
-
-    Raises:
-        ExportError: it cannot be read, or says nothing.
-    """
+    """What a file says of itself: provenance, versions, request and drawing."""
     data = file if isinstance(file, bytes) else bytes_of(Path(file))
     for start, read in _READERS:
         if data.startswith(start):
@@ -205,11 +189,7 @@ def record_of(file: bytes | str | Path) -> dict[str, Any]:
 
 
 def bytes_of(path: Path) -> bytes:
-    """A file, where it is no larger than any figure.
-
-    Raises:
-        ExportError: it is larger, or cannot be read.
-    """
+    """A file, where it is no larger than any figure."""
     try:
         if path.stat().st_size > LARGEST_BYTES:
             raise ExportError(f"{path.name} is larger than any figure.")

@@ -149,11 +149,7 @@ class FigureRequest:
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> FigureRequest:
-        """The figure that `to_dict` wrote; the data may come from a file of anybody.
-
-        Raises:
-            ParameterError: it is none.
-        """
+        """The figure that `to_dict` wrote; the data may come from a file of anybody."""
         names = {"request", "beside", "drawing", "ringed", "title", "photo"}
         if set(facts) - {"kind"} != names:  # files of before say a kind, which the request tells
             raise ParameterError("This does not say which figure is meant.")
@@ -190,9 +186,6 @@ def figure_for(
     Args:
         shared_scale: whether maps are drawn as shares on one scale: of a method, that of all quick ones; side by side, of those.
         ringed: (layer, head) that a mosaic marks.
-
-    Raises:
-        ParameterError: a shared scale is asked for, and the figure holds no maps of methods.
     """
     drawing, parameters = drawing or DrawingOptions(), dict(request.parameters)
     beside = None

@@ -39,12 +39,7 @@ def save(
     width_cm: float = 12.0,
     dpi: int = 300,
 ) -> Path:
-    """Save an answer in the format of a file's ending; see `Answer.save`.
-
-    Raises:
-        ExportError: there is no such format, or the file cannot be written.
-        ImageError, ParameterError: the photo cannot be read, or is not the map's.
-    """
+    """Save an answer in the format of a file's ending; see `Answer.save`."""
     form = path.suffix.lower().removeprefix(".")
     if form not in get_args(Format):
         raise ExportError(
@@ -106,12 +101,7 @@ def _opened(image: Photo) -> Image.Image:
 
 
 def plotted(answer: Answer, ax: Any) -> Any:
-    """Draw an answer; see `Answer.plot`.
-
-    Raises:
-        ExportError: it holds several arrays; the message names the parts that can be drawn.
-        VitVizError: matplotlib is not installed.
-    """
+    """Draw an answer; see `Answer.plot`."""
     if ax is None:
         with extra("plots", needed_for="A plot"):
             from matplotlib.pyplot import gca

@@ -64,11 +64,7 @@ class Scene:
 
     @cached_property
     def trace(self) -> Trace:
-        """The recorded pass.
-
-        Raises:
-            ExportError: there is none at hand.
-        """
+        """The recorded pass."""
         if self.open_trace is None:
             raise ExportError("This is drawn with its photo: ask for it by `vit_viz.figure`.")
         return self.open_trace()
@@ -93,11 +89,7 @@ class Drawn:
 
 @singledispatch
 def drawn(answer: object, scene: Scene) -> Drawn:
-    """What is drawn of an answer; of one whose type has no drawing of its own, its parts below each other.
-
-    Raises:
-        ExportError: there is nothing to draw.
-    """
+    """What is drawn of an answer; of one whose type has no drawing of its own, its parts below each other."""
     body: list[FigureBlock] = []
     for name, part, axes in leaves_of(answer, _has_drawing, only_drawn=True):
         if isinstance(part, np.ndarray) and not part.size:

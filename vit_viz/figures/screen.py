@@ -28,9 +28,6 @@ def screen_picture(session: Session, figure: FigureRequest, *, side: int = SCREE
 
     Args:
         side: pixels of the longer side, about.
-
-    Raises:
-        VitVizError: the subject is gone, or the figure asks for what this model does not have.
     """
     answer, how, subject = session.run(figure.request), figure.drawing, figure.subject
     if isinstance(answer, PatchMap):

@@ -130,11 +130,7 @@ def moved(mark: Mark, right: float, down: float) -> Mark:
 
 
 def checked(width: int, height: int) -> tuple[int, int]:
-    """The size of a picture in pixels, where it is not too large.
-
-    Raises:
-        ExportError: it is.
-    """
+    """The size of a picture in pixels, where it is not too large."""
     if width * height > MOST_PIXELS:
         raise ExportError(
             f"A figure has at most {MOST_PIXELS} pixels, not {width} x {height}: please choose fewer dots per inch."

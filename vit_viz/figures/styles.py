@@ -176,11 +176,7 @@ def lighting() -> dict[str, object]:
 
 
 def check(style: str, strength: float) -> None:
-    """Refuse a style that does not exist, or a strength outside [0, 1].
-
-    Raises:
-        ParameterError: with what is expected.
-    """
+    """Refuse a style that does not exist, or a strength outside [0, 1]."""
     if style not in get_args(Look):
         raise ParameterError(f"A style is one of {', '.join(STYLES)}, not {style[:40]!r}.")
     if not 0 <= strength <= 1:

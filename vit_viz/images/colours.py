@@ -28,9 +28,6 @@ def rgb_over_white(image: Image.Image, *, deep_source: bool = False) -> Image.Im
     Args:
         image: loaded, of any of Pillow's modes.
         deep_source: the file had 16 bits per sample where Pillow keeps 8 (RGB); a transparent colour is then given in 16 bits.
-
-    Raises:
-        ImageError: a float picture has no finite pixel.
     """
     if image.mode == "RGB" and not image.has_transparency_data:
         copy = image.copy()

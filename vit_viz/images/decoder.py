@@ -95,12 +95,7 @@ class DecoderProcess:
         max_pixels: int = MAX_PIXELS,
         max_aspect: float = MAX_ASPECT,
     ) -> Image.Image:
-        """The picture as `vit_viz.images.decode` returns it; a PIL image is trusted and decoded here.
-
-        Raises:
-            ImageError: as `vit_viz.images.decode` says; or the file takes too long, needs too much memory, or breaks its decoder.
-            BusyError: too many wait already, or the wait took too long.
-        """
+        """The picture as `vit_viz.images.decode` returns it; a PIL image is trusted and decoded here."""
         limits = {"max_bytes": max_bytes, "max_pixels": max_pixels, "max_aspect": max_aspect}
         if isinstance(source, Image.Image):
             return decode(source, max_pixels=max_pixels, max_aspect=max_aspect)

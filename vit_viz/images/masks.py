@@ -36,9 +36,6 @@ def mask_labels(mask: Any) -> NDArray[np.int8]:
     Args:
         mask: a picture of any mode; a tensor or an array [height, width] of booleans, of whole numbers or of numbers from 0 to 1;
             or bytes [height, width, channels].
-
-    Raises:
-        ParameterError: it is nothing that this module reads, or has one value alone.
     """
     if isinstance(mask, Image.Image):
         return _of_picture(mask)

@@ -20,11 +20,7 @@ _TEXT = re.compile(r"(\d{1,5}),(\d{1,5}),(\d{1,5}),(\d{1,5})", re.ASCII)
 
 
 def checked_part(value: object) -> Part:
-    """Four whole numbers as a part; whether it lies inside a picture is known when it is cut.
-
-    Raises:
-        ParameterError: they are no rectangle, or one that is too small.
-    """
+    """Four whole numbers as a part; whether it lies inside a picture is known when it is cut."""
     numbers = tuple(value) if isinstance(value, tuple | list) else ()
     if len(numbers) != 4 or not all(type(number) is int and number >= 0 for number in numbers):
         raise ParameterError(
@@ -39,11 +35,7 @@ def checked_part(value: object) -> Part:
 
 
 def parse_part(text: str) -> Part:
-    """Read a part as links write it, "120,40,300,400".
-
-    Raises:
-        ParameterError: it is no part.
-    """
+    """Read a part as links write it, "120,40,300,400"."""
     match = _TEXT.fullmatch(text.replace(" ", ""))
     return checked_part(tuple(int(number) for number in match.groups()) if match else text)
 
@@ -54,11 +46,7 @@ def format_part(part: Part) -> str:
 
 
 def part_size(part: Part | None, whole: tuple[int, int]) -> tuple[int, int]:
-    """(height, width) of what is looked at of a picture of this (height, width).
-
-    Raises:
-        ParameterError: the part reaches beyond the picture.
-    """
+    """(height, width) of what is looked at of a picture of this (height, width)."""
     if part is None:
         return whole
     top, left, height, width = part
@@ -71,11 +59,7 @@ def part_size(part: Part | None, whole: tuple[int, int]) -> tuple[int, int]:
 
 
 def cut(image: Image.Image, part: Part | None) -> Image.Image:
-    """The part of an upright picture at its own resolution, bit for bit; the picture itself where no part is meant.
-
-    Raises:
-        ParameterError: the part reaches beyond the picture.
-    """
+    """The part of an upright picture at its own resolution, bit for bit; the picture itself where no part is meant."""
     if part is None:
         return image
     top, left, _, _ = part

@@ -84,9 +84,6 @@ def decode(
         max_bytes: bound on the file.
         max_pixels: bound on width x height as the header claims it; formats that need more memory per pixel have lower bounds.
         max_aspect: bound on the long side over the short side.
-
-    Raises:
-        ImageError: it is not a picture, damaged, of a format that is not read here, or outside the limits.
     """
     if isinstance(source, Image.Image):
         with _one_sentence(_label(source)):
@@ -105,11 +102,7 @@ def decode(
 
 
 def read_source(source: bytes | str | os.PathLike[str], max_bytes: int) -> bytes:
-    """The content of what `decode` takes, never more than the limit; nothing but regular files is opened.
-
-    Raises:
-        ImageError: there is none, or too much.
-    """
+    """The content of what `decode` takes, never more than the limit; nothing but regular files is opened."""
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source[: max_bytes + 1])
     elif isinstance(source, str | os.PathLike):
@@ -133,10 +126,6 @@ def decode_mask(data: bytes, size: tuple[int, int]) -> Image.Image:
     Args:
         data: the content of a PNG.
         size: (height, width) of the photo that it lies on; nothing of another size is decoded.
-
-    Raises:
-        ParameterError: it is no PNG of this size.
-        ImageError: it is damaged.
     """
     told = f"A mask is a PNG of the photo's {size[1]} x {size[0]} pixels, as base64"
     if readable_format(data) != "PNG":

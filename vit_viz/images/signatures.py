@@ -114,11 +114,7 @@ _NEXT_SCAN, _END = 0xDA, 0xD9
 
 
 def check_jpeg(data: bytes) -> None:
-    """Refuse a JPEG whose pixels lie behind endless junk or endless segments.
-
-    Raises:
-        ValueError: there is too much of either.
-    """
+    """Refuse a JPEG whose pixels lie behind endless junk or endless segments."""
     position, junk = 2, 0
     for _ in range(MOST_PARTS):
         start = data.find(b"\xff", position)
@@ -142,11 +138,7 @@ def check_jpeg(data: bytes) -> None:
 
 
 def check_gif(data: bytes) -> None:
-    """Refuse a GIF whose first frame lies behind endless blocks.
-
-    Raises:
-        ValueError: there are too many.
-    """
+    """Refuse a GIF whose first frame lies behind endless blocks."""
     position = 13 + (3 << ((data[10] & 7) + 1) if len(data) > 10 and data[10] & 0x80 else 0)
     for _ in range(MOST_PARTS):
         if position + 2 > len(data) or data[position : position + 1] == b",":

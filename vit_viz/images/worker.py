@@ -68,11 +68,7 @@ def send(stream: IO[bytes], header: Mapping[str, Any], data: bytes = b"") -> Non
 
 
 def receive(stream: IO[bytes]) -> dict[str, Any] | None:
-    """The object of the next message, None at the end of the stream; the bytes that it announces are still to be read.
-
-    Raises:
-        ValueError: it is not a message, or a very long one.
-    """
+    """The object of the next message, None at the end of the stream; the bytes that it announces are still to be read."""
     start = stream.read(_LENGTH.size)
     if len(start) < _LENGTH.size:
         return None

@@ -108,9 +108,6 @@ def forced_kernel(kernel: Kernel) -> Iterator[None]:
     """Let every linear layer of the process use this kernel, whatever was timed, in all threads: for tests and benchmarks.
 
     Layers for which oneDNN has no kernel (another precision, a GPU) use torch's all the same.
-
-    Raises:
-        ParameterError: this build of torch has no oneDNN.
     """
     if kernel == "onednn" and not _has_onednn():
         raise ParameterError(
@@ -130,9 +127,6 @@ def use_fastest_linear(model: nn.Module) -> bool:
 
     Returns:
         Whether oneDNN was chosen or is forced; False on a GPU, where the operator is missing, or where it does not pay.
-
-    Raises:
-        ParameterError: VIT_VIZ_LINEAR is something else, or this build of torch lacks what it names.
     """
     if _Override.kernel != "auto":
         return _Override.kernel == "onednn"

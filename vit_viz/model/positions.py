@@ -52,9 +52,6 @@ def resample(table: Tensor, old_grid: Grid, new_grid: Grid, *, variant: Resample
     Returns:
         Positions [new rows * new cols, dim] in the dtype of the table.
 
-    Raises:
-        ParameterError: the table does not have one entry per cell of the old grid.
-
     Source: the `interpolate_pos_encoding` of DINO and DINOv2, `resample_abs_pos_embed` of timm, transformers' ViT,
     torchvision's `interpolate_embeddings`, `ViTPatchGenerator` of RADIO (arXiv:2312.06709).
     """

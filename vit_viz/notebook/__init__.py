@@ -115,11 +115,7 @@ class Exploration:
         self._shown = self.explored.selection(self.layer, self.head, query)
 
     def observe(self, handler: Callable[..., object], names: object = None, type: str = "change") -> None:  # noqa: A002, ARG002
-        """As of a widget: call a function when the selection changes, which only a live display can.
-
-        Raises:
-            ParameterError: always; it says what to install.
-        """
+        """As of a widget: call a function when the selection changes, which only a live display can."""
         raise ParameterError(MISSING)
 
     def run(self, name: str, **asked: Any) -> Any:
@@ -129,18 +125,11 @@ class Exploration:
             name: a method of `vit_viz.explain`, "look", "mosaic", "heads", ...
             asked: as `vit_viz.run` takes it; what needs a token to start from starts from the chosen one unless `query` says
                 otherwise, and "look" looks at the chosen layer and head.
-
-        Raises:
-            ParameterError: the question or its options do not exist.
         """
         return self.explored.run(self._shown, name, **asked)
 
     def save(self, path: Path | str) -> Path:
-        """Write the live explorer, as it is chosen here, as one HTML file that opens without a network.
-
-        Raises:
-            ExportError: it cannot be written.
-        """
+        """Write the live explorer, as it is chosen here, as one HTML file that opens without a network."""
         return self.explored.save(self._shown, path)
 
     def __repr__(self) -> str:

@@ -40,9 +40,6 @@ class ExplorerWidget(anywidget.AnyWidget):
     Args:
         explored: the recorded forward pass with its photo.
         shown: what is shown first.
-
-    Raises:
-        ExportError: the layers are too large for a browser.
     """
 
     _esm = _script()
@@ -80,19 +77,11 @@ class ExplorerWidget(anywidget.AnyWidget):
         return Selection(self.layer, self.head, self.query)
 
     def save(self, path: Path | str) -> Path:
-        """Write the explorer as one HTML file that opens without a network; see `Exploration.save`.
-
-        Raises:
-            ExportError: it cannot be written.
-        """
+        """Write the explorer as one HTML file that opens without a network; see `Exploration.save`."""
         return self.explored.save(self._shown, path)
 
     def run(self, name: str, **asked: Any) -> Any:
-        """The answer to a question about this photo, from the query that is chosen; see `Exploration.run`.
-
-        Raises:
-            ParameterError: the question or its options do not exist.
-        """
+        """The answer to a question about this photo, from the query that is chosen; see `Exploration.run`."""
         return self.explored.run(self._shown, name, **asked)
 
     def _answer(self, _widget: object, content: Any, _buffers: object) -> None:

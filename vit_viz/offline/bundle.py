@@ -43,9 +43,6 @@ def bundled(entry: str, ending: str) -> str:
     Args:
         entry: path in the package, as "offline/page.js".
         ending: what the script does in the end; the module's exports are `entry`.
-
-    Raises:
-        ValueError: a module is not of the form above, or modules import each other in a circle.
     """
     script = f"{together(entry)}const entry = need({json.dumps(entry)});\n{ending}\n"
     if re.search(r"</script|<!--", script, re.IGNORECASE):
@@ -56,11 +53,7 @@ def bundled(entry: str, ending: str) -> str:
 
 
 def together(*entries: str) -> str:
-    """Modules of the package and all that they import, as the text of a script in which `need(path)` returns what one exports.
-
-    Raises:
-        ValueError: as `bundled`.
-    """
+    """Modules of the package and all that they import, as the text of a script in which `need(path)` returns what one exports."""
     return _NEED % "\n".join(f"{json.dumps(name)}: {_as_function(name)}," for name in _in_order(entries))
 
 

@@ -79,13 +79,7 @@ class Explored:
     def of(
         cls, loaded: ModelLike, image: Picture, *, mode: Mode = "fit", size: int = 0, name: str = ""
     ) -> Explored:
-        """Run a model on a photo.
-
-        Raises:
-            ParameterError: the image is no picture, or the model cannot take one.
-            ImageError: the picture cannot be read.
-            CaptureError: the model's attention cannot be recorded.
-        """
+        """Run a model on a photo."""
         picture = as_picture(image)
         if isinstance(picture, Tensor):
             raise ParameterError("The explorer draws on a photo: pass a picture (PIL.Image) or its path.")
@@ -106,11 +100,7 @@ class Explored:
     def selection(
         self, layer: Index | None = None, head: Index | HeadFusion | None = None, query: Query | None = None
     ) -> Selection:
-        """A selection of this trace; what is None is as a first look begins.
-
-        Raises:
-            ParameterError: layer, head or query do not exist.
-        """
+        """A selection of this trace; what is None is as a first look begins."""
         begins = self.opening
         query = begins.query if query is None else parse_query(format_query(query))
         self.trace.query_weights(query)  # which refuses what is no token
@@ -130,9 +120,6 @@ class Explored:
 
         A question that needs a token to start from starts from the one that is chosen, and "look" looks at the chosen layer and
         head, unless `asked` says otherwise.
-
-        Raises:
-            ParameterError: the question or its options do not exist, or no model is at hand.
         """
         if self.model is None:
             raise ParameterError("Questions by name need a loaded model, which vit_viz.load returns.")
@@ -146,11 +133,7 @@ class Explored:
         return run(self.model, photo, name, mode=self.mode, size=self.size, **(begins | asked))
 
     def save(self, shown: Selection, path: Path | str) -> Path:
-        """Write the page of `page`.
-
-        Raises:
-            ExportError: it cannot be written, the name is not that of a page, or the layers are too large for one.
-        """
+        """Write the page of `page`."""
         file = Path(path)
         check_page_name(file)
         try:
@@ -160,11 +143,7 @@ class Explored:
         return file
 
     def page(self, shown: Selection) -> bytes:
-        """The live explorer as one HTML file.
-
-        Raises:
-            ExportError: the layers are too many or too large for a page.
-        """
+        """The live explorer as one HTML file."""
         return page_of(self.trace, self.photo, name=self.name, mode=self.mode, view=shown.to_view())
 
     def picture(self, shown: Selection) -> Image.Image:
@@ -199,11 +178,7 @@ class Explored:
 
 
 def check_page_name(file: Path) -> None:
-    """Refuse a name that is not that of a page.
-
-    Raises:
-        ExportError: it ends in something else than .html or .htm.
-    """
+    """Refuse a name that is not that of a page."""
     if file.suffix.lower() not in (".html", ".htm"):
         raise ExportError(
             f"The explorer is saved as a page, so the name ends in .html, which {file.name[:60]!r} does not."

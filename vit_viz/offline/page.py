@@ -63,9 +63,6 @@ def page_of(
         mode: how it became the model's input.
         view: what it opens with: layer, head, query as text, and options by their names; the rest is the explorer's own choice.
         most_bytes: of all layers as they stand in the page.
-
-    Raises:
-        ExportError: the layers are too many or too large for a page.
     """
     check_fits(trace, most_bytes)
     storage = storage_of(trace)
@@ -141,11 +138,7 @@ def fp16_bytes(trace: Trace) -> int:
 
 
 def check_fits(trace: Trace, most_bytes: int = PAGE_BYTES) -> None:
-    """Check that a trace fits into a page.
-
-    Raises:
-        ExportError: it does not.
-    """
+    """Check that a trace fits into a page."""
     kinds = {source_of(trace, layer) for layer in range(trace.num_layers)}
     size = fp16_bytes(trace)
     stored = size // 2 if kinds == {"qk"} and size > FP16_BYTES else size

@@ -42,9 +42,6 @@ class ByteCache(Generic[Value]):
 
     Args:
         max_bytes: bound on the sum of the sizes of all kept values and their keys.
-
-    Raises:
-        ParameterError: the bound is not positive.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -70,9 +67,6 @@ class ByteCache(Generic[Value]):
 
         Args:
             cancelled: asked while waiting for somebody else's computation, which goes on without us.
-
-        Raises:
-            Cancelled: `cancelled` said so.
         """
         while True:
             with self._lock:

@@ -39,9 +39,6 @@ class Lender(Protocol):
 
         Args:
             own_model: which model the owner of the process named, perhaps by a path.
-
-        Raises:
-            GpuRefusedError: there is no GPU now.
         """
 
 

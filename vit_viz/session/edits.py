@@ -80,9 +80,6 @@ class ModelEdits:
         heads: ((layer, head), what it is now).
         temperatures: (layer, T): its scores are divided by T.
         forbidden: which tokens no longer see which.
-
-    Raises:
-        ParameterError: a head or the temperature of a layer is given twice, or a value is not possible.
     """
 
     heads: tuple[tuple[Head, HeadState], ...] = ()
@@ -105,11 +102,7 @@ class ModelEdits:
 
     @classmethod
     def parse(cls, given: object) -> ModelEdits:
-        """Read words, a list of statements as JSON has them, or arguments of `vit_viz.edit` as a dict.
-
-        Raises:
-            ParameterError: something is no edit; the sentence says which and what is.
-        """
+        """Read words, a list of statements as JSON has them, or arguments of `vit_viz.edit` as a dict."""
         if isinstance(given, ModelEdits):
             return given
         if isinstance(given, Mapping):
@@ -196,11 +189,7 @@ class ModelEdits:
         return bool(self) and (self.layers is None or layer in self.layers)
 
     def of(self, trace: Trace) -> Edits:
-        """The same for the model of a trace, as its passes are changed by.
-
-        Raises:
-            ParameterError: a layer, a head or a token does not exist there, or some token would see nothing.
-        """
+        """The same for the model of a trace, as its passes are changed by."""
         named = [layer for (layer, _), _ in self.heads] + [layer for layer, _ in self.temperatures]
         for layer in (*named, *(layer for one in self.forbidden for layer in one.layers)):
             if layer >= trace.num_layers:
@@ -404,12 +393,7 @@ _EXAMPLE = "{'heads': {(3, 1): 0, (5, 2): 'mean'}, 'temperature': {7: 0.5}}"
 
 
 def _words_of(arguments: Mapping[str, Any]) -> list[str]:
-    """The words for arguments of `edit`: heads, temperature, knockout, and mask_keys by layer.
-
-    Raises:
-        ParameterError: there is no such argument, or words cannot say it: another factor of a head, values that differ between
-            images, or tokens that are removed from the pooling, too.
-    """
+    """The words for arguments of `edit`: heads, temperature, knockout, and mask_keys by layer."""
     told: list[str] = []
     for name, value in arguments.items():
         if name not in _ARGUMENTS:

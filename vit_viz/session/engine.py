@@ -56,11 +56,7 @@ _PARTS = PARTS | {part.name: part for part in (TRACE, TOKEN_TRACE, WALKTHROUGH, 
 
 
 def computed(request: Request) -> AnyQuestion | Part[Any]:
-    """What a request asks for.
-
-    Raises:
-        ParameterError: there is nothing of its name.
-    """
+    """What a request asks for."""
     name = request.question
     return QUESTIONS.named(name) if name not in _PARTS else _PARTS[name]
 
@@ -69,18 +65,10 @@ class PictureSource(Protocol):
     """Who knows the pictures that requests name."""
 
     def picture(self, name: str, *, owner: str) -> tuple[Image.Image, str]:
-        """The upright RGB picture of a name, and the digest of its pixels.
-
-        Raises:
-            ImageError: there is none for this owner.
-        """
+        """The upright RGB picture of a name, and the digest of its pixels."""
 
     def pixels(self, name: str, *, owner: str) -> Tensor | None:
-        """The pixels that a model is given in the place of a picture; None where it is given the picture.
-
-        Raises:
-            ImageError: there is no picture of this name for this owner.
-        """
+        """The pixels that a model is given in the place of a picture; None where it is given the picture."""
 
     def is_held(self, name: str, digest: str) -> bool:
         """Whether what was computed of a picture may still be kept."""
@@ -127,9 +115,6 @@ class Engine:
 
         Args:
             elsewhere: computes it in place of this device; what comes back is kept here.
-
-        Raises:
-            torch.OutOfMemoryError: the device has no room for it.
         """
         computed(request)  # which refuses what there is not
         subject = request.subject

@@ -96,11 +96,7 @@ class Wish:
 
 
 def wish_of(question: AnyQuestion, fields: Mapping[str, object]) -> Wish:
-    """Read what JSON or a tool's arguments say beside model and picture.
-
-    Raises:
-        ParameterError: there is no field of a name, or its value is not possible.
-    """
+    """Read what JSON or a tool's arguments say beside model and picture."""
     known = properties(question)
     for name in fields:
         if name not in known:
@@ -119,11 +115,7 @@ def wish_of(question: AnyQuestion, fields: Mapping[str, object]) -> Wish:
 
 
 def query_of(value: object) -> Query | None:
-    """A query from JSON: a name, "row,col", [row, col], or a list of such pairs; None for none.
-
-    Raises:
-        ParameterError: it is something else.
-    """
+    """A query from JSON: a name, "row,col", [row, col], or a list of such pairs; None for none."""
     if value is None or value == "":
         return None
     query = parse_query(_text(value)[: 16 * MOST_PATCHES])
@@ -133,11 +125,7 @@ def query_of(value: object) -> Query | None:
 
 
 def target_of(value: object) -> TargetWord:
-    """A target from JSON: a number, a name, or a list of two of them; None for the model's first.
-
-    Raises:
-        ParameterError: it is something else.
-    """
+    """A target from JSON: a number, a name, or a list of two of them; None for the model's first."""
     if value is None or value == "":
         return None
     if isinstance(value, list) and len(value) == 2 and all(_is_class(one) for one in value):

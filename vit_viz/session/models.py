@@ -70,12 +70,7 @@ class ModelPool:
     def get(
         self, name: str, *, progress: Progress | None = None, cancelled: StopCheck | None = None
     ) -> Model:
-        """The model of a name, loaded once; as `Session.model`. A load goes on as long as anybody waits for it.
-
-        Raises:
-            torch.OutOfMemoryError: the device has no room for it.
-            BusyError: `MOST_LOADS` others are being loaded.
-        """
+        """The model of a name, loaded once; as `Session.model`. A load goes on as long as anybody waits for it."""
         if (given := self.given(name)) is not None:
             return given
         is_own = name == self.own_model

@@ -41,9 +41,6 @@ def request_for(
             the question says.
         target: see `TargetWord`; a text may also be a pair such as "291-292".
         options: of the question; as "options" those of the method, by name, whose map is put to the test.
-
-    Raises:
-        CheckpointError, ImageError, ParameterError: as the steps say.
     """
     question = QUESTIONS.named(name if isinstance(name, str) else name.name)
     of_method = options.pop("options", None)

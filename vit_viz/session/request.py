@@ -34,9 +34,6 @@ class Subject:
         size: short side of that input in patches; 0 is the checkpoint's own.
         part: of the image, in pixels (top, left, height, width), looked at in place of the whole; None is the whole.
         edits: of the model's inside; equal ones are one key in whatever order they were given.
-
-    Raises:
-        ParameterError: the mode does not exist, the size is no number of patches, or the part no rectangle.
     """
 
     model: str
@@ -74,9 +71,6 @@ class Request:
         question: its name in `vit_viz.analyses.registry`, or that of a part of which answers are made.
         parameters: pairs (name, value), sorted by name; values are None, text, finite numbers, tuples of these, and a function
             as the target.
-
-    Raises:
-        ParameterError: the parameters are not sorted, or a value is of another kind.
     """
 
     subject: Subject
@@ -112,11 +106,7 @@ class Request:
         return replace(self, subject=replace(self.subject, image=image, owner=""))
 
     def to_json(self) -> str:
-        """The request as one JSON object, without its owner.
-
-        Raises:
-            ParameterError: its target is a function.
-        """
+        """The request as one JSON object, without its owner."""
         if any(callable(value) for _, value in self.parameters):
             raise ParameterError(
                 "A function as the target cannot be written into a file or a link; vit_viz.run(...).save(...) saves what it gave."
@@ -128,11 +118,7 @@ class Request:
 
     @classmethod
     def from_json(cls, text: str) -> Request:
-        """The request that `to_json` wrote; whose it is never says the text.
-
-        Raises:
-            ParameterError: the text is no request.
-        """
+        """The request that `to_json` wrote; whose it is never says the text."""
         try:
             fields_ = json.loads(text)
         except (ValueError, RecursionError) as error:

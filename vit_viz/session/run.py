@@ -136,11 +136,7 @@ def run(
 
 
 def images_of(image: Picture | Images | None) -> tuple[list[Picture | Tensor | None], bool]:
-    """The images that are given, and whether they are a batch, so that there is an answer for each.
-
-    Raises:
-        ParameterError: there is none in the batch.
-    """
+    """The images that are given, and whether they are a batch, so that there is an answer for each."""
     given = as_picture(image) if isinstance(image, Mapping) else image  # of a processor
     if isinstance(given, list | tuple):
         if not given:

@@ -108,10 +108,6 @@ class Session:
         Args:
             progress: told (bytes fetched, bytes in all) of a download, also of one that somebody else began.
             cancelled: asked meanwhile; True ends the waiting, and the download where it is ours.
-
-        Raises:
-            CheckpointError: it cannot be loaded; the message says why.
-            Cancelled: `cancelled` said so.
         """
         name = name or self.default_model
         return self._engine_with(name, progress=progress, cancelled=cancelled).models.get(name)
@@ -128,18 +124,11 @@ class Session:
 
         Args:
             file_name: as the owner's machine calls it; of it only `cleaned_name` is kept.
-
-        Raises:
-            ImageError: the picture cannot be read, or lies outside the limits.
         """
         return self.uploads.add(self.decode(source), owner=owner, name=cleaned_name(file_name))
 
     def picture(self, name: str, *, owner: str = "") -> tuple[Image.Image, str]:
-        """The upright RGB picture of a sample's name, one of the library or an upload's id, and the digest of its pixels.
-
-        Raises:
-            ImageError: there is none for this owner.
-        """
+        """The upright RGB picture of a sample's name, one of the library or an upload's id, and the digest of its pixels."""
         if name in samples.sample_names():
             return samples.sample_and_hash(name)
         if self.library is not None and self.library.holds(name):
@@ -148,22 +137,13 @@ class Session:
         return stored.image, stored.digest
 
     def pixels(self, name: str, *, owner: str = "") -> Tensor | None:
-        """The pixels that a model is given in the place of a picture; None where it is given the picture.
-
-        Raises:
-            ImageError: there is no picture of this name for this owner.
-        """
+        """The pixels that a model is given in the place of a picture; None where it is given the picture."""
         if name in samples.sample_names() or (self.library is not None and self.library.holds(name)):
             return None
         return self.uploads.get(name, owner=owner).pixels
 
     def photo_of(self, subject: Subject) -> Image.Image:
-        """The upright RGB picture that a subject is about: the whole, or the part that is looked at.
-
-        Raises:
-            ImageError: there is none for this visitor.
-            ParameterError: the part reaches beyond it.
-        """
+        """The upright RGB picture that a subject is about: the whole, or the part that is looked at."""
         return cut(self.image(subject.image, owner=subject.owner), subject.part)
 
     def image(self, name: str, *, owner: str = "") -> Image.Image:
@@ -175,11 +155,7 @@ class Session:
         return self.picture(name, owner=owner)[1]
 
     def name_of(self, image: str, *, owner: str = "") -> str:
-        """What a picture is called: a sample's name, or what its owner calls an upload.
-
-        Raises:
-            ImageError: there is none for this owner.
-        """
+        """What a picture is called: a sample's name, or what its owner calls an upload."""
         if self.library is not None and self.library.holds(image):
             return self.library.title(image)
         return image if image in samples.sample_names() else self.uploads.get(image, owner=owner).name
@@ -237,12 +213,6 @@ class Session:
             cancelled: asked now and then; True ends a long computation with `Cancelled`, as does the time limit. Where nobody
                 watches, the computation ends when its visitor leaves.
             preview: given what is there so far, where the answer can tell and it is computed on a device of our own.
-
-        Raises:
-            ParameterError: there is nothing of its name, or a parameter is outside what is possible.
-            BusyError: too many wait for the device.
-            Cancelled: `cancelled` said so, it took longer than `LONGEST_SECONDS`, or the visitor left and nobody watches.
-            VitVizError: whatever the model, the image or the question says.
         """
         if cancelled is not None:
             self.model(request.subject.model, cancelled=cancelled)  # below it is at hand
@@ -277,13 +247,7 @@ class Session:
         return self._where_there_is_room(request, partial(Engine.checked_trace, request=request))
 
     def trace(self, model: str | None, image: str, *, mode: Mode = "fit", owner: str = "") -> Trace:
-        """The recorded forward pass of a whole image, at the checkpoint's own size; one forward per (model, image, mode).
-
-        Raises:
-            CheckpointError, ImageError, CaptureError, ParameterError: as the steps say.
-            BusyError: too many wait for the device.
-            Cancelled: the visitor left before it began.
-        """
+        """The recorded forward pass of a whole image, at the checkpoint's own size; one forward per (model, image, mode)."""
         return self.trace_of(Subject(model or self.default_model, image, mode, owner))
 
     @held_states()
@@ -295,9 +259,6 @@ class Session:
         Args:
             cancelled: asked while it waits.
             is_quick: whether it may go before slow computations that wait.
-
-        Raises:
-            CheckpointError, ImageError, ParameterError: as the steps say.
         """
         request = subject.request("trace")
         self.run(request)

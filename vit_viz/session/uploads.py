@@ -130,9 +130,6 @@ class UploadStore:
         Args:
             name: of the picture, as `cleaned_name` gives it; "" for none: it is then counted among its owner's.
             pixels: what a model is given in its place.
-
-        Raises:
-            ImageError: the picture alone is larger than an owner's share.
         """
         if not name:
             taken = {entry.name for entry in self.of(owner).values()}
@@ -155,11 +152,7 @@ class UploadStore:
         return key
 
     def get(self, key: str, *, owner: str = "") -> StoredImage:
-        """The picture of an id, for its owner only.
-
-        Raises:
-            ImageError: the id is unknown, expired, or another owner's: the three look alike from outside.
-        """
+        """The picture of an id, for its owner only."""
         with self._changing():
             entry = self._stored.get(key)
             if entry is not None and entry.expires_at <= self._clock():
@@ -271,11 +264,7 @@ class Library(Protocol):
         """Whether a picture of this name is meant to be here."""
 
     def picture(self, name: str) -> tuple[Image.Image, str]:
-        """The upright RGB picture of a name, and the digest of its pixels.
-
-        Raises:
-            ImageError: its file is gone, or is another one now.
-        """
+        """The upright RGB picture of a name, and the digest of its pixels."""
 
     def title(self, name: str) -> str:
         """What a picture is called on the screen."""

@@ -53,11 +53,7 @@ class LearnedInput:
 
     @classmethod
     def of(cls, model: nn.Module) -> LearnedInput:
-        """From the weights of our own VisionTransformer.
-
-        Raises:
-            ParameterError: the model is another one.
-        """
+        """From the weights of our own VisionTransformer."""
         transformer = own_transformer(model)
         return cls(filter_components(transformer), walkthrough.position_colours(transformer))
 
@@ -82,9 +78,6 @@ def step_of(
         options: those of the step's function, and "step", which is the name of its result.
         edits: of the model that the walk and the trace went through.
         output: what one of its outputs is.
-
-    Raises:
-        ParameterError: there is no such step, an option is outside what is possible, or the step cannot show an edited layer.
     """
     options = dict(options)
     name = options.pop("step", "")

@@ -28,9 +28,6 @@ def engine_page(
         name: of the photo.
         mode: how it becomes the model's input at first.
         storage: of the weights, see `write_weights`.
-
-    Raises:
-        ParameterError: the model cannot be stored in this way.
     """
     script, css, weights = program("startInFile"), look(), weights_of(loaded, storage)
     png = io.BytesIO()

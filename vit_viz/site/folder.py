@@ -62,10 +62,6 @@ def write_site(models: Sequence[LoadedModel], out: str | Path, *, storage: Stora
     Returns:
         The bytes of all files.
 
-    Raises:
-        ParameterError: there is no model, two have one name, or a model cannot be stored in this way.
-        ExportError: the folder holds something else, or cannot be written.
-
     Example:
         >>> import vit_viz as vv
         >>> from tempfile import TemporaryDirectory

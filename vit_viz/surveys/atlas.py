@@ -54,11 +54,7 @@ class EvidencedName:
 
 
 def atlas(survey: OpenedSurvey, rows: Rows, measure: str) -> Atlas:
-    """Mean and spread of a measure over some photos.
-
-    Raises:
-        ParameterError: the survey does not know this measure.
-    """
+    """Mean and spread of a measure over some photos."""
     values = measured(survey, measure)[rows].astype(np.float64)
     mean = _mean(values)
     spread = np.sqrt(_mean(np.square(values - mean)))
@@ -66,11 +62,7 @@ def atlas(survey: OpenedSurvey, rows: Rows, measure: str) -> Atlas:
 
 
 def measured(survey: OpenedSurvey, measure: str) -> NDArray[np.float32]:
-    """A measure of every head of every photo, [photos, layers, heads].
-
-    Raises:
-        ParameterError: the survey does not know it.
-    """
+    """A measure of every head of every photo, [photos, layers, heads]."""
     if measure not in survey.measures:
         raise ParameterError(f"The survey measures {', '.join(survey.measures)}, not {measure[:40]!r}.")
     return survey.heads[measure]

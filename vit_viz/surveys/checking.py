@@ -81,11 +81,7 @@ class SurveyCheck:
         return self.is_complete and not self.damaged and not self.strangers
 
     def refuse_damage(self) -> None:
-        """Stop where a batch is damaged.
-
-        Raises:
-            ParameterError: one is; the sentence says how, and what makes it again.
-        """
+        """Stop where a batch is damaged."""
         if self.damaged:
             raise ParameterError(
                 f"The survey in {shown(str(self.folder))} is damaged: {_told(self.damaged)}. The same vit-viz survey makes "
@@ -94,11 +90,7 @@ class SurveyCheck:
 
 
 def check(folder: Path) -> SurveyCheck:
-    """Read all of a survey and compare it with what was written.
-
-    Raises:
-        ParameterError: this is no survey.
-    """
+    """Read all of a survey and compare it with what was written."""
     there = manifest.read(folder)
     batches = tuple(
         _without_copies([_check_batch(folder, there, one) for one in sorted(parquet.batches(folder))])
@@ -192,9 +184,6 @@ def resume(
         wanted: the manifest of what is to be surveyed.
         extend: whether photos may have come to the list since.
         verify: whether photos are told from changed ones by their hashes even where size and time are the same.
-
-    Raises:
-        ParameterError: the folder holds something else; the sentence says what.
     """
     there = manifest.opened(folder, wanted, extend=extend)
     parquet.remove_halves(folder)

@@ -50,9 +50,6 @@ def checked(where: str, read: Read, columns: Mapping[str, Sequence[str]]) -> str
     Args:
         where: as it was written; `inside(x, y, '0 0, 1 0, 1 1')` stands for a point inside a polygon.
         columns: that it may name, each with the words for it on the screen.
-
-    Raises:
-        ParameterError: it may not; the sentence says why.
     """
     text = where.strip()
     if len(text) > LONGEST:

@@ -34,9 +34,6 @@ def notes_in(source: str | Path) -> dict[str, Note]:
       row per box.
     - JSON: a list of objects with the same names, or COCO's object with images, annotations and categories.
     - VOC: a folder of XML files.
-
-    Raises:
-        ParameterError: the list cannot be read, or is of another form; the message says where.
     """
     place = Path(source)
     try:

@@ -45,9 +45,6 @@ class Machine:
     Args:
         at_once: photos per forward pass.
         workers: processes that decode; 0 decodes in a thread of this one, which is fast enough beside a CPU that computes.
-
-    Raises:
-        ParameterError: a number is not whole or too small.
     """
 
     at_once: int | None = None
@@ -109,11 +106,7 @@ def photos_per_pass(device: torch.device, asked: int | None) -> int:
 
 
 def as_count(name: str, value: object, *, least: int = 1) -> int:
-    """A whole number, checked.
-
-    Raises:
-        ParameterError: it is something else, or less than that.
-    """
+    """A whole number, checked."""
     if type(value) is not int or value < least:
         raise ParameterError(f"{name} is a whole number from {least}, not {value!r}.")
     return value

@@ -75,10 +75,6 @@ def opened(folder: Path, wanted: dict[str, Any], *, extend: bool = False) -> dic
 
     Returns:
         Its manifest as it was begun.
-
-    Raises:
-        ParameterError: the folder holds something else; the sentence says what.
-        OSError: it cannot be written.
     """
     if (folder / FILE).exists():
         there = read(folder)
@@ -118,11 +114,7 @@ def extended(
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The manifest of a survey.
-
-    Raises:
-        ParameterError: this is no survey, or one of another format.
-    """
+    """The manifest of a survey."""
     try:
         content = json.loads((folder / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -138,11 +130,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def kernel_of(folder: Path) -> str | None:
-    """Which linear kernel computes the survey that was begun in a folder: rows of one survey are not rounded in two ways.
-
-    Raises:
-        ParameterError: the folder's manifest cannot be read.
-    """
+    """Which linear kernel computes the survey that was begun in a folder: rows of one survey are not rounded in two ways."""
     kernel = read(folder).get("linear") if (folder / FILE).exists() else None
     return kernel if kernel in ("oneDNN", "torch") else None
 
@@ -172,11 +160,7 @@ def digest_of(names: Iterable[str]) -> str:
 
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """While this process writes to a folder, no other one does; the system forgets the lock with the process.
-
-    Raises:
-        ParameterError: another process writes to it.
-    """
+    """While this process writes to a folder, no other one does; the system forgets the lock with the process."""
     try:
         import fcntl
     except ImportError:  # no such locks here

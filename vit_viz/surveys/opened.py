@@ -114,11 +114,7 @@ class OpenedSurvey:
         return tuple(name for name in MEASURES if name != "box_share" or self.has_boxes)
 
     def checked(self, layer: int, head: int) -> tuple[int, int]:
-        """A head of this survey.
-
-        Raises:
-            ParameterError: there is none of this number.
-        """
+        """A head of this survey."""
         if not (0 <= layer < self.num_layers and 0 <= head < self.num_heads):
             raise ParameterError(
                 f"This survey has no head {head} of layer {layer}: layers are 0-{self.num_layers - 1}, heads "
@@ -132,11 +128,6 @@ class OpenedSurvey:
         Args:
             where: what stands behind WHERE, of the columns of photos by name or by their `words`; "" means all.
             layer, head: the head that the columns head_... are of.
-
-        Raises:
-            ParameterError: it is no such expression; the sentence says why.
-            Cancelled: it took too long.
-            BusyError: too many are evaluated already.
         """
         layer, head = self.checked(layer, head)
         if not where.strip():
@@ -197,12 +188,7 @@ def _ended_after(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[
 
 
 def open_survey(folder: str | Path) -> OpenedSurvey:
-    """Read the tables of a survey.
-
-    Raises:
-        ParameterError: the folder holds no survey, one without photos, a damaged one, or one that is larger than can be opened.
-        VitVizError: duckdb is not installed.
-    """
+    """Read the tables of a survey."""
     place = Path(folder)
     described = manifest.read(place)
     checked = check(place)

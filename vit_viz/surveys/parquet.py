@@ -59,9 +59,6 @@ def write_batch(folder: Path, number: int, files: Files, *, of: str = "") -> Non
 
     Args:
         of: which survey it is a batch of, see `manifest.settings`.
-
-    Raises:
-        OSError: it cannot be written; nothing of it is left.
     """
     place = batch_folder(folder, number)
     photos, rest = (folder / f"_{name}={number:06d}{_HALF}" for name in ("photos", "batch"))
@@ -129,11 +126,7 @@ def file_of(place: Path, level: Level) -> Path:
 
 
 def record_of(place: Path) -> dict[str, Any]:
-    """What a batch says of itself.
-
-    Raises:
-        ParameterError: it says nothing that can be read.
-    """
+    """What a batch says of itself."""
     try:
         record = json.loads((rest_of(place) / RECORD).read_text(encoding="utf-8"))
         return {"number": int(record["number"]), "of": str(record["of"]), "tables": dict(record["tables"])}
@@ -142,22 +135,14 @@ def record_of(place: Path) -> dict[str, Any]:
 
 
 def table(folder: Path, level: Level, columns: Iterable[str] | None = None) -> pa.Table:
-    """One level of all batches, in their order.
-
-    Raises:
-        ParameterError: a table is damaged.
-    """
+    """One level of all batches, in their order."""
     wanted = None if columns is None else list(columns)
     parts = [table_of(folder, number, level, wanted) for number in sorted(batches(folder))]
     return pa.concat_tables(parts) if parts else _schema_of(level, wanted).empty_table()
 
 
 def table_of(folder: Path, number: int, level: Level, columns: Iterable[str] | None = None) -> pa.Table:
-    """One level of one batch; columns that it was written without are missing in every row.
-
-    Raises:
-        ParameterError: it is damaged; the sentence says how.
-    """
+    """One level of one batch; columns that it was written without are missing in every row."""
     place = batch_folder(folder, number)
     schema = _schema_of(level, columns)
     try:
@@ -172,11 +157,7 @@ def table_of(folder: Path, number: int, level: Level, columns: Iterable[str] | N
 
 
 def content_of(place: Path, level: Level, record: dict[str, Any]) -> bytes:
-    """The bytes of a table, which are those that were written.
-
-    Raises:
-        ParameterError: they are not; the message says it in half a sentence.
-    """
+    """The bytes of a table, which are those that were written."""
     try:
         content = file_of(place, level).read_bytes()
     except OSError as error:

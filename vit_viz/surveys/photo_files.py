@@ -67,11 +67,7 @@ class PhotoFiles:
         return self.survey.texts["photo"][row][-60:]
 
     def picture(self, name: str) -> tuple[Image.Image, str]:
-        """The upright RGB photo of a name, and the digest of its pixels.
-
-        Raises:
-            ImageError: its file is gone, or is another one now.
-        """
+        """The upright RGB photo of a name, and the digest of its pixels."""
         row = self.row_of(name)
         if row is None:
             raise ImageError("The survey has no such photo.")
@@ -85,11 +81,7 @@ class PhotoFiles:
         return kept
 
     def thumbnail(self, row: int) -> bytes:
-        """A small picture of a photo as WebP.
-
-        Raises:
-            ImageError: the survey keeps none.
-        """
+        """A small picture of a photo as WebP."""
         self.check(row)
         name, batch = self.survey.texts["photo"][row], self.survey.batch_of[row]
         with self._lock:
@@ -101,11 +93,7 @@ class PhotoFiles:
         return webp
 
     def check(self, row: int) -> None:
-        """Whether there is a photo of this number.
-
-        Raises:
-            ParameterError: there is none.
-        """
+        """Whether there is a photo of this number."""
         if not 0 <= row < self.survey.num_photos:
             raise ParameterError(f"The survey has photos 0 to {self.survey.num_photos - 1}, not {row}.")
 

@@ -43,11 +43,7 @@ def elsewhere(survey: OpenedSurvey, rows: Rows, *, count: int) -> Rows:
 
 
 def column_of(survey: OpenedSurvey, column: str, *, layer: int = 0, head: int = 0) -> NDArray[np.float64]:
-    """A number of every photo, [photos]; of a head for the columns head_...
-
-    Raises:
-        ParameterError: there is no such number.
-    """
+    """A number of every photo, [photos]; of a head for the columns head_..."""
     name = column.removeprefix("head_")
     if column.startswith("head_") and name in survey.measures:
         layer, head = survey.checked(layer, head)

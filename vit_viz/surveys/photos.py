@@ -54,9 +54,6 @@ def photos_in(source: str | Path | Sequence[str | Path]) -> tuple[Photo, ...]:
     """The photos of a folder with all folders in it, of a pattern such as "photos/*.jpg", or of some of these, sorted by name.
 
     Where every photo of a folder lies in a folder of its own class (torchvision's ImageFolder), these folders are the labels.
-
-    Raises:
-        ParameterError: there are none, or something that is named does not exist.
     """
     return search_photos(source)[0]
 
@@ -85,11 +82,7 @@ def listed(notes: Mapping[str, Note], folder: Path) -> tuple[Photo, ...]:
 
 
 def annotated(photos: Sequence[Photo], notes: Mapping[str, Note]) -> tuple[Photo, ...]:
-    """Photos with what a list says of them, found by their name, or by the name of the file where that is the only one so called.
-
-    Raises:
-        ParameterError: the list names none of them.
-    """
+    """Photos with what a list says of them, found by their name, or by the name of the file where that is the only one so called."""
     counts = Counter(Path(name).name for name in notes)
     by_file_name = {Path(name).name: note for name, note in notes.items() if counts[Path(name).name] == 1}
     known = by_file_name | dict(notes)
@@ -238,9 +231,6 @@ class Search:
         """Add the photos of a folder and of all folders in it, also of those that links lead to.
 
         A link back to a folder that it lies in is not followed: its photos would never end. A survey's own folder is not entered.
-
-        Raises:
-            ParameterError: the folder itself cannot be read.
         """
         about = os.stat(folder)
         left = [(folder, frozenset({(about.st_dev, about.st_ino)}))]

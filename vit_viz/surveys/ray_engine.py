@@ -44,9 +44,6 @@ class RayCluster:
         actors: copies of the model at most; None lets Ray have as many as the machines hold.
         gpus_per_actor: what each copy takes of a GPU, a share or whole ones; None is 1 where the cluster has GPUs, else 0: the CPU.
         at_once: photos per forward pass; None takes what suits the device.
-
-    Raises:
-        ParameterError: a number is out of bounds.
     """
 
     address: str = ""
@@ -70,12 +67,7 @@ class RayCluster:
         *,
         cancelled: StopCheck | None = None,
     ) -> Generator[Recorded, None, None]:
-        """Record batches, whichever is ready first; see `Machine.run`. `cancelled` is asked between batches.
-
-        Raises:
-            ParameterError: there is no such cluster, or its machines lack something; the sentence says what.
-            VitVizError: Ray gave up.
-        """
+        """Record batches, whichever is ready first; see `Machine.run`. `cancelled` is asked between batches."""
         left = [_row(number, photos) for number, photos in batches]
         if not left:
             return

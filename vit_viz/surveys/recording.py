@@ -47,11 +47,7 @@ class Recording:
     _known: dict[torch.Size, _Known] = field(default_factory=dict, init=False)
 
     def rows(self, shots: Sequence[Shot | Failure]) -> Tables:
-        """The rows of some photos, in their order; photos of one size run together.
-
-        Raises:
-            CaptureError: the model's attention cannot be recorded, or would mislead.
-        """
+        """The rows of some photos, in their order; photos of one size run together."""
         return self.begun(shots)()
 
     def begun(self, shots: Sequence[Shot | Failure]) -> Callable[[], Tables]:
@@ -131,11 +127,7 @@ class Recording:
             size = -(-size // 2)  # here, where the exception no longer holds on to the batch's memory
 
     def edited(self, pixels: Tensor) -> AbstractContextManager[None]:
-        """The model's edits around whatever runs of it inside.
-
-        Raises:
-            ParameterError: a layer, a head or a token does not exist.
-        """
+        """The model's edits around whatever runs of it inside."""
         edits = self._known_of(pixels).edits
         return nullcontext() if edits is None else standing(edits, self.model.model)
 

@@ -48,11 +48,7 @@ SurveyEngine = Machine | RayCluster
 
 
 def engine_of(given: SurveyEngine | EngineName) -> SurveyEngine:
-    """The engine that a word means, with its usual numbers.
-
-    Raises:
-        ParameterError: there is none of that name.
-    """
+    """The engine that a word means, with its usual numbers."""
     if isinstance(given, SurveyEngine):
         return given
     if given in get_args(EngineName):

@@ -133,9 +133,6 @@ def launch(
     Args:
         surfaces: what is offered beside the page; nothing is unless whoever runs the app asks for it.
         rooms: tabs beside those that every page has.
-
-    Raises:
-        ParameterError: an environment variable holds what it cannot.
     """
     whole_number("VIT_VIZ_HUB_BYTES", HUB_BYTES, unit="bytes")
     decoder = DecoderProcess()
@@ -227,11 +224,7 @@ def session_of(
     layout: TokenLayout | None = None,
     output: Output | None = None,
 ) -> Session:
-    """A session whose own model is this one.
-
-    Raises:
-        ParameterError: a module without `preprocess` that does not say how pictures become its input, or `output` does not fit.
-    """
+    """A session whose own model is this one."""
     meant = as_model(model)
     if isinstance(meant, nn.Module):
         preprocess, origin = preprocess_within(meant) if preprocess is None else (preprocess, "")

@@ -128,11 +128,7 @@ def ranking_value(ranking: Ranking) -> list[Value]:
 
 
 def badge_value(subject: Subject, trace: Trace) -> Value:
-    """The badge, of an edited model with what "verified" means there; "checking" while it is not known what it will say.
-
-    Raises:
-        CaptureError: it is known that the pictures would mislead.
-    """
+    """The badge, of an edited model with what "verified" means there; "checking" while it is not known what it will say."""
     if trace.is_being_checked:
         return CHECKING
     badge = proof_value(trace)

@@ -57,9 +57,6 @@ def picture(session: Session, subject: Subject, view: ViewState, kind: str, *, b
 
     Args:
         bare: for the screen, without words; else the figure that the dialog saves, as PNG.
-
-    Raises:
-        VitVizError: the subject is gone, or the view asks for what this model does not have.
     """
     figure = figure_of(session, subject, view, kind)
     if not bare or kind == "mosaic":  # whose axes are part of the picture
@@ -69,11 +66,7 @@ def picture(session: Session, subject: Subject, view: ViewState, kind: str, *, b
 
 
 def figure_of(session: Session, subject: Subject, view: ViewState, kind: str) -> FigureRequest:
-    """What is drawn of a view.
-
-    Raises:
-        ParameterError: there is no such kind, or the view asks for what this model does not have.
-    """
+    """What is drawn of a view."""
     if kind == SHOWN:
         view, kind = replace(view, panel=shown_on(view)), ASKED
     if kind == ASKED:
@@ -100,12 +93,7 @@ def figure_of(session: Session, subject: Subject, view: ViewState, kind: str) ->
 def answer_file(
     session: Session, subject: Subject, view: ViewState, *, form: str, width_cm: float, dpi: int
 ) -> Encoded:
-    """The answer to the question in the panel as a file.
-
-    Raises:
-        ExportError: such an answer has no such format.
-        VitVizError: as `asked_request` and the answer say.
-    """
+    """The answer to the question in the panel as a file."""
     figure = named(session, figure_of(session, subject, view, ASKED))
     check_format(figure.request.question, form)
     answered = Answered(session, figure.request, session.run(figure.request))
@@ -117,11 +105,7 @@ def answer_file(
 
 
 def asked_request(session: Session, subject: Subject, view: ViewState) -> Request:
-    """What the question in the panel asks, of the query and the target of the view.
-
-    Raises:
-        ParameterError: there is no question in the panel, or the model does not have what is asked for.
-    """
+    """What the question in the panel asks, of the query and the target of the view."""
     if view.panel is None:
         raise ParameterError("This link asks no question.")
     question, asked = view.panel.question, dict[str, Any](view.panel.options.values())
@@ -176,11 +160,7 @@ def map_request(session: Session, subject: Subject, view: ViewState) -> Request:
 
 
 def start_of(session: Session, subject: Subject, view: ViewState) -> Query:
-    """The query that is pinned, else what the view's target is read from.
-
-    Raises:
-        ParameterError: as `Trace.output_query`.
-    """
+    """The query that is pinned, else what the view's target is read from."""
     if view.query:
         return parse_query(view.query)
     target = side_of(view)
@@ -225,11 +205,7 @@ def on_scale(
 
 
 def fitting(session: Session, subject: Subject, view: ViewState) -> ViewState:
-    """The view on this subject, where nothing has to give way.
-
-    Raises:
-        ParameterError: it asks for what this model does not have.
-    """
+    """The view on this subject, where nothing has to give way."""
     trace = session.trace_of(subject)
     view, problems = view.fitted(layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout)
     if problems:
@@ -238,11 +214,7 @@ def fitting(session: Session, subject: Subject, view: ViewState) -> ViewState:
 
 
 def position_request(session: Session, subject: Subject, view: ViewState, kind: str) -> Request:
-    """What is asked for one of the figures of a view; positions are of the model alone, whatever the photo.
-
-    Raises:
-        ParameterError: the model has no positions to show, or no prefix token with one.
-    """
+    """What is asked for one of the figures of a view; positions are of the model alone, whatever the photo."""
     of_image, first = session.trace_of(subject).layout.grid, view.query.split(";")[0]
     on_grid = format_query(of_image) if view.positions.position_grid == "image" else ""
     ask = partial(request_for, session, subject, POSITIONS.name, grid=on_grid)
@@ -282,11 +254,7 @@ def side_of(view: ViewState) -> Target:
 
 
 def card_named(name: str) -> AnyMethod:
-    """The method of a card.
-
-    Raises:
-        ParameterError: the tab has no such card.
-    """
+    """The method of a card."""
     method = METHODS.titled(name)
     if not method.is_card:
         raise ParameterError(f"“{method.words.label}” has no card on the Explain tab.")

@@ -300,11 +300,7 @@ def _view(request: HttpRequest) -> ViewState:
 
 
 def whole(text: str, name: str, *, longest: int = 6) -> int:
-    """A whole number of an address, of so many digits at most.
-
-    Raises:
-        ParameterError: it is none.
-    """
+    """A whole number of an address, of so many digits at most."""
     if not (text.isascii() and text.isdigit() and len(text) <= longest):
         raise ParameterError(f"The {name} is a whole number, not {text[:40]!r}.")
     return int(text)

@@ -36,11 +36,7 @@ def page_script() -> str:
 
 
 def known_module(name: str) -> str:
-    """The path of a module in the package, as `window.vit_viz` takes it.
-
-    Raises:
-        KeyError: the page has no such module.
-    """
+    """The path of a module in the package, as `window.vit_viz` takes it."""
     if name not in modules():
         raise KeyError(name)
     return name

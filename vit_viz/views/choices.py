@@ -39,11 +39,7 @@ def own_hub_ids() -> bool:
 
 
 def model_reference(session: Session, name: str) -> str:
-    """What `Session.model` takes for a name on the page: one of those offered, or a Hub id of the visitor's own.
-
-    Raises:
-        ParameterError: the page does not offer this name.
-    """
+    """What `Session.model` takes for a name on the page: one of those offered, or a Hub id of the visitor's own."""
     if name in ("", default_name(session)):
         return session.default_model
     if own_hub_ids() and is_hub_id(name):

@@ -33,11 +33,7 @@ class Panel:
 
     @classmethod
     def of(cls, name: str, values: Mapping[str, object] | None = None) -> Panel:
-        """The panel of a question; an option without a value has its default.
-
-        Raises:
-            ParameterError: there is no such question or option, or a value is not possible.
-        """
+        """The panel of a question; an option without a value has its default."""
         question = QUESTIONS.titled(name)
         return cls(question.name, question.read(values or {}, in_words=True))
 

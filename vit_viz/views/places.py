@@ -32,11 +32,7 @@ def showing(view: ViewState, question: AnyQuestion, parameters: Mapping[str, Any
 
 
 def shown_on(view: ViewState) -> Panel:
-    """The question that a view's tab answers as it stands, with its options as they are chosen there.
-
-    Raises:
-        ParameterError: this tab answers no question of its own.
-    """
+    """The question that a view's tab answers as it stands, with its options as they are chosen there."""
     offered = [(one.place, one) for one in QUESTIONS.values() if one.place and one.place.tab == view.tab]
     for place, question in sorted(offered, key=lambda pair: -len(pair[0].view)):
         if place.is_beside or any(view.held(name) != value for name, value in place.view.items()):

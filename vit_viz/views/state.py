@@ -128,11 +128,7 @@ class ViewState:
         return urlencode({name: text for name, text in self.to_link().items() if text is not None})
 
     def with_options(self, options: Mapping[str, Any]) -> ViewState:
-        """A copy with these options, given as text or as JSON values; names that are not options of a view are ignored.
-
-        Raises:
-            ParameterError: a value is not possible; the message names the option.
-        """
+        """A copy with these options, given as text or as JSON values; names that are not options of a view are ignored."""
         options = {"query" if name == "q" else name: value for name, value in options.items()}
         read = {name: _READERS[name](name, value) for name, value in options.items() if name in _READERS}
         asked = {name: value for name, value in options.items() if is_of_panel(name)}

@@ -37,11 +37,7 @@ FAMILIES: tuple[Family, ...] = (
 
 
 def family_of(checkpoint: Checkpoint) -> Family:
-    """The family whose parameter names these are.
-
-    Raises:
-        UnknownFamily: no family has them; the message says what they look like instead, and lists the first.
-    """
+    """The family whose parameter names these are."""
     refuse_known(checkpoint)
     for family in FAMILIES:
         if family.matches(checkpoint):

@@ -126,10 +126,6 @@ def infer(
         num_heads: where it is known and no table of biases says it; else heads of 64 are assumed, and said.
         assumed: what the family had to assume itself.
         known: entries of ViTConfig that the family or the checkpoint's configuration settles.
-
-    Raises:
-        KeyMismatch: a parameter is missing without which nothing can be inferred.
-        ParameterError: the shapes give no possible architecture.
     """
     weight = _need(state, "patch_embed.proj.weight", 4)
     dim, channels, *patch = weight.shape
@@ -254,11 +250,7 @@ def _grid_of_biases(length: int, hinted: tuple[int, int] | None) -> tuple[int, i
 
 
 def activation(name: Any, default: str = "gelu") -> str:
-    """Our name for an activation, from its name in configurations of transformers.
-
-    Raises:
-        UnknownFamily: our MLP does not have it.
-    """
+    """Our name for an activation, from its name in configurations of transformers."""
     name = default if name is None else str(name)
     known = {
         "gelu": "gelu",

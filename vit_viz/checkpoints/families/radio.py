@@ -69,11 +69,7 @@ def convert(checkpoint: Checkpoint) -> State:
 
 
 def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
-    """From config.json for what shapes do not say: heads, which class tokens are read, the size of pictures.
-
-    Raises:
-        KeyMismatch: a parameter is missing, or the configuration does not fit the parameters.
-    """
+    """From config.json for what shapes do not say: heads, which class tokens are read, the size of pictures."""
     settings, arguments = _settings(checkpoint), _arguments(checkpoint)
     assumed: list[str] = []
     count, guess = _class_tokens(checkpoint)

@@ -105,11 +105,7 @@ _STRANGERS = (  # part of a parameter's name -> what has such parameters
 
 
 def refuse_known(checkpoint: Checkpoint) -> None:
-    """Refuse what our model cannot compute, although most of its parameters have the names of a Vision Transformer.
-
-    Raises:
-        UnknownFamily: the configuration, the file's name or a parameter says so.
-    """
+    """Refuse what our model cannot compute, although most of its parameters have the names of a Vision Transformer."""
     settings, name = checkpoint.config, checkpoint.name
     if "embed_dim" in settings and "depth" in settings:  # our own files may have any name
         return
@@ -127,11 +123,7 @@ def refuse_known(checkpoint: Checkpoint) -> None:
 
 
 def refuse_strangers(settings: Mapping[str, Any], name: str) -> None:
-    """Refuse a model whose config.json names an architecture that we do not know; one that names none may pass.
-
-    Raises:
-        UnknownFamily: the architecture or the model type is another one.
-    """
+    """Refuse a model whose config.json names an architecture that we do not know; one that names none may pass."""
     kind, timm_name = settings.get("model_type"), settings.get("architecture")
     _refuse_kind(kind, name)
     _refuse_radio(settings, (), name)

@@ -49,11 +49,7 @@ def convert(checkpoint: Checkpoint) -> State:
 
 
 def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
-    """From config.json where there is one, else from the shapes.
-
-    Raises:
-        UnknownFamily: the grid is not square.
-    """
+    """From config.json where there is one, else from the shapes."""
     settings = checkpoint.config
     known = common(settings, default_eps=1e-12)
     known |= {"mlp": activation(settings.get("hidden_act")), "resample": "transformers"}

@@ -38,11 +38,7 @@ def convert(checkpoint: Checkpoint) -> State:
 
 
 def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
-    """From config.json where there is one, else from the shapes; the class token is the output.
-
-    Raises:
-        UnknownFamily: a gated MLP with another gate than SiLU.
-    """
+    """From config.json where there is one, else from the shapes; the class token is the output."""
     settings = checkpoint.config
     known = common(settings, default_eps=1e-5)
     gated = "blocks.0.mlp.fc1_g.weight" in state

@@ -63,9 +63,6 @@ class Lane:
 
         Args:
             waiting: questions in the lane; mine: of this visitor; of_address: of this network address, where it is known.
-
-        Raises:
-            BusyError: the lane has no place for it; the message says whose questions fill it.
         """
         taken = max(Fraction(mine, self.each), Fraction(of_address, self.each_address))
         if waiting >= self.places * (1 - taken):  # 20 * (1 - 0.7) is more than 6 in floating point
@@ -88,11 +85,7 @@ class Admission:
 
     @contextmanager
     def place(self, lane: str, visitor: str, address: str) -> Iterator[None]:
-        """Let one more in; inside it waits or is being answered.
-
-        Raises:
-            BusyError: too many do already.
-        """
+        """Let one more in; inside it waits or is being answered."""
         held, names = self._held[lane], names_of(visitor, address)
         all_held, mine, *near = (held[name] for name in names)
         LANES[lane].check(waiting=all_held, mine=mine, of_address=sum(near))

@@ -97,10 +97,6 @@ class AnswerTurns:
 
         Args:
             gone: ends when the visitor hangs up.
-
-        Raises:
-            BusyError: too many wait already.
-            ClientDisconnect: the visitor hung up meanwhile.
         """
         with self.admission.place(ANSWERS, visitor, address):
             one = Passing(visitor, address, next(self._numbers), "waiting")
@@ -119,11 +115,7 @@ class AnswerTurns:
 
     @asynccontextmanager
     async def beside(self, visitor: str, address: str) -> AsyncIterator[Passing]:
-        """Let an answer pass that has its place elsewhere: only its bytes count here.
-
-        Raises:
-            BusyError: the visitor does not read what is there already.
-        """
+        """Let an answer pass that has its place elsewhere: only its bytes count here."""
         one = Passing(visitor, address, next(self._numbers), "elsewhere")
         if not self._has_room(one):
             raise BusyError(UNREAD)

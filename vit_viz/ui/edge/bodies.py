@@ -54,11 +54,7 @@ class Patience:
 
     @asynccontextmanager
     async def waiting(self) -> AsyncIterator[None]:
-        """While we wait.
-
-        Raises:
-            TimeoutError: nothing moved for `IDLE_SECONDS`, or less than `SLOWEST` bytes a second for long.
-        """
+        """While we wait."""
         if self._left <= 0:
             raise TimeoutError
         began = time.monotonic()
@@ -93,12 +89,7 @@ class Arrivals:
 
     @asynccontextmanager
     async def body(self, receive: Receive, visitor: str) -> AsyncIterator[bytes]:
-        """The whole of a body, while it is answered; afterwards its bytes are free again.
-
-        Raises:
-            BusyError: there is no room for it.
-            ClientDisconnect, TimeoutError: its sender hung up, or sends nothing any more.
-        """
+        """The whole of a body, while it is answered; afterwards its bytes are free again."""
         body = bytearray()
         try:
             async for part in parts_of(receive):
@@ -116,12 +107,7 @@ class Arrivals:
 
 
 async def parts_of(receive: Receive) -> AsyncIterator[bytes]:
-    """What arrives of a body, part by part.
-
-    Raises:
-        ClientDisconnect: the sender hung up.
-        TimeoutError: the sender sends nothing any more, or too slowly.
-    """
+    """What arrives of a body, part by part."""
     patience, more = Patience(), True
     while more:
         async with patience.waiting():

@@ -77,11 +77,7 @@ class Exposure:
 
     @property
     def max_patches(self) -> int:
-        """Of an image whose size is chosen.
-
-        Raises:
-            ParameterError: VIT_VIZ_MAX_PATCHES holds something else than a number of patches.
-        """
+        """Of an image whose size is chosen."""
         return whole_number(
             "VIT_VIZ_MAX_PATCHES",
             VISITORS_PATCHES if self.is_shared else MAX_CHOSEN_PATCHES,

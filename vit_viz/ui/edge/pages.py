@@ -90,12 +90,7 @@ class Pages:
 
     @contextmanager
     def heartbeat(self, name: str, visitor: str, owner: str, address: str = "") -> Iterator[None]:
-        """While a page is open in a browser; a new one takes the place of an old one that is closed.
-
-        Raises:
-            ParameterError: the name is another visitor's.
-            BusyError: the visitor opens pages too quickly; too many are open.
-        """
+        """While a page is open in a browser; a new one takes the place of an old one that is closed."""
         page = self._pages.get(name)
         if page is None:
             self._forget_old()

@@ -78,11 +78,7 @@ def curves_value(shown: Shown, trust: Trust) -> dict[str, Any]:
 
 
 def measured(shown: Shown, asked: PageCall) -> Value:
-    """Measure it: random orders first, which all maps of these two classes share. What is being done is a preview.
-
-    Raises:
-        ParameterError: the map is not that of two classes, subtracted.
-    """
+    """Measure it: random orders first, which all maps of these two classes share. What is being done is a preview."""
     if not pictures.is_subtracted(shown.view):
         raise ParameterError(
             "The lead is measured of two classes whose maps are subtracted; here there are none."

@@ -250,11 +250,7 @@ def _written(targeted: TargetedView) -> Callable[[float], str]:
 
 
 def answer_value(questions: Questions, gone: str, *, cancelled: StopCheck | None = None) -> dict[str, Any]:
-    """What the model says without these patches, given as numbers row by row with commas between.
-
-    Raises:
-        ParameterError: a patch does not exist, or nothing would be left.
-    """
+    """What the model says without these patches, given as numbers row by row with commas between."""
     rows, cols = questions.trace.layout.grid
     parts = [part for part in gone[:_LONGEST].split(",") if part]
     if not all(part.isascii() and part.isdigit() and int(part[:7]) < rows * cols for part in parts):

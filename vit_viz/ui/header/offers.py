@@ -31,11 +31,7 @@ def is_here(session: Session, ref: str) -> bool:
 
 
 def download_question(ref: str) -> Value:
-    """What a visitor is asked before a model is fetched: its title, where it is, and what is known of size and licence.
-
-    Raises:
-        CheckpointError: the Hub has no such model, it is too large, or the Hub cannot be reached.
-    """
+    """What a visitor is asked before a model is fetched: its title, where it is, and what is known of size and licence."""
     entry = entry_of(ref)
     if entry is not None:
         size, licence = f"{entry.megabytes} MB", entry.licence

@@ -24,9 +24,6 @@ def part(name: str, *, html: str = "", **props: Any) -> dict[str, Any]:
         name: path of its module below vit_viz, without ending.
         html: what it begins with; without, the file beside the module, if there is one.
         props: what its script is told.
-
-    Raises:
-        KeyError: the page has no such module.
     """
     page = _PACKAGE / f"{name}.html"
     begins = html or (page.read_text("utf-8") if page.exists() else "")

@@ -52,11 +52,7 @@ def steps(shapes: Iterable[tuple[str, str, str]]) -> str:
 
 @cache
 def typeset(text: str) -> str:
-    """Text as HTML, escaped, its mathematics as MathML that also says itself in words.
-
-    Raises:
-        ParameterError: a dollar sign has no partner, or a command is not known.
-    """
+    """Text as HTML, escaped, its mathematics as MathML that also says itself in words."""
     pieces = text.split("$")
     if len(pieces) % 2 == 0:
         raise ParameterError(f"A formula has its mathematics between two dollar signs each, not {text!r}.")

@@ -16,13 +16,7 @@ MOST_BYTES = 40_000_000
 
 
 def explorer_file(session: Session, subject: Subject, view: ViewState) -> Encoded:
-    """The live explorer of a subject as one HTML file, opening with this view.
-
-    Raises:
-        ParameterError: the view asks for what this model does not have.
-        ExportError: the layers do not fit into a page.
-        VitVizError: the subject is gone.
-    """
+    """The live explorer of a subject as one HTML file, opening with this view."""
     view = pictures.fitting(session, subject, view)
     trace = session.checked_trace_of(subject)
     name = session.name_of(subject.image, owner=subject.owner)

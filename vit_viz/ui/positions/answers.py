@@ -26,11 +26,7 @@ def every(grid: Grid) -> int:
 
 
 def tile_bytes(session: Session, subject: Subject, view: ViewState) -> bytes:
-    """The small maps row by row, float16 [rows / every, cols / every, rows, cols].
-
-    Raises:
-        ParameterError: the model has no positions to compare.
-    """
+    """The small maps row by row, float16 [rows / every, cols / every, rows, cols]."""
     matrix: TokenMatrix = session.run(position_request(session, subject, view, "positions"))
     step = every(matrix.grid)
     return plain_bytes(matrix.values.reshape(*matrix.grid, *matrix.grid)[::step, ::step], np.float16)

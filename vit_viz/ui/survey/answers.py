@@ -108,11 +108,7 @@ class OpenedRoom:
         return self.session.model().preprocess.patch_size if self.is_own_model else None
 
     def subject(self, row: int, visitor: str) -> Subject:
-        """A photo as the survey's model received it.
-
-        Raises:
-            ParameterError: the app runs another model.
-        """
+        """A photo as the survey's model received it."""
         if not self.is_own_model:
             raise ParameterError(OTHER_MODEL)
         asked = self.options
@@ -143,10 +139,6 @@ def open_room(session: Session, folder: str | Path, *others: str | Path) -> Open
 
     Args:
         others: what it can be compared with.
-
-    Raises:
-        ParameterError: there is none.
-        VitVizError: what it takes is not installed.
     """
     own, *rest = (example_survey() if str(one) == EXAMPLE else Path(one) for one in (folder, *others))
     for one in rest:
@@ -196,9 +188,6 @@ def chosen_value(
 
     Args:
         changes: the photos that changed their answer in another survey.
-
-    Raises:
-        ParameterError: the head or the measure is none.
     """
     survey = files.survey
     survey.checked(layer, head)
@@ -295,11 +284,7 @@ def method_value(survey: OpenedSurvey, rows: Rows) -> Value:
 
 
 def point_bytes(survey: OpenedSurvey, across: str, up: str, *, layer: int, head: int) -> bytes:
-    """Where the dot of each photo is and whether its answer is right: float32 [3, photos], NaN where it is not known.
-
-    Raises:
-        ParameterError: there is no such number.
-    """
+    """Where the dot of each photo is and whether its answer is right: float32 [3, photos], NaN where it is not known."""
     numbers = [photo_lists.column_of(survey, name, layer=layer, head=head) for name in (across, up)]
     return np.stack([*numbers, survey.numbers["is_right"]]).astype("<f4").tobytes()
 

@@ -114,11 +114,7 @@ class OtherSurveys:
         return tuple(self._folders)
 
     def compared(self, name: str) -> Compared:
-        """The comparison with a survey; it is kept.
-
-        Raises:
-            ParameterError: there is none of that name, or the two cannot be compared; the sentence says why.
-        """
+        """The comparison with a survey; it is kept."""
         if name not in self._folders:
             there = f"there is {several(self.names)}" if self._folders else "the app opened one survey only"
             raise ParameterError(f"No survey called {name[:60]!r} is open here to compare with: {there}.")

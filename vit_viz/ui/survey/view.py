@@ -60,10 +60,6 @@ def survey_room(session: Session, folder: str | Path, *others: str | Path) -> Ro
 
     Args:
         others: surveys of the same photos, which it can be compared with.
-
-    Raises:
-        ParameterError: there is none.
-        VitVizError: what it takes is not installed.
     """
     opened = open_room(session, folder, *others)
     about = "What the heads do over many photos, and which photos stand out."

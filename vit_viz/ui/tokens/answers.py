@@ -28,12 +28,7 @@ from vit_viz.ui.payload import photo_value
 
 
 def vector_bytes(session: Session, subject: Subject, state: int, role: str) -> bytes:
-    """The tokens of one state, each divided by its length: little-endian float16 [tokens, dim].
-
-    Raises:
-        ParameterError: there is no such state or role.
-        CaptureError: the model's residual stream cannot be recorded.
-    """
+    """The tokens of one state, each divided by its length: little-endian float16 [tokens, dim]."""
     known: Sequence[Role] = get_args(Role)
     chosen = [one for one in known if one == role]
     if not chosen:
@@ -47,12 +42,7 @@ def vector_bytes(session: Session, subject: Subject, state: int, role: str) -> b
 
 
 def colours(asked: PageCall) -> dict[str, Any]:
-    """The patches of a view as colours, three bytes each in base64, a text for each state; and of a second photo in the same.
-
-    Raises:
-        ParameterError: an option cannot be what it is.
-        CaptureError: the model's residual stream cannot be recorded.
-    """
+    """The patches of a view as colours, three bytes each in base64, a text for each state; and of a second photo in the same."""
     session, subject = asked.session, asked.subject
     options = {name: value for name, value in asked.body.items() if name not in ("view", "second")}
     if unknown := options.keys() - {field.name for field in TOKEN_COMPONENTS.options.schema()}:
