@@ -27,7 +27,7 @@ from vit_viz.sentences import did_you_mean
 
 
 def as_model(given: object) -> Model | nn.Module:
-    """The model: a loaded one as it is now, a module without wrappers of torch; a name, a path or a Hub id is loaded at every call."""
+    """The model: a loaded one as it is now, a module without torch's wrappers; names, paths and Hub ids are loaded at each call."""
     if isinstance(given, nn.Module):
         module = unwrapped_module(given)
         if isinstance(module, torch.jit.ScriptModule):

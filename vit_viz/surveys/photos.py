@@ -82,7 +82,7 @@ def listed(notes: Mapping[str, Note], folder: Path) -> tuple[Photo, ...]:
 
 
 def annotated(photos: Sequence[Photo], notes: Mapping[str, Note]) -> tuple[Photo, ...]:
-    """Photos with what a list says of them, found by their name, or by the name of the file where that is the only one so called."""
+    """Photos with what a list says of them, found by their name, or by that of the file where no other has it."""
     counts = Counter(Path(name).name for name in notes)
     by_file_name = {Path(name).name: note for name, note in notes.items() if counts[Path(name).name] == 1}
     known = by_file_name | dict(notes)
