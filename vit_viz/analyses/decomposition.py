@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.analyses.direct_parts import direct_parts
+from vit_viz.analyses.direct_parts import direct_parts, recorded_parts
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.spec import Job, Place, Question, Words
@@ -182,7 +182,7 @@ def decomposition(
     each (layer, head, source token), MLP, the embedding and the biases one term, together the number that the model returned.
     LayerScale multiplies inside. A mean over patches sums over tokens first, each with the scale of its own norm. A learned pool is
     the last layer: its heads have the terms, and what layers before it do, they do through the pool. A bias of the values belongs
-    to the heads, that of an MLP to the MLP.
+    to the heads, that of an MLP to the MLP. Of a module that is not ours the sum is read from autograd's graph of one more pass.
 
     Args:
         target: a class by its index or name, a pair (class, other class) for the lead of one over the other, or a similarity; None
@@ -194,8 +194,9 @@ def decomposition(
         Parts in units of the output, signed. Inside `vit_viz.edit` those of the edited model, exactly.
 
     Raises:
-        ParameterError: the model is not ours (of a post-norm model there is no such sum), or the target is none that is a sum.
-        CaptureError: the parts do not sum to the output, as where a hook changes what modules return.
+        ParameterError: the target is none that is a sum.
+        CaptureError: the parts do not sum to the output, as where a hook changes what modules return; or there is no such sum of
+            the model, as of a post-norm one, or none that is known.
 
     Source: Gandelsman, Efros & Steinhardt 2024, arXiv:2310.05916, section 3; Elhage et al. 2021, "A mathematical framework for
     transformer circuits" (the direct path). The mean that a LayerNorm subtracts is linear, so each part is freed of its own. Not in
@@ -209,8 +210,8 @@ def decomposition(
         True
     """
     subject = PreparedImage.of(loaded, image, mode=mode, size=size)
-    _checked_model(subject)
-    return decomposition_of(subject, subject.trace(keep_residual=True), target=target, maps=maps)
+    recorded = subject.trace(keep_residual=_own(subject) is not None)
+    return decomposition_of(subject, recorded, target=target, maps=maps)
 
 
 def decomposition_of(
@@ -219,8 +220,8 @@ def decomposition_of(
     """As `decomposition`, of a trace that kept the residual stream, made under the edits that `subject.turn` stands for."""
     if maps not in get_args(Maps):
         raise ParameterError(f"Maps are of heads or of layers, not of {maps!r}.")
-    model = _checked_model(subject)
-    if trace.residual is None:
+    ours = _own(subject)
+    if ours is not None and trace.residual is None:
         raise CaptureError(
             "A decomposition needs a trace that kept the residual stream (keep_residual=True)."
         )
@@ -228,9 +229,23 @@ def decomposition_of(
     device = "cpu" if trace.device.type == "mps" else trace.device  # which has no double precision
     outputs = subject.logits(trace).to(device).double()
     fixed = subject.target(target).resolved(outputs)
-    with torch.no_grad(), subject.turn(), undisturbed(model), exact():
-        edits = surrounding_edits(images=1) if is_edited() else None
-        parts = direct_parts(model, trace, _weights(fixed, outputs), edits)
+    weights = _weights(fixed, outputs)
+    if ours is None:
+        from vit_viz.capture.addends import stream_of  # it imports torch, for which a start need not wait
+
+        with subject.turn():
+            stream = stream_of(
+                subject.model,
+                subject.pixels.to(subject.dtype),
+                weights,
+                layout=trace.layout,
+                pool=subject.pool,
+            )
+        parts = recorded_parts(stream, float(weights @ outputs))
+    else:
+        with torch.no_grad(), subject.turn(), undisturbed(ours), exact():
+            edits = surrounding_edits(images=1) if is_edited() else None
+            parts = direct_parts(ours, trace, weights, edits)
     terms = parts.terms.sum(1, keepdim=True) if maps == "layers" else parts.terms
     rest = np.array(list(parts.rest.values()))
     total = float(parts.terms.sum()) + float(parts.mlps.sum()) + float(rest.sum())
@@ -263,13 +278,10 @@ def decomposition_of(
 # --- parts
 
 
-def _checked_model(subject: PreparedImage) -> VisionTransformer:
-    model = subject.transformer("A sum of direct parts")
-    if not are_ours(submodules_of(model)):
-        raise ParameterError(
-            "A sum of direct parts is known of models that are made of vit_viz's own classes alone; this one has parts of others."
-        )
-    return model
+def _own(subject: PreparedImage) -> VisionTransformer | None:
+    """The model, where it is made of vit_viz's own classes alone: its weights say what is otherwise read from a pass."""
+    model = subject.model
+    return model if isinstance(model, VisionTransformer) and are_ours(submodules_of(model)) else None
 
 
 def _weights(target: Target, outputs: Tensor) -> Tensor:
@@ -376,8 +388,8 @@ class DecompositionOptions(Options):
 
 def _decomposition(job: Job, options: DecompositionOptions) -> Decomposition:
     subject = job.image
-    _checked_model(subject)  # before anything is recorded of it
-    return decomposition_of(subject, job.tokens, target=job.target, maps=options.maps)
+    recorded = job.trace if _own(subject) is None else job.tokens
+    return decomposition_of(subject, recorded, target=job.target, maps=options.maps)
 
 
 DECOMPOSITION = Question(

@@ -227,7 +227,7 @@ def _trace_of(
             first = 0 if recorder.options.gradients else len(recorder.captures) - 1
             inputs = [capture.differentiable for capture in recorder.captures[first:]]
             seen = recorder.tensors
-            read = None if seen is None else seen.read_by(recorder.attended, inputs, layout)
+            read = None if seen is None else seen.read_by(recorder.captures[-1].attended, inputs, layout)
             at = read if isinstance(read, Tensor) else None
             *of_layers, pooling_gradient, slope = gradients(value, [*inputs, pool, at])
             slopes = dict(enumerate(of_layers, first))
