@@ -233,7 +233,7 @@ def stream_of(
         if scores is None:
             raise no_scores(type(module).__name__, recorder.returned)
         with undisturbed(module):
-            graph = _Graph((weights.to(scores) * scores).sum(), seen, pixels, recorder, type(module).__name__)
+            graph = _PassGraph((weights.to(scores) * scores).sum(), seen, pixels, recorder, type(module).__name__)
             try:
                 return graph.stream(layout)
             except CheckpointError as error:
@@ -242,7 +242,7 @@ def stream_of(
                 ) from error
 
 
-class _Graph:
+class _PassGraph:
     """Autograd's graph of a pass, as far as it depends on the pixels."""
 
     def __init__(self, value: Tensor, seen: HeldPass, source: Tensor, recorder: Recorder, name: str) -> None:
