@@ -544,6 +544,20 @@ def test_the_finding_says_what_stands_out_and_no_more() -> None:
     assert pool.finding == "55% of cat comes from head 2 of the pool"
 
 
+def test_what_is_equal_to_another_is_not_named_as_the_most() -> None:
+    assert answer(mlps=[4, 4]).finding == "No single part gives most of cat; no head stands out"
+    pair = with_heads([[4, 0, 0], [0, 4, 0]])
+    assert pair.finding == "No single part gives most of cat; no head stands out"
+    beside = with_heads([[1.5, 0, 0], [0, 1.5, 0]], mlps=[0, 5])
+    assert beside.finding == "62% of cat comes from the last MLP; no head stands out"
+    terms = np.zeros((2, 3, 101))
+    terms[1, 1, 1 + 34] = terms[1, 1, 1 + 78] = 2
+    apart = with_heads([[0, 0, 0], [0, 4, 0]], terms)
+    assert apart.finding == "Half of cat comes from head 1 of layer 1"
+    terms[1, 1, 1 + 34] = 3
+    assert with_heads([[0, 0, 0], [0, 5, 0]], terms).finding.endswith("from around (3, 4)")
+
+
 def test_the_finding_says_from_where_only_where_a_head_took_it_from_one_place() -> None:
     heads = np.array([[0, 0, 0], [0, 4.0, 0]])
     terms = np.zeros((2, 3, 101))

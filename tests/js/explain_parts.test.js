@@ -91,6 +91,20 @@ test('a head has its map, a layer and the whole their sums, and the scale is tha
   assert.equal(all.has('1.3') && !all.has('1.4') && !all.has('2'), true);
 });
 
+test('of heads that gave equally much none is called the one that gave most', () => {
+  const given = made();
+  const all = new Terms(given, [ROWS, COLS]);
+  assert.equal(all.best(), '1.2');
+  const equal = { ...given, now: { ...given.now, heads: given.now.heads.map((row) => row.map(() => 1)) } };
+  assert.equal(new Terms(equal, [ROWS, COLS]).best(), null);
+  const maps = Float32Array.from(given.now.maps);
+  maps[5 * PATCHES + 2] = maps[7 * PATCHES + 2]; // as much as the strongest at that patch
+  const tied = new Terms({ ...given, now: { ...given.now, maps } }, [ROWS, COLS]);
+  assert.equal(all.strongestAt(2, 1)?.place, '1.3');
+  assert.equal(tied.strongestAt(2, 1), null);
+  assert.equal(tied.strongestAt(1, 1)?.place, '1.3');
+});
+
 test('a head that is off shows what it took before, and the sum leaves it out', () => {
   const all = new Terms(made(['1.3']), [ROWS, COLS]);
   assert.equal(all.map('1.3')[4], -5);

@@ -334,14 +334,17 @@ def _finding(decomposed: Decomposition) -> str:
     best = f"head {head} of {'the pool' if decomposed.layers == ('pool',) else f'layer {decomposed.layers[row]}'}"
     parts[best] = float(heads[row, head])
     name = max(parts, key=lambda one: parts[one])
+    is_alone = (heads == heads[row, head]).sum() == 1
     share = parts[name] / max(abs(decomposed.total), 1e-30)
-    if share > 1:
+    if share >= 0.2 and ([*parts.values()].count(parts[name]) > 1 or (name == best and not is_alone)):
+        first = f"No single part gives most of {decomposed.about}"
+    elif share > 1:
         first = f"{name[0].upper()}{name[1:]} gives more than all of {decomposed.about}, and others take away from it"
     elif share >= 0.2:
         first = f"{_share(share)} of {decomposed.about} comes from {name}"
     else:
         first = f"No single part makes up a fifth of {decomposed.about}"
-    if not heads[row, head] > 2 * np.abs(heads).mean():
+    if not is_alone or not heads[row, head] > 2 * np.abs(heads).mean():
         return f"{first}; no head stands out"
     place = _place(decomposed, row, head, sign)
     return f"{first}{place}" if name == best else f"{first}; of the heads, {best} gave most{place}"
@@ -372,6 +375,10 @@ def _place(decomposed: Decomposition, row: int, head: int, sign: float) -> str:
         return ""
     top, left = np.unravel_index(int(around.argmax()), around.shape)
     window = padded[top : top + 3, left : left + 3]
+    elsewhere = padded.copy()
+    elsewhere[top : top + 3, left : left + 3] = 0
+    if np.lib.stride_tricks.sliding_window_view(elsewhere, (3, 3)).sum((2, 3)).max() >= around.max():
+        return ""  # as much from another place
     middle = [round(float((window.sum(1 - axis) @ np.arange(-1, 2)) / window.sum())) for axis in (0, 1)]
     return f", from around ({top + middle[0]}, {left + middle[1]})"
 

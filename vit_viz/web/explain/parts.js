@@ -132,8 +132,12 @@ function Photograph({ value, shown, at, press, figure }) {
   const most = place?.includes('.') ? terms.most : endOf(map);
   useLayoutEffect(() => paintSigned(new Picture(canvas.current, grid[1], grid[0]), map, most), [map, most]);
   const named = place ?? terms.best();
-  const name = nameOf(named, now.layers);
-  const promised = `switch off ${name} (promised ${signed(-terms.sum(named), decimals)})`;
+  const name = named && nameOf(named, now.layers);
+  const switches =
+    named &&
+    (terms.isOff(named)
+      ? `switch ${name} on again`
+      : `switch off ${name} (promised ${signed(-terms.sum(named), decimals)})`);
   const button = (/** @type {string} */ look, /** @type {string} */ words, /** @type {object} */ more) =>
     html`<button type="button" class=${`vv-button vv-parts-${look}`} ...${more}>${words}</button>`;
   const save = (/** @type {any} */ event) => askForFigure(event.currentTarget, figure());
@@ -143,7 +147,7 @@ function Photograph({ value, shown, at, press, figure }) {
     <${ColourBar} ...${{ ...ends, colours: STOPS, look: '' }} />
     <${Caption} ...${{ value, place, at }} />
     <div class="vv-parts-tools vv-row">
-      ${button('switch', terms.isOff(named) ? `switch ${name} on again` : promised, { hidden: Boolean(whyNot), onClick: () => press(named) })}
+      ${button('switch', switches ?? '', { hidden: !named || Boolean(whyNot), onClick: () => named && press(named) })}
       ${button('all', 'all heads on the photo', { hidden: place === null, onClick: () => (shown.value = null) })}
       ${button('save', 'Save', { 'data-save': '', onClick: save })}
     </div>
