@@ -369,6 +369,32 @@ def test_what_is_no_such_sum_is_refused_in_a_sentence(options: dict[str, Any], w
         parts_of(net(**options))
 
 
+class Behind(Net):
+    """The same with the class token behind the patches."""
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        x = self.embed(pixels).flatten(2).transpose(1, 2)
+        x = torch.cat([x, self.first.expand(len(x), -1, -1)], dim=1)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x)[:, -1])  # type: ignore[no-any-return]
+
+
+def test_tokens_behind_the_patches_keep_their_places() -> None:
+    behind, before = net(), parts_of(net())
+    behind.__class__ = Behind
+    subject = PreparedImage.of(behind, photo(), layout=TokenLayout(GRID, (), suffix=("class",)))
+    found = decomposition_of(subject, subject.trace(), target=3)
+    assert_same(found.maps, before.maps)
+    assert_same(found.terms[:, :, -1], before.terms[:, :, 0])
+    assert_same(found.map_of(1).values, before.map_of(1).values)
+    assert found.map_of(1).suffix == {"class": pytest.approx(before.map_of(1).prefix["class"], rel=1e-5)}
+    assert (found.prefix, found.suffix) == ((), ("class",))
+    assert found.finding == before.finding
+    names = [row[3] for row in found.to_table().rows if row[0] == "from a token by head"]
+    assert names[:16] == [*(row for row in range(3) for _ in range(5)), "class"]
+
+
 def test_asked_by_name_it_is_the_same() -> None:
     asked = vv.run(net(), photo(), "decomposition", target=3, layout=LAYOUT, maps="layers")
     alone = parts_of(net())

@@ -43,7 +43,7 @@ function decomposed(off = []) {
     },
     facts: {
       rest_names: ['bias', 'embedding'],
-      ...{ total, output: total, layers: ['0', '1'], grid: [ROWS, COLS], prefix: PREFIX },
+      ...{ total, output: total, layers: ['0', '1'], grid: [ROWS, COLS], prefix: PREFIX, suffix: [] },
       ...{ unit: 'logit', note: 'Direct parts.', finding: 'Half of lion comes from nowhere' },
     },
   };
@@ -103,6 +103,22 @@ test('of heads that gave equally much none is called the one that gave most', ()
   assert.equal(all.strongestAt(2, 1)?.place, '1.3');
   assert.equal(tied.strongestAt(2, 1), null);
   assert.equal(tied.strongestAt(1, 1)?.place, '1.3');
+});
+
+test('tokens after the patches are outside the photo', () => {
+  const told = decomposed();
+  told.facts.prefix = ['class'];
+  const last = { ...told, facts: { ...told.facts, grid: [2, 3], suffix: ['detection 0', 'register 0'] } };
+  const one = madeOf(/** @type {any} */ (LION), /** @type {any} */ (last), /** @type {any} */ (last), []);
+  assert.deepEqual(
+    [...one.now.maps.subarray(0, PATCHES)],
+    [...told.arrays.terms.data.subarray(1, 1 + PATCHES)],
+  );
+  const place = (/** @type {number} */ token) =>
+    told.arrays.terms.data.filter((_, i) => i % (3 + PATCHES) === token).reduce((sum, value) => sum + value);
+  assert.deepEqual(Object.keys(one.outside), ['class token', 'detection 0 token', 'registers']);
+  assert.equal(one.outside['detection 0 token'].toFixed(3), place(7).toFixed(3));
+  assert.equal(one.outside.registers.toFixed(3), place(8).toFixed(3));
 });
 
 test('a head that is off shows what it took before, and the sum leaves it out', () => {

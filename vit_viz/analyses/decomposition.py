@@ -39,8 +39,8 @@ class Decomposition(Answer):
     """An output as a sum: `heads`, `mlps` and `rest` together are `total`.
 
     Args:
-        terms: what each head took from each token, [layers, heads, tokens], prefix tokens first; [layers, 1, tokens] for all heads
-            of a layer together.
+        terms: what each head took from each token, [layers, heads, tokens], prefix tokens first and suffix tokens last;
+            [layers, 1, tokens] for all heads of a layer together.
         heads: of each head, [layers, heads]: the sum of its terms.
         mlps: of each MLP, [layers]: all that a block adds beside its attention.
         rest: what neither heads nor MLPs gave, in the order of `rest_names`.
@@ -53,6 +53,7 @@ class Decomposition(Answer):
         unit: the same in full: "logit of class 291 (lion)".
         crop_box: where the patches lie in the original image.
         finding: what stands out, in one sentence; it follows from the numbers, whatever is given.
+        suffix: names of the tokens after the patches.
     """
 
     terms: NDArray[np.float32]
@@ -71,6 +72,7 @@ class Decomposition(Answer):
     crop_box: CropBox | None = None
     note: str = NOTE
     finding: str = ""
+    suffix: tuple[str, ...] = ()
 
     AXES = axes(terms=("layer", "head", "token"), heads=("layer", "head"), mlps=("layer",), rest=("part",))
 
@@ -79,9 +81,10 @@ class Decomposition(Answer):
             object.__setattr__(
                 self, name, checked_array(getattr(self, name), ndim, f"{name} of a decomposition")
             )
-        for name in ("rest_names", "layers", "prefix", "grid"):
+        for name in ("rest_names", "layers", "prefix", "suffix", "grid"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        shape = (len(self.layers), self.terms.shape[1], len(self.prefix) + self.grid[0] * self.grid[1])
+        tokens = len(self.prefix) + self._patches + len(self.suffix)
+        shape = (len(self.layers), self.terms.shape[1], tokens)
         if self.terms.shape != shape or len(self.rest) != len(self.rest_names):
             raise ParameterError(
                 f"Terms of {list(shape)} and {len(self.rest_names)} other parts are expected, not {list(self.terms.shape)} and "
@@ -94,9 +97,13 @@ class Decomposition(Answer):
         return f"Decomposition({self.unit}: {formatted(self.total, '.6g')}; {self.finding})"
 
     @property
+    def _patches(self) -> int:
+        return self.grid[0] * self.grid[1]
+
+    @property
     def maps(self) -> NDArray[np.float32]:
         """The terms of the patches, [layers, heads, rows, cols]."""
-        patches = self.terms[:, :, len(self.prefix) :]
+        patches = self.terms[:, :, len(self.prefix) :][:, :, : self._patches]
         return patches.reshape(*patches.shape[:2], *self.grid)
 
     @property
@@ -130,9 +137,9 @@ class Decomposition(Answer):
         tokens = (rows if head is None else rows[:, head : head + 1]).sum((0, 1), dtype=np.float64)
         whose = "all heads" if head is None else f"head {head}"
         where = "" if layer is None else f" of layer {self.layers[layer]}"
-        count = len(self.prefix)
+        count, end = len(self.prefix), len(self.prefix) + self._patches
         return PatchMap(
-            tokens[count:].reshape(self.grid).astype(np.float32),
+            tokens[count:end].reshape(self.grid).astype(np.float32),
             unit=f"part of the {self.unit}",
             value_range=(-np.inf, np.inf),
             signed=True,
@@ -140,6 +147,7 @@ class Decomposition(Answer):
             class_blind=False,
             provenance=self.provenance,
             prefix=dict(zip(self.prefix, tokens[:count].tolist(), strict=True)),
+            suffix=dict(zip(self.suffix, tokens[end:].tolist(), strict=True)),
             crop_box=self.crop_box,
             caption=f"what {whose}{where} took from each patch",
             note=self.note,
@@ -155,7 +163,8 @@ class Decomposition(Answer):
         kind = "head" if self.terms.shape[1] == self.heads.shape[1] else "heads"
         for (layer, head, token), value in np.ndenumerate(self.terms):
             patch = token - len(self.prefix)
-            place = (self.prefix[token], "") if patch < 0 else divmod(patch, self.grid[1])
+            name = [*self.prefix, *[""] * self._patches, *self.suffix][token]
+            place = (name, "") if name else divmod(patch, self.grid[1])
             rows.append(
                 (f"from a token by {kind}", self.layers[layer], head if kind == "head" else "", *place, value)
             )
@@ -265,6 +274,7 @@ def decomposition_of(
         trace.provenance.with_parameters(method="decomposition", target=fixed.describe(), maps=maps),
         trace.crop_box,
         f"{_POOL_NOTE} {NOTE}" if parts.layers == ("pool",) else NOTE,
+        suffix=trace.layout.suffix,
     )
     tolerance = max(_TOLERANCE, 8 * torch.finfo(subject.dtype).eps)
     if not abs(total - decomposed.output) <= tolerance * max(map(abs, decomposed.parts.values())):
@@ -365,10 +375,11 @@ def _place(decomposed: Decomposition, row: int, head: int, sign: float) -> str:
         return ""
     terms = np.maximum(sign * decomposed.terms[row, head].astype(np.float64), 0)
     count, total = len(decomposed.prefix), float(terms.sum())
-    if count and terms[:count].max() > total / 2:
-        name = decomposed.prefix[int(terms[:count].argmax())]
-        return f", from {name}" if name.startswith("register") else f", from the {name} token"
-    padded = np.pad(terms[count:].reshape(decomposed.grid), 1)
+    patches, others = np.split(np.roll(terms, -count), [decomposed.grid[0] * decomposed.grid[1]])
+    if len(others) and others.max() > total / 2:
+        name = (*decomposed.suffix, *decomposed.prefix)[int(others.argmax())]
+        return f", from {name}" if name.startswith(("register", "token")) else f", from the {name} token"
+    padded = np.pad(patches.reshape(decomposed.grid), 1)
     around = np.lib.stride_tricks.sliding_window_view(padded, (3, 3)).sum((2, 3))
     # four times what chance gives to nine patches
     if not around.max() > max(0.15, 4 * 9 / around.size) * total:
