@@ -40,7 +40,7 @@ def weights_digest(module: nn.Module) -> str:
         on_gpu = [piece for piece in pieces if not isinstance(piece, np.ndarray)]
         if on_gpu and len(on_gpu) == len(pieces):  # one copy waits for the device once
             pieces = [torch.cat([piece.to(on_gpu[0].device) for piece in on_gpu])]
-        read = [piece if isinstance(piece, np.ndarray) else piece.cpu().numpy() for piece in pieces]
+        read = [(piece if isinstance(piece, np.ndarray) else piece.cpu().numpy()).data for piece in pieces]
     content = b"".join(["\n".join(words).encode(), *read])
     return f"module {hashlib.sha256(content).hexdigest()[:32]}"
 
