@@ -190,7 +190,7 @@ def of_grays(numbers: Any, step: int) -> Image.Image:
 
 
 LIMITS: dict[str, tuple[Any, Any]] = {
-    "alpha of 128": (np.dstack([classes(9), np.where(OBJECT, 128, 127)]).astype(np.uint8), OBJECT),
+    "alpha of 128": (np.dstack([np.full(SIZE, 9), np.where(OBJECT, 128, 127)]).astype(np.uint8), OBJECT),
     "class 100 beside 255": (classes(100, 255), WITH_BORDER),
     "class 101 beside 255": (classes(101, 255), "holds 0, 101, 255, which"),
     "64 grays": (grays_of(64), grays_of(64) > 127),
