@@ -448,6 +448,7 @@ def test_the_app_is_opened_by_one_function(monkeypatch: pytest.MonkeyPatch) -> N
     [
         ("nix", "There is no model 'nix': expected mini, "),
         ("some/folder/gone.pth", "There is no model 'gone.pth': expected mini, "),
+        ("folder/gone.SAFETENSORS", "There is no model 'gone.SAFETENSORS': expected mini, "),
         ("broken.safetensors", "'broken.safetensors' has a table of contents"),
         ("empty", "The folder 'empty' holds no checkpoint"),
     ],

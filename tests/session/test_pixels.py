@@ -129,3 +129,15 @@ def test_what_is_no_batch_of_pixels_is_refused(
 def test_a_layout_is_for_a_module() -> None:
     with pytest.raises(ParameterError, match="this model tells by itself"):
         vv.run("mini", "lion", "rollout", layout=LAYOUT)
+
+
+def test_a_model_that_is_named_with_labels_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[object] = []
+    monkeypatch.setattr("vit_viz.session.run.load", lambda ref: loads.append(ref) or vv.load(ref))
+    labels = [f"kind {i}" for i in range(vv.load("mini").config.num_classes)]
+    first, second = (vv.run("mini", "lion", "classes", labels=labels, progress=False) for _ in range(2))
+    assert loads == ["mini"]
+    assert first is second
+    assert first.names == tuple(labels[i] for i in first.indices)
+    other = vv.run("mini", "lion", "classes", labels=labels[::-1], progress=False)
+    assert (other.indices, other.names[0]) == (first.indices, labels[::-1][first.indices[0]])

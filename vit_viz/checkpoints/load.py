@@ -22,6 +22,7 @@ from vit_viz.checkpoints.strangers import strangers_models
 from vit_viz.checkpoints.unwrapping import listed
 from vit_viz.checkpoints.weights import Weights, read_weights
 from vit_viz.errors import Cancelled, CheckpointError, KeyMismatch, ParameterError, UnsafeFile, VitVizError
+from vit_viz.images import Preprocess
 from vit_viz.lazy import Tensor, torch
 from vit_viz.model import VisionTransformer, ViTConfig, set_linear, use_fastest_linear
 from vit_viz.outputs import Output, checked_output, output_kind
@@ -124,6 +125,7 @@ def load(
     fetch: bool = True,
     use_token: bool | None = None,
     output: Output | None = None,
+    preprocess: Preprocess | None = None,
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
 ) -> LoadedModel:
@@ -138,6 +140,8 @@ def load(
         output: what one output of its classifier is: "softmax", the score of one class of which one is right; "sigmoid", of a class
             that may hold beside others; "value", as of a regression. None takes what its configuration says (`problem_type`), else
             a value where there is one output, and a softmax.
+        preprocess: how pictures become its input, in place of what the files beside it say; its patches and channels are the
+            checkpoint's own.
         progress: called with (bytes fetched, bytes in all) during a download.
         cancelled: called during a download and after it; True ends the loading.
 
@@ -164,27 +168,31 @@ def load(
         )
         if cancelled is not None and cancelled():
             raise Cancelled(f"Loading {source.name!r} was cancelled.")
-        loaded = replace(load_source(source, device=target), ref=str(ref))
+        loaded = replace(load_source(source, device=target, preprocess=preprocess), ref=str(ref))
         return loaded if told is None else loaded.with_output(told)
 
 
-def load_source(source: Source, *, device: str | torch.device | None = None) -> LoadedModel:
+def load_source(
+    source: Source, *, device: str | torch.device | None = None, preprocess: Preprocess | None = None
+) -> LoadedModel:
     """As `load`, for a checkpoint that has been found already; without the configuration beside it where that is of another."""
     target = choose_device(device)
     try:
-        return _loaded(source, target)
+        return _loaded(source, target, preprocess)
     except VitVizError:
         if source.may_be_of_another:
             with suppress(VitVizError):
-                return _loaded(replace(source, settings={}, may_be_of_another=False), target)
+                return _loaded(replace(source, settings={}, may_be_of_another=False), target, preprocess)
         raise
 
 
-def _loaded(source: Source, target: torch.device) -> LoadedModel:
+def _loaded(source: Source, target: torch.device, told: Preprocess | None) -> LoadedModel:
     weights = read_weights(source.weights, max_numbers=max_numbers(strangers=source.is_strangers))
     settings = _settings(source, weights)
     family, inferred, model = _model_of(source, weights, settings)
-    if inferred.preprocess is not None:
+    if told is not None:
+        settings["preprocess"] = told.to_dict()
+    elif inferred.preprocess is not None:
         settings["preprocess"] = inferred.preprocess
     preprocess, preprocess_origin = preprocess_of(inferred.config, settings, family.RECIPE)
     if source.is_strangers:  # one picture of an input that is too large would occupy the machine
@@ -199,7 +207,7 @@ def _loaded(source: Source, target: torch.device) -> LoadedModel:
     fast = use_fastest_linear(model)
     notes = {
         "family": family.NAME,
-        "preprocessing": preprocess_origin,
+        "preprocessing": preprocess_origin if told is None else "passed to load",
         "linear": "oneDNN" if fast else "torch",
     }
     unwrapped = weights.model

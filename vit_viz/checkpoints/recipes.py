@@ -329,7 +329,8 @@ def _read(values: Mapping[str, Any], name: str, convert: Callable[[Any], _Read],
 def _refused(name: str, value: object, why: str = "") -> ParameterError:
     return ParameterError(
         f"The preprocessing that came with the checkpoint cannot be followed here: {name} is {str(value)[:60]!r}{why}. Correct it "
-        "in its file, or give a module pixels, already normalised, in place of a picture."
+        "in its file, pass preprocess=Preprocess(...) to load or serve, or give a module pixels, already normalised, in place of a "
+        "picture."
     )
 
 

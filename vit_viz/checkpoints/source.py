@@ -23,7 +23,7 @@ from vit_viz.checkpoints.local import (
     read_settings,
 )
 from vit_viz.checkpoints.strangers import repository_folder, strangers_models
-from vit_viz.checkpoints.weights import MAX_NUMBERS, hash_file
+from vit_viz.checkpoints.weights import MAX_NUMBERS, SUFFIXES, hash_file
 from vit_viz.errors import Cancelled, CheckpointError
 from vit_viz.progress import StopCheck
 
@@ -109,12 +109,15 @@ def on_this_machine(ref: str | Path, *, local_files: bool = True) -> Source | No
     entry = entry_of(repo) if local_files or not revision else None
     if entry is None and local_files and (local := local_checkpoint(ref)) is not None:
         return local
-    if is_hub_id(text) or (entry is not None and is_hub_id(f"a/{text}")):
+    is_file = (
+        local_files and Path(text).suffix.lower() in SUFFIXES
+    )  # "folder/file.pth" has the form of a Hub id
+    if (is_hub_id(text) and not is_file) or (entry is not None and is_hub_id(f"a/{text}")):
         return None
     expected = "a checkpoint file, a folder with config.json, or a Hub id" if local_files else "or a Hub id"
     names = ", ".join([*BUNDLED, *(known.name for known in CATALOG)])
     # visitors read this too, and the owner's folders are not theirs to know
-    shown = text if is_hub_id(text) else Path(text).name
+    shown = text if is_hub_id(text) and not is_file else Path(text).name
     raise CheckpointError(f"There is no model {shown[:120]!r}: expected {names}, {expected}.")
 
 

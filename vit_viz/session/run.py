@@ -17,7 +17,7 @@ from vit_viz.capture import trace
 from vit_viz.capture.given import as_model, as_picture, as_pixels
 from vit_viz.capture.state import held_states, make_up_of
 from vit_viz.capture.wrappers import preprocess_within, unwrapped_module
-from vit_viz.checkpoints import Model
+from vit_viz.checkpoints import Model, load
 from vit_viz.checkpoints.catalog import BUNDLED, entry_of
 from vit_viz.checkpoints.plain_module import own_preprocess, plain_module
 from vit_viz.errors import ParameterError
@@ -172,7 +172,7 @@ def session_and_subjects(
         made_of = make_up_of(loaded), frozenset(parameter.device for parameter in loaded.parameters())
     is_described = layout is not None or labels is not None
     if is_described or (pixels is not None and isinstance(loaded, nn.Module)):
-        model = loaded if isinstance(loaded, Model) else as_model(loaded)
+        model = loaded if isinstance(loaded, Model | str | Path) else as_model(loaded)
         loaded = described_model(
             model, layout, labels, None if pixels is None else tuple(pixels.shape), made_of
         )
@@ -184,7 +184,7 @@ def session_and_subjects(
 
 @lru_cache(maxsize=1)
 def described_model(
-    model: Model | nn.Module,
+    model: Model | nn.Module | str | Path,
     layout: TokenLayout | None,
     labels: Labels | None,
     shape: tuple[int, ...] | None,
@@ -193,8 +193,11 @@ def described_model(
     """A model with words for its tokens and classes; that of the last one is kept.
 
     Args:
+        model: what is named is loaded.
         shape: of the pixels that it is given, where it does not say how pictures become its input.
     """
+    if isinstance(model, str | Path):
+        model = load(model)
     if isinstance(model, Model):
         if layout is not None:
             raise ParameterError("layout= says which token of a module is what; this model tells by itself.")
