@@ -30,8 +30,8 @@ from vit_viz.lazy import extra
 from vit_viz.progress import StopCheck
 from vit_viz.sentences import sentence
 from vit_viz.service import MODEL, QuestionCall, answered, as_json, schema_of_body
-from vit_viz.session.answers import summary_of
 from vit_viz.session.inputs import QUERY, TARGET, InputOptions, Json
+from vit_viz.session.serialization import summary_of
 from vit_viz.session.session import Session
 
 if TYPE_CHECKING:

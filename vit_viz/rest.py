@@ -49,8 +49,8 @@ from vit_viz.lazy import named
 from vit_viz.progress import StopCheck, time_left
 from vit_viz.sentences import sentence
 from vit_viz.service import MOST_NUMBERS, QuestionCall, answered, as_json, described, schema_of_body
-from vit_viz.session.answers import facts_of, numbers_of
 from vit_viz.session.inputs import Json, sentence_of
+from vit_viz.session.serialization import facts_of, numbers_of
 from vit_viz.session.session import Session
 from vit_viz.surface import EVENTS, OWNER, Surface
 

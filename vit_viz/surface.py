@@ -24,7 +24,7 @@ OWNER = "vit_viz.owner"
 """Key in a request's scope: who asks, as the session knows it."""
 
 BRING = "/vit_viz/bring"
-"""Where the page sends pictures, each as the body of a request; see vit_viz.ui.header.answers."""
+"""Where the page sends pictures, each as the body of a request; see vit_viz.ui.header.routes."""
 
 FILE_HEADER = "x-vit-viz-file"
 """In which it says what the file is called, percent-encoded; an address would stand in the logs of proxies."""

@@ -18,8 +18,8 @@ from vit_viz.checkpoints.local import Source
 from vit_viz.checkpoints.plain_module import Model
 from vit_viz.checkpoints.recipes import labels_of, output_of, preprocess_of
 from vit_viz.checkpoints.source import Progress, find, max_numbers
-from vit_viz.checkpoints.strangers import strangers_models
 from vit_viz.checkpoints.unwrapping import listed
+from vit_viz.checkpoints.visitor_models import visitor_model_cache
 from vit_viz.checkpoints.weights import Weights, read_weights
 from vit_viz.errors import Cancelled, CheckpointError, KeyMismatch, ParameterError, UnsafeFile, VitVizError
 from vit_viz.lazy import Tensor, torch
@@ -28,7 +28,7 @@ from vit_viz.outputs import Output, checked_output, output_kind
 from vit_viz.progress import StopCheck
 
 _logger = logging.getLogger(__name__)
-_MAX_STRANGERS_PATCHES = 4096  # 64 x 64: bounds what one picture of a visitor's model costs everybody
+_MAX_VISITORS_PATCHES = 4096  # 64 x 64: bounds what one picture of a visitor's model costs everybody
 _ODD_SHAPES = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
 
 
@@ -153,7 +153,7 @@ def load(
         (6, 6, 184)
     """
     target, told = choose_device(device), checked_output(output)
-    with strangers_models().in_use(str(ref).partition("@")[0]):
+    with visitor_model_cache().in_use(str(ref).partition("@")[0]):
         source = find(
             ref,
             local_files=local_files,
@@ -181,19 +181,19 @@ def load_source(source: Source, *, device: str | torch.device | None = None) -> 
 
 
 def _loaded(source: Source, target: torch.device) -> LoadedModel:
-    weights = read_weights(source.weights, max_numbers=max_numbers(strangers=source.is_strangers))
+    weights = read_weights(source.weights, max_numbers=max_numbers(is_visitors=source.is_visitors))
     settings = _settings(source, weights)
     family, inferred, model = _model_of(source, weights, settings)
     if inferred.preprocess is not None:
         settings["preprocess"] = inferred.preprocess
     preprocess, preprocess_origin = preprocess_of(inferred.config, settings, family.RECIPE)
-    if source.is_strangers:  # one picture of an input that is too large would occupy the machine
+    if source.is_visitors:  # one picture of an input that is too large would occupy the machine
         (height, width), (tall, wide) = preprocess.input_size, inferred.config.patch_size
         largest = max(-(-height // tall) * -(-width // wide), math.prod(inferred.config.grid))
-        if largest > _MAX_STRANGERS_PATCHES:
+        if largest > _MAX_VISITORS_PATCHES:
             raise CheckpointError(
                 f"{source.name!r} cuts a picture into {largest:,} patches; a model that is opened here may have "
-                f"{_MAX_STRANGERS_PATCHES:,}: choose one with larger patches, or start an app of your own with --model."
+                f"{_MAX_VISITORS_PATCHES:,}: choose one with larger patches, or start an app of your own with --model."
             )
     model.to(target).requires_grad_(False)  # so that a gradient may run through the faster kernel too
     fast = use_fastest_linear(model)

@@ -25,11 +25,11 @@ from vit_viz.figures.files import TOGETHER, Answered, as_file, as_one_file, chec
 from vit_viz.figures.request import DrawingOptions, Output, figure_for
 from vit_viz.progress import bar
 from vit_viz.sentences import formatted
-from vit_viz.session.answers import facts_of, summary_of
 from vit_viz.session.inputs import InputOptions
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request
 from vit_viz.session.run import CACHE_BYTES, note_model_path, subject_of
+from vit_viz.session.serialization import facts_of, summary_of
 from vit_viz.session.session import Session
 
 

@@ -19,7 +19,7 @@ from vit_viz.errors import ExportError
 from vit_viz.figures.record import KEY, parsed, record_text, xmp
 from vit_viz.geometry import CropBox
 from vit_viz.results import PatchMap
-from vit_viz.session.answers import facts_of
+from vit_viz.session.serialization import facts_of
 
 Made = Mapping[str, Any] | None
 Recorded = tuple[Answer, str]

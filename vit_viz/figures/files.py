@@ -20,9 +20,9 @@ from vit_viz.figures.request import DrawingOptions, FigureRequest, Output, figur
 from vit_viz.figures.scene import Scene, drawn
 from vit_viz.figures.sheet import Sheet, stacked
 from vit_viz.results import PatchMap
-from vit_viz.session.answers import facts_of, numbers_of, provenance_in
 from vit_viz.session.inputs import Json
 from vit_viz.session.request import Request
+from vit_viz.session.serialization import facts_of, numbers_of, provenance_in
 from vit_viz.session.session import Session
 
 MEDIA_TYPES: dict[str, str] = {

@@ -21,7 +21,7 @@ from vit_viz.figures.styles import STRENGTHS, Style, chosen
 from vit_viz.images import decode
 from vit_viz.lazy import extra
 from vit_viz.results import Curve, PatchMap, Ranking
-from vit_viz.session.answers import provenance_in
+from vit_viz.session.serialization import provenance_in
 
 Photo = Image.Image | str | Path
 

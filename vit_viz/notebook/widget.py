@@ -21,8 +21,8 @@ from vit_viz.offline.explored import Explored, Selection
 from vit_viz.offline.page import check_fits, explorer_facts, explorer_style, storage_of
 from vit_viz.results import PatchMap
 from vit_viz.sentences import sentence
-from vit_viz.session.answers import facts_of
 from vit_viz.session.inputs import InputOptions, Json, wish_of
+from vit_viz.session.serialization import facts_of
 
 _STYLE = Path(__file__).with_suffix(".css")
 

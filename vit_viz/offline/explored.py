@@ -1,4 +1,4 @@
-"""One photo as one model sees it, ready to be explored: in a file, or in a notebook (vit_viz/notebook.py)."""
+"""One photo as one model sees it, ready to be explored: in a file, or in a notebook (vit_viz/notebook)."""
 
 from __future__ import annotations
 

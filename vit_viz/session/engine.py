@@ -32,11 +32,11 @@ from vit_viz.geometry import CropBox
 from vit_viz.images.part import cut, part_words
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.progress import Progress, StopCheck
-from vit_viz.session.answers import answer_bytes
 from vit_viz.session.cache import ByteCache
 from vit_viz.session.edits import NO_EDITS
 from vit_viz.session.models import MODEL_BYTES, ModelPool, Pace
 from vit_viz.session.request import Request, check_input, is_about
+from vit_viz.session.serialization import answer_bytes
 from vit_viz.session.walkthrough import LEARNED_INPUT, Step, step_of
 from vit_viz.turns import Turns
 from vit_viz.walkthrough import Walk, own_transformer

@@ -17,8 +17,8 @@ from vit_viz.checkpoints.source import Progress
 from vit_viz.errors import BusyError
 from vit_viz.model import VisionTransformer
 from vit_viz.progress import StopCheck, stop_if
-from vit_viz.session.answers import model_bytes
 from vit_viz.session.cache import ByteCache
+from vit_viz.session.serialization import model_bytes
 
 MODEL_BYTES = 2 * 2**30
 MOST_LOADS = 4

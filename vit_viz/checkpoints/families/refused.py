@@ -90,7 +90,7 @@ _PARAMETERS = (  # pattern of a parameter's name -> what has such a parameter, a
     (r"encoder\.layers?\.0\.(attention|attn)\.q_norm\.weight$", "InternViT-6B", _WIDE_NORM),
 )
 
-_STRANGERS = (  # part of a parameter's name -> what has such parameters
+_LIKENESSES = (  # part of a parameter's name -> what has such parameters
     ("relative_position_bias", "a windowed or relative-position transformer (Swin)"),
     ("layer1.0.conv1.weight", "a ResNet"),
     ("downsample_layers.", "a ConvNeXt"),
@@ -122,7 +122,7 @@ def refuse_known(checkpoint: Checkpoint) -> None:
         raise UnknownFamily(f"{name!r} is SigLIP 2 NaFlex: {_NAFLEX}.")
 
 
-def refuse_strangers(settings: Mapping[str, Any], name: str) -> None:
+def refuse_unknown(settings: Mapping[str, Any], name: str) -> None:
     """Refuse a model whose config.json names an architecture that we do not know; one that names none may pass."""
     kind, timm_name = settings.get("model_type"), settings.get("architecture")
     _refuse_kind(kind, name)
@@ -141,7 +141,7 @@ def refuse_strangers(settings: Mapping[str, Any], name: str) -> None:
 
 def likeness(state: Mapping[str, Any]) -> str | None:
     """What unknown parameters look like, in words; None where they resemble nothing known."""
-    return next((what for part, what in _STRANGERS if any(part in name for name in state)), None)
+    return next((what for part, what in _LIKENESSES if any(part in name for name in state)), None)
 
 
 def _refuse_kind(kind: Any, name: str) -> None:

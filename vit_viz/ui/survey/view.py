@@ -4,7 +4,7 @@ It fetches, beside Gradio's own traffic:
 
     GET /vit_viz/survey/beside              ?model=&edits=                   JSON: whether photos are lit; through what they open
     GET /vit_viz/survey/look/<row>          ?model=                          JSON: of what the view of a photo is
-    GET /vit_viz/survey/chosen              ?where=&layer=&head=&measure=&second=    JSON, see `vit_viz.ui.survey.answers`
+    GET /vit_viz/survey/chosen              ?where=&layer=&head=&measure=&second=    JSON, see `vit_viz.ui.survey.routes`
     GET /vit_viz/survey/methods             ?where=&layer=&head=             JSON
     GET /vit_viz/survey/points              ?across=&up=&layer=&head=        float32 [3, photos]
     GET /vit_viz/survey/cards               ?where=&layer=&head=&measure=&second=&list=&from=    JSON, twelve more photos of a list
@@ -46,9 +46,9 @@ from vit_viz.ui.kit import part, place, words
 from vit_viz.ui.page import Room, Tab
 from vit_viz.ui.routes import as_json, fetched, whole
 from vit_viz.ui.scripts import FOR_GOOD
-from vit_viz.ui.survey import answers
-from vit_viz.ui.survey.answers import OTHER_MODEL, OpenedRoom, open_room
+from vit_viz.ui.survey import routes
 from vit_viz.ui.survey.compared import Compared
+from vit_viz.ui.survey.routes import OTHER_MODEL, OpenedRoom, open_room
 from vit_viz.views.state import ViewState
 
 NAME = "survey"
@@ -94,7 +94,7 @@ def build(opened: OpenedRoom) -> dict[str, Any]:
     return part(
         "web/survey/room",
         html=f"<div id=vv-survey-tab>{place('survey')}<div id=vv-survey-dots></div></div>{said}",
-        survey=answers.opened_value(opened.survey, opened.others.names)
+        survey=routes.opened_value(opened.survey, opened.others.names)
         | {"figure": json.loads(plots.photo_scatter().to_json()), "plotly": plots.VERSION},
         tables=colour_tables(),
     )
@@ -149,13 +149,13 @@ class _Asked:
         return self.room.others.compared(self.text("second"))
 
     @property
-    def changes(self) -> answers.Changes:
-        return self.compared.changes if self.text("second") else answers.NO_CHANGES
+    def changes(self) -> routes.Changes:
+        return self.compared.changes if self.text("second") else routes.NO_CHANGES
 
     @property
-    def photos(self) -> answers.PhotoList:
+    def photos(self) -> routes.PhotoList:
         layer, head = self.head
-        lists = answers.lists_of(
+        lists = routes.lists_of(
             self.room.survey, self.rows, layer=layer, head=head, measure=self.measure, changes=self.changes
         )
         return lists[read_choice("list", self.text("list"), tuple(lists))]
@@ -189,9 +189,9 @@ def _chosen(asked: _Asked) -> Response:
     try:
         changes = asked.changes
     except ParameterError:
-        changes = answers.NO_CHANGES  # why, says the answer to `compared`
+        changes = routes.NO_CHANGES  # why, says the answer to `compared`
     room, (layer, head) = asked.room, asked.head
-    told = answers.chosen_value(
+    told = routes.chosen_value(
         room.files,
         asked.text("where"),
         layer=layer,
@@ -212,7 +212,7 @@ def _compared(asked: _Asked) -> Response:
 
 def _points(asked: _Asked) -> Response:
     (layer, head), axes = asked.head, (asked.text("across"), asked.text("up"))
-    dots = answers.point_bytes(asked.room.survey, *axes, layer=layer, head=head)
+    dots = routes.point_bytes(asked.room.survey, *axes, layer=layer, head=head)
     return Response(dots, media_type="application/octet-stream")
 
 
@@ -251,11 +251,11 @@ _ANSWERS: dict[str, Callable[[_Asked], Response]] = {
     "beside": _beside,
     "look/{row}": _look,
     "chosen": _chosen,
-    "methods": lambda asked: as_json(answers.method_value(asked.room.survey, asked.rows)),
+    "methods": lambda asked: as_json(routes.method_value(asked.room.survey, asked.rows)),
     "points": _points,
     "cards": _cards,
     "photos.csv": lambda asked: _csv("photos", asked.photos.csv(asked.room.survey)),
-    "photo/{row}": lambda asked: as_json(answers.card_value(asked.room.files, asked.row, *asked.head)),
+    "photo/{row}": lambda asked: as_json(routes.card_value(asked.room.files, asked.row, *asked.head)),
     "thumbnail/{row}": lambda asked: Response(asked.room.files.thumbnail(asked.row), media_type="image/webp"),
     "lit/{row}": _lit,
     "compared": _compared,
