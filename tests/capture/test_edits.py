@@ -15,7 +15,7 @@ from tests.capture.tutorials import FusedQkv, MultiHead, SeparateEinops, Tutoria
 from tests.comparing import assert_same
 from vit_viz.capture import edit, is_edited, trace
 from vit_viz.capture.active_edits import suspended, unedited
-from vit_viz.capture.edits import standing
+from vit_viz.capture.edits import with_edits
 from vit_viz.capture.interventions import Edits
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
@@ -377,7 +377,7 @@ def test_edits_that_stand_aside_twice_act_after_the_outer_end(
 ) -> None:
     model, image = own(), pixels()
     plain = run(model, image)
-    with standing(Edits({(0, 0): 0.0}, {}, None, {}), model):
+    with with_edits(Edits({(0, 0): 0.0}, {}, None, {}), model):
         edited = run(model, image)
         with stand_aside():
             with stand_aside():
@@ -390,11 +390,11 @@ def test_edits_that_stand_aside_twice_act_after_the_outer_end(
 def test_edits_of_a_model_stand_aside_in_one_thread_only() -> None:
     model, image, elsewhere = own(), pixels(), []
     edits = Edits({(0, 0): 0.0}, {}, None, {})
-    with standing(edits, model):
+    with with_edits(edits, model):
         edited = run(model, image)
 
     def beside() -> None:
-        with standing(edits, model):
+        with with_edits(edits, model):
             elsewhere.append(run(model, image))
 
     with unedited():

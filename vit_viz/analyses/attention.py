@@ -266,7 +266,7 @@ class OneHeadOptions(Options):
     ] = "mean"
 
     @property
-    def head_given(self) -> int | HeadFusion:
+    def head_or_fusion(self) -> int | HeadFusion:
         """The head as `attention_map` takes it."""
         return int(self.head) if self.head.isdigit() else self.head  # type: ignore[return-value]  # by its pattern
 
@@ -281,7 +281,7 @@ def _look(job: Job, options: LookOptions) -> PatchMap:
         job.trace,
         layer=options.layer,
         query=job.query,
-        head=options.head_given,
+        head=options.head_or_fusion,
         direction=options.direction,
         norm_weighted=options.norm,
     )

@@ -109,16 +109,16 @@ class FlowOptions(Options):
     ] = 0.5
 
 
-def _run(given: MethodInput, options: FlowOptions) -> PatchMap:
-    recorded = given.subject.trace()
+def _run(inputs: MethodInput, options: FlowOptions) -> PatchMap:
+    recorded = inputs.subject.trace()
     recorded.check_layers_follow()  # before it is asked where they start
     return attention_flow(
         recorded,
-        query=given.query_in(recorded),
+        query=inputs.query_in(recorded),
         attention_share=options.attention_share,
-        layers=given.layers,
-        progress=given.progress,
-        cancelled=given.cancelled,
+        layers=inputs.layers,
+        progress=inputs.progress,
+        cancelled=inputs.cancelled,
     )
 
 

@@ -60,8 +60,8 @@ def map_stability(
     """
     fixed = subject.resolved(target)
 
-    with bar("map_stability", progress) as told:
-        watch = Watch(2 + 2 * tries, progress=told, cancelled=cancelled)
+    with bar("map_stability", progress) as report:
+        watch = Watch(2 + 2 * tries, progress=report, cancelled=cancelled)
         whole = watched_map(subject, method, fixed, watch)
         check_ranks(whole)
         original = whole.values

@@ -78,7 +78,7 @@ class MethodInput:
         """Counts the steps of a slow method, says how far it is, and ends it when that is wanted."""
         return Watch(total, progress=self.progress, cancelled=self.cancelled)
 
-    def carried(self, chain: Chain, layers: LayerRange | None) -> tuple[Tensor, Tensor]:
+    def chain_row(self, chain: Chain, layers: LayerRange | None) -> tuple[Tensor, Tensor]:
         """The row of a chain behind all layers, and the row that it started from, both [tokens]."""
         if chain in self.chains and layers == self.layers and chain in self._rows:
             return self._rows[chain]

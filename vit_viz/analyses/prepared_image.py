@@ -147,7 +147,9 @@ class PreparedImage:
         elif place is None:
             with undisturbed(model), torch.no_grad():
                 place = place_of_scores(answer_of(model, pixels.to(dtype_of(model, pixels))), len(pixels))
-        patch = patch_size_of(model, layout.grid, shape, told=None if recipe is None else recipe.patch_size)
+        patch = patch_size_of(
+            model, layout.grid, shape, declared=None if recipe is None else recipe.patch_size
+        )
         subject = cls(
             model,
             pixels,
@@ -183,9 +185,9 @@ class PreparedImage:
     def patch_size(self) -> tuple[int, int]:
         """(height, width) of a patch in pixels of the input."""
         (height, width), (rows, cols) = self.pixels.shape[-2:], self.layout.grid
-        told = None if self.preprocess is None else self.preprocess.patch_size
-        known = patch_size_of(self.model, (rows, cols), (height, width), told=told)
-        return known or (-(-height // rows), -(-width // cols))
+        declared = None if self.preprocess is None else self.preprocess.patch_size
+        patch = patch_size_of(self.model, (rows, cols), (height, width), declared=declared)
+        return patch or (-(-height // rows), -(-width // cols))
 
     def transformer(self, what: str) -> VisionTransformer:
         """The model, where it is ours, for what needs its parts."""

@@ -61,7 +61,7 @@ class _Game:
 
 
 def kernel_shap(
-    given: MethodInput, *, samples: int = SAMPLES, segments: int = SEGMENTS, seed: int = 0
+    inputs: MethodInput, *, samples: int = SAMPLES, segments: int = SEGMENTS, seed: int = 0
 ) -> PatchMap:
     """Shapley values of segments of the image, estimated by a weighted regression on subsets of them.
 
@@ -79,12 +79,12 @@ def kernel_shap(
 
     Source: Lundberg & Lee 2017, arXiv:1705.07874.
     """
-    subject, target = given.subject, given.target
+    subject, target = inputs.subject, inputs.target
     groups = _groups(subject, segments, samples)
     count = int(groups.max()) + 1
     is_exact = _fits_all(count, samples)
     subsets, weights = _all_subsets(count) if is_exact else _drawn_subsets(count, samples, seed)
-    watch = given.watch(len(subsets) + 2)
+    watch = inputs.watch(len(subsets) + 2)
     fixed = target if target.is_resolved else subject.resolved(target)
     values = _values(subject, fixed, groups, subsets, watch)
     game = _Game(subsets, values[2:], weights, (values[0], values[1]))

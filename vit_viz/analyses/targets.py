@@ -219,8 +219,8 @@ def function_of(target: object) -> Function | None:
     return target if callable(target) and not isinstance(target, Target) else None
 
 
-def _class(given: ClassLike, labels: Labels | None, has_classes: bool) -> int:
+def _class(value: ClassLike, labels: Labels | None, has_classes: bool) -> int:
     """The index of a class; a name means nothing where there are no classes, and is refused later."""
-    if isinstance(given, str):
-        return class_index(given, labels) if has_classes else 0
-    return as_index("A class", given)
+    if isinstance(value, str):
+        return class_index(value, labels) if has_classes else 0
+    return as_index("A class", value)

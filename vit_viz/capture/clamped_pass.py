@@ -246,9 +246,9 @@ class ClampedPass(AttentionProbe):
         photo = None if self._is_alone else self._of_photo((number, self._products), apart)
         for image, change in enumerate(self._changes):
             if change is not None and change.is_clamped(number):
-                given = self._pushed(apart[image] if photo is None else photo, change, number, axis)
+                changed = self._pushed(apart[image] if photo is None else photo, change, number, axis)
                 is_cut = change.cut == Site(number, -1)  # where only what is to be replaced is the photo's
-                apart[image] = _replaced(given, apart[image], change, axis) if is_cut else given
+                apart[image] = _replaced(changed, apart[image], change, axis) if is_cut else changed
         return apart.flatten(0, 1)
 
     def _pooled_otherwise(self, output: Tensor) -> Tensor:

@@ -75,7 +75,7 @@ class OwnLayers(LayerCounter):
         return super().next()  # somebody put an attention of their own into it
 
 
-class GivenLayers(LayerCounter):
+class ListedLayers(LayerCounter):
     """Layers that are known already: those of a whole pass, or of a checkpointed block that runs again.
 
     Args:
@@ -84,11 +84,11 @@ class GivenLayers(LayerCounter):
 
     def __init__(self, layers: Iterable[int]) -> None:
         super().__init__()
-        self._given = iter(layers)
+        self._layers = iter(layers)
 
     def next(self) -> int:
         """The layer of the call that is being made."""
-        layer = next(self._given, None)
+        layer = next(self._layers, None)
         if layer is None:
             raise CaptureError(
                 "A checkpointed block called attention more often when it ran again, so edits cannot follow it."

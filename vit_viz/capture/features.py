@@ -138,9 +138,9 @@ def _made_of(last: Any, sources: Sequence[Tensor | None]) -> set[Any]:
         new = {node for node, _ in waiting.pop().next_functions if node is not None} - nodes
         nodes |= new
         waiting += new
-    given = {id(source) for source in sources}
+    wanted = {id(source) for source in sources}
     depending = {
-        node for node in nodes if not node.next_functions and id(getattr(node, "variable", None)) in given
+        node for node in nodes if not node.next_functions and id(getattr(node, "variable", None)) in wanted
     }
     for node in sorted(nodes - depending, key=_order):
         if any(one in depending for one, _ in node.next_functions):

@@ -104,10 +104,10 @@ class Responses:
     def _singly(self, changes: Sequence[Change]) -> list[Response] | None:
         kept: Kept = {}
         photo = self._run([None], kept, {change.cut for change in changes if change.cut is not None})
-        known = [photo, *(self._run([change], kept) for change in (self._noise(), *changes))]
+        responses = [photo, *(self._run([change], kept) for change in (self._noise(), *changes))]
         must_be_whole = any(map(_is_clamped, changes))
-        whole = [seen for seen in known if seen is not None and (seen.is_whole or not must_be_whole)]
-        joined = _joined(whole) if len(whole) == len(known) else None
+        whole = [seen for seen in responses if seen is not None and (seen.is_whole or not must_be_whole)]
+        joined = _joined(whole) if len(whole) == len(responses) else None
         return None if joined is None else _responses(joined)
 
     def _run(
@@ -191,13 +191,13 @@ def _responses(seen: Seen) -> list[Response] | None:
     answer = [] if seen.answer is None else [seen.answer[:, :, None]]
     parts = [[states for states in call if states is not None] for call in (*seen.calls, *seen.keys)]
     moves = [[_moves(states, seen.dtype) for states in part] for part in (*parts, seen.later, answer)]
-    known = [[each for each in part if each is not None] for part in moves]
-    *of_calls, of_later, of_answer = zip(known, moves, strict=True)
+    present = [[each for each in part if each is not None] for part in moves]
+    *of_calls, of_later, of_answer = zip(present, moves, strict=True)
     some, all_later = of_later
     # a sequence of nothing but rounding, such as the means of normed tokens, says nothing where there is another
     if any(len(some) < len(part) for some, part in (*of_calls, of_answer)) or (all_later and not some):
         return None
-    largest = [torch.stack(part).amax(0) if part else None for part in known]
+    largest = [torch.stack(part).amax(0) if part else None for part in present]
     count, tokens = next((each.shape for each in largest if each is not None), (0, 0))
     unknown = torch.full((count, tokens), torch.nan)
     *states, later = [unknown if each is None else each for each in largest[:-1]]

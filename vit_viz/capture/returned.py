@@ -174,9 +174,9 @@ def is_of_all(function: Callable[[Any], Any], output: Any, images: int) -> bool:
     scores = scores_of(output, images)
     if isinstance(output, Tensor) or scores is None:
         return False
-    for is_all, given in enumerate((scores[0], image_of(output, 0, images))):
+    for is_all, answer in enumerate((scores[0], image_of(output, 0, images))):
         try:
-            number_from(function, given)
+            number_from(function, answer)
         except ParameterError:
             continue
         return bool(is_all)

@@ -152,7 +152,7 @@ def load(
         >>> loaded.config.depth, loaded.config.num_heads, loaded.labels.find("lion")
         (6, 6, 184)
     """
-    target, told = choose_device(device), checked_output(output)
+    target, output_kind = choose_device(device), checked_output(output)
     with visitor_model_cache().in_use(str(ref).partition("@")[0]):
         source = find(
             ref,
@@ -165,7 +165,7 @@ def load(
         if cancelled is not None and cancelled():
             raise Cancelled(f"Loading {source.name!r} was cancelled.")
         loaded = replace(load_source(source, device=target), ref=str(ref))
-        return loaded if told is None else loaded.with_output(told)
+        return loaded if output_kind is None else loaded.with_output(output_kind)
 
 
 def load_source(source: Source, *, device: str | torch.device | None = None) -> LoadedModel:
@@ -267,9 +267,9 @@ def build(config: ViTConfig, state: Mapping[str, Tensor]) -> VisionTransformer:
         ],
         "not floating-point": sorted(name for name, one in state.items() if not one.is_floating_point()),
     }
-    told = [f"{len(names)} {what}: {listed(names, 8)}" for what, names in problems.items() if names]
-    if told:
-        raise KeyMismatch(f"The checkpoint does not fit its architecture: {'; '.join(told)}.")
+    mismatches = [f"{len(names)} {what}: {listed(names, 8)}" for what, names in problems.items() if names]
+    if mismatches:
+        raise KeyMismatch(f"The checkpoint does not fit its architecture: {'; '.join(mismatches)}.")
     for name, tensor in state.items():
         if not tensor.is_meta and not bool(torch.isfinite(tensor).all()):
             raise CheckpointError(

@@ -112,7 +112,7 @@ def on_this_machine(ref: str | Path, *, local_files: bool = True) -> Source | No
     if is_hub_id(text) or (entry is not None and is_hub_id(f"a/{text}")):
         return None
     expected = "a checkpoint file, a folder with config.json, or a Hub id" if local_files else "or a Hub id"
-    names = ", ".join([*BUNDLED, *(known.name for known in CATALOG)])
+    names = ", ".join([*BUNDLED, *(model.name for model in CATALOG)])
     # visitors read this too, and the owner's folders are not theirs to know
     shown = text if is_hub_id(text) else Path(text).name
     raise CheckpointError(f"There is no model {shown[:120]!r}: expected {names}, {expected}.")
@@ -403,8 +403,8 @@ def _errors_in_words(repo: str, revision: str) -> Iterator[None]:
         yield
     except Exception as error:
         said = next((one for kind, one in words.items() if isinstance(error, kind)), None)
-        known = (errors.HfHubHTTPError, errors.FileMetadataError, errors.HFValidationError, OSError)
-        if said is None and not isinstance(error, known) and not _is_transport(error):
+        expected = (errors.HfHubHTTPError, errors.FileMetadataError, errors.HFValidationError, OSError)
+        if said is None and not isinstance(error, expected) and not _is_transport(error):
             raise
         if said is None:
             _logger.info("fetching %s failed: %s", repo, error)

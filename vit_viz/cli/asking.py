@@ -193,26 +193,28 @@ def _form(file: Path) -> str:
 
 def _request(session: Session, flags: argparse.Namespace, job: AnswerTask) -> Request:
     question = QUESTIONS.named(job.question)
-    inputs = InputOptions.of(_given(flags, InputOptions).items())
-    subject = subject_of(session, job.photo, **inputs.given)
-    asked = _given(flags, question.options)
+    inputs = InputOptions.of(_options_in(flags, InputOptions).items())
+    subject = subject_of(session, job.photo, **inputs.fields)
+    parameters = _options_in(flags, question.options)
     if question.takes_query and flags.query:
-        asked["query"] = flags.query
+        parameters["query"] = flags.query
     if question.takes_target and flags.target:
-        asked["target"] = flags.target
-    return request_for(session, subject, job.question, **asked)
+        parameters["target"] = flags.target
+    return request_for(session, subject, job.question, **parameters)
 
 
-def _given(flags: argparse.Namespace, options: type[Options]) -> dict[str, Any]:
+def _options_in(flags: argparse.Namespace, options: type[Options]) -> dict[str, Any]:
     """The options of a kind that were given, by name."""
     return {f.name: vars(flags)[f.name] for f in options.schema() if f.name in vars(flags)}
 
 
 def _file(answered: Answered, file: Path, flags: argparse.Namespace) -> bytes:
     """The bytes of a file, drawn as the flags say."""
-    drawing = DrawingOptions.of(_given(flags, DrawingOptions).items())
+    drawing = DrawingOptions.of(_options_in(flags, DrawingOptions).items())
     figure = figure_for(answered.request, drawing, shared_scale=flags.shared_scale, title=flags.title)
-    printed = {name: value for name, value in _given(flags, Output).items() if name in ("width_cm", "dpi")}
+    printed = {
+        name: value for name, value in _options_in(flags, Output).items() if name in ("width_cm", "dpi")
+    }
     return as_file(answered, _form(file), figure=figure, **printed)
 
 

@@ -134,8 +134,8 @@ class _Source:
             return loaded
         noted = self.facts.get("parameters")
         parameters = noted if isinstance(noted, dict) else {}
-        if (told := str(parameters.get("output"))) in get_args(outputs.Output):
-            loaded = loaded.with_output(told)  # type: ignore[arg-type]  # one of them
+        if (output := str(parameters.get("output"))) in get_args(outputs.Output):
+            loaded = loaded.with_output(output)  # type: ignore[arg-type]  # one of them
         kernel = parameters.get("linear")
         if kernel in ("oneDNN", "torch"):
             loaded = loaded.with_linear(kernel)

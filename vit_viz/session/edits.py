@@ -101,17 +101,17 @@ class ModelEdits:
         object.__setattr__(self, "forbidden", tuple(sorted(set(self.forbidden))))
 
     @classmethod
-    def parse(cls, given: object) -> ModelEdits:
+    def parse(cls, value: object) -> ModelEdits:
         """Read words, a list of statements as JSON has them, or arguments of `vit_viz.edit` as a dict."""
-        if isinstance(given, ModelEdits):
-            return given
-        if isinstance(given, Mapping):
-            given = _words_of(given)
-        elif isinstance(given, AbstractContextManager):
+        if isinstance(value, ModelEdits):
+            return value
+        if isinstance(value, Mapping):
+            value = _words_of(value)
+        elif isinstance(value, AbstractContextManager):
             raise ParameterError(
                 "What vit_viz.edit returns goes around the call, `with vit_viz.edit(...):`; edits= takes its arguments as a dict."
             )
-        statements = given.split(";") if isinstance(given, str) else given
+        statements = value.split(";") if isinstance(value, str) else value
         if not isinstance(statements, list | tuple) or not all(isinstance(one, str) for one in statements):
             raise ParameterError("Edits are words such as 'off 3.1;temperature 7=0.5', or a list of them.")
         if sum(map(len, statements)) > _LONGEST:
@@ -394,21 +394,21 @@ _EXAMPLE = "{'heads': {(3, 1): 0, (5, 2): 'mean'}, 'temperature': {7: 0.5}}"
 
 def _words_of(arguments: Mapping[str, Any]) -> list[str]:
     """The words for arguments of `edit`: heads, temperature, knockout, and mask_keys by layer."""
-    told: list[str] = []
+    words: list[str] = []
     for name, value in arguments.items():
         if name not in _ARGUMENTS:
             raise ParameterError(
                 f"Edits as a dict have {', '.join(_ARGUMENTS)}, such as {_EXAMPLE}, not {name!r:.40}."
             )
         try:
-            told += _ARGUMENTS[name]({} if value is None else value)
+            words += _ARGUMENTS[name]({} if value is None else value)
         except ParameterError:
             raise
         except (ArithmeticError, AttributeError, RuntimeError, TypeError, ValueError) as error:
             raise ParameterError(
                 f"Edits as a dict are as vit_viz.edit takes them for one image, such as {_EXAMPLE}; {name!r} is not."
             ) from error
-    return told
+    return words
 
 
 def _heads_said(heads: Mapping[tuple[int, int], Any]) -> Iterator[str]:

@@ -67,14 +67,14 @@ class InputOptions(Options):
         return parse_part(self.part) if self.part else None
 
     @property
-    def given(self) -> Json:
+    def fields(self) -> Json:
         """As a `Subject` takes them."""
         edits = ModelEdits.parse(self.edits)
         return {"mode": self.mode, "size": self.size, "part": self.rectangle, "edits": edits}
 
 
 @dataclass(frozen=True)
-class Wish:
+class ParsedArguments:
     """What is asked of a question, read and checked as far as it can be without the model.
 
     Args:
@@ -90,12 +90,12 @@ class Wish:
     options: Mapping[str, object]
 
     @property
-    def asked(self) -> Json:
+    def parameters(self) -> Json:
         """As `vit_viz.session.questions.ask` takes it."""
         return {"query": self.query, "target": self.target, **self.options}
 
 
-def wish_of(question: AnyQuestion, fields: Mapping[str, object]) -> Wish:
+def parse_arguments(question: AnyQuestion, fields: Mapping[str, object]) -> ParsedArguments:
     """Read what JSON or a tool's arguments say beside model and picture."""
     known = properties(question)
     for name in fields:
@@ -111,7 +111,7 @@ def wish_of(question: AnyQuestion, fields: Mapping[str, object]) -> Wish:
     others = {name: value for name, value in fields.items() if name not in {*inputs, "query", "target"}}
     query, target = query_of(fields.get("query")), target_of(fields.get("target"))
     question.read(others)  # what is wrong is told before a model is loaded
-    return Wish(InputOptions.of(how.items()), query, target, others)
+    return ParsedArguments(InputOptions.of(how.items()), query, target, others)
 
 
 def query_of(value: object) -> Query | None:

@@ -111,10 +111,10 @@ class Request:
             raise ParameterError(
                 "A function as the target cannot be written into a file or a link; vit_viz.run(...).save(...) saves what it gave."
             )
-        asked = asdict(self.subject) | {"question": self.question, "parameters": dict(self.parameters)}
-        asked["edits"] = list(self.subject.edits.words)
-        del asked["owner"]
-        return json.dumps(asked, allow_nan=False, sort_keys=True)
+        fields = asdict(self.subject) | {"question": self.question, "parameters": dict(self.parameters)}
+        fields["edits"] = list(self.subject.edits.words)
+        del fields["owner"]
+        return json.dumps(fields, allow_nan=False, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Request:

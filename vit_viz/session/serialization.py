@@ -66,14 +66,14 @@ def facts_of(value: object) -> Any:
 def summary_of(array: NDArray[Any]) -> dict[str, Any]:
     """An array in a few numbers: its shape, its ends, its sum, and where its largest values are."""
     values = np.asarray(array, np.float64)
-    known = values[~np.isnan(values)] if not np.isnan(values).all() else values
+    numbers = values[~np.isnan(values)] if not np.isnan(values).all() else values
     order = np.argsort(-values, axis=None, kind="stable")[:_TOP]
     places = [[int(i) for i in np.unravel_index(int(at), values.shape)] for at in order]
     return {
         "shape": list(values.shape),
-        "min": facts_of(float(known.min())),
-        "max": facts_of(float(known.max())),
-        "total": facts_of(float(known.sum())),
+        "min": facts_of(float(numbers.min())),
+        "max": facts_of(float(numbers.max())),
+        "total": facts_of(float(numbers.sum())),
         "top": [{"at": place, "value": facts_of(float(values[tuple(place)]))} for place in places],
     }
 

@@ -34,7 +34,7 @@ def composed_page(facts: Mapping[str, Any], *, policy: str, style: str, script: 
         keeping: what the browser keeps of it, in words.
     """
     modes = "".join(f'<option value="{mode}">{html.escape(words)}</option>' for words, mode in MODES)
-    known = {
+    own_facts = {
         "tables": colour_tables(),
         "fields": link_fields(),
         "options": [described(option) for option in explorer_options()],
@@ -49,7 +49,7 @@ def composed_page(facts: Mapping[str, Any], *, policy: str, style: str, script: 
         "keeping": html.escape(keeping),
         "modes": modes,
         "explorer": template("vv"),
-        "facts": script_json(known | dict(facts)),
+        "facts": script_json(own_facts | dict(facts)),
     }
     page = (_PACKAGE / "site" / "index.html").read_text("utf-8")
     # in one pass, so that text which looks like a place stays text

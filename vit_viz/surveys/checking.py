@@ -129,10 +129,10 @@ def _told(batches: tuple[BatchCheck, ...]) -> str:
 
 def _without_copies(batches: list[BatchCheck]) -> Iterator[BatchCheck]:
     """The batches, where of those with the same photos only the first is whole."""
-    known: set[str] = set()
+    seen: set[str] = set()
     for one in batches:
-        if known.isdisjoint(one.names):
-            known.update(one.names)
+        if seen.isdisjoint(one.names):
+            seen.update(one.names)
             yield one
         else:
             yield BatchCheck(one.number, "its photos are in another batch, too")
@@ -144,10 +144,10 @@ def _strangers(folder: Path) -> Iterator[str]:
     rests = [parquet.rest_of(place) for place in places]
     tables = {f"{level}.parquet" for level in TABLES}
     for place in (folder, *places, *rests):
-        known = manifest.FILES | {one.name for one in (*places, *rests)} if place == folder else tables
+        own_files = manifest.FILES | {one.name for one in (*places, *rests)} if place == folder else tables
         for path in sorted(place.iterdir()) if place.is_dir() else ():
             is_record = place in rests and path.name == parquet.RECORD
-            if path.name not in known and not is_record and not path.name.startswith("."):
+            if path.name not in own_files and not is_record and not path.name.startswith("."):
                 yield path.relative_to(folder).as_posix()
 
 
@@ -283,8 +283,8 @@ def _is_as_listed(row: Mapping[str, Any], photo: Photo | None) -> bool:
     if photo is None:
         return True
     boxes = np.array([side for box in photo.boxes for side in box], np.float32)
-    known = (photo.label or None, photo.class_index)
-    return known == (row["label"], row["label_class"]) and boxes.tolist() == row["boxes"]
+    listed = (photo.label or None, photo.class_index)
+    return listed == (row["label"], row["label_class"]) and boxes.tolist() == row["boxes"]
 
 
 def _named(names: Sequence[str], words: str) -> Iterator[str]:

@@ -266,12 +266,14 @@ def _answer(old: Row, new: Row, same_classes: bool) -> AnswerChange | None:
 
 
 def _accuracies(pairs: list[tuple[Row, Row]]) -> Accuracies | None:
-    known = [(old["right"], new["right"]) for old, new in pairs if None not in (old["right"], new["right"])]
-    if not known:
+    labelled = [
+        (old["right"], new["right"]) for old, new in pairs if None not in (old["right"], new["right"])
+    ]
+    if not labelled:
         return None
-    lost, won = known.count((True, False)), known.count((False, True))
-    shares = [sum(one[side] for one in known) / len(known) for side in (0, 1)]
-    return Accuracies(shares[0], shares[1], len(known), lost, won, mcnemar(lost, won))
+    lost, won = labelled.count((True, False)), labelled.count((False, True))
+    shares = [sum(one[side] for one in labelled) / len(labelled) for side in (0, 1)]
+    return Accuracies(shares[0], shares[1], len(labelled), lost, won, mcnemar(lost, won))
 
 
 def mcnemar(lost: int, won: int) -> float:

@@ -127,8 +127,8 @@ def _check(part: dict[str, Any], columns: Mapping[str, Sequence[str]]) -> None:
         names: list[str] = part["column_names"]
         if len(names) != 1 or names[0].lower() not in (*columns, "row"):
             wrong = ".".join(names)[:60]
-            known = [words for name, many in columns.items() for words in (name, *many)]
-            advice = did_you_mean(wrong.lower(), known, "the list of columns says which there are")
+            words_allowed = [words for name, many in columns.items() for words in (name, *many)]
+            advice = did_you_mean(wrong.lower(), words_allowed, "the list of columns says which there are")
             raise ParameterError(f"There is no column {wrong!r} to filter by{advice}")
     elif kind == "FUNCTION" and (
         part["function_name"] not in _FUNCTIONS or part.get("schema") or part.get("catalog")

@@ -241,7 +241,10 @@ def _recipe(session: Session, request: HttpRequest, subject: Subject) -> Respons
     model = session.model(subject.model)
     told = model.output if "output" in dict(model.provenance.parameters) else None
     return as_json(
-        {"python": as_python(figure, output, told=told), "command": as_command(figure, output, told=told)}
+        {
+            "python": as_python(figure, output, output_kind=told),
+            "command": as_command(figure, output, output_kind=told),
+        }
     )
 
 

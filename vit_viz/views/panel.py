@@ -48,8 +48,8 @@ class Panel:
 
     def to_link(self) -> dict[str, Any]:
         """By the names that links have for it; options at their defaults are left out."""
-        asked = {OPTION + name: value for name, value in self.options.changed()}
-        return {"ask": self.name} | asked | ({"run": True} if self.runs else {})
+        options = {OPTION + name: value for name, value in self.options.changed()}
+        return {"ask": self.name} | options | ({"run": True} if self.runs else {})
 
 
 def is_of_panel(name: str) -> bool:

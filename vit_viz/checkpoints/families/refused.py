@@ -111,9 +111,9 @@ def refuse_known(checkpoint: Checkpoint) -> None:
         return
     _refuse_kind(settings.get("model_type"), name)
     _refuse_radio(settings, checkpoint.state, name)
-    for known in (settings.get("architecture"), name):
-        if isinstance(known, str):
-            _refuse_architecture(known, name)
+    for reference in (settings.get("architecture"), name):
+        if isinstance(reference, str):
+            _refuse_architecture(reference, name)
     for pattern, what, why in _PARAMETERS:
         if any(re.match(pattern, key) for key in checkpoint.state):
             raise UnknownFamily(f"{name!r} is {what}: {why}.")
@@ -164,10 +164,10 @@ def _refuse_radio(settings: Mapping[str, Any], parameters: Iterable[str], name: 
 
 
 def _refuse_architecture(timm_name: str, name: str) -> None:
-    known = architecture(timm_name) or {}
-    if "refused" in known:
+    declared = architecture(timm_name) or {}
+    if "refused" in declared:
         raise UnknownFamily(
-            f"{name!r} is not a plain Vision Transformer: its blocks have {known['refused']}, which are not supported."
+            f"{name!r} is not a plain Vision Transformer: its blocks have {declared['refused']}, which are not supported."
         )
     bare = timm_name.rsplit("/", 1)[-1]
     for pattern, what, why in _ARCHITECTURES:
