@@ -109,7 +109,7 @@ class Answer:
 
     def __repr__(self) -> str:
         parts = ", ".join(
-            f"{name}={_told(part)}" for name, part in parts_of(self).items() if name != "provenance"
+            f"{name}={_short(part)}" for name, part in parts_of(self).items() if name != "provenance"
         )
         return f"{type(self).__name__}({parts})"
 
@@ -256,7 +256,7 @@ def joined_tables(tables: Mapping[str, Table], first: str) -> Table:
     return Table((first, *columns), rows)
 
 
-def _told(part: object) -> str:
+def _short(part: object) -> str:
     if isinstance(part, np.ndarray):
         return f"{part.dtype}{list(part.shape)}"
     if isinstance(part, Answer):

@@ -64,7 +64,7 @@ class TokenLayout:
             object.__setattr__(self, names, tuple(getattr(self, names)))
         for name in ("pool", "patches"):
             if name in self.named:
-                raise ParameterError(f"No token can be named {name!r}: the word stands for something else.")
+                raise ParameterError(f"No token can be named {name!r}: that word has another meaning.")
         twice = [name for i, name in enumerate(self.named) if name in self.named[:i]]
         if twice:
             raise ParameterError(
@@ -73,7 +73,7 @@ class TokenLayout:
         for name in self.unread:
             if name not in self.named or not _CLASS_TOKEN.fullmatch(name):
                 raise ParameterError(
-                    f"Only class tokens of the layout can be named as not read, and {name!r} is none of them."
+                    f"Only class tokens of the layout can be declared as not read; {name!r} is not one of them."
                 )
         if self.pooling is None:
             object.__setattr__(self, "pooling", "class" if self.class_tokens else "mean")

@@ -164,16 +164,16 @@ def _called(
     from mcp.types import CallToolResult, ImageContent, TextContent
 
     try:
-        said, picture = _answer(session, name, dict(arguments), owner, app, cancelled)
+        result, picture = _answer(session, name, dict(arguments), owner, app, cancelled)
     except Exception as error:
         return CallToolResult(content=[TextContent(type="text", text=sentence(error))], is_error=True)
-    content: list[Any] = [TextContent(type="text", text=json.dumps(said, allow_nan=False))]
+    content: list[Any] = [TextContent(type="text", text=json.dumps(result, allow_nan=False))]
     if picture is not None:
         data = base64.b64encode(picture).decode("ascii")
         is_png = picture.startswith(b"\x89PNG")
         kind = "image/png" if is_png else "image/jpeg"
         content.append(ImageContent(type="image", data=data, mime_type=kind))
-    return CallToolResult(content=content, structured_content=said)
+    return CallToolResult(content=content, structured_content=result)
 
 
 def _answer(
@@ -189,11 +189,11 @@ def _answer(
             raise ParameterError(
                 f"This answer has {count} numbers, more than the {MOST_NUMBERS} that a tool sends."
             )
-        said = as_json(call, result, app=app) | {"summary": {n: summary_of(a) for n, a in arrays.items()}}
+        content = as_json(call, result, app=app) | {"summary": {n: summary_of(a) for n, a in arrays.items()}}
         if not wants_all and count > SMALL:
-            del said["numbers"]
-        said["does_not_show"] = question.words.hides
-        return _rounded(said), _picture(result) if wants_picture else None
+            del content["numbers"]
+        content["does_not_show"] = question.words.hides
+        return _rounded(content), _picture(result) if wants_picture else None
 
 
 def _switch(arguments: Json, name: str) -> bool:
@@ -203,12 +203,12 @@ def _switch(arguments: Json, name: str) -> bool:
     return value
 
 
-def _rounded(said: Any) -> Any:
-    if isinstance(said, dict):
-        return {name: _rounded(one) for name, one in said.items()}
-    if isinstance(said, list):
-        return [_rounded(one) for one in said]
-    return float(f"{said:.{_DIGITS}g}") if isinstance(said, float) else said
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _rounded(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_rounded(one) for one in value]
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
 
 
 def _picture(result: Answered) -> bytes:

@@ -135,13 +135,13 @@ def _only_post(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in QUESTIONS:
         return _unknown(name)
-    said = f"Questions are posted: POST {PREFIX}/{name} with a JSON body; GET {PREFIX} says what it takes."
-    return JSONResponse({"error": said}, 405, {"Allow": "POST"})
+    error = f"Questions are posted: POST {PREFIX}/{name} with a JSON body; GET {PREFIX} says what it takes."
+    return JSONResponse({"error": error}, 405, {"Allow": "POST"})
 
 
 def _unknown(name: str) -> Response:
-    said = f"There is nothing called {name[:40]!r}; GET {PREFIX} lists what there is."
-    return JSONResponse({"error": said}, 404)
+    error = f"There is nothing called {name[:40]!r}; GET {PREFIX} lists what there is."
+    return JSONResponse({"error": error}, 404)
 
 
 @dataclass
@@ -220,8 +220,8 @@ class Computed(Response):
             is_text = made[0].media_type == _JSON
             await _send_event(send, "answer", body if is_text else base64.b64encode(body), is_last=True)
         else:
-            said = json.loads(bytes(made[0].body)) | {"status": made[0].status_code}
-            await _send_event(send, "refused", json.dumps(said).encode(), is_last=True)
+            refused = json.loads(bytes(made[0].body)) | {"status": made[0].status_code}
+            await _send_event(send, "refused", json.dumps(refused).encode(), is_last=True)
 
     async def _stream(self, send: Send, progress: AnswerProgress) -> None:
         """Say how far it is, until this is cancelled."""
@@ -263,8 +263,8 @@ def _sent(call: QuestionCall, result: Answered, media_type: str, *, app: str) ->
     form = _TYPES[media_type]
     count = sum(array.size for array in arrays_of(result.answer).values())
     if count > _MOST.get(form, count):
-        said = f"This answer has {count} numbers, too many for {form.upper()}; ask for it with Accept: application/x-npz."
-        return JSONResponse({"error": said}, 413)
+        error = f"This answer has {count} numbers, too many for {form.upper()}; ask for it with Accept: application/x-npz."
+        return JSONResponse({"error": error}, 413)
     if form not in ("json", "safetensors"):
         return Response(as_file(result, form), media_type=media_type)
     whole = as_json(call, result, app=app)
@@ -317,8 +317,8 @@ def _accepted(request: Request, offered: Iterable[str]) -> str | None:
 
 
 def _not_offered(offered: Iterable[str]) -> Response:
-    said = f"None of the types in Accept is offered here; these are: {', '.join(offered)}."
-    return JSONResponse({"error": said}, 406)
+    error = f"None of the types in Accept is offered here; these are: {', '.join(offered)}."
+    return JSONResponse({"error": error}, 406)
 
 
 def read_body(body: bytes) -> object:

@@ -43,10 +43,10 @@ IMAGE = (
 
 def schema_of_body(question: AnyQuestion) -> Json:
     """JSON Schema of what a question takes."""
-    said: dict[str, Json] = {"model": {"description": MODEL, "type": "string", "default": ""}}
+    schemas: dict[str, Json] = {"model": {"description": MODEL, "type": "string", "default": ""}}
     if question.takes_image:
         sample = {"type": "string", "enum": list(samples.sample_names())}
-        said["image"] = {
+        schemas["image"] = {
             "description": IMAGE,
             "type": ["object", "string"],
             "properties": {
@@ -62,7 +62,7 @@ def schema_of_body(question: AnyQuestion) -> Json:
     required = ["image"] if question.takes_image else []
     return {
         "type": "object",
-        "properties": said | properties(question),
+        "properties": schemas | properties(question),
         "required": required,
         "additionalProperties": False,
     }
@@ -104,7 +104,7 @@ class QuestionCall:
         fields: dict[str, object] = dict(body)
         model, image = fields.pop("model", "") or "", fields.pop("image", None)
         if not isinstance(model, str) or len(model) > 200:
-            raise ParameterError("A model is named by a text.")
+            raise ParameterError("The name of a model must be a text.")
         if question.takes_image == (image is None):
             there = IMAGE if question.takes_image else "It takes no image."
             raise ParameterError(
@@ -149,7 +149,7 @@ def _image(image: object) -> tuple[str, bytes | None]:
     try:
         return "", base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):
-        raise ParameterError("The base64 of a picture holds something that is no base64.") from None
+        raise ParameterError("The base64 of this picture is not valid.") from None
 
 
 @contextmanager

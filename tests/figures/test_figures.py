@@ -358,7 +358,7 @@ def test_the_same_file_of_other_pixels_is_refused(
 ) -> None:
     odd_picture(7).save(tmp_path / "other.png")
     saved = file_of(session, look, Output("csv")).data
-    with pytest.raises(ExportError, match="its pixels are others"):
+    with pytest.raises(ExportError, match="its pixels differ"):
         replay(saved, session, image=tmp_path / "other.png")
     with pytest.raises(ExportError, match="please name the photo"):
         replay(saved, session)

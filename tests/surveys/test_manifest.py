@@ -40,9 +40,9 @@ def test_another_survey_is_refused_by_what_differs(tmp_path: Path, key: str) -> 
 
 def test_a_folder_with_something_else_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(ParameterError, match="something that is no survey"):
+    with pytest.raises(ParameterError, match="something that is not a survey"):
         begun(tmp_path)
-    with pytest.raises(ParameterError, match="something that is no survey"):
+    with pytest.raises(ParameterError, match="something that is not a survey"):
         begun(tmp_path / "notes.txt")
     assert [one.name for one in tmp_path.iterdir()] == ["notes.txt"]
 

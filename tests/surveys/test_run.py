@@ -405,7 +405,7 @@ def test_one_photo_more_is_another_survey(run, done, photos):
 
 def test_a_folder_with_something_else_in_it_is_refused(run, tmp_path):
     (tmp_path / "thesis.tex").write_text("do not lose")
-    with pytest.raises(ParameterError, match="holds something that is no survey"):
+    with pytest.raises(ParameterError, match="holds something that is not a survey"):
         run(tmp_path)
     assert (tmp_path / "thesis.tex").read_text() == "do not lose"
 

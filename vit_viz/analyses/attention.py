@@ -128,7 +128,7 @@ def mass_mask(patch_map: PatchMap, share: float = 0.6) -> NDArray[np.bool_]:
     Source: DINO, Caron et al. 2021, arXiv:2104.14294, Fig. 1 and appendix (mass 0.6).
     """
     if not 0 < share <= 1:
-        raise ParameterError(f"The share of a mass mask lies above 0 and at most at 1, not at {share}.")
+        raise ParameterError(f"The share of a mass mask must be above 0 and at most 1, not {share}.")
     values = patch_map.values.astype(np.float64).ravel()
     if (values < 0).any():
         raise ParameterError("A mass mask needs a map without negative values.")

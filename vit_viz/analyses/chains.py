@@ -110,8 +110,8 @@ def start_row(trace: Trace, query: Query, *, gradient: bool = False) -> Tensor:
         )
         if slope is None and has_target:
             raise CaptureError(
-                "What is explained is not read from the attention that pools the tokens of this model, so no map of it starts "
-                'there: ask for the map of one token, such as query="0,0", or for occlusion, which needs no start.'
+                "The target does not depend on the attention that pools this model's tokens, so no map can start there: "
+                'ask for the map of one token, such as query="0,0", or for occlusion, which needs no start.'
             )
         if attention is None or slope is None:
             raise CaptureError(

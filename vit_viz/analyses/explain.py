@@ -133,7 +133,7 @@ def explain_subject(
     chosen |= {METHODS.named(name): settings for name, settings in (options or {}).items()}
     for method in chosen:
         if query is not None and not method.takes_query:
-            raise ParameterError(f"{method.name!r} starts from no query.")
+            raise ParameterError(f"{method.name!r} takes no query.")
     quick = {method: settings for method, settings in chosen.items() if not method.is_slow}
     slow = {method: settings for method, settings in chosen.items() if method.is_slow}
     parts = max(1, len(slow) + bool(quick))

@@ -64,7 +64,7 @@ def attention_flow(
             f"Attention flow takes models of up to {MAX_TOKENS} tokens, not {trace.num_tokens}: rollout takes any number."
         )
     if not 0 <= attention_share <= 1:
-        raise ParameterError(f"The attention share lies between 0 and 1, not at {attention_share}.")
+        raise ParameterError(f"The attention share must be between 0 and 1, not {attention_share}.")
     first, end = layer_range(trace, layers)
     query = trace.output_query(query)
     capacities = [to_numpy(start_row(trace, query))[None]]

@@ -101,7 +101,9 @@ def segment_overlap(
             neither way.
     """
     if segments.crop_box is None:
-        raise ParameterError("Overlap needs segments that know where they lie in the image (a crop box).")
+        raise ParameterError(
+            "Overlap needs segments with a crop box, which says where they lie in the image."
+        )
     rows, cols = segments.labels.shape
     there = object_on_grid(segments.crop_box, (rows, cols), boxes=boxes, mask=mask)
     inside, sizes = (
@@ -158,7 +160,7 @@ def _grouped(
     if count not in (None, 2):
         raise ParameterError(f"A cut makes 2 segments, not {count}; k-means makes any number.")
     if not 2 <= len(vectors) <= _MOST_IN_A_CUT:
-        raise ParameterError(f"A cut is computed of 2 to {_MOST_IN_A_CUT} patches, not of {len(vectors)}.")
+        raise ParameterError(f"A cut needs 2 to {_MOST_IN_A_CUT} patches, not {len(vectors)}.")
     strength = normalised_cut(vectors)
     return (strength > 0).astype(np.int64), strength
 

@@ -77,7 +77,7 @@ def localisation(patch_map: PatchMap, *, boxes: Sequence[Box] = (), mask: Any = 
     """
     if patch_map.crop_box is None:
         raise ParameterError(
-            "Localisation needs a map that knows where its patches lie in the image (a crop box)."
+            "Localisation needs a map with a crop box, which says where its patches lie in the image."
         )
     there = object_on_grid(patch_map.crop_box, patch_map.grid, boxes=boxes, mask=mask)
     return Localisation(

@@ -47,14 +47,18 @@ class MethodInput:
     def subject(self) -> PreparedImage:
         """The image as its model receives it."""
         if self.prepared is None:
-            raise ParameterError("This method runs the model, and a trace alone has none.")
+            raise ParameterError(
+                "This method runs the model: pass the model and a picture, not only a trace."
+            )
         return self.prepared
 
     @property
     def target(self) -> Target:
         """What is explained, with its class or embedding fixed."""
         if self.goal is None:
-            raise ParameterError("This method explains a target, and a trace alone names none.")
+            raise ParameterError(
+                "This method explains a target: pass the model and a picture, not only a trace."
+            )
         return self.goal
 
     @property

@@ -226,8 +226,8 @@ class PreparedImage:
             return torch.cat([self.outputs(image) for image in torch.split(pixels, 1)])
         if not is_as_alone:
             raise CaptureError(
-                f"What {name} returns changes its form with the number of images ({len(pixels)} here) or from pass to pass, so "
-                "which number is whose is not known: let its forward always return the same, with images along the first axis."
+                f"The output of {name} changes its form with the number of images ({len(pixels)} here) or from pass to pass, so "
+                "its numbers cannot be assigned to images: let forward always return one form, images along the first axis."
             )
         if not place.exists:
             if self.reads is None:
@@ -374,15 +374,15 @@ def _outputs(
     """What a model's outputs are, and what one of them is: as it is told, else as the model says."""
     if output is not None and has_classes is False:
         raise ParameterError(
-            "An embedding has no single outputs: pass output= or has_classes=False, not both."
+            "An embedding has no separate outputs: pass output= or has_classes=False, not both."
         )
     kind = checked_output(output)
     if isinstance(model, nn.Module):
         kind = kind or declared_output(model)
-        said = outputs_of(model)
+        declared = outputs_of(model)
     else:
         kind = kind or model.output
-        said = "classes" if model.has_classes else "embedding"
+        declared = "classes" if model.has_classes else "embedding"
     if has_classes is None:
-        return said if kind is None else "classes", kind
+        return declared if kind is None else "classes", kind
     return "classes" if has_classes else "embedding", kind

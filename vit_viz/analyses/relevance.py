@@ -92,7 +92,7 @@ def gradient_rollout(
     """
     inputs = MethodInput(recorded=as_trace(trace), start=query, layers=layers)
     if not 0 <= attention_share <= 1:
-        raise ParameterError(f"The attention share lies between 0 and 1, not at {attention_share}.")
+        raise ParameterError(f"The attention share must be between 0 and 1, not {attention_share}.")
     check_read(inputs.trace, start_row(inputs.trace, inputs.query), inputs.query)
     return _gradient_rollout(inputs, Chain("gradient", attention_share))
 

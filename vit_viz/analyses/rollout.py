@@ -68,9 +68,9 @@ def rollout(
         trace = traced(trace, image)  # type: ignore[arg-type]  # which refuses a trace
     inputs = MethodInput(recorded=as_trace(trace), start=query, layers=layers)
     if not 0 <= attention_share <= 1:
-        raise ParameterError(f"The attention share lies between 0 and 1, not at {attention_share}.")
+        raise ParameterError(f"The attention share must be between 0 and 1, not {attention_share}.")
     if not 0 <= discard < 1:
-        raise ParameterError(f"The discard ratio lies at 0 or above and below 1, not at {discard}.")
+        raise ParameterError(f"The discard ratio must be at least 0 and less than 1, not {discard}.")
     if head_fusion not in ("mean", "max", "min"):
         raise ParameterError(f"Heads are fused by mean, max or min, not by {head_fusion!r}.")
     return _rollout(inputs, Chain("attention", attention_share, head_fusion, discard), layers)

@@ -136,7 +136,7 @@ def _groups(subject: PreparedImage, segments: int, samples: int) -> NDArray[np.i
     """The segment of each patch, [rows, cols], where so many samples can tell so many segments apart."""
     patches = subject.layout.num_patches
     if patches < 2 or segments < 2:
-        raise ParameterError("KernelShap needs at least two patches, and two segments, to tell apart.")
+        raise ParameterError("KernelShap needs at least two patches and two segments.")
     check_samples(samples)
     each_alone = np.arange(patches).reshape(subject.layout.grid)
     groups = each_alone if segments >= patches else segments_of(subject, segments)

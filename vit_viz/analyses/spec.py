@@ -206,7 +206,7 @@ class Question(Generic[OptionsT, AnswerT]):
         """
         fields = {one.name: one for one in self.options.schema()}
         title = f"“{self.words.label}”" if in_words else repr(self.name)
-        said = {
+        titles = {
             name: self.option_in_words(one) if in_words else f"{self.name}'s {name}"
             for name, one in fields.items()
         }
@@ -215,7 +215,7 @@ class Question(Generic[OptionsT, AnswerT]):
                 there = [one.option.label for one in fields.values()] if in_words else list(fields)
                 ending = f"there are: {', '.join(there)}." if there else "it has none."
                 raise ParameterError(f"{title} has no option {str(name)[:40]!r}; {ending}")
-        read = {name: fields[name].read(said[name], value) for name, value in values.items()}
+        read = {name: fields[name].read(titles[name], value) for name, value in values.items()}
         return self.options.of(read.items())
 
 

@@ -90,7 +90,7 @@ class Blocks:
         like = self.states[-1]
         if 1 not in like.shape[:-1]:
             raise CaptureError(
-                f"The last block of {self._name} returns {list(like.shape)}, in which no axis stands for the images."
+                f"The last block of {self._name} returns {list(like.shape)}, which has no axis for the images."
             )
         axis = like.shape.index(1)
         size, one_each = list(like.shape), [1] * like.ndim
@@ -126,7 +126,7 @@ class Blocks:
         away = (again.detach() - answer.detach()).abs().max()
         if not bool(away <= _SAME * answer.detach().abs().max()):
             raise CaptureError(
-                f"{self._name} does not answer from what its last block returns alone, so no other layer can stand in its place."
+                f"{self._name} computes its output from more than its last block, so no other layer can replace that block."
             )
 
 

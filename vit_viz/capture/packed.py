@@ -60,18 +60,18 @@ class PackedTrace:
         )
 
 
-def _packed(parts: LayerAttention | PoolAttention, known: dict[int, NDArray[Any]]) -> dict[str, Any]:
+def _packed(parts: LayerAttention | PoolAttention, arrays: dict[int, NDArray[Any]]) -> dict[str, Any]:
     packed: dict[str, Any] = {}
     for part in fields(parts):
         value = getattr(parts, part.name)
         if part.name == "lse" or value is None:
             continue
-        if isinstance(value, Tensor) and id(value) not in known:
+        if isinstance(value, Tensor) and id(value) not in arrays:
             half = value.half() if part.name in _HALVED else value
-            known[id(value)] = _array(
+            arrays[id(value)] = _array(
                 half if bool(half.isfinite().all()) else value
             )  # too large a number stays as it is
-        packed[part.name] = known[id(value)] if isinstance(value, Tensor) else value
+        packed[part.name] = arrays[id(value)] if isinstance(value, Tensor) else value
     return packed
 
 

@@ -115,8 +115,8 @@ def _by_reach(module: nn.Module, photo: Tensor, tokens: int) -> tuple[Grid, int,
         return None
     if tokens > 1 and all(bool((end == 1).all()) for end in (top, bottom, left, right)):
         raise ParameterError(
-            f"Each of the {tokens} tokens that {type(module).__name__} attends over answers to pixels all over the image, as where "
-            "attention runs over channels, or tokens are mixed before it; if each patch has a token all the same, row by row, pass "
+            f"Each of the {tokens} tokens that {type(module).__name__} attends over responds to pixels all over the image, as when "
+            "attention runs over channels or tokens are mixed before it; if each patch still has its own token, row by row, pass "
             "layout=TokenLayout(grid=(rows, cols), prefix=(...))."
         )
     patches = (top <= photo.shape[2]).nonzero().flatten()  # the tokens that respond at all

@@ -191,9 +191,9 @@ def number_from(function: Callable[[Any], Any], output: Any) -> Tensor:
         raise
     except Exception as error:
         what = f"scores {list(output.shape)}" if isinstance(output, Tensor) else "what the model returns"
-        said = " ".join(str(error).split())[:200].rstrip(".").replace(". ", "; ")
+        reason = " ".join(str(error).split())[:200].rstrip(".").replace(". ", "; ")
         raise ParameterError(
-            f"The function that was passed as the target stops at {what} ({type(error).__name__}{f': {said}' if said else ''})."
+            f"The function that was passed as the target stops at {what} ({type(error).__name__}{f': {reason}' if reason else ''})."
         ) from error
     if not isinstance(number, Tensor) or number.numel() != 1:
         raise ParameterError("A target is a class index or a function that returns one number as a tensor.")

@@ -328,8 +328,8 @@ def _layout(module: nn.Module, pixels: Tensor, tokens: int) -> TokenLayout:
     name = type(module).__name__
     if measured is None:
         raise ParameterError(
-            f"Which of the {tokens} tokens that {name} attends over stands for which patch is not known, and could not be found "
-            "out by changing pixels; if each patch has a token, row by row, pass "
+            f"It is not known which of the {tokens} tokens that {name} attends over stands for which patch, and changing pixels "
+            "did not show it; if each patch has a token, row by row, pass "
             "layout=TokenLayout(grid=(rows, cols), prefix=(...))."
         )
     raise ParameterError(

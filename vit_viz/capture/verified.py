@@ -140,8 +140,10 @@ def _find(
         finding = _unknown("the memory was too small.", placed)
     except Exception as error:  # a module may raise anything on a batch that it was not built for
         logger.exception("the structure of %s could not be checked", type(module).__name__)
-        said = " ".join(str(error).split())[:200]
-        finding = _unknown(f"the model raised {type(error).__name__}{f' ({said})' if said else ''}.", placed)
+        reason = " ".join(str(error).split())[:200]
+        finding = _unknown(
+            f"the model raised {type(error).__name__}{f' ({reason})' if reason else ''}.", placed
+        )
     raise_interruption()
     if not isinstance(finding, Structure) or _IS_UNANSWERED.isdisjoint((finding.placed, finding.complete)):
         _FINDINGS.of(module).findings[key] = finding

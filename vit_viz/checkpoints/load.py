@@ -61,8 +61,8 @@ class LoadedModel(Model):
         count = self.config.num_classes
         has_classes = count > 0 and not self.config.projection
         # a softmax counts as if nobody had said it: the config may be another one now
-        said = None if self.output == "softmax" else self.output
-        object.__setattr__(self, "output", output_kind(said, count) if has_classes else None)
+        declared = None if self.output == "softmax" else self.output
+        object.__setattr__(self, "output", output_kind(declared, count) if has_classes else None)
         object.__setattr__(self, "has_classes", has_classes)
         super().__post_init__()
 
@@ -74,7 +74,7 @@ class LoadedModel(Model):
         """
         if not self.has_classes:
             raise ParameterError(
-                f"The outputs of {self.name!r} are an embedding, so that output={output!r} says nothing of them; leave it out."
+                f"The outputs of {self.name!r} are an embedding, so output={output!r} does not apply to them; leave it out."
             )
         output_kind(checked_output(output), self.config.num_classes)
         return super().with_output(output)

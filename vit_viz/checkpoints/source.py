@@ -402,14 +402,14 @@ def _errors_in_words(repo: str, revision: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        said = next((one for kind, one in words.items() if isinstance(error, kind)), None)
+        text = next((one for kind, one in words.items() if isinstance(error, kind)), None)
         expected = (errors.HfHubHTTPError, errors.FileMetadataError, errors.HFValidationError, OSError)
-        if said is None and not isinstance(error, expected) and not _is_transport(error):
+        if text is None and not isinstance(error, expected) and not _is_transport(error):
             raise
-        if said is None:
+        if text is None:
             _logger.info("fetching %s failed: %s", repo, error)
-            said = f"Fetching {repo!r} from the Hub failed midway; nothing was kept, try again."
-        raise CheckpointError(said) from error
+            text = f"Fetching {repo!r} from the Hub failed midway; nothing was kept, try again."
+        raise CheckpointError(text) from error
 
 
 def _is_transport(error: Exception) -> bool:

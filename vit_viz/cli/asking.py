@@ -65,7 +65,7 @@ def explain(flags: argparse.Namespace) -> int:
     for field, takers in options_of_methods().values():
         if field.name in vars(flags) and not {*named} & {*takers}:
             raise ParameterError(
-                f"{flag_of(field.name)} is of {' and '.join(takers)}, which you did not ask for."
+                f"{flag_of(field.name)} is an option of {' and '.join(takers)}, which you did not ask for."
             )
     photos = photos_of(flags.photos)
     file = Path(flags.output or ".")
@@ -136,8 +136,8 @@ def _answer(session: Session, flags: argparse.Namespace, job: AnswerTask) -> Ans
     if job.file is not None and not job.shares_file:
         written(job.file, _file(answered, job.file, flags), parents=flags.parents)
     if flags.json:
-        said = {"photo": job.photo, "question": job.question} | answered.to_json()
-        print(json.dumps(said, allow_nan=False))
+        result = {"photo": job.photo, "question": job.question} | answered.to_json()
+        print(json.dumps(result, allow_nan=False))
     elif job.file is None:
         print(_in_words(job, answer))
     elif not job.shares_file:
@@ -166,17 +166,19 @@ def _jobs(flags: argparse.Namespace, photos: list[Any], named: list[str]) -> Ite
             yield AnswerTask(photo, name, file)
         return
     if flags.format:
-        raise ParameterError("--format is of files in a folder; the ending of a file says what it is.")
+        raise ParameterError(
+            "--format is for files in a folder; the format of a single file follows from its ending."
+        )
     form, shares_file = _form(output), len(pairs) > 1
     check_format(named[0], form)
     if shares_file and (len(named) > 1 or form not in TOGETHER):
         raise ParameterError(
-            f"{len(pairs)} answers do not go into one file; name a folder, such as {output.stem}/. The numbers of one "
+            f"{len(pairs)} answers cannot be written into one file; name a folder, such as {output.stem}/. The numbers of one "
             f"question about several photos go into one .{', .'.join(TOGETHER)}."
         )
     if shares_file and len({*photos}) < len(photos):
         twice = next(photo for photo in photos if photos.count(photo) > 1)
-        raise ParameterError(f"One file has a place for each photo, and {twice!r} is named twice.")
+        raise ParameterError(f"One file holds each photo once, but {twice!r} is named twice.")
     for photo, name in pairs:
         yield AnswerTask(photo, name, output, shares_file)
 
@@ -221,13 +223,13 @@ def _file(answered: Answered, file: Path, flags: argparse.Namespace) -> bytes:
 def _in_words(job: AnswerTask, answer: object) -> str:
     """An answer in a few lines: what it is, and each of its arrays with its ends and its largest value."""
     facts = facts_of(answer)
-    said = facts.get("caption") or facts.get("unit") or QUESTIONS.named(job.question).words.label
+    title = facts.get("caption") or facts.get("unit") or QUESTIONS.named(job.question).words.label
     arrays, names = arrays_of(answer), facts.get("names")
     if isinstance(names, list) and "scores" in arrays:
         rows = [[name, formatted(score, ".4g")] for name, score in zip(names, arrays["scores"], strict=True)]
     else:
         rows = [_row(name, summary_of(array)) for name, array in arrays.items()]
-    return "\n".join([" ".join([*([f"{job.photo}:"] if job.photo else []), str(said)]), table(rows)])
+    return "\n".join([" ".join([*([f"{job.photo}:"] if job.photo else []), str(title)]), table(rows)])
 
 
 def _row(name: str, summary: dict[str, Any]) -> list[str]:

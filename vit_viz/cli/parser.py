@@ -59,8 +59,8 @@ def command_line() -> Parser:
 
 
 def _added(inside: Any, name: str, sentence: str, run: tuple[str, str]) -> Parser:
-    said = sentence[:1].upper() + sentence[1:]
-    parser: Parser = inside.add_parser(name, help=said.replace("%", "%%"), description=said)
+    description = sentence[:1].upper() + sentence[1:]
+    parser: Parser = inside.add_parser(name, help=description.replace("%", "%%"), description=description)
     parser.set_defaults(run=run)
     return parser
 
@@ -138,12 +138,12 @@ def add_option(parser: argparse._ActionsContainer, field: OptionField, *, whose:
         whose: what its help begins with.
     """
     flag, option = flag_of(field.name), field.option
-    said = f"{whose}{option.sentence}".replace("%", "%%")
+    description = f"{whose}{option.sentence}".replace("%", "%%")
     shared: dict[str, Any] = {"dest": field.name, "default": argparse.SUPPRESS}
     if field.kind is bool:
         usual = "on" if field.default else "off"
         parser.add_argument(
-            flag, action=argparse.BooleanOptionalAction, help=f"{said} Default: {usual}.", **shared
+            flag, action=argparse.BooleanOptionalAction, help=f"{description} Default: {usual}.", **shared
         )
         return
 
@@ -160,7 +160,7 @@ def add_option(parser: argparse._ActionsContainer, field: OptionField, *, whose:
         type=read,
         choices=field.choices or None,
         metavar=None if field.choices else field.name.upper(),
-        help=f"{said}{span}{usual}",
+        help=f"{description}{span}{usual}",
         **shared,
     )
 

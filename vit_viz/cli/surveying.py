@@ -277,8 +277,8 @@ def _comparison_lines(compared: SurveyComparison) -> Iterator[str]:
 
 def _answers(compared: SurveyComparison) -> Iterator[str]:
     counts = Counter(one.kind for one in compared.answers)
-    said = ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
-    yield f"{len(compared.answers):,} photos changed their answer{f': {said}' if said else ''}"
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
+    yield f"{len(compared.answers):,} photos changed their answer{f': {kinds}' if kinds else ''}"
     rows = [
         [
             one.photo,

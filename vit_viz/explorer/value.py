@@ -97,8 +97,8 @@ def described(field: OptionField) -> Value:
 def control(field: OptionField, layers: int) -> Value:
     """An option with its words, for a control of a model with so many layers; 0: of none, where nothing is about a picture."""
     option = field.option
-    said = described(field) | {"label": option.label, "sentence": option.sentence}
-    return said | ({"low": 0, "high": max(layers - 1, 1)} if option.is_layer and layers else {})
+    value = described(field) | {"label": option.label, "sentence": option.sentence}
+    return value | ({"low": 0, "high": max(layers - 1, 1)} if option.is_layer and layers else {})
 
 
 _LIMITS: dict[str, Value] = {

@@ -120,7 +120,7 @@ def plotted(answer: Answer, ax: Any) -> Any:
     else:
         parts = [name for name, part in parts_of(answer).items() if isinstance(part, Answer)]
         there = f"; plot one of its parts: {', '.join(parts)}" if parts else ""
-        raise ExportError(f"A {type(answer).__name__} is no single table or curve{there}.")
+        raise ExportError(f"A {type(answer).__name__} is not a single table or curve{there}.")
     ax.set_title(getattr(answer, "method", ""))
     return ax
 

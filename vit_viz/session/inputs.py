@@ -97,11 +97,11 @@ class ParsedArguments:
 
 def parse_arguments(question: AnyQuestion, fields: Mapping[str, object]) -> ParsedArguments:
     """Read what JSON or a tool's arguments say beside model and picture."""
-    known = properties(question)
+    allowed = properties(question)
     for name in fields:
-        if name not in known:
+        if name not in allowed:
             raise ParameterError(
-                f"{question.name!r} takes no {str(name)[:40]!r}; it takes: {', '.join(known)}."
+                f"{question.name!r} takes no {str(name)[:40]!r}; it takes: {', '.join(allowed)}."
             )
     inputs = {field.name: field for field in InputOptions.schema()}
     fields = dict(fields)
@@ -187,15 +187,15 @@ def query_sentence(question: AnyQuestion) -> str:
 
 def schema_of(field: OptionField) -> Json:
     """JSON Schema of one option."""
-    said: Json = {"description": field.option.sentence, "default": field.default}
+    schema: Json = {"description": field.option.sentence, "default": field.default}
     if field.choices:
-        return said | {"type": "string", "enum": list(field.choices)}
+        return schema | {"type": "string", "enum": list(field.choices)}
     if field.kind is str:
-        return said | {"type": "string", "pattern": f"^({field.option.pattern})$"}
+        return schema | {"type": "string", "pattern": f"^({field.option.pattern})$"}
     if field.kind is bool:
-        return said | {"type": "boolean"}
+        return schema | {"type": "boolean"}
     ends = {"minimum": field.option.low, "maximum": field.option.high}
-    return said | {"type": "integer" if field.kind is int else "number"} | ends
+    return schema | {"type": "integer" if field.kind is int else "number"} | ends
 
 
 def sentence_of(question: AnyQuestion) -> str:

@@ -83,7 +83,7 @@ def ask(
 def _start(session: Session, subject: Subject, question: AnyQuestion, query: Query | None) -> dict[str, Any]:
     if not question.takes_query:
         if query is not None:
-            raise ParameterError(f"{question.name!r} starts from no query.")
+            raise ParameterError(f"{question.name!r} takes no query.")
         return {}
     if query is None and question.without_query:
         return {"query": None}
@@ -98,7 +98,7 @@ def _target(session: Session, subject: Subject, question: AnyQuestion, target: T
     """The class, or the pair of classes, that a question is about; None for the model's first."""
     if not question.takes_target:
         if target is not None:
-            raise ParameterError(f"{question.name!r} is about no class.")
+            raise ParameterError(f"{question.name!r} takes no target.")
         return {}
     if isinstance(target, str) and all(part.isdigit() for part in target.split("-")):
         first, *others = (int(part) for part in target.split("-"))

@@ -109,7 +109,7 @@ class Request:
         """The request as one JSON object, without its owner."""
         if any(callable(value) for _, value in self.parameters):
             raise ParameterError(
-                "A function as the target cannot be written into a file or a link; vit_viz.run(...).save(...) saves what it gave."
+                "A function as the target cannot be written into a file or a link; vit_viz.run(...).save(...) saves its answer."
             )
         fields = asdict(self.subject) | {"question": self.question, "parameters": dict(self.parameters)}
         fields["edits"] = list(self.subject.edits.words)

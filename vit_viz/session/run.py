@@ -289,7 +289,7 @@ def _kept_pixels(session: Session, pixels: Tensor, how: Mapping[str, Any]) -> st
     pixels = as_pixels(pixels, loaded.model)
     if how.get("part") is not None or how.get("size") or how.get("mode", "fit") != "fit":
         raise ParameterError(
-            "mode, size and part say how a picture becomes the model's input; pixels are given as they are."
+            "mode, size and part say how a picture becomes the model's input; pixels are used as they are."
         )
     digest = pixels_hash(pixels)
     kept = (key for key, stored in session.uploads.of("").items() if stored.digest == digest)

@@ -84,7 +84,7 @@ class SurveyCheck:
         """Stop where a batch is damaged."""
         if self.damaged:
             raise ParameterError(
-                f"The survey in {shown(str(self.folder))} is damaged: {_told(self.damaged)}. The same vit-viz survey makes "
+                f"The survey in {shown(str(self.folder))} is damaged: {_damage(self.damaged)}. The same vit-viz survey makes "
                 f"{'it' if len(self.damaged) == 1 else 'them'} again."
             )
 
@@ -122,7 +122,7 @@ def _check_batch(folder: Path, there: dict[str, Any], number: int) -> BatchCheck
     return BatchCheck(number, "", tuple(photos), sentences)
 
 
-def _told(batches: tuple[BatchCheck, ...]) -> str:
+def _damage(batches: tuple[BatchCheck, ...]) -> str:
     """Which batches are damaged, and how."""
     return several([f"batch {one.number} ({one.fault})" for one in batches])
 
@@ -191,7 +191,7 @@ def resume(
     listing = {photo.name: photo for photo in photos}
     notes = []
     if state.damaged:
-        notes.append(f"damaged and made again: {_told(state.damaged)}")
+        notes.append(f"damaged and made again: {_damage(state.damaged)}")
     if state.strangers:
         names = ", ".join(map(shown, state.strangers[:MOST_NAMED]))
         notes.append(
@@ -293,8 +293,8 @@ def _named(names: Sequence[str], words: str) -> Iterator[str]:
         return
     is_one = len(names) == 1
     forms = {"are": "is", "have": "has", "were": "was", "they": "it", "them": "it", "their": "its"}
-    said = words.format(**{many: one if is_one else many for many, one in forms.items()})
-    yield f"{len(names):,} photo{'' if is_one else 's'} {said}: {several(list(map(shown, names)))}"
+    sentence = words.format(**{many: one if is_one else many for many, one in forms.items()})
+    yield f"{len(names):,} photo{'' if is_one else 's'} {sentence}: {several(list(map(shown, names)))}"
 
 
 def _sha256(path: str) -> str | None:

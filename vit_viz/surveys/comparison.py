@@ -315,9 +315,9 @@ def _in_step(first: Survey, second: Survey) -> Iterator[tuple[Values, Values, Sh
                 held.update(part[0])
                 shapes.add(part[1])
         if len(shapes) > 1:
-            said = " and ".join(f"{layers} x {heads}" for layers, heads in sorted(shapes))
+            sizes = " and ".join(f"{layers} x {heads}" for layers, heads in sorted(shapes))
             raise ParameterError(
-                f"The models have {said} layers and heads, so that only their photos can be compared: heads=False or --photos-only."
+                f"The models have {sizes} layers and heads, so only their photos can be compared: heads=False or --photos-only."
             )
         names = [name for name in waiting[0] if name in waiting[1]]
         if names:

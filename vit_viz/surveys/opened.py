@@ -126,7 +126,7 @@ class OpenedSurvey:
         """The photos of which an expression of SQL is true.
 
         Args:
-            where: what stands behind WHERE, of the columns of photos by name or by their `words`; "" means all.
+            where: an expression as after WHERE in SQL, of the columns of photos by name or by their `words`; "" means all.
             layer, head: the head that the columns head_... are of.
         """
         layer, head = self.checked(layer, head)
@@ -164,10 +164,10 @@ class OpenedSurvey:
                 return lines
         except duckdb.InterruptException as error:
             raise Cancelled(
-                f"This filter took longer than {FILTER_SECONDS:g} seconds; a simpler one may do."
+                f"This filter took longer than {FILTER_SECONDS:g} seconds; please try a simpler one."
             ) from error
         except duckdb.OutOfMemoryException as error:
-            raise ParameterError("This filter needs more memory than there is for it.") from error
+            raise ParameterError("This filter needs more memory than is available to it.") from error
         except duckdb.Error as error:
             raise ParameterError(
                 f"This filter cannot be evaluated: {filters.first_line(str(error))}"

@@ -49,7 +49,7 @@ def column_of(survey: OpenedSurvey, column: str, *, layer: int = 0, head: int = 
         layer, head = survey.checked(layer, head)
         return survey.heads[name][:, layer, head].astype(np.float64)
     if column not in survey.numbers:
-        raise ParameterError(f"The survey has no number {column[:40]!r} of a photo.")
+        raise ParameterError(f"The survey has no numeric column {column[:40]!r} for photos.")
     return survey.numbers[column]
 
 
@@ -73,8 +73,8 @@ def classes(survey: OpenedSurvey, rows: Rows) -> tuple[ClassLine, ...]:
         ClassLine(
             str(label),
             int(counts[at]),
-            _told(right[at]),
-            {name: _told(values[at]) for name, values in means.items()},
+            _or_none(right[at]),
+            {name: _or_none(values[at]) for name, values in means.items()},
         )
         for at, label in enumerate(names)
     ]
@@ -89,5 +89,5 @@ def _means(values: NDArray[np.float64], places: NDArray[np.int64], count: int) -
     return np.where(numbers > 0, sums / np.maximum(numbers, 1), np.nan)
 
 
-def _told(value: float) -> float | None:
+def _or_none(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None

@@ -72,8 +72,8 @@ def search_photos(source: str | Path | Sequence[str | Path]) -> tuple[tuple[Phot
     around = [path.parent for path in search.files] or [Path()]
     root = Path(sources[0] if are_folders and len(sources) == 1 else os.path.commonpath(around))
     photos = _named(dict.fromkeys(search.files), root)
-    said = ", ".join(map(str, sources))
-    return _checked(_of_classes(photos) if are_folders else photos, said), search.skipped
+    title = ", ".join(map(str, sources))
+    return _checked(_of_classes(photos) if are_folders else photos, title), search.skipped
 
 
 def listed(notes: Mapping[str, Note], folder: Path) -> tuple[Photo, ...]:

@@ -175,7 +175,7 @@ def survey(
         model = model.with_linear(kernel)
         if dict(model.provenance.parameters).get("linear", kernel) != kernel:
             raise ParameterError(
-                f"{out} was begun with the linear kernel of {kernel}, which does not compute on {model.device} here, so that its "
+                f"{out} was begun with the linear kernel of {kernel}, which is not available on {model.device} here, so its "
                 "rows would be rounded in two ways; please choose another folder."
             )
     decoding = Decoding(model.preprocess, mode, size, thumbnails)

@@ -207,7 +207,7 @@ class SurveyTabOptions(Options):
 
     survey_where: Annotated[
         str,
-        Option("filter", "Which photos: what stands behind WHERE.", pattern=r"[^\x00-\x1f]{0,4000}", link="where"),
+        Option("filter", "Which photos: an expression as after WHERE in SQL.", pattern=r"[^\x00-\x1f]{0,4000}", link="where"),
     ] = ""  # fmt: skip
     survey_across: Annotated[
         str, Option("across", "The number that the dots are placed by from left to right.", pattern=NAME, link="across")

@@ -137,8 +137,8 @@ def infer(
     if num_heads is None:
         if dim % 64:
             raise KeyMismatch(
-                f"No shape tells how many heads share the {dim} numbers of a token, and nothing that came with the file says it: "
-                "put a config.json that says the number of heads beside it, alone with it in a folder."
+                f"The number of heads that share the {dim} numbers of a token follows neither from the shapes nor from anything "
+                "beside the file: put the file into a folder of its own, with a config.json that says the number of heads."
             )
         num_heads = dim // 64
         guesses.append(f"{num_heads} heads of 64, because the file does not say how many")
@@ -260,7 +260,7 @@ def activation(name: Any, default: str = "gelu") -> str:
     }
     if name not in names:
         raise UnknownFamily(
-            f"The model's activation {name[:40]!r} is not one of those that we have: GELU, its tanh form and quick GELU."
+            f"The model's activation {name[:40]!r} is not supported; GELU, its tanh form and quick GELU are."
         )
     return names[name]
 

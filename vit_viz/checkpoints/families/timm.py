@@ -67,11 +67,13 @@ def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
     native = quick_gelu.timm_weights_are(
         checkpoint.name, settings, head=None if head is None else head.shape[0]
     )
-    said = parameters.get("mlp") != "quick_gelu"
+    is_replaced = parameters.get("mlp") != "quick_gelu"
     if native:
         parameters["mlp"] = "quick_gelu"
     sizes = {name: parameters.pop(name, None) for name in ("img_size", "num_heads")}
-    return infer(state, **sizes, assumed=(quick_gelu.ASSUMED,) if native and said else (), **parameters)
+    return infer(
+        state, **sizes, assumed=(quick_gelu.ASSUMED,) if native and is_replaced else (), **parameters
+    )
 
 
 def hub_settings(parameters: dict[str, Any], settings: Mapping[str, Any]) -> None:

@@ -93,14 +93,16 @@ def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
     parameters: dict[str, Any] = common(vision, default_eps=eps)
     parameters["mlp"] = activation(vision.get("hidden_act"), act)
     native = kind == "clip" and quick_gelu.hub_weights_are(checkpoint.name, settings)
-    said = native and parameters["mlp"] != "quick_gelu"
+    is_replaced = native and parameters["mlp"] != "quick_gelu"
     if native:
         parameters["mlp"] = "quick_gelu"
     if "classifier.weight" in checkpoint.state:
         parameters["pooling"] = "mean"
     elif "cls_token" in state:
         parameters |= {"projection": "head.weight" in state, "pooling": "class"}
-    return infer(state, resample="transformers", **parameters, assumed=(quick_gelu.ASSUMED,) if said else ())
+    return infer(
+        state, resample="transformers", **parameters, assumed=(quick_gelu.ASSUMED,) if is_replaced else ()
+    )
 
 
 _DEFAULTS = {  # epsilon of the norms and activation, where the configuration does not say

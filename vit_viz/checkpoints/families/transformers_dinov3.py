@@ -44,7 +44,7 @@ def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
     gated = "blocks.0.mlp.fc1_g.weight" in state
     if gated and settings.get("hidden_act", "silu") != "silu":
         raise UnknownFamily(
-            f"The gate {str(settings['hidden_act'])[:40]!r} of this MLP is not SiLU, the one that we have."
+            f"The gate {str(settings['hidden_act'])[:40]!r} of this MLP is not supported; only SiLU is."
         )
     if not gated:
         parameters["mlp"] = activation(settings.get("hidden_act"))
