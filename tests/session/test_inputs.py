@@ -158,5 +158,5 @@ def test_a_schema_says_what_is_possible() -> None:
 
 
 def test_what_stands_for_a_missing_query_is_said() -> None:
-    assert query_sentence(QUESTIONS.named("links")).endswith('or some "3,4;3,5"; else all of them.')
+    assert query_sentence(QUESTIONS.named("links")).endswith('or several, "3,4;3,5"; else all of them.')
     assert query_sentence(QUESTIONS.named("rollout")).endswith("; else what the output is read from.")

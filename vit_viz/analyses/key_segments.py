@@ -196,7 +196,7 @@ class SegmentOptions(Options):
     role: Annotated[Role, Option("role", "Which vectors: keys, queries, or tokens after the layer.")] = "keys"
     method: Annotated[Grouping, Option("method", "k-means, or a cut into two.")] = "k-means"
     count: Annotated[int, Option("segments", "How many, by k-means; a cut has 2.", low=1, high=24)] = 4
-    seed: Annotated[int, Option("seed", "Of the random starts.", low=0, high=9999)] = 0
+    seed: Annotated[int, Option("seed", "Seed of the random starts.", low=0, high=9999)] = 0
     box: Annotated[
         str,
         Option(

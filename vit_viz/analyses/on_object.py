@@ -128,7 +128,7 @@ class OnObjectOptions(OneHeadOptions):
             pattern=rf"[A-Za-z0-9+/=]{{0,{MOST_MASK}}}",
         ),
     ] = ""
-    seed: Annotated[int, Option("seed", "Of the random orders.", high=9999)] = 0
+    seed: Annotated[int, Option("seed", "Seed of the random orders.", high=9999)] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -99,7 +99,9 @@ class RolloutOptions(Options):
             link="discard",
         ),
     ] = 0.0
-    head_fusion: Annotated[HeadFusion, Option("head fusion", "How heads become one.", link="fusion")] = "mean"
+    head_fusion: Annotated[
+        HeadFusion, Option("head fusion", "How the heads of a layer are combined.", link="fusion")
+    ] = "mean"
     first: Annotated[
         int,
         Option(

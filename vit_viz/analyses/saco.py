@@ -99,9 +99,9 @@ def coefficient(salience: NDArray[np.float64], falls: NDArray[np.float64]) -> fl
 class SacoOptions(OfMethodOptions):
     """Whose map is put to the test, and how finely."""
 
-    groups: Annotated[int, Option("groups", "Of patches, from the best to the last.", low=2, high=100)] = (
-        GROUPS
-    )
+    groups: Annotated[
+        int, Option("groups", "How many groups of patches, from the best to the last.", low=2, high=100)
+    ] = GROUPS
 
 
 SACO = Question(

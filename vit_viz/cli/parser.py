@@ -86,7 +86,7 @@ def _add_explain(parser: Parser) -> None:
     parser.add_argument("--methods", metavar="A,B,C", help="Names of methods; default: all that are quick.")
     parser.add_argument("--query", metavar="QUERY", help=QUERY)
     parser.add_argument("--target", metavar="CLASS", help=TARGET)
-    single = parser.add_argument_group("options of single methods, each for those that take it")
+    single = parser.add_argument_group("options of single methods, each after the methods that take it")
     for field, names in options_of_methods().values():
         add_option(single, field, whose=f"{', '.join(names)}: ")
     _add_common(parser, has_shared_scale=True)
@@ -106,13 +106,13 @@ def _add_common(parser: Parser, *, has_shared_scale: bool) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help=f"Write a file; its ending says as what: .{', .'.join(FORMATS)}. Of several answers: a folder.",
+        help=f"Write a file, in the format of its ending: .{', .'.join(FORMATS)}; a folder for several answers.",
     )
     parser.add_argument(
         "--format",
         choices=FORMATS,
         metavar="ENDING",
-        help="Of the files in a folder; default: png.",
+        help="Format of the files in a folder; default: png.",
     )
     add_parents(parser)
     parser.add_argument(

@@ -16,7 +16,7 @@ from vit_viz.images.preprocess import MAX_INPUT_SIDE
 from vit_viz.session.edits import ModelEdits
 from vit_viz.session.questions import TargetWord
 
-QUERY = 'Where it starts: "class", "pool", "register 0", a patch "row,col", or some "3,4;3,5"; else what the output is read from.'
+QUERY = 'The start: "class", "pool", "register 0", a patch "row,col", or several, "3,4;3,5"; else what the output is read from.'
 TARGET = 'The class, by number or name, or a pair "291-292" for why the one and not the other; else the model\'s first.'
 MOST_PATCHES = 4096
 """Of a query."""
@@ -43,7 +43,7 @@ class InputOptions(Options):
         str,
         Option(
             "part",
-            "Pixels top,left,height,width of the photo, looked at in place of the whole.",
+            "Part of the photo used instead of the whole: top,left,height,width in pixels.",
             pattern=r"(\d{1,5}(,\d{1,5}){3})?",
         ),
     ] = ""

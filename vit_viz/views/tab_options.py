@@ -210,10 +210,10 @@ class SurveyTabOptions(Options):
         Option("filter", "Which photos: an expression as after WHERE in SQL.", pattern=r"[^\x00-\x1f]{0,4000}", link="where"),
     ] = ""  # fmt: skip
     survey_across: Annotated[
-        str, Option("across", "The number that the dots are placed by from left to right.", pattern=NAME, link="across")
+        str, Option("across", "The number on the horizontal axis of the dots.", pattern=NAME, link="across")
     ] = "confidence"  # fmt: skip
     survey_up: Annotated[
-        str, Option("up", "The number that the dots are placed by upwards.", pattern=NAME, link="up")
+        str, Option("up", "The number on the vertical axis of the dots.", pattern=NAME, link="up")
     ] = "mean_entropy"
     survey_measure: Annotated[
         str, Option("measure", "What is measured of each head.", pattern=NAME, link="of_heads")
