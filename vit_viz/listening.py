@@ -1,4 +1,4 @@
-"""Where the app is to listen, checked before anything is loaded: a port that is free, an address of this machine."""
+"""The address and port that the app listens on, checked before anything is loaded: a free port, an address of this machine."""
 
 from __future__ import annotations
 

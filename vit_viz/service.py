@@ -1,4 +1,4 @@
-"""What is asked by others than the page, over HTTP and MCP: JSON in; numbers, words, a picture and a link out.
+"""Questions from outside the page, over HTTP and MCP: JSON in; numbers, words, a picture and a link out.
 
 Only names travel: of a model as the page offers it, of a sample; a picture of the caller's own comes as its bytes, is decoded as an
 upload is, and is forgotten once it is answered. Never a path, never an address to fetch.

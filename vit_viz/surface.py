@@ -1,4 +1,4 @@
-"""What the app offers beside the page where whoever runs it asks for it: questions by name over HTTP (vit_viz.rest, vit_viz.mcp).
+"""Surfaces beside the page that the app offers on request: questions by name over HTTP (vit_viz.rest, vit_viz.mcp).
 
 They stand behind the same guard as the page: the same host names, the same limits for each visitor. A browser that has opened the
 page may ask over HTTP always, within the limits of the page; others where that is offered. Their questions may compute for long, so

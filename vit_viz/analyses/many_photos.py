@@ -1,4 +1,4 @@
-"""What is noted of each of many photos: a few numbers per head, streamed from q and k, from which a survey is made.
+"""Numbers per head of each of many photos, streamed from q and k; surveys are made of them.
 
 The heads of several photos are one long row of heads to everything that measures heads, so that a batch gives the numbers of
 `head_table` without a measure of its own, and no N x N matrix of a layer is kept.

@@ -1,4 +1,4 @@
-"""What every method is given: an image in front of its model, a target, and the recorded pass that the quick methods share."""
+"""Inputs of explanation methods: an image in front of its model, a target, and the recorded pass that the quick methods share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a question is: declared once, beside the function that answers it.
+"""Questions: each is declared once, beside the function that answers it.
 
 Its name on every surface, option controls, links, progress, what is slow, words and formulas, when a GPU is asked for, its figure
 and its row in the documentation are derived from the declaration. To add one: a module with its `Question`, and its line in

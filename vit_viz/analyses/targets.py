@@ -1,4 +1,4 @@
-"""What is explained: a scalar of the model's output.
+"""Targets: the scalar of the model's output that is explained.
 
 A target is a value that can be named, compared and written into provenance, and a function of the output that autograd can follow.
 """

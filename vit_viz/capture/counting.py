@@ -1,4 +1,4 @@
-"""Which layer an attention call belongs to."""
+"""The layer that an attention call belongs to."""
 
 from __future__ import annotations
 

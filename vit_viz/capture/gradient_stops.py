@@ -1,4 +1,4 @@
-"""What keeps the gradient of a target from where it is read.
+"""Where the gradient of a target stops on its way to where it is read.
 
 Autograd says that a tensor was not reached; not whether the target does not depend on it, so that 0 is its gradient, or the model
 computes with it where autograd does not look (`detach`, `torch.no_grad`, an operation without a gradient), so that 0 is false. And

@@ -1,4 +1,4 @@
-"""What a model returns, and which part of it are its scores: a tensor, or tuples, lists, dictionaries, dataclasses of tensors."""
+"""The scores in what a model returns: a tensor, or tuples, lists, dictionaries, dataclasses of tensors."""
 
 from __future__ import annotations
 

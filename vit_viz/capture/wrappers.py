@@ -1,4 +1,4 @@
-"""Modules around a model: those of torch that only pass on what they are given, and what a part says that is given the same."""
+"""Modules around a model: torch's wrappers that only pass on their inputs, and what an inner part with the same inputs declares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is changed inside a model: a value that can be part of a key, a link, a command, and a line of JSON.
+"""Edits of a model: a value that can be part of a key, a link, a command, and a line of JSON.
 
 As words, in statements joined by ";":
 

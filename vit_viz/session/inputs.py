@@ -1,4 +1,4 @@
-"""A question as every surface takes it beside Python: as JSON, and as a schema from which commands and tools are made."""
+"""Questions for every surface other than Python: as JSON, and as schemas from which commands and tools are made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a session: a value that can be a key, a link and a line of JSON."""
+"""Requests: one question about one subject, as a value that can be a key, a link and a line of JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which expressions a visitor may filter photos by: comparisons, arithmetic and a few functions of known columns, nothing else.
+"""Expressions that a visitor may filter photos by: comparisons, arithmetic and a few functions of listed columns, nothing else.
 
 DuckDB's own parser reads the text; what it reads there is allowed by name, part by part, so that whatever a newer DuckDB learns is
 refused until somebody allows it. The database has no access to files or settings besides (vit_viz.surveys.opened).

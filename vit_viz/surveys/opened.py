@@ -1,4 +1,4 @@
-"""A survey's folder, opened to be asked: its tables in memory, read once, and photos chosen by an expression of SQL.
+"""A survey's folder, opened for queries: its tables in memory, read once, and photos chosen by an expression of SQL.
 
 The only door to duckdb. What a visitor writes is one expression (vit_viz.surveys.filters), and the database that evaluates it knows
 neither files nor network: its tables are read first, then external access is switched off and the settings are locked.

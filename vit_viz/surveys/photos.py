@@ -1,4 +1,4 @@
-"""Which photos a survey is of: a folder, a pattern or a list, with the labels and boxes that are known of them."""
+"""The photos of a survey, from a folder, a pattern or a list, with the labels and boxes that are known of them."""
 
 from __future__ import annotations
 

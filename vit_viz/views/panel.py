@@ -1,4 +1,4 @@
-"""A question that is looked at by itself, in the page's panel: its name, its options, and whether a slow one is asked yet."""
+"""The page's panel, which shows one question: its name, its options, and whether a slow one has been started."""
 
 from __future__ import annotations
 

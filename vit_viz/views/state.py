@@ -1,4 +1,4 @@
-"""What one visitor looks at: a frozen value that the address bar holds and every view reads.
+"""The view of one visitor: a frozen value that the address bar holds and every tab reads.
 
 `ViewState.from_address` never fails: whatever a link asks for that is not possible falls back, with one sentence that says so.
 What depends on the model (does layer 9 exist?) is checked by `fitted`, when the model and the image are known.

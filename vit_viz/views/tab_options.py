@@ -1,4 +1,4 @@
-"""What can be chosen on single tabs, as links hold it; what several tabs share stands in `vit_viz.figures.request`."""
+"""Options of single tabs, as links hold them; those that several tabs share stand in `vit_viz.figures.request`."""
 
 from __future__ import annotations
 
