@@ -333,18 +333,18 @@ def watched_target(inputs: MethodInput, images: int) -> Callable[[Tensor], Tenso
     return scores_of
 
 
-def holding_device(method: Any, inputs: MethodInput) -> Any:
+def holding_device(method: Any, method_input: MethodInput) -> Any:
     """A gradient method of captum whose forward and backward of each batch are one turn at the device."""
-    inputs.once(_check_reached)
+    method_input.once(_check_reached)
 
     def gradient_of(
-        forward_fn: Callable[..., Tensor], tensors: tuple[Tensor, ...], *_: Any, **__: Any
+        forward_fn: Callable[..., Tensor], inputs: tuple[Tensor, ...], *_: Any, **__: Any
     ) -> tuple[Tensor, ...]:
         # undisturbed to the end: a checkpointed block runs again for its gradient
-        with inputs.subject.turn(), differentiable(), undisturbed(inputs.subject.model):
+        with method_input.subject.turn(), differentiable(), undisturbed(method_input.subject.model):
             leaves = [
                 one if one.requires_grad and not one.is_inference() else one.detach().clone().requires_grad_()
-                for one in tensors
+                for one in inputs
             ]
             slopes = gradients(forward_fn(*leaves), leaves)
             pairs = zip(slopes, leaves, strict=True)
