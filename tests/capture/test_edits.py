@@ -110,17 +110,6 @@ def test_masked_keys_are_tokens_that_are_absent(make: Callable[[], nn.Module]) -
     assert_same(edited, expected)
 
 
-def test_masked_keys_of_timm_with_mean_pooling_are_absent() -> None:
-    model, image = timm_vit(global_pool="avg"), pixels()
-    kept = [token for token in range(25) if token not in (3, 4)]
-    with edit(mask_keys=[3, 4]):
-        edited = run(model, image)
-    with torch.no_grad():
-        x = model._pos_embed(model.patch_embed(image))[:, kept]  # type: ignore[operator]
-        expected = model.forward_head(model.norm(model.blocks(x)))  # type: ignore[operator]
-    assert_same(edited, expected)
-
-
 def test_masked_keys_of_one_channel_tutorial_are_absent_from_its_mean() -> None:
     model, image = UnfoldSinusoidal().eval(), pixels(1, 1, (60, 100))
     with edit(mask_keys=[14]):

@@ -210,13 +210,6 @@ def test_a_whole_pickled_module_is_refused(tmp_path: Path) -> None:
         load(tmp_path / "module.pt")
 
 
-def test_a_tensor_that_claims_more_than_its_data_is_refused(tmp_path: Path) -> None:
-    torch.save({"head.weight": torch.zeros(1).expand(10**9)}, tmp_path / "huge.pth")
-    with LargestTensor() as tensors, pytest.raises(UnsafeFile, match="claims to be larger than its data"):
-        load(tmp_path / "huge.pth")
-    assert tensors.bytes <= (tmp_path / "huge.pth").stat().st_size
-
-
 @pytest.mark.parametrize("suffix", [".safetensors", ".pth", ".bin"])
 @pytest.mark.parametrize(
     "content", [b"", b"hello, this is a text file\n" * 9, b"\x00" * 4096, b"\xff" * 64, b"PK\x03\x04broken"]

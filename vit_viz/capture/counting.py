@@ -27,7 +27,7 @@ class LayerCounter:
         self._first, self.outside = first, outside
         self._root: FrameType | None = None
         self._layer: int | None = None
-        self._known: dict[tuple[int, ...], int] = {}
+        self._layers: dict[tuple[int, ...], int] = {}
         self.seen: set[int] = set()
 
     def next(self) -> int:
@@ -38,12 +38,12 @@ class LayerCounter:
             layer = (part.attn if isinstance(part, Block) else part).layer
         elif self._layer is None:
             layer = self._first
-        elif root is self._root or site not in self._known:
+        elif root is self._root or site not in self._layers:
             layer = self._layer + 1
         else:
-            layer = self._known[site]
+            layer = self._layers[site]
         self._root, self._layer = root, layer
-        self._known.setdefault(site, layer)
+        self._layers.setdefault(site, layer)
         self.seen.add(layer)
         return layer
 

@@ -81,8 +81,8 @@ class AttentionProbe(TorchFunctionMode):
             return self._scored[1:]
         return (torch.diagonal(scores, dim1=-2, dim2=-1).unsqueeze(-1),)
 
-    def known(self, *operands: Tensor) -> Tensor | None:
-        """What is known of each token by some operands, [images, tokens, features]; None where they cannot be told apart."""
+    def signature(self, *operands: Tensor) -> Tensor | None:
+        """What tells the tokens apart by some operands, [images, tokens, features]; None where nothing does."""
         states = signatures(operands, self._images)
         return states if states is not None and states.shape[1] == self._tokens else None
 
@@ -172,7 +172,7 @@ def joined(tensors: Sequence[Tensor | None]) -> Tensor | None:
 
 
 def signatures(operands: Iterable[Tensor], images: int) -> Tensor | None:
-    """What is known of each token by some operands, [images, tokens, features]; None where images are not an axis of their own."""
+    """What tells the tokens apart by some operands, [images, tokens, features]; None where images are not an axis of their own."""
     each = [by_image(tensor, images) for tensor in operands]
     present = [operand for operand in each if operand is not None]
     return torch.cat(present, dim=-1) if len(present) == len(each) else None

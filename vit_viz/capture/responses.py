@@ -156,7 +156,7 @@ def _agree(seen: Seen, alone: Seen) -> bool:
     if _shape(seen) != _shape(alone) or (seen.answer is None) != (alone.answer is None):
         return False
     bound = 0.3 if seen.dtype in HALF else 1e-2  # attention amplifies rounding
-    pairs = zip(_known(seen), _known(alone), strict=True)
+    pairs = zip(_tensors(seen), _tensors(alone), strict=True)
     return all(bool((distances(torch.cat([b, a[:1]])) <= bound).all()) for a, b in pairs)
 
 
@@ -165,7 +165,7 @@ def _shape(seen: Seen) -> list[list[bool]]:
     return [[states is not None for states in call] for call in (*seen.calls, *seen.keys)]
 
 
-def _known(seen: Seen) -> list[Tensor]:
+def _tensors(seen: Seen) -> list[Tensor]:
     answer = [] if seen.answer is None else [seen.answer[:, :, None]]
     return [states for call in (*seen.calls, *seen.keys) for states in call if states is not None] + answer
 

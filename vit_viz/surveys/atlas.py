@@ -193,7 +193,7 @@ def _distances(survey: OpenedSurvey, rows: Rows, patch_size: tuple[int, int] | N
 
 def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Over the photos of which a number is known; NaN where that is none."""
-    is_known = ~np.isnan(values)
+    is_measured = ~np.isnan(values)
     with np.errstate(invalid="ignore"):  # 0 / 0
-        mean: NDArray[np.float64] = values.sum(0, where=is_known) / is_known.sum(0)
+        mean: NDArray[np.float64] = values.sum(0, where=is_measured) / is_measured.sum(0)
     return mean
