@@ -84,11 +84,11 @@ class ListedLayers(LayerCounter):
 
     def __init__(self, layers: Iterable[int]) -> None:
         super().__init__()
-        self._layers = iter(layers)
+        self._listed = iter(layers)
 
     def next(self) -> int:
         """The layer of the call that is being made."""
-        layer = next(self._layers, None)
+        layer = next(self._listed, None)
         if layer is None:
             raise CaptureError(
                 "A checkpointed block called attention more often when it ran again, so edits cannot follow it."

@@ -44,7 +44,7 @@ class Features:
     def of(cls, read: Tensor, gradient: Tensor | None, layout: TokenLayout) -> Features:
         """From what the attention reads in the model's own arrangement; without a gradient it is 0."""
         both = (read.detach(), torch.zeros_like(read) if gradient is None else gradient)
-        return cls(*(_by_token(one, layout).float() for one in both))
+        return cls(*(one.reshape(layout.num_tokens, -1).float() for one in both))
 
 
 class TensorsSeen(TorchFunctionMode):
@@ -125,10 +125,6 @@ def _has_tokens(tensor: Tensor, layout: TokenLayout) -> bool:
     lead = [size for size in tensor.shape[:-1] if size > 1]
     is_grid = not layout.named and lead == [size for size in layout.grid if size > 1]
     return lead == [layout.num_tokens] or is_grid
-
-
-def _by_token(tensor: Tensor, layout: TokenLayout) -> Tensor:
-    return tensor.reshape(layout.num_tokens, -1)
 
 
 def _made_of(last: Any, sources: Sequence[Tensor | None]) -> set[Any]:

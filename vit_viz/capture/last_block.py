@@ -45,7 +45,7 @@ class Blocks:
     @property
     def states(self) -> list[Tensor]:
         """What each block returned in the last pass within `apart`, as the model has it."""
-        return [_state_of(returned) for returned in self._returned]
+        return [one[0] if isinstance(one, tuple | list) and one else one for one in self._returned]
 
     @contextmanager
     def apart(self, *, cut: bool = False) -> Iterator[None]:
@@ -132,10 +132,6 @@ class Blocks:
 
 def _returning(value: Any) -> Any:
     return lambda *_args, **_kwargs: value
-
-
-def _state_of(returned: Any) -> Any:
-    return returned[0] if isinstance(returned, tuple | list) and returned else returned
 
 
 def _with_state(returned: Any, state: Tensor) -> Any:

@@ -20,18 +20,13 @@ def model_bytes(loaded: Model) -> int:
     return sum(t.nbytes for t in [*loaded.model.parameters(), *loaded.model.buffers()])
 
 
-def trace_bytes(recorded: Trace) -> int:
-    """What a trace holds, with the normalisers of its rows, which it forms and keeps when they are first needed."""
-    return recorded.nbytes + 4 * recorded.num_layers * recorded.num_heads * recorded.num_tokens
-
-
 def answer_bytes(answer: object) -> int:
-    """What an answer holds: a trace all that it records, a result its arrays, and some for its words."""
-    return (
-        trace_bytes(answer)
-        if isinstance(answer, Trace)
-        else 4096 + sum(int(array.nbytes) for array in arrays_of(answer).values())
-    )
+    """The memory of an answer: of a trace all that it records, of a result its arrays, and some for its words."""
+    if isinstance(
+        answer, Trace
+    ):  # with the normalisers of its rows, which it forms and keeps when they are first needed
+        return answer.nbytes + 4 * answer.num_layers * answer.num_heads * answer.num_tokens
+    return 4096 + sum(int(array.nbytes) for array in arrays_of(answer).values())
 
 
 _TOP = 5  # places of an array that a summary names

@@ -134,7 +134,9 @@ class OpenedSurvey:
             return np.arange(self.num_photos)
         if len(where) <= filters.LONGEST:
             where = filters.with_columns(where, self.words)
-        checked = filters.checked(where, self._serialized, self.words)
+        checked = filters.checked(
+            where, lambda query: str(self._run("SELECT json_serialize_sql(?)", [query])[0][0]), self.words
+        )
         key = (checked, layer, head) if filters.HEAD_PREFIX in checked else (checked, 0, 0)
         with self._lock:
             if key in self._kept:
@@ -149,10 +151,6 @@ class OpenedSurvey:
         with self._lock:
             self._kept[key] = rows
         return rows
-
-    def _serialized(self, query: str) -> str:
-        """DuckDB's own reading of a query, as JSON; nothing is run."""
-        return str(self._run("SELECT json_serialize_sql(?)", [query])[0][0])
 
     def _run(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """What a query finds, within its limits."""
