@@ -381,7 +381,7 @@ def test_what_is_made_again_keeps_its_format(place: Path, capsys: pytest.Capture
     made("map.png")
     capsys.readouterr()
     assert main(["replay", "map.png", "-o", "map.svg"]) == 2
-    assert "its name ends in '.png', not in '.svg'" in capsys.readouterr().err
+    assert "the name must end in '.png', not in '.svg'" in capsys.readouterr().err
     assert main(["replay", "map.png", "-o", "more/map.png"]) == 2
     assert main(["replay", "map.png", "-o", "more/map.png", "--parents"]) == 0
     assert (place / "more" / "map.png").read_bytes() == (place / "map.png").read_bytes()

@@ -56,7 +56,7 @@ def test_an_empty_folder_and_one_with_a_lock_alone_are_taken(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "words"), [("[1]", "is no object"), ("{", "cannot be read"), (None, "cannot be read")]
+    ("text", "words"), [("[1]", "is not a JSON object"), ("{", "cannot be read"), (None, "cannot be read")]
 )
 def test_what_is_no_manifest_is_told(tmp_path: Path, text: str | None, words: str) -> None:
     if text is not None:
