@@ -303,7 +303,7 @@ def test_the_record_of_an_npz_is_read_without_its_arrays(monkeypatch: pytest.Mon
 
     data = bomb(name="values", size=64 << 20)
     monkeypatch.setattr(zipfile.ZipFile, "open", noted)
-    with pytest.raises(ExportError, match="not what was asked"):
+    with pytest.raises(ExportError, match="not the request"):
         replay(data, odd_session())
     assert read == ["vit_viz.npy"]
 

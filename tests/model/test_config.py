@@ -98,7 +98,7 @@ def test_an_unknown_entry_is_named() -> None:
             {"class_tokens": 2, "class_read": [2]},
             r"The class token that is read must be one of 0-1, .*not \[2\]",
         ),
-        ({"class_tokens": 2, "class_read": [0, 0]}, "each of them once"),
+        ({"class_tokens": 2, "class_read": [0, 0]}, "and none twice"),
         ({"class_read": [-1]}, "must be one of 0-0"),
         ({"class_read": []}, "must be one of 0-0"),
         ({"class_read": 0}, "is given in a list of numbers"),

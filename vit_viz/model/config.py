@@ -368,7 +368,7 @@ def _indices(name: str, value: Any, count: int) -> tuple[int, ...]:
     indices = tuple(_integer(name, index) for index in value)
     if not indices or len(set(indices)) < len(indices) or min(indices) < 0 or max(indices) >= count:
         raise ParameterError(
-            f"The {words_of(name)} must be numbers from 0 to {count - 1}, each of them once, not {str(list(indices))[:40]}."
+            f"The {words_of(name)} must be one of 0-{count - 1}, and none twice, not {str(list(indices))[:40]}."
         )
     return indices
 
