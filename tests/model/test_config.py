@@ -93,7 +93,10 @@ def test_an_unknown_entry_is_named() -> None:
             {"class_tokens": 2, "dist_token": True},
             "With several class tokens there can be no distillation token",
         ),
-        ({"class_tokens": 2, "class_token": False, "pooling": "mean"}, "With several class tokens there can be"),
+        (
+            {"class_tokens": 2, "class_token": False, "pooling": "mean"},
+            "With several class tokens there can be",
+        ),
         (
             {"class_tokens": 2, "class_read": [2]},
             r"The class token that is read must be one of 0-1, .*not \[2\]",
