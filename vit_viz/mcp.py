@@ -30,8 +30,8 @@ from vit_viz.lazy import extra
 from vit_viz.progress import StopCheck
 from vit_viz.sentences import sentence
 from vit_viz.service import MODEL, QuestionCall, answered, as_json, schema_of_body
-from vit_viz.session.answers import summary_of
 from vit_viz.session.inputs import QUERY, TARGET, InputOptions, Json
+from vit_viz.session.serialization import summary_of
 from vit_viz.session.session import Session
 
 if TYPE_CHECKING:
@@ -136,13 +136,17 @@ def _tool(question: AnyQuestion) -> Tool:
     common: Json = {name: {} for name in schema["properties"] if name not in own}  # told in the instructions
     if "image" in common:
         common["image"] = {"type": "string"}
-    asked = {name: _short(one) for name, one in schema["properties"].items() if name in own}
+    own_properties = {name: _short(one) for name, one in schema["properties"].items() if name in own}
     whole: Json = {FULL: {"type": "boolean"}, PICTURE: {"type": "boolean"}}
     runs = f" Computing it takes {words.runs}." if words.runs else ""
     return Tool(
         name=question.name,
         description=f"{words.label}: {words.shows}{runs}",
-        input_schema={"type": "object", "properties": common | asked | whole, "required": schema["required"]},
+        input_schema={
+            "type": "object",
+            "properties": common | own_properties | whole,
+            "required": schema["required"],
+        },
         annotations=ToolAnnotations(read_only_hint=True),
     )
 
@@ -160,16 +164,16 @@ def _called(
     from mcp.types import CallToolResult, ImageContent, TextContent
 
     try:
-        said, picture = _answer(session, name, dict(arguments), owner, app, cancelled)
+        result, picture = _answer(session, name, dict(arguments), owner, app, cancelled)
     except Exception as error:
         return CallToolResult(content=[TextContent(type="text", text=sentence(error))], is_error=True)
-    content: list[Any] = [TextContent(type="text", text=json.dumps(said, allow_nan=False))]
+    content: list[Any] = [TextContent(type="text", text=json.dumps(result, allow_nan=False))]
     if picture is not None:
         data = base64.b64encode(picture).decode("ascii")
         is_png = picture.startswith(b"\x89PNG")
         kind = "image/png" if is_png else "image/jpeg"
         content.append(ImageContent(type="image", data=data, mime_type=kind))
-    return CallToolResult(content=content, structured_content=said)
+    return CallToolResult(content=content, structured_content=result)
 
 
 def _answer(
@@ -177,19 +181,19 @@ def _answer(
 ) -> tuple[Json, bytes | None]:
     question = QUESTIONS.named(name)
     wants_all, wants_picture = (_switch(arguments, switch) for switch in (FULL, PICTURE))
-    asked = QuestionCall.of(question, arguments)
-    with answered(session, asked, owner=owner, cancelled=cancelled) as given:
-        arrays = arrays_of(given.answer)
+    call = QuestionCall.of(question, arguments)
+    with answered(session, call, owner=owner, cancelled=cancelled) as result:
+        arrays = arrays_of(result.answer)
         count = sum(array.size for array in arrays.values())
         if wants_all and count > MOST_NUMBERS:
             raise ParameterError(
                 f"This answer has {count} numbers, more than the {MOST_NUMBERS} that a tool sends."
             )
-        said = as_json(asked, given, app=app) | {"summary": {n: summary_of(a) for n, a in arrays.items()}}
+        content = as_json(call, result, app=app) | {"summary": {n: summary_of(a) for n, a in arrays.items()}}
         if not wants_all and count > SMALL:
-            del said["numbers"]
-        said["does_not_show"] = question.words.hides
-        return _rounded(said), _picture(given) if wants_picture else None
+            del content["numbers"]
+        content["does_not_show"] = question.words.hides
+        return _rounded(content), _picture(result) if wants_picture else None
 
 
 def _switch(arguments: Json, name: str) -> bool:
@@ -199,18 +203,18 @@ def _switch(arguments: Json, name: str) -> bool:
     return value
 
 
-def _rounded(said: Any) -> Any:
-    if isinstance(said, dict):
-        return {name: _rounded(one) for name, one in said.items()}
-    if isinstance(said, list):
-        return [_rounded(one) for one in said]
-    return float(f"{said:.{_DIGITS}g}") if isinstance(said, float) else said
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _rounded(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_rounded(one) for one in value]
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
 
 
-def _picture(given: Answered) -> bytes:
+def _picture(result: Answered) -> bytes:
     """The figure in at most PICTURE_BYTES: as PNG, or where a photo makes that too large, as JPEG."""
     for dpi in _DPI:
-        png = as_file(given, "png", dpi=dpi)
+        png = as_file(result, "png", dpi=dpi)
         if len(png) <= PICTURE_BYTES:
             return png
         with Image.open(io.BytesIO(png)) as opened:

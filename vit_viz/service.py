@@ -1,4 +1,4 @@
-"""What is asked by others than the page, over HTTP and MCP: JSON in; numbers, words, a picture and a link out.
+"""Questions from outside the page, over HTTP and MCP: JSON in; numbers, words, a picture and a link out.
 
 Only names travel: of a model as the page offers it, of a sample; a picture of the caller's own comes as its bytes, is decoded as an
 upload is, and is forgotten once it is answered. Never a path, never an address to fetch.
@@ -19,7 +19,7 @@ from vit_viz.errors import ImageError, ParameterError
 from vit_viz.figures.files import Answered
 from vit_viz.images.part import format_part
 from vit_viz.progress import Progress, StopCheck
-from vit_viz.session.inputs import Json, Wish, properties, sentence_of, wish_of
+from vit_viz.session.inputs import Json, ParsedArguments, parse_arguments, properties, sentence_of
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
@@ -43,10 +43,10 @@ IMAGE = (
 
 def schema_of_body(question: AnyQuestion) -> Json:
     """JSON Schema of what a question takes."""
-    said: dict[str, Json] = {"model": {"description": MODEL, "type": "string", "default": ""}}
+    schemas: dict[str, Json] = {"model": {"description": MODEL, "type": "string", "default": ""}}
     if question.takes_image:
         sample = {"type": "string", "enum": list(samples.sample_names())}
-        said["image"] = {
+        schemas["image"] = {
             "description": IMAGE,
             "type": ["object", "string"],
             "properties": {
@@ -62,7 +62,7 @@ def schema_of_body(question: AnyQuestion) -> Json:
     required = ["image"] if question.takes_image else []
     return {
         "type": "object",
-        "properties": said | properties(question),
+        "properties": schemas | properties(question),
         "required": required,
         "additionalProperties": False,
     }
@@ -94,7 +94,7 @@ class QuestionCall:
     model: str
     image: str
     picture: bytes | None
-    wish: Wish
+    arguments: ParsedArguments
 
     @classmethod
     def of(cls, question: AnyQuestion, body: object) -> QuestionCall:
@@ -104,34 +104,34 @@ class QuestionCall:
         fields: dict[str, object] = dict(body)
         model, image = fields.pop("model", "") or "", fields.pop("image", None)
         if not isinstance(model, str) or len(model) > 200:
-            raise ParameterError("A model is named by a text.")
+            raise ParameterError("The name of a model must be a text.")
         if question.takes_image == (image is None):
             there = IMAGE if question.takes_image else "It takes no image."
             raise ParameterError(
                 f"{question.name!r} is about {'a photo' if question.takes_image else 'a model'}. {there}"
             )
         name, picture = ("", None) if image is None else _image(image)
-        return cls(question, model, name, picture, wish_of(question, fields))
+        return cls(question, model, name, picture, parse_arguments(question, fields))
 
 
-def _image(given: object) -> tuple[str, bytes | None]:
+def _image(image: object) -> tuple[str, bytes | None]:
     """The name of a sample or the id of an upload, or the bytes of a picture."""
-    if isinstance(given, str) and given[:5].lower() == "data:":
-        form, comma, text = given[5:].partition(",")
+    if isinstance(image, str) and image[:5].lower() == "data:":
+        form, comma, text = image[5:].partition(",")
         if not comma or not form.lower().endswith(";base64"):
             raise ParameterError(
                 "A data: address of a picture is data:image/png;base64,BYTES, of any kind of picture."
             )
-        given = {"base64": text}
-    elif isinstance(given, str):
-        given = {"sample": given}
+        image = {"base64": text}
+    elif isinstance(image, str):
+        image = {"sample": image}
     if (
-        not isinstance(given, dict)
-        or len(given) != 1
-        or not {"sample", "upload", "survey", "base64"} & set(given)
+        not isinstance(image, dict)
+        or len(image) != 1
+        or not {"sample", "upload", "survey", "base64"} & set(image)
     ):
         raise ParameterError(IMAGE)
-    ((kind, value),) = given.items()
+    ((kind, value),) = image.items()
     if not isinstance(value, str):
         raise ParameterError(IMAGE)
     if kind == "sample":
@@ -149,13 +149,13 @@ def _image(given: object) -> tuple[str, bytes | None]:
     try:
         return "", base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):
-        raise ParameterError("The base64 of a picture holds something that is no base64.") from None
+        raise ParameterError("The base64 of this picture is not valid.") from None
 
 
 @contextmanager
 def answered(
     session: Session,
-    asked: QuestionCall,
+    call: QuestionCall,
     *,
     owner: str,
     progress: Progress | None = None,
@@ -169,13 +169,13 @@ def answered(
         progress, cancelled, preview: as `Session.run` has them.
     """
     picture = None
-    model = model_reference(session, asked.model)
-    if asked.picture is not None:
-        picture = session.add_upload(asked.picture, owner=owner)
+    model = model_reference(session, call.model)
+    if call.picture is not None:
+        picture = session.add_upload(call.picture, owner=owner)
     try:
-        given = asked.wish.input.given if asked.question.takes_image else {}
-        subject = Subject(model, asked.image or picture or "", owner=owner, **given)
-        request = request_for(session, subject, asked.question.name, **asked.wish.asked)
+        inputs = call.arguments.input.fields if call.question.takes_image else {}
+        subject = Subject(model, call.image or picture or "", owner=owner, **inputs)
+        request = request_for(session, subject, call.question.name, **call.arguments.parameters)
         answer = session.run(request, progress=progress, cancelled=cancelled, preview=preview)
         yield Answered(session, request, answer)
     finally:
@@ -183,26 +183,26 @@ def answered(
             session.uploads.remove(picture, owner=owner)
 
 
-def as_json(asked: QuestionCall, given: Answered, *, app: str) -> Json:
+def as_json(call: QuestionCall, result: Answered, *, app: str) -> Json:
     """Everything about an answer: its numbers, its facts, where they came from, what was asked, and where the app shows it.
 
     Args:
         app: address of the app, with a slash at the end.
     """
-    return {"question": asked.question.name} | given.to_json() | {"link": link(asked, given, app=app)}
+    return {"question": call.question.name} | result.to_json() | {"link": link(call, result, app=app)}
 
 
-def link(asked: QuestionCall, given: Answered, *, app: str) -> str | None:
+def link(call: QuestionCall, result: Answered, *, app: str) -> str | None:
     """Where the app shows this; None for a picture of the caller's own, which it does not have."""
-    question, subject = asked.question, given.shown.subject
+    question, subject = call.question, result.shown.subject
     if question.takes_image and not subject.image:
         return None
     view = ViewState(
-        model=asked.model or default_name(given.session),
+        model=call.model or default_name(result.session),
         image=subject.image,
         mode=subject.mode,
         size=subject.size,
         part="" if subject.part is None else format_part(subject.part),
         edits=str(subject.edits),
     )
-    return f"{app}?{showing(view, question, dict(given.request.parameters)).to_address()}"
+    return f"{app}?{showing(view, question, dict(result.request.parameters)).to_address()}"

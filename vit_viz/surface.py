@@ -1,4 +1,4 @@
-"""What the app offers beside the page where whoever runs it asks for it: questions by name over HTTP (vit_viz.rest, vit_viz.mcp).
+"""Surfaces beside the page that the app offers on request: questions by name over HTTP (vit_viz.rest, vit_viz.mcp).
 
 They stand behind the same guard as the page: the same host names, the same limits for each visitor. A browser that has opened the
 page may ask over HTTP always, within the limits of the page; others where that is offered. Their questions may compute for long, so
@@ -24,7 +24,7 @@ OWNER = "vit_viz.owner"
 """Key in a request's scope: who asks, as the session knows it."""
 
 BRING = "/vit_viz/bring"
-"""Where the page sends pictures, each as the body of a request; see vit_viz.ui.header.answers."""
+"""Where the page sends pictures, each as the body of a request; see vit_viz.ui.header.routes."""
 
 FILE_HEADER = "x-vit-viz-file"
 """In which it says what the file is called, percent-encoded; an address would stand in the logs of proxies."""

@@ -115,7 +115,7 @@ def test_another_output_than_that_of_its_scores_is_refused(monkeypatch: pytest.M
     at_each_place = flex._at_each_place
     monkeypatch.setattr(flex, "_at_each_place", lambda *operands: at_each_place(*operands).roll(1, -1))
     with pytest.raises(
-        CaptureError, match=r"flex_attention gives another output.* scaled_dot_product_attention"
+        CaptureError, match=r"flex_attention returns an output.* scaled_dot_product_attention"
     ):
         trace(models("masked")[0], pixels(), layout=LAYOUT)
 

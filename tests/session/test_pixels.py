@@ -111,8 +111,8 @@ def test_under_a_map_lies_what_pixels_show_where_their_normalisation_is_known(mo
 @pytest.mark.parametrize(
     ("image", "options", "why"),
     [
-        (torch.zeros(1, 3, 16, 36), {"size": 9}, "pixels are given as they are"),
-        (torch.zeros(1, 3, 16, 36), {"part": (0, 0, 8, 8)}, "pixels are given as they are"),
+        (torch.zeros(1, 3, 16, 36), {"size": 9}, "pixels are used as they are"),
+        (torch.zeros(1, 3, 16, 36), {"part": (0, 0, 8, 8)}, "pixels are used as they are"),
         (torch.full((1, 3, 16, 36), torch.nan), {}, "finite"),
         (torch.zeros(3, 16, 36), {}, r"\[1, channels, height, width\]"),
         ([], {}, "at least one picture"),

@@ -332,7 +332,7 @@ def test_one_answer_over_http_is_of_one_state_of_the_weights() -> None:
         return JSONResponse({})
 
     async def ask(_request: object) -> Computed:
-        return Computed(compute, anyio.CapacityLimiter(1), is_told=False)
+        return Computed(compute, anyio.CapacityLimiter(1), is_streamed=False)
 
     app = Starlette(routes=[Route("/", ask)])
     with TestClient(app) as client:

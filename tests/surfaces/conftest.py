@@ -17,7 +17,7 @@ from vit_viz.surface import Surface
 from vit_viz.ui import opened
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import guarded
-from vit_viz.ui.walkthrough import answers as steps
+from vit_viz.ui.walkthrough import routes as steps
 
 
 class Behind(Starlette):

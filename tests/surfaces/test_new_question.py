@@ -24,7 +24,7 @@ from vit_viz.figures.files import formats_of
 from vit_viz.results import HeadTable
 from vit_viz.session.session import Session
 from vit_viz.ui.opened import PageCall
-from vit_viz.ui.palette.answers import _answer, _panel
+from vit_viz.ui.palette.routes import _answer, _panel
 from vit_viz.ui.palette.view import listing
 from vit_viz.views.choices import arrived
 from vit_viz.views.panel import Panel

@@ -680,7 +680,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("look", {"image": {"base64": "%%%"}}, "The base64 of a picture"),
     ("look", {"image": {"base64": "AAAA"}}, "This"),
     ("look", TWINS | {"model": "/etc/passwd"}, "The model '/etc/passwd' is not offered here"),
-    ("look", TWINS | {"model": 3}, "A model is named by a text."),
+    ("look", TWINS | {"model": 3}, "The name of a model must be a text."),
     ("look", TWINS | {"size": "huge"}, "The size is a whole number"),
     ("look", TWINS | {"part": [0, 0, 9, 9]}, "A part has at least 32 x 32"),
     ("look", TWINS | {"query": {"row": 1}}, "A query is a token name or row,col pairs"),

@@ -40,9 +40,9 @@ def test_another_survey_is_refused_by_what_differs(tmp_path: Path, key: str) -> 
 
 def test_a_folder_with_something_else_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(ParameterError, match="something that is no survey"):
+    with pytest.raises(ParameterError, match="something that is not a survey"):
         begun(tmp_path)
-    with pytest.raises(ParameterError, match="something that is no survey"):
+    with pytest.raises(ParameterError, match="something that is not a survey"):
         begun(tmp_path / "notes.txt")
     assert [one.name for one in tmp_path.iterdir()] == ["notes.txt"]
 
@@ -56,7 +56,7 @@ def test_an_empty_folder_and_one_with_a_lock_alone_are_taken(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "words"), [("[1]", "is no object"), ("{", "cannot be read"), (None, "cannot be read")]
+    ("text", "words"), [("[1]", "is not a JSON object"), ("{", "cannot be read"), (None, "cannot be read")]
 )
 def test_what_is_no_manifest_is_told(tmp_path: Path, text: str | None, words: str) -> None:
     if text is not None:

@@ -23,7 +23,7 @@ from vit_viz.session.devices import FULL
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.walkthrough.answers import screen_of
+from vit_viz.ui.walkthrough.routes import screen_of
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.views.state import ViewState
 from vit_viz.walkthrough import (

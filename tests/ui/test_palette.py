@@ -24,7 +24,7 @@ from vit_viz.session.session import Session
 from vit_viz.ui import pictures
 from vit_viz.ui.app import TABS
 from vit_viz.ui.opened import PageCall
-from vit_viz.ui.palette.answers import MOST_FACTS, _answer, _panel, facts_shown
+from vit_viz.ui.palette.routes import MOST_FACTS, _answer, _panel, facts_shown
 from vit_viz.ui.palette.view import LISTING, listing
 from vit_viz.ui.routes import NOTHING_HERE, routes
 from vit_viz.ui.scripts import file_address

@@ -1,4 +1,4 @@
-"""What a first look should show: the head whose map says most at a glance, and patches worth a visit.
+"""Where a first look starts: the head whose map says most at a glance, and patches worth a visit.
 
 A map says much at a glance where little of the photo has most of the attention, in one place. So the score of a map is the share of
 the patches' mass that lies on the brightest tenth of the patches, times the share of that tenth that hangs together in its largest

@@ -193,8 +193,8 @@ def _without_patches(job: Job) -> WithoutPatches:
         subject.provenance,
         chosen,
     )
-    told = (name(best), float(before[best]), float(after[best]))
-    return WithoutPatches(top, before[list(chosen)].numpy(), told)
+    best_before_after = (name(best), float(before[best]), float(after[best]))
+    return WithoutPatches(top, before[list(chosen)].numpy(), best_before_after)
 
 
 WITHOUT_PATCHES = Part(name="without patches", run=_without_patches, reads="image", forwards=1)

@@ -233,7 +233,9 @@ def stream_of(
         if scores is None:
             raise no_scores(type(module).__name__, recorder.returned)
         with undisturbed(module):
-            graph = _PassGraph((weights.to(scores) * scores).sum(), seen, pixels, recorder, type(module).__name__)
+            graph = _PassGraph(
+                (weights.to(scores) * scores).sum(), seen, pixels, recorder, type(module).__name__
+            )
             try:
                 return graph.stream(layout)
             except CheckpointError as error:

@@ -44,7 +44,7 @@ class Features:
     def of(cls, read: Tensor, gradient: Tensor | None, layout: TokenLayout) -> Features:
         """From what the attention reads in the model's own arrangement; without a gradient it is 0."""
         both = (read.detach(), torch.zeros_like(read) if gradient is None else gradient)
-        return cls(*(_by_token(one, layout).float() for one in both))
+        return cls(*(one.reshape(layout.num_tokens, -1).float() for one in both))
 
 
 class TensorsSeen(TorchFunctionMode):
@@ -127,10 +127,6 @@ def _has_tokens(tensor: Tensor, layout: TokenLayout) -> bool:
     return lead == [layout.num_tokens] or is_grid
 
 
-def _by_token(tensor: Tensor, layout: TokenLayout) -> Tensor:
-    return tensor.reshape(layout.num_tokens, -1)
-
-
 def made_of(last: Any, sources: Sequence[Tensor | None]) -> set[Any]:
     """The functions up to this one of autograd's graph whose results depend on one of the sources."""
     nodes, waiting = {last}, [last]
@@ -138,9 +134,9 @@ def made_of(last: Any, sources: Sequence[Tensor | None]) -> set[Any]:
         new = {node for node, _ in waiting.pop().next_functions if node is not None} - nodes
         nodes |= new
         waiting += new
-    given = {id(source) for source in sources}
+    wanted = {id(source) for source in sources}
     depending = {
-        node for node in nodes if not node.next_functions and id(getattr(node, "variable", None)) in given
+        node for node in nodes if not node.next_functions and id(getattr(node, "variable", None)) in wanted
     }
     for node in sorted(nodes - depending, key=order):
         if any(one in depending for one, _ in node.next_functions):

@@ -132,13 +132,13 @@ def answer_of(module: nn.Module, pixels: Tensor) -> Any:
             ) from error
         if problem := _input_problem(module, pixels, error):
             raise CaptureError(f"{name} {problem}.") from error
-        said = " ".join(str(error).split())[:200].rstrip(".").replace(". ", "; ")
+        reason = " ".join(str(error).split())[:200].rstrip(".").replace(". ", "; ")
         advice = 'mode="crop" or "stretch", without size=, gives it a picture at that size'
         if getattr(module, "dynamic_img_size", None) is False:
             advice += ", and dynamic_img_size=True makes a timm model that takes others"
         of_size = f"; if it takes one size only, {advice}" if isinstance(error, _OF_SIZE) else ""
         raise CaptureError(
-            f"{name} does not run on pixels {list(pixels.shape)} ({kind}{f': {said}' if said else ''}){of_size}."
+            f"{name} does not run on pixels {list(pixels.shape)} ({kind}{f': {reason}' if reason else ''}){of_size}."
         ) from error
 
 

@@ -46,7 +46,7 @@ class Blocks:
     @property
     def states(self) -> list[Tensor]:
         """What each block returned in the last pass within `apart`, as the model has it."""
-        return [_state_of(returned) for returned in self._returned]
+        return [one[0] if isinstance(one, tuple | list) and one else one for one in self._returned]
 
     @contextmanager
     def apart(self, *, cut: bool = False) -> Iterator[None]:
@@ -114,7 +114,7 @@ class Blocks:
         like = self.states[-1]
         if 1 not in like.shape[:-1]:
             raise CaptureError(
-                f"The last block of {self._name} returns {list(like.shape)}, in which no axis stands for the images."
+                f"The last block of {self._name} returns {list(like.shape)}, which has no axis for the images."
             )
         axis = like.shape.index(1)
         size, one_each = list(like.shape), [1] * like.ndim
@@ -158,16 +158,12 @@ class Blocks:
         away = (again.detach() - answer.detach()).abs().max()
         if not bool(away <= _SAME * answer.detach().abs().max()):
             raise CaptureError(
-                f"{self._name} does not answer from what its last block returns alone, so no other layer can stand in its place."
+                f"{self._name} computes its output from more than its last block, so no other layer can replace that block."
             )
 
 
 def _returning(value: Any) -> Any:
     return lambda *_args, **_kwargs: value
-
-
-def _state_of(returned: Any) -> Any:
-    return returned[0] if isinstance(returned, tuple | list) and returned else returned
 
 
 def _with_state(returned: Any, state: Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""What is recorded of a forward pass: q and k of each layer, and the numbers that prove them.
+"""The record of a forward pass: q and k of each layer, and the numbers that prove them.
 
 A `Recorder` receives every attention call of ONE forward pass, in order, and copies what the trace needs into the arena. It knows
 nothing of modules; `Interception` calls it.

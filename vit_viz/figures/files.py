@@ -20,9 +20,9 @@ from vit_viz.figures.request import DrawingOptions, FigureRequest, Output, figur
 from vit_viz.figures.scene import Scene, drawn
 from vit_viz.figures.sheet import Sheet, stacked
 from vit_viz.results import PatchMap
-from vit_viz.session.answers import facts_of, numbers_of, provenance_in
 from vit_viz.session.inputs import Json
 from vit_viz.session.request import Request
+from vit_viz.session.serialization import facts_of, numbers_of, provenance_in
 from vit_viz.session.session import Session
 
 MEDIA_TYPES: dict[str, str] = {
@@ -92,8 +92,8 @@ def made_of(session: Session, figure: FigureRequest, output: Output) -> dict[str
         if key in session.given_paths
     }
     facts |= {"paths": paths} if paths else {}
-    asked = json.loads(shown.request.to_json())
-    return facts | {"request": asked, "figure": shown.to_dict(), "output": asdict(output)}
+    request = json.loads(shown.request.to_json())
+    return facts | {"request": request, "figure": shown.to_dict(), "output": asdict(output)}
 
 
 def elsewhere(session: Session, figure: FigureRequest) -> FigureRequest:
@@ -305,8 +305,8 @@ def as_one_file(answers: Mapping[str, Answered], form: str) -> bytes:
         form: one of TOGETHER.
     """
     if form == "json":
-        told = [{"photo": photo} | answered.to_json() for photo, answered in answers.items()]
-        return json.dumps(told, allow_nan=False).encode()
+        parts = [{"photo": photo} | answered.to_json() for photo, answered in answers.items()]
+        return json.dumps(parts, allow_nan=False).encode()
     output = Output.of({"format": form}.items())
 
     def with_record(answered: Answered) -> export.Recorded:

@@ -21,7 +21,7 @@ from vit_viz.figures.styles import STRENGTHS, Style, chosen
 from vit_viz.images import decode
 from vit_viz.lazy import extra
 from vit_viz.results import Curve, PatchMap, Ranking
-from vit_viz.session.answers import provenance_in
+from vit_viz.session.serialization import provenance_in
 
 Photo = Image.Image | str | Path
 
@@ -120,7 +120,7 @@ def plotted(answer: Answer, ax: Any) -> Any:
     else:
         parts = [name for name, part in parts_of(answer).items() if isinstance(part, Answer)]
         there = f"; plot one of its parts: {', '.join(parts)}" if parts else ""
-        raise ExportError(f"A {type(answer).__name__} is no single table or curve{there}.")
+        raise ExportError(f"A {type(answer).__name__} is not a single table or curve{there}.")
     ax.set_title(getattr(answer, "method", ""))
     return ax
 

@@ -180,7 +180,7 @@ def check(style: str, strength: float) -> None:
     if style not in get_args(Look):
         raise ParameterError(f"A style is one of {', '.join(STYLES)}, not {style[:40]!r}.")
     if not 0 <= strength <= 1:
-        raise ParameterError(f"The strength lies between 0 and 1, not at {strength}.")
+        raise ParameterError(f"The strength must be between 0 and 1, not {strength}.")
 
 
 def _floats(photo: ArrayLike, share: ArrayLike) -> tuple[Floats, Floats]:

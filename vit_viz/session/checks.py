@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class _Wish:
+class _Interest:
     """Somebody who wants a finding: as long as the model is here, and the visitor."""
 
     model: str
@@ -40,7 +40,7 @@ class BackgroundChecks:
     def __init__(self, turns: Turns, *, has_model: Callable[[str], bool]) -> None:
         self._turns, self._has_model = turns, has_model
         self._lock = threading.Lock()
-        self._wishes: dict[StructureCheck, set[_Wish]] = {}  # the first is being run
+        self._interests: dict[StructureCheck, set[_Interest]] = {}  # the first is being run
         self._thread: threading.Thread | None = None
 
     def begin(self, recorded: Trace, *, model: str, left: StopCheck | None) -> None:
@@ -54,7 +54,7 @@ class BackgroundChecks:
         if not isinstance(check, StructureCheck) or check.finding is not None:
             return
         with self._lock:
-            self._wishes.setdefault(check, set()).add(_Wish(model, left))
+            self._interests.setdefault(check, set()).add(_Interest(model, left))
             if self._thread is None:
                 # No daemon: the interpreter would end under a pass, and the process with an abort.
                 self._thread = threading.Thread(target=self._work, name="vit_viz checks", daemon=False)
@@ -78,12 +78,12 @@ class BackgroundChecks:
             except Exception:
                 logger.exception("a check failed")
             with self._lock:
-                del self._wishes[check]
+                del self._interests[check]
 
     def _next(self) -> StructureCheck | None:
         """The check that has waited longest; None ends the thread."""
         with self._lock:
-            check = next(iter(self._wishes), None)
+            check = next(iter(self._interests), None)
             if check is None:
                 self._thread = None
             return check
@@ -93,9 +93,10 @@ class BackgroundChecks:
         if check.is_awaited:
             return False
         with self._lock:
-            wishes = list(self._wishes.get(check, ()))
+            interests = list(self._interests.get(check, ()))
         return not threading.main_thread().is_alive() or all(
-            (wish.left is not None and wish.left()) or not self._has_model(wish.model) for wish in wishes
+            (interest.left is not None and interest.left()) or not self._has_model(interest.model)
+            for interest in interests
         )
 
     @contextmanager

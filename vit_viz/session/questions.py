@@ -57,13 +57,13 @@ def request_for(
     return subject.request(question.name, **parameters, **beside)
 
 
-def _of_method(question: AnyQuestion, chosen: Options, given: object, layers: int) -> dict[str, Any]:
+def _of_method(question: AnyQuestion, chosen: Options, value: object, layers: int) -> dict[str, Any]:
     """The options of the method whose map is put to the test, where they are not the usual ones."""
-    if given is None:
+    if value is None:
         return {}
-    if not isinstance(chosen, OfMethodOptions) or not isinstance(given, Mapping):
+    if not isinstance(chosen, OfMethodOptions) or not isinstance(value, Mapping):
         raise ParameterError(f"{question.name!r} has no options of a method, by name.")
-    changed = chosen.tested.read(given).for_layers(layers).changed()
+    changed = chosen.tested.read(value).for_layers(layers).changed()
     return {"options": changed} if changed else {}
 
 
@@ -74,16 +74,16 @@ def ask(
     *,
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
-    **asked: Any,
+    **options: Any,
 ) -> Any:
     """The answer to a question; see `request_for` and `Session.run`."""
-    return session.run(request_for(session, subject, name, **asked), progress=progress, cancelled=cancelled)
+    return session.run(request_for(session, subject, name, **options), progress=progress, cancelled=cancelled)
 
 
 def _start(session: Session, subject: Subject, question: AnyQuestion, query: Query | None) -> dict[str, Any]:
     if not question.takes_query:
         if query is not None:
-            raise ParameterError(f"{question.name!r} starts from no query.")
+            raise ParameterError(f"{question.name!r} takes no query.")
         return {}
     if query is None and question.without_query:
         return {"query": None}
@@ -98,7 +98,7 @@ def _target(session: Session, subject: Subject, question: AnyQuestion, target: T
     """The class, or the pair of classes, that a question is about; None for the model's first."""
     if not question.takes_target:
         if target is not None:
-            raise ParameterError(f"{question.name!r} is about no class.")
+            raise ParameterError(f"{question.name!r} takes no target.")
         return {}
     if isinstance(target, str) and all(part.isdigit() for part in target.split("-")):
         first, *others = (int(part) for part in target.split("-"))
@@ -109,5 +109,5 @@ def _target(session: Session, subject: Subject, question: AnyQuestion, target: T
     return {"target": target if target is None or callable(target) else _class(target, labels)}
 
 
-def _class(given: ClassWord, labels: Any) -> int:
-    return class_index(given, labels) if isinstance(given, str) else as_index("A class", given)
+def _class(value: ClassWord, labels: Any) -> int:
+    return class_index(value, labels) if isinstance(value, str) else as_index("A class", value)

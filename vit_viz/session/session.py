@@ -304,8 +304,10 @@ class Session:
             return False
         name = request.subject.model
         loaded = self.model(name)
-        is_given = self.engine.models.given(name) is not None
-        return isinstance(loaded, LoadedModel) and not is_given and self.lender.is_worth_it(request, loaded)
+        is_registered = self.engine.models.registered(name) is not None
+        return (
+            isinstance(loaded, LoadedModel) and not is_registered and self.lender.is_worth_it(request, loaded)
+        )
 
     def _lent(self, request: Request) -> Any:
         assert self.lender is not None
@@ -321,7 +323,7 @@ class Session:
             return compute(cpu or engine)
         return run_with_fallback(
             lambda: compute(engine),
-            lambda: compute(self._with_given(cpu, request.subject.model)),
+            lambda: compute(self._with_copy(cpu, request.subject.model)),
             notice=self.notice,
         )
 
@@ -332,8 +334,8 @@ class Session:
 
     def _engine_with(self, name: str, **options: Any) -> Engine:
         """The engine that has a model now: of the own device, or of the CPU where that has no room for it."""
-        cpu, given = self.cpu_engine, self.engine.models.given(name)
-        if cpu is not None and given is not None and self._copied.get(name) != _state(given):
+        cpu, own = self.cpu_engine, self.engine.models.registered(name)
+        if cpu is not None and own is not None and self._copied.get(name) != _state(own):
             cpu.models.remove(name)  # a copy of what it was
         if cpu is not None and self._is_only_on_cpu(name):
             return cpu
@@ -353,15 +355,15 @@ class Session:
         """Whether a model is on the CPU because the device had no room for it."""
         return self.cpu_engine is not None and name in self._only_on_cpu and self.cpu_engine.models.has(name)
 
-    def _with_given(self, cpu: Engine, name: str) -> Engine:
+    def _with_copy(self, cpu: Engine, name: str) -> Engine:
         """The CPU's engine with its own copy of a model that was given."""
-        given = self.engine.models.given(name)
-        if given is not None and cpu.models.given(name) is None:
-            self._copied[name] = _state(given)
-            cpu.models.add(given.copied_to(torch.device("cpu")))
+        own = self.engine.models.registered(name)
+        if own is not None and cpu.models.registered(name) is None:
+            self._copied[name] = _state(own)
+            cpu.models.add(own.copied_to(torch.device("cpu")))
         return cpu
 
 
-def _state(given: Model) -> tuple[str, int]:
+def _state(model: Model) -> tuple[str, int]:
     """What a given model is now: its weights and its make-up."""
-    return given.provenance.weights, make_up_of(given.model)
+    return model.provenance.weights, make_up_of(model.model)

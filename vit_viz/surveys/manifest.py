@@ -81,16 +81,16 @@ def opened(folder: Path, wanted: dict[str, Any], *, extend: bool = False) -> dic
         gone = len(there.get("gone", ()))
         expected = wanted | {"photos": wanted["photos"] + gone} if gone else wanted
         for key, words in _COMPARED.items():
-            if _said(there, key) != _said(expected, key) and not (extend and key in _LISTING):
+            if _entry(there, key) != _entry(expected, key) and not (extend and key in _LISTING):
                 hint = "; --extend adds new photos to it" if key in _LISTING else ""
                 raise ParameterError(
-                    f"{shown(str(folder))} holds another survey: its {words} is {_short(_said(there, key))}, not "
-                    f"{_short(_said(expected, key))}{hint}; please choose another folder."
+                    f"{shown(str(folder))} holds another survey: its {words} is {_short(_entry(there, key))}, not "
+                    f"{_short(_entry(expected, key))}{hint}; please choose another folder."
                 )
         return there
     if folder.exists() and (not folder.is_dir() or any(one.name != _LOCK for one in folder.iterdir())):
         raise ParameterError(
-            f"{shown(str(folder))} holds something that is no survey; please choose another folder."
+            f"{shown(str(folder))} holds something that is not a survey; please choose another folder."
         )
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder, wanted)
@@ -107,8 +107,8 @@ def extended(
         gone: names of photos that are in the tables and not in the new list.
     """
     left = sorted(gone)
-    said = {key: wanted[key] for key in ("digest", "names", "request")}
-    changed = there | said | {"photos": wanted["photos"] + len(left), "gone": left}
+    updated = {key: wanted[key] for key in ("digest", "names", "request")}
+    changed = there | updated | {"photos": wanted["photos"] + len(left), "gone": left}
     _write(folder, changed)
     return changed
 
@@ -120,7 +120,7 @@ def read(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ParameterError(f"{shown(str(folder))} holds no survey: {FILE} cannot be read.") from error
     if not isinstance(content, dict):
-        raise ParameterError(f"{shown(str(folder))} holds no survey: {FILE} is no object.")
+        raise ParameterError(f"{shown(str(folder))} holds no survey: {FILE} is not a JSON object.")
     version = content.get("format", FORMAT)
     if version != FORMAT:
         raise ParameterError(
@@ -141,7 +141,7 @@ def output_of(there: dict[str, Any]) -> Output:
     return kind
 
 
-def _said(there: dict[str, Any], key: str) -> object:
+def _entry(there: dict[str, Any], key: str) -> object:
     return output_of(there) if key == "output" else there.get(key)
 
 

@@ -19,7 +19,7 @@ from vit_viz.capture.given import as_model
 from vit_viz.capture.wrappers import preprocess_within
 from vit_viz.checkpoints import LoadedModel, Model
 from vit_viz.checkpoints.plain_module import plain_module
-from vit_viz.checkpoints.strangers import HUB_BYTES
+from vit_viz.checkpoints.visitor_models import HUB_BYTES
 from vit_viz.explorer.value import link_fields
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Preprocess
@@ -38,30 +38,30 @@ from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import guarded
 from vit_viz.ui.edge.request_log import log_with_request_numbers
 from vit_viz.ui.explain import answers as explain_answers, stage
-from vit_viz.ui.header import answers as header_answers
-from vit_viz.ui.heads import answers as head_answers
+from vit_viz.ui.header import routes as header_routes
+from vit_viz.ui.heads import routes as head_routes
 from vit_viz.ui.help import LISTING, listing
 from vit_viz.ui.kit import part
 from vit_viz.ui.opened import page_route
 from vit_viz.ui.page import Answers, Room, Tab
-from vit_viz.ui.palette import answers as palette_answers, view as palette
+from vit_viz.ui.palette import routes as palette_routes, view as palette
 from vit_viz.ui.preview import ICON, TITLE
 from vit_viz.ui.rooms import TABS
 from vit_viz.ui.routes import routes
 from vit_viz.ui.scripts import file_address
 from vit_viz.ui.theme import theme
-from vit_viz.ui.walkthrough import answers as steps
+from vit_viz.ui.walkthrough import routes as steps
 from vit_viz.views import choices
 
 logger = logging.getLogger(__name__)
 
 ANSWERS: Answers = {
-    **header_answers.ANSWERS,
+    **header_routes.ANSWERS,
     **steps.ANSWERS,
-    **head_answers.ANSWERS,
+    **head_routes.ANSWERS,
     **explain_answers.ANSWERS,
     **stage.ANSWERS,
-    **palette_answers.ANSWERS,
+    **palette_routes.ANSWERS,
 }
 """What the page asks of its link, by the name of its route."""
 
@@ -102,7 +102,7 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
             elem_classes="vv-part",
             # as text: Gradio's page would watch objects, which takes longer; samples: the tray as it is for everybody
             fields=json.dumps(link_fields(_of_page(session, tabs))),
-            samples=json.dumps(header_answers.tray(session, "", "")),
+            samples=json.dumps(header_routes.tray(session, "", "")),
             page=json.dumps(page),
         )
     sweep_every(session.uploads)
@@ -179,7 +179,7 @@ def launch_options(
                 *(route for room in rooms for route in room.routes),
                 *opened.routes(session),
                 *(page_route(session, name, answer) for name, answer in ANSWERS.items()),
-                header_answers.bring_route(session),
+                header_routes.bring_route(session),
                 *routes(session),
             ],
             "openapi_url": None,

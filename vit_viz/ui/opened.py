@@ -27,7 +27,7 @@ from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
 from vit_viz.outputs import noun_of
 from vit_viz.progress import StopCheck
-from vit_viz.rest import SLOW_THREADS, THREADS, Computed, Told, read_body, refusal
+from vit_viz.rest import SLOW_THREADS, THREADS, AnswerProgress, Computed, read_body, refusal
 from vit_viz.session.handles import VISITOR, visitor_in
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
@@ -59,7 +59,7 @@ class PageCall:
     problems: tuple[str, ...]
     body: dict[str, Any]
     cancelled: StopCheck
-    told: Told = field(default_factory=Told)
+    told: AnswerProgress = field(default_factory=AnswerProgress)
 
     @property
     def subject(self) -> Subject:
@@ -88,16 +88,16 @@ def page_route(session: Session, name: str, answer: Callable[[PageCall], dict[st
             return refusal(error)
         owner, visitor = request.scope[OWNER], visitor_in(request.cookies)
 
-        def computed(told: Told | None, cancelled: StopCheck) -> Response:
+        def computed(told: AnswerProgress | None, cancelled: StopCheck) -> Response:
             VISITOR.set(visitor)  # in the context of this thread: whose the handles are
             try:
                 view, problems = arrived(session, asked["view"], owner)
-                called = PageCall(session, owner, view, problems, asked, cancelled, told or Told())
+                called = PageCall(session, owner, view, problems, asked, cancelled, told or AnswerProgress())
                 return JSONResponse(answer(called))
             except Exception as error:
                 return refusal(error)
 
-        return Computed(computed, threads, is_told=EVENTS in request.headers.get("accept", ""))
+        return Computed(computed, threads, is_streamed=EVENTS in request.headers.get("accept", ""))
 
     return Route(f"{PREFIX}/{name}", post, methods=["POST"])
 

@@ -2,9 +2,9 @@
 
     GET /vit_viz/page/<digest>/<file>      icon and picture, see `vit_viz.ui.preview`; the palette's list of questions
     GET /vit_viz/layer/<handle>/<layer>    q, k of a layer (or its attention), see `vit_viz.explorer.packing`
-    GET /vit_viz/tokens/<handle>/<state>   ?role=   float16 [tokens, dim] of length 1, see `vit_viz.ui.tokens.answers`
-    POST /vit_viz/colours                  of the patches, in JSON, see `vit_viz.ui.tokens.answers`
-    GET /vit_viz/positions/<handle>        ?places=   float16 [places, rows, cols], see `vit_viz.ui.positions.answers`
+    GET /vit_viz/tokens/<handle>/<state>   ?role=   float16 [tokens, dim] of length 1, see `vit_viz.ui.tokens.routes`
+    POST /vit_viz/colours                  of the patches, in JSON, see `vit_viz.ui.tokens.routes`
+    GET /vit_viz/positions/<handle>        ?places=   float16 [places, rows, cols], see `vit_viz.ui.positions.routes`
     GET /vit_viz/rows/<handle>/<layer>     ?query=&direction=   float32 [heads, tokens]
     GET /vit_viz/numbers/<handle>          ?layer=&head=&query=&direction=&at=row,col   JSON, in full precision
     GET /vit_viz/proof/<handle>            JSON: the badge, which says "checking" until the model's structure is known
@@ -50,9 +50,9 @@ from vit_viz.ui.look.view import explorer_file
 from vit_viz.ui.opened import page_route
 from vit_viz.ui.palette import view as palette
 from vit_viz.ui.payload import badge_value
-from vit_viz.ui.positions.answers import tile_bytes
+from vit_viz.ui.positions.routes import tile_bytes
 from vit_viz.ui.scripts import PREFIX
-from vit_viz.ui.tokens import answers
+from vit_viz.ui.tokens import routes as token_routes
 from vit_viz.views.state import ViewState
 
 GONE = "This picture is no longer kept; please reload the page."
@@ -76,7 +76,7 @@ def routes(session: Session) -> list[BaseRoute]:
         return _found(session, request, request.path_params["handle"])
 
     return [
-        page_route(session, "colours", answers.colours),
+        page_route(session, "colours", token_routes.colours),
         Route(scripts.FILES + "/{digest}/{name}", _page_file, methods=["GET"]),
         fetched(
             "/photo/{handle}",
@@ -164,7 +164,7 @@ def _layer(session: Session, request: HttpRequest, subject: Subject) -> Response
 
 def _tokens(session: Session, request: HttpRequest, subject: Subject) -> Response:
     state, role = whole(request.path_params["state"], "state"), request.query_params.get("role", "tokens")
-    vectors = answers.vector_bytes(session, subject, state, role)
+    vectors = token_routes.vector_bytes(session, subject, state, role)
     return Response(vectors, media_type="application/octet-stream")
 
 
@@ -241,7 +241,10 @@ def _recipe(session: Session, request: HttpRequest, subject: Subject) -> Respons
     model = session.model(subject.model)
     told = model.output if "output" in dict(model.provenance.parameters) else None
     return as_json(
-        {"python": as_python(figure, output, told=told), "command": as_command(figure, output, told=told)}
+        {
+            "python": as_python(figure, output, output_kind=told),
+            "command": as_command(figure, output, output_kind=told),
+        }
     )
 
 

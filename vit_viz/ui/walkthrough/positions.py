@@ -246,8 +246,8 @@ def _top(scene: StepInput, output: Array) -> str:
         return f"length {number(float(np.linalg.norm(output)))}"
     kind = output_kind(scene.loaded.output, output.size)
     best = int(output.argmax())
-    told = float(shown(torch.from_numpy(output.astype(np.float64)), kind)[best])
-    return f"{scene.class_name(best)} {number(told) if kind == 'value' else f'{told:.1%}'}"
+    value = float(shown(torch.from_numpy(output.astype(np.float64)), kind)[best])
+    return f"{scene.class_name(best)} {number(value) if kind == 'value' else f'{value:.1%}'}"
 
 
 def _largest(first: Array, second: Array) -> float:

@@ -12,7 +12,7 @@ from vit_viz.analyses.head_statistics import Measure
 from vit_viz.errors import ParameterError
 from vit_viz.session.questions import request_for
 from vit_viz.session.session import Session
-from vit_viz.ui.heads.answers import _causal, _surgery
+from vit_viz.ui.heads.routes import _causal, _surgery
 from vit_viz.ui.opened import PageCall
 from vit_viz.views.choices import arrived
 from vit_viz.views.state import ViewState

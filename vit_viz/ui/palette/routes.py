@@ -21,8 +21,8 @@ from vit_viz.explorer.value import Value, control
 from vit_viz.figures.files import formats_of
 from vit_viz.geometry import parse_query
 from vit_viz.sentences import formatted, sentence
-from vit_viz.session.answers import facts_of
 from vit_viz.session.inputs import TARGET, query_sentence
+from vit_viz.session.serialization import facts_of
 from vit_viz.session.session import Session
 from vit_viz.ui.opened import PageCall
 from vit_viz.ui.page import Answers

@@ -16,7 +16,7 @@ from vit_viz import samples
 from vit_viz.errors import Cancelled, CheckpointError, ParameterError
 from vit_viz.session.session import Session
 from vit_viz.surface import BRING, FILE_HEADER, OWNER as OWNER_OF
-from vit_viz.ui.header.answers import _far, _load, _wanted, bring_route, edited, facts, tray
+from vit_viz.ui.header.routes import _far, _load, _wanted, bring_route, edited, facts, tray
 from vit_viz.ui.opened import PageCall
 from vit_viz.views.choices import arrived
 

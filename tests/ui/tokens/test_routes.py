@@ -21,7 +21,7 @@ from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.opened import PageCall
 from vit_viz.ui.routes import GONE, PREFIX, routes
-from vit_viz.ui.tokens import answers
+from vit_viz.ui.tokens import routes as token_routes
 from vit_viz.views.state import ViewState
 
 
@@ -48,7 +48,7 @@ def trace() -> Trace:
 
 def colours(session: Session, view: ViewState | None = None, **asked: Any) -> dict[str, Any]:
     shown = view or ViewState(image="shapes")
-    return answers.colours(PageCall(session, "ada", shown, (), {"view": "", **asked}, lambda: False))
+    return token_routes.colours(PageCall(session, "ada", shown, (), {"view": "", **asked}, lambda: False))
 
 
 @pytest.mark.parametrize(("role", "state"), [("tokens", 0), ("tokens", 6), ("queries", 2), ("keys", 5)])
