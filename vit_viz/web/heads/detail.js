@@ -39,6 +39,7 @@ export function Detail({ seen }) {
     margin,
     numbers,
     edits,
+    colours,
     label,
     table,
     layers,
@@ -47,7 +48,6 @@ export function Detail({ seen }) {
     edit,
     page,
   } = seen;
-  const colours = seen.colours.plain;
   void rows.arrived.value; // with each layer that comes there is more to see
   const place = marks.hovered.value ?? marks.chosen.value;
   useLayoutEffect(() => void rows.want(place.layer));

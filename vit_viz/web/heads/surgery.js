@@ -192,10 +192,9 @@ function Maps({ seen: { subject, edits, photo, colours }, panel }) {
         ['before', 'now', 'difference'].map((name) => {
           const isChange = name === 'difference';
           const lit = {
-            ...{ subject: value.now, photo, isChange, look: 'vv-map vv-layer' },
+            ...{ subject: value.now, photo, colours, isChange, look: 'vv-map vv-layer' },
             values: isChange ? maps.change : (maps[/** @type {'before' | 'now'} */ (name)] ?? maps.none),
             top: isChange ? maps.most : maps.top,
-            colours: isChange ? colours.signed : colours.plain,
           };
           return html`<figure key=${name} class=${`vv-room-figure vv-stack vv-surgery-${name}`}>
             <${PhotoStage} photo=${value.now} look="vv-room-plate" under=${html`<${LitBox} ...${lit} />`} />
@@ -245,7 +244,7 @@ export function changeWords(/** @type {number} */ most, /** @type {number} */ to
   if (areOff) return 'No head of this layer is on: nothing is looked at.';
   if (most < 1e-6) return 'The map is the same: an edit changes where later layers look, not its own.';
   return (
-    `Before and now share one scale, fully lit from ${short(100 * top)}% of the attention on a patch. Red: more attention now, ` +
+    `Before and now share one scale, fully lit from ${short(100 * top)}% of the attention on a patch. Orange: more attention now, ` +
     `blue: less, by at most ${short(100 * most)}% of it.`
   );
 }

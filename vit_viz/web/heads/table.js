@@ -111,7 +111,7 @@ export function HeadGrid({ seen, shown = '', switches = null }) {
   const corner = html`<th scope="col" role="columnheader" class="vv-heads-corner">layer</th>`;
   return html`<div class="vv-heads-scroll vv-scroll" ref=${box}>
       <div class=${bands > 1 ? 'vv-heads-grid vv-banded' : 'vv-heads-grid'} style=${sizes}>
-        <${Tiles} ...${{ rows, orders, layout, photo, colours: seen.colours.plain }} />
+        <${Tiles} ...${{ rows, orders, layout, photo, colours: seen.colours }} />
         <table
           class="vv-heads-table vv-table"
           role="grid"
