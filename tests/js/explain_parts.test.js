@@ -290,7 +290,7 @@ test('the button names the head that gives most, then the one that is shown, and
   const off = page.find('.vv-parts-off');
   assert.deepEqual([off.title, pressed(off)], ['layer 1, head 2: off, was +8.20', 'true']);
   assert.equal(page.place('1').title, 'all heads of layer 1: +17.10, before +25.30');
-  assert.equal(page.all('.vv-parts-tick').length, 4);
+  assert.equal(page.all('.vv-parts-sumbar .vv-tick').length, 4);
   await page.click('.vv-parts-switch');
   assert.equal(page.store.view.edits.value, '');
   assert.ok(page.find('.vv-parts-effect').hidden);

@@ -2,6 +2,7 @@
 
 import { topOf } from '../../explorer/frame.js';
 import { queryWords } from '../../explorer/geometry.js';
+import { Bar } from '../kit/bar.js';
 import { editsIn, withHeads } from '../kit/edits.js';
 import { PhotoStage, Problem, Toggle, useAsked } from '../kit/parts.js';
 import { html, useLayoutEffect, useMemo, useRef, useState } from '../kit/preact.js';
@@ -144,14 +145,11 @@ function Answers({ panel, isBusy }) {
   return html`<ul class="vv-surgery-answers" aria-busy=${String(isBusy)} hidden=${!before.length}>
     ${comparedNames(before, now).map((name) => {
       const [was, is] = [before, now].map((answers) => answers.find((one) => one.name === name));
-      const long = (/** @type {Answer | undefined} */ one) => ({
-        '--long': `${(100 * (one?.probability ?? 0)).toFixed(1)}%`,
-      });
       return html`<li key=${name}>
         <span class="vv-class" title=${name}>${name}</span
         ><span class="vv-surgery-bars"
-          ><i class="vv-surgery-was" style=${long(was)}></i
-          ><i class="vv-surgery-now" style=${long(is)}></i></span
+          ><${Bar} value=${was?.probability ?? 0} look="vv-was" /><${Bar}
+            value=${is?.probability ?? 0} /></span
         ><span class="vv-number">${saidWords(was)} → <b>${saidWords(is)}</b></span>
       </li>`;
     })}
