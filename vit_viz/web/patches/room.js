@@ -342,8 +342,8 @@ function Sequence({ photo, looked, query, image, choose }) {
           style=${{ width: `${width}px`, height: `${height}px` }}
           ...${pointing(looked, patchAt)}
         >
-          <canvas ref=${canvas}></canvas>
-          <svg viewBox="0 0 ${width} ${height}" aria-hidden="true">
+          <canvas class="vv-layer" ref=${canvas}></canvas>
+          <svg class="vv-layer" viewBox="0 0 ${width} ${height}" aria-hidden="true">
             <${Marks} looked=${looked} rectOf=${rectAt} />
           </svg>
         </div>
