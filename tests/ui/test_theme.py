@@ -82,7 +82,9 @@ def test_no_rule_has_an_orange_or_a_blue_of_its_own() -> None:
 
 def test_no_legend_has_another_colour_for_more_or_less() -> None:
     channels = re.compile(r"red[^.\n]{0,20},? green", re.I)  # of a picture, not of a scale
-    legend = re.compile(r"\bred\b[^.\n]{0,40}\b(more|less|for|against|above|below)\b|\b(blue|0|1),? \(?red\b", re.I)
+    legend = re.compile(
+        r"\bred\b[^.\n]{0,40}\b(more|less|for|against|above|below)\b|\b(blue|0|1),? \(?red\b", re.I
+    )
     for file in sorted({*_PACKAGE.rglob("*.py"), *_PACKAGE.rglob("*.js")} - {_PACKAGE / "web/kit/preact.js"}):
         lines = file.read_text("utf-8").splitlines()
         assert [line for line in lines if legend.search(line) and not channels.search(line)] == [], file

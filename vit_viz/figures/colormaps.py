@@ -1,9 +1,9 @@
 """From values to colours: scaling is one visible choice, the colour table another.
 
 viridis, magma and cividis are the tables of Smith, van der Walt and Firing (viridis, magma) and of Nunez, Anderton and Renslow
-(cividis), both CC0. "diverging" was made for this project: blue - white - orange with equal lightness on both sides and equal steps
-in OKLab (Ottosson 2020), of the hues of AGAINST and FOR (vit_viz/figures/styles.py). All have lightness that only rises, or only falls away from the centre, so they read the same to
-colour-blind people and in print.
+(cividis), both CC0. "diverging" was made for this project: blue - white - orange, in the hues of AGAINST and FOR
+(vit_viz/figures/styles.py), with equal lightness on both sides and equal steps in OKLab (Ottosson 2020). All have lightness that
+only rises, or only falls away from the centre, so they read the same to colour-blind people and in print.
 """
 
 from __future__ import annotations
