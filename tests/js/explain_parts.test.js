@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { decimalsOf, effectOf, madeOf } from '../../vit_viz/web/explain/made.js';
-import { endOf, signed, signedTable } from '../../vit_viz/web/explain/signed.js';
+import { endOf, signed, signedTable } from '../../vit_viz/web/kit/signed.js';
 import { Terms, nameOf } from '../../vit_viz/web/explain/terms.js';
 import { editsIn, headsWith, switched } from '../../vit_viz/web/kit/edits.js';
 import { LION, openExplain, opened, pressed, texts } from './explain_page.js';
@@ -320,7 +320,7 @@ test('the button names the head that gives most, then the one that is shown, and
   const off = page.find('.vv-parts-off');
   assert.deepEqual([off.title, pressed(off)], ['layer 1, head 2: off, was +8.20', 'true']);
   assert.equal(page.place('1').title, 'all heads of layer 1: +17.10, before +25.30');
-  assert.equal(page.all('.vv-parts-tick').length, 4);
+  assert.equal(page.all('.vv-parts-sumbar .vv-tick').length, 4);
   await page.click('.vv-parts-switch');
   assert.equal(page.store.view.edits.value, '');
   assert.ok(page.find('.vv-parts-effect').hidden);

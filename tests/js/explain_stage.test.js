@@ -62,6 +62,8 @@ async function open(t, map = MAP, search = '&method=rollout') {
     },
     words: () => page.text('.vv-play-words'),
     busy: () => page.find('.vv-play-top').getAttribute('aria-busy'),
+    /** How long the bar of the first answer is. */
+    long: () => page.find('.vv-answer .vv-track').style.getPropertyValue('--long'),
     places: () =>
       [...marks.children].map((/** @type {any} */ mark) =>
         [mark.getAttribute('class'), mark.getAttribute('y'), mark.getAttribute('x')].join(' '),
@@ -83,7 +85,7 @@ test('a stage shows the map and what the model says of the whole photo, and asks
     'How many of the best patches are taken away, by Rollout',
   );
   assert.deepEqual(texts(all('.vv-target-answer > *')), ['lion <b>', '', '50%']);
-  assert.deepEqual([all('.vv-answer-tick').length, gone()], [0, []]); // nothing to compare with yet
+  assert.deepEqual([all('.vv-answer .vv-tick').length, gone()], [0, []]); // nothing to compare with yet
   assert.equal(words(), 'With all patches: lion 50%.');
 });
 
@@ -180,18 +182,18 @@ test('one question is under way at a time, and the last one is asked when it is 
 });
 
 test('an answer says what changed, or why there is none, until the next one', async (t) => {
-  const { answer, find, all, text, down, words, busy } = await open(t);
+  const { answer, find, all, text, down, words, busy, long } = await open(t);
   await down(0, 0);
   await answer({ top: [{ ...line, now: 0.25, before: 0.5, text: '50% → 25%' }] });
   assert.equal(words(), 'a lion');
   assert.deepEqual(texts(all('.vv-answer > *')), ['lion <b>', '', '50% → 25%']);
-  assert.deepEqual([find('.vv-answer-bar').style.width, find('.vv-answer-tick').style.left], ['25%', '50%']);
+  assert.deepEqual([long(), find('.vv-answer .vv-tick').style.left], ['25.00%', '50.00%']);
   await down(0, 1);
   await answer(new Error('Too many.'));
   assert.deepEqual([text('.vv-play-error'), words(), busy()], ['Too many.', 'a lion', 'false']);
   await down(0, 2);
   await answer({ top: [{ ...line, now: -1 }] });
-  assert.equal(find('.vv-answer-bar').style.width, '0%');
+  assert.equal(long(), '0.00%');
   assert.ok(find('.vv-play-error').hidden);
 });
 
