@@ -208,6 +208,9 @@ class Block(nn.Module):
         if self.kind == "gated":
             x = x + self.gamma * torch.sigmoid(x) * self.attend(self.norm1(x))
             return x + self.mlp(self.norm2(x))
+        if self.kind == "detached MLP":
+            x = x + self.attend(self.norm1(x))
+            return x + torch.from_numpy(self.mlp(self.norm2(x)).detach().numpy())
         if self.kind == "squashed":
             x = x + torch.tanh(self.attend(self.norm1(x)))
             return x + self.mlp(self.norm2(x))
@@ -356,6 +359,10 @@ def test_a_norm_that_is_written_out_holds_its_scale_too() -> None:
         (
             {"kind": "squashed"},
             r"between the attention of layer \d and what it is added to stands what is not linear .Tanh",
+        ),
+        (
+            {"kind": "detached MLP"},
+            "something is added to its stream behind the first layer that has no gradient",
         ),
         ({"read": "squashed"}, "behind the last layer stands what is not linear .Tanh"),
         ({"read": "most"}, "behind the last layer stands what is not linear .Amax"),

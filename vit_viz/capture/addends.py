@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +53,9 @@ _BEHIND = "between the attention of layer {} and what it is added to"
 _MIXED = (
     "what the attention of layer {} hands on is not seen to be added by itself to a stream from which alone the answer is read, as "
     "where a norm follows the sum (post-norm), a gate stands there, or the answer also reads something else"
+)
+_DETACHED = (
+    "something is added to its stream behind the first layer that has no gradient, as where it is detached"
 )
 
 _NORMS = {F.layer_norm, torch.layer_norm, F.rms_norm, torch.rms_norm, *operators("layer_norm", "default")}
@@ -233,9 +237,14 @@ def stream_of(
         if scores is None:
             raise no_scores(type(module).__name__, recorder.returned)
         with undisturbed(module):
-            graph = _PassGraph(
-                (weights.to(scores) * scores).sum(), seen, pixels, recorder, type(module).__name__
-            )
+            weights = weights.to(scores)
+            with recorder.stops or nullcontext():
+                value = (weights * scores).sum()
+            graph = _PassGraph(value, seen, pixels, recorder, type(module).__name__)
+            for layer in range(len(recorder.captures)):
+                stop = recorder.stops and recorder.stops.before(value, layer, is_reached=True)
+                if stop:
+                    raise graph.refusal(stop)
             try:
                 return graph.stream(layout)
             except CheckpointError as error:
@@ -331,6 +340,9 @@ class _PassGraph:
         if mixed:
             raise self.refusal(_MIXED.format(max(mixed)))
         reads = [self._made_from(node, stream).last_read for node in self._calls]
+        for node in stream - {node for node, _ in ends}:
+            if order(node) > min(reads) and _SUMS.match(node.name()) and (None, 0) in node.next_functions:
+                raise self.refusal(_DETACHED)
         addends = []
         for end, one in made.items():
             if one.is_attention:
