@@ -149,7 +149,7 @@ def _image(image: object) -> tuple[str, bytes | None]:
     try:
         return "", base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):
-        raise ParameterError("The base64 of this picture is not valid.") from None
+        raise ParameterError("The base64 of a picture is not valid.") from None
 
 
 @contextmanager

@@ -80,7 +80,7 @@ def test_the_share_is_that_of_pixels_of_the_crop():
 def test_what_lies_outside_the_image_is_not_the_object():
     padded = CropBox((80, 80), (32, 32), (-40.0, 0.0, 160.0, 80.0))
     there = object_on_grid(padded, (4, 2), mask=np.ones((80, 80), dtype=bool))
-    assert there.known.min() == 1
+    assert there.counted.min() == 1
     np.testing.assert_allclose(there.share, [[0, 0], [1, 1], [1, 1], [0, 0]])
     little = CropBox(
         (80, 80), (32, 32), (0.0, 0.0, 84.0, 84.0)
