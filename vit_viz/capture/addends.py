@@ -8,7 +8,7 @@ is the end of the stream. Through additions and what only moves or scales number
 - One that reads the stream is of the MLP behind the attention that reads it last before; one that does not is the embedding.
 - Each has a direction: the gradient of the answer by the stream, carried along the stream alone. Norms hold their scale in it.
 - Between the answer and the stream, and between a layer of attention and the stream, each number has to be a sum of others, each
-  times one that does not depend on them: products of both, activations and norms of norms are refused.
+  times one that does not depend on them: products of both, and activations, are refused.
 """
 
 from __future__ import annotations
