@@ -131,6 +131,13 @@ def test_a_layout_is_for_a_module() -> None:
         vv.run("mini", "lion", "rollout", layout=LAYOUT)
 
 
+def test_equal_pixels_are_kept_once(module: Any, images: torch.Tensor) -> None:
+    given = [images[:1].clone(), images[:1].clone(), images[1:]]
+    session, (first, again, other) = session_and_subjects(module, given, edits="", layout=LAYOUT)
+    assert first == again != other
+    assert torch.equal(session.pixels(other.image), images[1:])  # type: ignore[arg-type]
+
+
 def test_a_model_that_is_named_with_labels_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[object] = []
     monkeypatch.setattr("vit_viz.session.run.load", lambda ref: loads.append(ref) or vv.load(ref))
