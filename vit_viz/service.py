@@ -35,9 +35,9 @@ MOST_NUMBERS = 2**20
 """In one answer as JSON, which takes twenty bytes for each; NPZ takes any number."""
 
 IMAGE = (
-    'The photo: {"sample": NAME}, {"upload": ID} of a picture that this browser brought to the page, {"survey": NAME} of a photo '
-    'of the survey that the app shows, or {"base64": BYTES} with the bytes of a JPEG, PNG, WebP, ... file; or, as a text, the name '
-    "of a sample or a data: address."
+    'The photo: {"sample": NAME}, {"upload": ID} of a picture that you brought by POST /vit_viz/bring, {"survey": NAME} of a photo '
+    'of the survey that the app shows, or {"base64": BYTES} with the bytes of a JPEG, PNG, WebP, ... file (over HTTP at most '
+    "48 kB); or, as a text, the name of a sample, an ID or a data: address."
 )
 
 
@@ -124,7 +124,7 @@ def _image(given: object) -> tuple[str, bytes | None]:
             )
         given = {"base64": text}
     elif isinstance(given, str):
-        given = {"sample": given}
+        given = {"upload" if UPLOAD.fullmatch(given) else "sample": given}
     if (
         not isinstance(given, dict)
         or len(given) != 1
@@ -183,13 +183,14 @@ def answered(
             session.uploads.remove(picture, owner=owner)
 
 
-def as_json(asked: QuestionCall, given: Answered, *, app: str) -> Json:
+def as_json(asked: QuestionCall, given: Answered, *, app: str, with_numbers: bool = True) -> Json:
     """Everything about an answer: its numbers, its facts, where they came from, what was asked, and where the app shows it.
 
     Args:
         app: address of the app, with a slash at the end.
     """
-    return {"question": asked.question.name} | given.to_json() | {"link": link(asked, given, app=app)}
+    told = given.to_json(with_numbers=with_numbers)
+    return {"question": asked.question.name} | told | {"link": link(asked, given, app=app)}
 
 
 def link(asked: QuestionCall, given: Answered, *, app: str) -> str | None:

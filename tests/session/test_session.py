@@ -27,6 +27,7 @@ from vit_viz.results import PatchMap
 from vit_viz.session.models import MOST_LOADS
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
+from vit_viz.turns import GONE
 
 
 class Counted:
@@ -323,7 +324,10 @@ def test_a_visitor_who_leaves_does_not_wait_any_more_and_others_do(counted: Coun
     images = {o: session.add_upload(picture(i), owner=o) for i, o in enumerate(["ada", "bob", "eve"])}
     counted.may_go.clear()
 
+    gone = {owner: threading.Event() for owner in images}
+
     def ask(owner: str) -> None:
+        GONE.set(gone[owner].is_set)
         try:
             outcomes[owner] = session.trace("tiny", images[owner], owner=owner)
         except Cancelled as error:
@@ -335,7 +339,7 @@ def test_a_visitor_who_leaves_does_not_wait_any_more_and_others_do(counted: Coun
     for place, owner in enumerate(["bob", "eve"]):
         threads[owner].start()
         until(lambda place=place: session.turns.waiting(("cpu", 0)) == place + 1)  # type: ignore[misc]
-    session.leave("bob")
+    gone["bob"].set()
     threads["bob"].join(PATIENCE)
     assert isinstance(outcomes["bob"], Cancelled)
     counted.may_go.set()
@@ -343,12 +347,6 @@ def test_a_visitor_who_leaves_does_not_wait_any_more_and_others_do(counted: Coun
         thread.join(PATIENCE)
     assert not isinstance(outcomes["eve"], Cancelled)
     assert counted.forwards == 2
-
-
-def test_a_visitor_who_comes_back_is_served(counted: Counted) -> None:
-    image = counted.session.add_upload(picture(0), owner="ada")
-    counted.session.leave("ada")
-    assert counted.session.trace("tiny", image, owner="ada").num_layers == 3
 
 
 def test_a_forward_that_fails_gives_the_device_back(
@@ -437,12 +435,6 @@ def test_what_is_kept_of_a_picture_stays_while_somebody_else_has_it_too(counted:
     session.uploads.forget("ada")
     session.trace("tiny", images["bob"], owner="bob")
     assert counted.forwards == 1
-
-
-def test_pictures_stay_a_while_when_a_visitor_leaves(counted: Counted) -> None:
-    image = counted.session.add_upload(picture(0), owner="ada")
-    counted.session.leave("ada")
-    assert counted.session.image(image, owner="ada").size == (60, 40)
 
 
 def test_memory_that_waits_for_the_next_trace_is_part_of_the_budget() -> None:
