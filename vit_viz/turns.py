@@ -179,8 +179,7 @@ class Turns:
             queue = self._queues.setdefault(name, _Queue())
             mine = next((one for one in queue.held if one.key == me.key), me)
             if mine is me:
-                self._add(queue, me)
-                self._call(name, queue)
+                self._add(name, queue, me)
             else:
                 mine.depth += 1
         try:
@@ -192,15 +191,16 @@ class Turns:
                     self._remove(queue, mine)
                     self._call(name, queue)
 
-    def _add(self, queue: _Queue, me: _Turn) -> None:
-        """Let one more wait, and nobody too many."""
+    def _add(self, name: Hashable, queue: _Queue, me: _Turn) -> None:
+        """Let one more in, or wait, and nobody too many."""
         me.number = next(self._numbers)
-        address, mine = me.who[0], sum(one.who == me.who for one in queue.waiting)
-        for known in (address, me.who):
+        for known in (me.who[0], me.who):
             queue.called.setdefault(known, me.number)
         queue.waiting.append(me)
-        if mine >= self.each_waiting or len(queue.waiting) > self.max_waiting:
-            gone = me if mine >= self.each_waiting else queue.largest(queue.waiting, 0.0)
+        self._call(name, queue)
+        is_greedy = sum(one.who == me.who for one in queue.waiting) > self.each_waiting
+        if me.since is None and (is_greedy or len(queue.waiting) > self.max_waiting):
+            gone = me if is_greedy else queue.largest(queue.waiting, 0.0)
             others = len(queue.waiting) - 1
             gone.refused = (
                 f"The machine is busy: {others} are waiting for it already; please try again in a moment."
