@@ -172,9 +172,11 @@ class Session:
         for engine in self._engines:
             engine.forget(digest)
 
-    def kept(self, key: Hashable, compute: Callable[[], T], image: str, digest: str, **options: Any) -> T:
-        """What is kept or made under a key that holds the image's digest; it goes with the picture."""
-        return self.engine.keep(key, compute, image, digest, **options)
+    def kept(
+        self, key: tuple[Hashable, ...], compute: Callable[[], T], image: str, digest: str, **options: Any
+    ) -> T:
+        """What is kept or made of an image under a key that holds its digest; it goes with the picture."""
+        return self.engine.keep((*key, image), compute, image, digest, **options)
 
     # --- visitors
 
