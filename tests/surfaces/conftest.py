@@ -17,6 +17,7 @@ from vit_viz.surface import Surface
 from vit_viz.ui import opened
 from vit_viz.ui.edge.door import guarded
 from vit_viz.ui.edge.exposure import Exposure
+from vit_viz.ui.header.answers import bring_route
 from vit_viz.ui.walkthrough import answers as steps
 
 
@@ -30,6 +31,7 @@ class Behind(Starlette):
             routes=[
                 *rest.routes(session),
                 *opened.routes(session),
+                bring_route(session),
                 opened.page_route(session, "walkthrough", steps.answer),
                 *beside,
             ],

@@ -29,6 +29,7 @@ from vit_viz import rest
 from vit_viz.analyses.ablation import CausalMap
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import BusyError, Cancelled, CaptureError, ParameterError
+from vit_viz.images import image_hash
 from vit_viz.results import HeadTable
 from vit_viz.session.handles import cookie_name, new_visitor
 from vit_viz.session.questions import request_for
@@ -729,6 +730,29 @@ def test_another_method_is_answered_in_one_sentence(
     assert (answer.status_code, answer.headers.get("allow")) == (status, allowed)
     assert list(answer.json()) == ["error"]
     assert answer.json()["error"].startswith(words)
+
+
+# --- pictures that are brought
+
+
+def test_a_program_brings_a_picture_by_itself_and_asks_about_it_by_its_id(
+    api: TestClient, session: Session, open_client: Callable[..., TestClient]
+) -> None:
+    """A large one, too; a browser has others, and where programs may not ask they may not bring either."""
+    noise = np.random.default_rng(5).integers(0, 256, (300, 400, 3), dtype=np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(noise).save(file, "PNG")
+    assert file.tell() > QUESTION_BYTES
+    brought = api.post("/vit_viz/bring", content=file.getvalue()).json()
+    for image in ({"upload": brought["image"]}, brought["image"]):
+        answer = ask(api, "patches", {"image": image})
+        assert answer.status_code == 200
+        assert answer.json()["provenance"]["image"] == image_hash(Image.fromarray(noise))
+    of_ada = {"Cookie": f"{cookie_name()}={new_visitor()}"}
+    refused = ask(api, "patches", {"image": {"upload": brought["image"]}}, headers=of_ada)
+    assert (refused.status_code, refused.json()) == (400, {"error": GONE})
+    assert open_client(session).post("/vit_viz/bring", content=b"x").status_code == 404
+    session.uploads.remove(brought["image"], owner="program testclient")
 
 
 # --- limits of the door
