@@ -135,10 +135,8 @@ def unchanged(folder: Path) -> dict[str, Any]:
     """The same of a survey that is gone on with, or checked: not one byte of it may be another."""
     content = read(folder)
     text = (folder / FILE).read_text(encoding="utf-8")
-    written = json.loads(text)
-    last = next(reversed(written), "")
-    is_sealed = last == SEAL or isinstance(written.get(last), str)  # what was written before ends with a list
-    if is_sealed and text != _sealed(content):
+    is_from_before = next(iter(json.loads(text)), "") == "format"  # there was a seal
+    if not is_from_before and text != _sealed(content):
         raise ParameterError(
             f"{shown(str(folder))}: {FILE} is not as it was written; please put back what it was, or choose another folder."
         )
@@ -204,10 +202,9 @@ def _write(folder: Path, content: dict[str, Any]) -> None:
 
 
 def _sealed(content: dict[str, Any]) -> str:
-    """As it is written: the last entry is the SHA-256 of the text with that entry empty."""
-    before, empty, after = f"{json.dumps(content | {SEAL: ''}, indent=1)}\n".rpartition('""')
-    digest = hashlib.sha256(f"{before}{empty}{after}".encode()).hexdigest()
-    return f'{before}"{digest}"{after}'
+    """As it is written: the first entry is the SHA-256 of the text with that entry empty."""
+    text = json.dumps({SEAL: ""} | content, indent=1) + "\n"
+    return text.replace('""', f'"{hashlib.sha256(text.encode()).hexdigest()}"', 1)
 
 
 def _short(value: object) -> str:
