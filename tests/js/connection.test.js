@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { Connection, makeBar } from '../../vit_viz/ui/visit/connection.js';
 import { mount } from '../../vit_viz/ui/visit/address.js';
 import { PAGE_NAME } from '../../vit_viz/ui/visit/link.js';
-import { Browser, Element, parse } from './browser.js';
+import { Browser, parse } from './browser.js';
 import { settle } from './visit.js';
 
 /** A page whose server is there or not. @param {any} context */
@@ -119,13 +119,14 @@ test('a page asks now and then whether its server answers, but not while nobody 
     return { ok: true, status: 200, json: async () => ({ app_id: 7 }) };
   };
   /** @type {(() => void)[]} */ const ticks = [];
-  browser.install(t, { setInterval: (/** @type {() => void} */ tick) => ticks.push(tick) });
+  window.setInterval = (/** @type {() => void} */ tick) => ticks.push(tick);
+  browser.install(t);
   mount(/** @type {any} */ (null), {});
   assert.match(PAGE_NAME, /^[0-9a-f]{32}$/);
   ticks[0]();
   await settle();
   assert.deepEqual(asked, ['/gradio_api/app_id']);
-  Object.defineProperty(document, 'hidden', { value: true, configurable: true });
+  /** @type {any} */ (globalThis).document.hidden = true;
   ticks[0]();
   await settle();
   assert.equal(asked.length, 1);

@@ -88,10 +88,10 @@ class Exposure:
 
     def serves(self, named: Sequence[str]) -> bool:
         """Whether the app answers to the Host headers of a request: one that is a name or an address, perhaps with a port."""
-        found = _HOST.fullmatch(named[0].lower()) if len(named) == 1 else None
-        if found is None:
+        host = _HOST.fullmatch(named[0].lower()) if len(named) == 1 else None
+        if host is None:
             return self.hosts is None and not named  # HTTP/1.0 has none
-        name = found["name"].strip("[]")
+        name = host["name"].strip("[]")
         if self.hosts is None or _is_loopback(name) or name in self.hosts:
             return True
         return self.addresses_as_hosts and _address(name) is not None
@@ -119,11 +119,13 @@ class Exposure:
 
 def _names(text: str) -> frozenset[str]:
     """Names with commas between, perhaps as addresses with a scheme, a port, a path; * for any."""
-    named = (one.rpartition("://")[2].partition("/")[0].strip().lower() for one in text.split(","))
-    found = {one: _HOST.fullmatch(one) for one in named}
-    return frozenset(
-        one if host is None else host["name"].strip("[]") for one, host in found.items() if host or one == "*"
+    hosts = (one.rpartition("://")[2].partition("/")[0].strip().lower() for one in text.split(","))
+    names = (
+        "*" if one == "*" else host and host["name"].strip("[]")
+        for one in hosts
+        for host in [_HOST.fullmatch(one)]
     )
+    return frozenset(filter(None, names))
 
 
 def _is_loopback(name: str) -> bool:

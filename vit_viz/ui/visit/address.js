@@ -8,6 +8,6 @@ const EVERY = 10_000; // milliseconds
 /** @type {import('../kit/elements.js').Mount<{}>} */
 export function mount() {
   const connection = keepConnected(reopen);
-  setInterval(() => document.hidden || void connection.answers(), EVERY);
+  window.setInterval(() => document.hidden || void connection.answers(), EVERY);
   leaveDialogs();
 }
