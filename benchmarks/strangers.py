@@ -44,13 +44,9 @@ ATTACKS: dict[str, Attack] = {
         attacks.refused_without_end,
         attacks.long_filters,
         attacks.answers_that_nobody_reads,
-        attacks.streams_that_stay,
         attacks.pages_without_end,
     )
-} | {
-    one.__name__: one
-    for one in (neighbours.trust_that_nobody_reads, neighbours.uploads_broken_off, neighbours.invented_pages)
-}
+} | {one.__name__: one for one in (neighbours.trust_that_nobody_reads, neighbours.uploads_broken_off)}
 
 
 def p95(seen: Experience) -> float:

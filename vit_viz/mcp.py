@@ -54,12 +54,13 @@ FULL, PICTURE = "all_numbers", "picture"
 PICTURE_BYTES = 100 * 2**10
 _DPI = (120, 90, 72)  # of a figure 12 cm wide: as large as an agent looks at
 _DIGITS = 6
-THREADS = 4
+THREADS = 16
 ABOUT = f"""What a Vision Transformer looks at: attention maps, explanations, their trust. Start with look or relevance on a sample.
 
 What several tools take alike:
 - model: {MODEL}
-- image: the name of a sample ({", ".join(samples.sample_names())}), or the photo as data:image/...;base64,BYTES.
+- image: the name of a sample ({", ".join(samples.sample_names())}),
+  the photo as data:image/...;base64,BYTES (over HTTP at most 48 kB), or the id of one that was brought by POST /vit_viz/bring.
 {"".join(f"- {field.name}: {field.option.sentence}" + chr(10) for field in InputOptions.schema())}- query: {QUERY}
 - target: {TARGET}
 - {FULL}: all numbers, also of arrays of more than {SMALL}.
@@ -113,7 +114,7 @@ def surface(session: Session) -> Surface:
     """The same over HTTP, for `launch(surfaces=...)`."""
     from starlette.routing import Route
 
-    from vit_viz.surface import BODY_BYTES, OWNER, Surface
+    from vit_viz.surface import OWNER, QUESTION_BYTES, Surface
 
     def caller(context: Any) -> tuple[str, str]:
         request = context.request
@@ -123,7 +124,7 @@ def surface(session: Session) -> Surface:
     from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 
     manager = StreamableHTTPSessionManager(
-        offered, json_response=True, stateless=True, max_request_body_size=BODY_BYTES
+        offered, json_response=True, stateless=True, max_request_body_size=QUESTION_BYTES
     )
     return Surface("mcp", [Route(ADDRESS, StreamableHTTPASGIApp(manager))], manager.run)
 
@@ -189,9 +190,8 @@ def _answer(
             raise ParameterError(
                 f"This answer has {count} numbers, more than the {MOST_NUMBERS} that a tool sends."
             )
-        content = as_json(call, result, app=app) | {"summary": {n: summary_of(a) for n, a in arrays.items()}}
-        if not wants_all and count > SMALL:
-            del content["numbers"]
+        content = as_json(call, result, app=app, with_numbers=wants_all or count <= SMALL)
+        content["summary"] = {name: summary_of(array) for name, array in arrays.items()}
         content["does_not_show"] = question.words.hides
         return _rounded(content), _picture(result) if wants_picture else None
 

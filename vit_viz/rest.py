@@ -33,6 +33,7 @@ from typing import Any
 import anyio
 import numpy as np
 from anyio.to_thread import run_sync
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -57,8 +58,11 @@ from vit_viz.surface import EVENTS, OWNER, Surface
 logger = logging.getLogger(__name__)
 
 PREFIX = "/api/v1"
-THREADS, SLOW_THREADS = 16, 8
-"""Answers that are computed or wait for a device at a time; those that cost many passes have threads of their own."""
+THREADS = 32
+"""Answers that are computed or wait for a device at a time; those that cost many passes have threads of their own.
+
+As many as the door lets in (vit_viz.ui.edge.door), which has them wait in turn.
+"""
 
 FOR_OTHERS = Surface("api")
 """That also who has not opened the page may ask, for `launch(surfaces=...)`."""
@@ -72,7 +76,13 @@ _TYPES = {_JSON: "json", "text/csv": "csv", "application/x-npz": "npz", SAFETENS
 _TYPES[EVENTS] = "json"
 """What an answer may be sent as; the first where the caller does not mind."""
 
-_MOST = {"json": MOST_NUMBERS, "csv": MOST_LINES}  # numbers of an answer
+_MOST = {"json": MOST_NUMBERS, "csv": MOST_LINES} | dict.fromkeys(("npz", "safetensors"), 2**24)  # numbers
+_WRITING = {
+    "json": 160,
+    "csv": 160,
+    "npz": 16,
+    "safetensors": 16,
+}  # bytes of memory for each, while it is written
 _PARTS = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')  # of the header Accept; a comma within quotes ends none
 _QUALITY = re.compile(r"0(\.\d*)?|\.\d+|1(\.0*)?")
 _OTHERS = ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")  # Starlette adds HEAD to GET
@@ -81,10 +91,9 @@ _ERROR = {"type": "object", "properties": {"error": {"type": "string"}}, "requir
 
 def routes(session: Session) -> list[Route]:
     """All of it."""
-    threads = {False: anyio.CapacityLimiter(THREADS), True: anyio.CapacityLimiter(SLOW_THREADS)}
+    threads = {is_slow: anyio.CapacityLimiter(THREADS) for is_slow in (False, True)}
 
     async def ask(request: Request) -> Response:
-        body = await request.body()
         name = request.path_params["name"]
         question, media_type = QUESTIONS.get(name), _accepted(request, _TYPES)
         if question is None:
@@ -92,7 +101,9 @@ def routes(session: Session) -> list[Route]:
         if media_type is None:
             return _not_offered(_TYPES)
         try:
-            call = QuestionCall.of(question, read_body(body))
+            call = await run_in_threadpool(
+                lambda body: QuestionCall.of(question, read_body(body)), await request.body()
+            )
         except Exception as error:
             return refusal(error)
         owner, app = request.scope.get(OWNER, "api"), str(request.base_url)
@@ -263,15 +274,21 @@ def _sent(call: QuestionCall, result: Answered, media_type: str, *, app: str) ->
     form = _TYPES[media_type]
     count = sum(array.size for array in arrays_of(result.answer).values())
     if count > _MOST.get(form, count):
-        error = f"This answer has {count} numbers, too many for {form.upper()}; ask for it with Accept: application/x-npz."
-        return JSONResponse({"error": error}, 413)
+        other = "; ask for it with Accept: application/x-npz" if form in ("json", "csv") else ""
+        return JSONResponse(
+            {"error": f"This answer has {count} numbers, too many for {form.upper()}{other}."}, 413
+        )
+    with result.session.writing(count * _WRITING.get(form, 0)):
+        return _written(call, result, media_type, form, app=app)
+
+
+def _written(call: QuestionCall, result: Answered, media_type: str, form: str, *, app: str) -> Response:
     if form not in ("json", "safetensors"):
         return Response(as_file(result, form), media_type=media_type)
-    whole = as_json(call, result, app=app)
+    whole = as_json(call, result, app=app, with_numbers=form == "json")
     if form == "json":
         return Response(json.dumps(whole, allow_nan=False), media_type=_JSON)
-    beside = {name: part for name, part in whole.items() if name != "numbers"}
-    return Response(_safetensors(result.answer, beside), media_type=media_type)
+    return Response(_safetensors(result.answer, whole), media_type=media_type)
 
 
 def _safetensors(answer: object, beside: Json) -> bytes:

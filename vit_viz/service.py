@@ -35,9 +35,9 @@ MOST_NUMBERS = 2**20
 """In one answer as JSON, which takes twenty bytes for each; NPZ takes any number."""
 
 IMAGE = (
-    'The photo: {"sample": NAME}, {"upload": ID} of a picture that this browser brought to the page, {"survey": NAME} of a photo '
-    'of the survey that the app shows, or {"base64": BYTES} with the bytes of a JPEG, PNG, WebP, ... file; or, as a text, the name '
-    "of a sample or a data: address."
+    'The photo: {"sample": NAME}, {"upload": ID} of a picture that you brought by POST /vit_viz/bring, {"survey": NAME} of a photo '
+    'of the survey that the app shows, or {"base64": BYTES} with the bytes of a JPEG, PNG, WebP, ... file (over HTTP at most '
+    "48 kB); or, as a text, the name of a sample, an ID or a data: address."
 )
 
 
@@ -124,7 +124,7 @@ def _image(image: object) -> tuple[str, bytes | None]:
             )
         image = {"base64": text}
     elif isinstance(image, str):
-        image = {"sample": image}
+        image = {"upload" if UPLOAD.fullmatch(image) else "sample": image}
     if (
         not isinstance(image, dict)
         or len(image) != 1
@@ -183,13 +183,14 @@ def answered(
             session.uploads.remove(picture, owner=owner)
 
 
-def as_json(call: QuestionCall, result: Answered, *, app: str) -> Json:
+def as_json(call: QuestionCall, result: Answered, *, app: str, with_numbers: bool = True) -> Json:
     """Everything about an answer: its numbers, its facts, where they came from, what was asked, and where the app shows it.
 
     Args:
         app: address of the app, with a slash at the end.
     """
-    return {"question": call.question.name} | result.to_json() | {"link": link(call, result, app=app)}
+    content = result.to_json(with_numbers=with_numbers)
+    return {"question": call.question.name} | content | {"link": link(call, result, app=app)}
 
 
 def link(call: QuestionCall, result: Answered, *, app: str) -> str | None:

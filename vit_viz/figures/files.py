@@ -263,10 +263,9 @@ class Answered:
         """The request with names that mean something elsewhere."""
         return elsewhere(self.session, FigureRequest(self.request)).request
 
-    def to_json(self) -> Json:
+    def to_json(self, *, with_numbers: bool = True) -> Json:
         """All of it: the numbers exactly, the facts, where they came from, and what was asked."""
-        return {
-            "numbers": numbers_of(self.answer),
+        return ({"numbers": numbers_of(self.answer)} if with_numbers else {}) | {
             "facts": facts_of(self.answer),
             "provenance": self.provenance.to_dict(),
             "request": json.loads(self.shown.to_json()),

@@ -37,6 +37,7 @@ from vit_viz.session.edits import NO_EDITS
 from vit_viz.session.models import MODEL_BYTES, ModelPool, Pace
 from vit_viz.session.request import Request, check_input, is_about
 from vit_viz.session.serialization import answer_bytes
+from vit_viz.session.uploads import UPLOAD
 from vit_viz.session.walkthrough import LEARNED_INPUT, Step, step_of
 from vit_viz.turns import Turns
 from vit_viz.walkthrough import Walk, own_transformer
@@ -250,12 +251,16 @@ class Engine:
             self._store.evict(lambda kept: kept == key)
         return value
 
-    def _key(self, request: Request) -> tuple[Request, str, int]:
-        """Under which an answer is kept: the same for everyone who asks the same of the same picture and the model as it is now."""
+    def _key(self, request: Request) -> tuple[Request, str, str, int]:
+        """Under which an answer is kept: the same for everyone who asks the same of the same picture and the model as it is now.
+
+        But what was computed of one visitor's picture answers no other: how soon it came would tell that somebody has brought it.
+        """
         image, loaded = request.subject.image, self._model(request)
         digest = self._pictures.picture(image, owner=request.owner)[1] if image else ""
         return (
             request.of_picture(digest),
+            request.owner if UPLOAD.fullmatch(image) else "",
             loaded.provenance.weights,
             self.models.make_up(request.subject.model),
         )

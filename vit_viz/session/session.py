@@ -35,12 +35,14 @@ from vit_viz.session.devices import REFUSED, GpuRefusedError, Lender, Notice, ru
 from vit_viz.session.engine import TRACE, Engine, computed
 from vit_viz.session.handles import Handles
 from vit_viz.session.request import Request, Subject
-from vit_viz.session.uploads import LEFT_SECONDS, Library, UploadStore, cleaned_name
+from vit_viz.session.uploads import Library, UploadStore, cleaned_name
 from vit_viz.settings import whole_number
-from vit_viz.turns import LONGEST_SECONDS, SLOW_WAIT_SECONDS, Turns, Visits
+from vit_viz.turns import GONE, LONGEST_SECONDS, SLOW_WAIT_SECONDS, Turns
 
 T = TypeVar("T")
 CACHE_BYTES = 2 * 2**30
+LARGE_BYTES = 32 * 2**20
+"""Of memory that it takes to write an answer: those that take more are written one at a time."""
 
 
 class Session:
@@ -76,7 +78,7 @@ class Session:
         self.library: Library | None = None
         self.given_paths: dict[str, str] = {}  # as the process's owner named them; files of the app tell none
         self.decode: Callable[..., Image.Image] = decode  # of uploads; the app sets that of a DecoderProcess
-        self.handles, self._visits = Handles(), Visits()
+        self.handles = Handles()
         self.checks = BackgroundChecks(self.turns, has_model=self.has_model)
         self._slow = Turns(max_waiting=8, max_seconds=SLOW_WAIT_SECONDS)  # by visitor
         budget = cache_bytes or whole_number("VIT_VIZ_CACHE_BYTES", CACHE_BYTES, unit="bytes")
@@ -170,20 +172,17 @@ class Session:
         for engine in self._engines:
             engine.forget(digest)
 
-    def kept(self, key: Hashable, compute: Callable[[], T], image: str, digest: str, **options: Any) -> T:
-        """What is kept or made under a key that holds the image's digest; it goes with the picture."""
-        return self.engine.keep(key, compute, image, digest, **options)
+    def kept(
+        self, key: tuple[Hashable, ...], compute: Callable[[], T], image: str, digest: str, **options: Any
+    ) -> T:
+        """What is kept or made of an image under a key that holds its digest; it goes with the picture."""
+        return self.engine.keep((*key, image), compute, image, digest, **options)
 
     # --- visitors
 
-    def leave(self, owner: str) -> None:
-        """End what is computed unwatched for a visitor who left; the pictures stay a while, in case the visitor comes back."""
-        self.end_computations(owner)
-        self.uploads.forget(owner, after=LEFT_SECONDS)
-
-    def end_computations(self, owner: str) -> None:
-        """End what is computed for a visitor now, because nobody listens for it any more."""
-        self._visits.end(owner)
+    def writing(self, bytes_: int) -> AbstractContextManager[None]:
+        """While an answer is written, which takes so much memory: of large ones one at a time, visitors in turn."""
+        return self.turns.turn("a large answer", is_quick=True) if bytes_ > LARGE_BYTES else nullcontext()
 
     def _one_slow_at_a_time(
         self, request: Request, cancelled: StopCheck | None
@@ -192,7 +191,7 @@ class Session:
         is_quick = not computed(request).is_slow
         if is_quick or not request.owner or self.keeps(request):
             return nullcontext()
-        ends = cancelled or self._visits.check(request.owner)
+        ends = cancelled or GONE.get()
         return self._slow.turn(request.owner, cancelled=within(SLOW_WAIT_SECONDS, ends))
 
     # --- requests
@@ -211,7 +210,7 @@ class Session:
         Args:
             progress: told the share that is done, where it is computed now and takes long.
             cancelled: asked now and then; True ends a long computation with `Cancelled`, as does the time limit. Where nobody
-                watches, the computation ends when its visitor leaves.
+                watches, the computation ends when whoever asked over HTTP hangs up.
             preview: given what is there so far, where the answer can tell and it is computed on a device of our own.
         """
         if cancelled is not None:
@@ -220,8 +219,7 @@ class Session:
         if self.lender is not None and not is_worth_a_gpu and computed(request).reads in ("trace", "image"):
             self.run(request.about("trace"), cancelled=cancelled)  # which may be worth one
         with self._one_slow_at_a_time(request, cancelled):
-            # a page that is loaded again asks before the one before it has left: who is watched ends by that alone
-            ends = within(LONGEST_SECONDS, cancelled or self._visits.check(request.owner))
+            ends = within(LONGEST_SECONDS, cancelled or GONE.get())
             ask = partial(Engine.run, request=request, progress=progress, cancelled=ends, preview=preview)
             if is_worth_a_gpu:
                 try:
@@ -230,7 +228,7 @@ class Session:
                     self.notice(REFUSED)
             answer = self._where_there_is_room(request, ask)
         if isinstance(answer, Trace):
-            self.checks.begin(answer, model=request.subject.model, left=self._visits.check(request.owner))
+            self.checks.begin(answer, model=request.subject.model)
         return answer
 
     def trace_of(self, subject: Subject) -> Trace:

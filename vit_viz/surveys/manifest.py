@@ -23,6 +23,7 @@ FILE = "_survey.json"
 """Readers of a folder of Parquet pass over names that begin with "_"."""
 
 FORMAT = 2
+SEAL = "sha256"
 _COMPARED = {
     "model": "model",
     "weights": "weights",
@@ -77,7 +78,7 @@ def opened(folder: Path, wanted: dict[str, Any], *, extend: bool = False) -> dic
         Its manifest as it was begun.
     """
     if (folder / FILE).exists():
-        there = read(folder)
+        there = unchanged(folder)
         gone = len(there.get("gone", ()))
         expected = wanted | {"photos": wanted["photos"] + gone} if gone else wanted
         for key, words in _COMPARED.items():
@@ -125,6 +126,19 @@ def read(folder: Path) -> dict[str, Any]:
     if version != FORMAT:
         raise ParameterError(
             f"{shown(str(folder))} is a survey of format {_short(version)}, and this version of vit_viz reads format {FORMAT}."
+        )
+    content.pop(SEAL, None)
+    return content
+
+
+def unchanged(folder: Path) -> dict[str, Any]:
+    """The same of a survey that is gone on with, or checked: not one byte of it may be another."""
+    content = read(folder)
+    text = (folder / FILE).read_text(encoding="utf-8")
+    is_from_before = next(iter(json.loads(text)), "") == "format"  # there was a seal
+    if not is_from_before and text != _sealed(content):
+        raise ParameterError(
+            f"{shown(str(folder))}: {FILE} is not as it was written; please put back what it was, or choose another folder."
         )
     return content
 
@@ -183,8 +197,14 @@ FILES = frozenset({FILE, _LOCK})
 
 def _write(folder: Path, content: dict[str, Any]) -> None:
     half = (folder / FILE).with_suffix(".half")
-    half.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    half.write_text(_sealed(content), encoding="utf-8")
     half.replace(folder / FILE)
+
+
+def _sealed(content: dict[str, Any]) -> str:
+    """As it is written: the first entry is the SHA-256 of the text with that entry empty."""
+    text = json.dumps({SEAL: ""} | content, indent=1) + "\n"
+    return text.replace('""', f'"{hashlib.sha256(text.encode()).hexdigest()}"', 1)
 
 
 def _short(value: object) -> str:

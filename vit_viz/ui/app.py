@@ -34,8 +34,8 @@ from vit_viz.session.uploads import sweep_every
 from vit_viz.settings import whole_number
 from vit_viz.surface import Surface
 from vit_viz.ui import opened
+from vit_viz.ui.edge.door import guarded
 from vit_viz.ui.edge.exposure import Exposure
-from vit_viz.ui.edge.http_guard import guarded
 from vit_viz.ui.edge.request_log import log_with_request_numbers
 from vit_viz.ui.explain import answers as explain_answers, stage
 from vit_viz.ui.header import routes as header_routes
@@ -188,7 +188,6 @@ def launch_options(
                 surfaces,
                 turns=session.turns,
                 begin=partial(_warm_up, session, failed),
-                on_left=session.leave,
                 has_model=lambda: session.has_model() or not failed.is_set(),
             ),
         },

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -27,13 +28,12 @@ from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
 from vit_viz.outputs import noun_of
 from vit_viz.progress import StopCheck
-from vit_viz.rest import SLOW_THREADS, THREADS, AnswerProgress, Computed, read_body, refusal
+from vit_viz.rest import THREADS, AnswerProgress, Computed, read_body, refusal
 from vit_viz.session.handles import VISITOR, visitor_in
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import UPLOAD
 from vit_viz.surface import EVENTS, OWNER
-from vit_viz.ui.edge.admission import SLOW_OF_PAGE
 from vit_viz.ui.explain.questions import matching_classes, target_value, with_target
 from vit_viz.ui.payload import explorer_value
 from vit_viz.ui.scripts import PREFIX
@@ -77,11 +77,11 @@ class PageCall:
 
 def page_route(session: Session, name: str, answer: Callable[[PageCall], dict[str, Any]]) -> Route:
     """The route by which a page asks something of a view; what `answer` raises is its refusal."""
-    threads = anyio.CapacityLimiter(SLOW_THREADS if name in SLOW_OF_PAGE else THREADS)
+    threads = anyio.CapacityLimiter(THREADS)
 
     async def post(request: Request) -> Response:
         try:
-            asked = read_body(await request.body())
+            asked = await run_in_threadpool(read_body, await request.body())
             if not isinstance(asked, dict) or not isinstance(asked.get("view"), str):
                 raise ParameterError(f'A page asks {name!r} of a view: {{"view": LINK}}.')
         except ParameterError as error:

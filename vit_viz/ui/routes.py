@@ -16,7 +16,7 @@
 
 A handle is unguessable, expires, and is worth nothing in another browser. Every refusal is a 4xx with one plain sentence. Of all
 answers browsers keep only the files of the page, because the others belong to a visitor, and because browsers remember
-refusals otherwise (vit_viz.ui.edge.http_guard).
+refusals otherwise (vit_viz.ui.edge.door).
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ NOTHING_HERE = "There is nothing at this address; please reload the page."
 ONLY_GET = "This address only answers GET; please reload the page."
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 
+_BYTES = 12  # of memory for each dot of a figure as wide as high, while it is drawn
 _TYPES = {"svg": "image/svg+xml", "jpg": "image/jpeg", "json": "application/json"}
 
 About = TypeVar("About")
@@ -225,14 +226,16 @@ def _picture(session: Session, request: HttpRequest, subject: Subject) -> Respon
 
 def _figure(session: Session, request: HttpRequest, subject: Subject) -> Response:
     given = request.query_params
-    if given.get("kind") == pictures.ASKED:
-        size = _output(request, without="format")
-        form = given.get("format", "png")
-        drawn = pictures.answer_file(
-            session, subject, _view(request), form=form, width_cm=size.width_cm, dpi=size.dpi
-        )
-    else:
-        drawn = file_of(session, _figure_request(session, request, subject), _output(request))
+    is_asked = given.get("kind") == pictures.ASKED
+    size = _output(request, without="format" if is_asked else "")
+    with session.writing(round(_BYTES * (size.width_cm / 2.54 * size.dpi) ** 2)):
+        if is_asked:
+            form = given.get("format", "png")
+            drawn = pictures.answer_file(
+                session, subject, _view(request), form=form, width_cm=size.width_cm, dpi=size.dpi
+            )
+        else:
+            drawn = file_of(session, _figure_request(session, request, subject), size)
     return _picture_response(drawn, save=True)
 
 

@@ -1,7 +1,7 @@
 """The page as HTML: made by Gradio once, and sent to everybody.
 
 Nothing in it is a visitor's. What a link says is read by the page's script, in the browser; a visitor's cookie is set beside the
-page (`http_guard`). So Gradio is asked for it without a query, a cookie or any header of a visitor's, at an address that stands for
+page (`door`). So Gradio is asked for it without a query, a cookie or any header of a visitor's, at an address that stands for
 any; then only the address under which a visitor reaches the app is put in, which anybody can make up, so it has to cost little.
 
 What of it is large stands in a script of its own, which browsers keep: styles, templates and texts of components, and our modules.
