@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { endOfStrips, firstChoice } from '../../vit_viz/web/explain/trust.js';
-import { CARDS, SHAP, STAGED, TRUST, openExplain, pressed, texts } from './explain_page.js';
+import { CARDS, SHAP, STAGED, TRUST, mapBy, openExplain, pressed, texts } from './explain_page.js';
 import { settle } from './visit.js';
 
 const STOPPED = 'This was stopped; nothing of it was kept.';
@@ -50,12 +50,14 @@ test('a gallery has a card per method: a map, or how to get one', async (t) => {
   const { all, find, card, text, farOf, order, title } = await open(t);
   assert.deepEqual(order(), ['rollout', 'relevance', 'shap']);
   assert.equal(find('.vv-gallery-wait'), null);
-  assert.ok(card('rollout').matches('.vv-chosen.vv-busy'));
-  const image = card('rollout', 'img');
-  assert.deepEqual([image.src, image.alt, image.style.aspectRatio], ['/rollout.png', 'a rollout', '1.5 / 1']);
-  image.fire('load');
-  await settle();
+  assert.ok(card('rollout').matches('.vv-chosen'));
   assert.ok(!card('rollout').classList.contains('vv-busy'));
+  const map = card('rollout', '.vv-drawn-map');
+  assert.deepEqual([card('rollout', 'img').src, map.style.aspectRatio], ['/photo/lion', '1.5 / 1']);
+  assert.equal(
+    map.getAttribute('aria-label'),
+    'A rollout. Half of the map lies on 2 of 6 patches. Scale: weight from 0 to 5.',
+  );
   assert.equal(title(), 'Three ways to ask');
   assert.deepEqual(
     all('.vv-tag').map(({ hidden }) => hidden),
@@ -76,8 +78,8 @@ test('a slow method says how far it is, and shows its map in the end, on the sta
   const page = await open(t, '&method=shap', { stage: { ...STAGED, shows: 'relevance' } });
   const { card, farOf, compute, asked } = page;
   await compute('shap');
-  const [first] = asked('map');
-  assert.deepEqual(first.body, { view: 'image=lion', method: 'shap' });
+  const [first] = asked('shap');
+  assert.deepEqual(first.body, { model: 'mini', image: { sample: 'lion' }, edits: '', target: '4' });
   assert.deepEqual([farOf('shap'), card('shap', '.vv-go').hidden], ['Starting …', true]);
   assert.equal(card('shap', '.vv-stop').getAttribute('aria-label'), 'Cancel Shap');
   await first.tell({ share: 0.5, left: 'about 3 s left' });
@@ -88,8 +90,11 @@ test('a slow method says how far it is, and shows its map in the end, on the sta
   await compute('shap');
   page.known.gallery = null;
   page.known.stage = { ...STAGED, shows: 'shap' };
-  await asked('map')[1].answer({ caption: 'a shap' });
-  assert.deepEqual([card('shap', '.vv-open').hidden, card('shap', 'img').alt], [false, 'a shap']);
+  await asked('shap')[1].answer(mapBy('shap'));
+  assert.deepEqual(
+    [card('shap', '.vv-open').hidden, card('shap', '.vv-open').title.slice(0, 7)],
+    [false, 'A shap.'],
+  );
   assert.equal(asked('gallery').length, 2); // it is compared with the others
   assert.equal(asked('stage').length, 2); // another one stood for it there
   assert.equal(page.text('.vv-test'), 'Which are the most faithful?');
@@ -103,7 +108,7 @@ test('a slow method says how far it is, and shows its map in the end, on the sta
   await page.show({ ...CARDS, cards: [ROLLOUT, RELEVANCE, other(SHAP)] });
   await compute('shap');
   const stages = asked('stage').length;
-  await asked('map').at(-1)?.answer({ caption: 'another shap' });
+  await asked('shap').at(-1)?.answer(mapBy('another shap'));
   assert.equal(asked('stage').length, stages);
   assert.ok(stages > before);
 });
@@ -112,29 +117,30 @@ test('several slow methods run at once, each with its bar; more of them wait, as
   const names = ['one', 'two', 'three', 'four'];
   const cards = names.map((name) => ({ ...SHAP, name, label: name }));
   const { compute, asked, farOf, click } = await open(t, '', { gallery: { ...CARDS, cards } });
-  const methods = () => asked('map').map(({ body }) => body.method);
+  const jobs = () => asked(...names);
+  const methods = () => jobs().map(({ name }) => name);
   for (const name of names) await compute(name);
   assert.deepEqual(methods(), ['one', 'two']);
-  await asked('map')[1].tell({ share: 0.25 });
-  await asked('map')[0].tell({ share: 0.5 });
+  await jobs()[1].tell({ share: 0.25 });
+  await jobs()[0].tell({ share: 0.5 });
   assert.deepEqual(names.map(farOf), [
     ...['50% of about 800 runs', '25% of about 800 runs', 'Starting …', 'Starting …'],
   ]);
   await click('[data-method=three] .vv-stop'); // while it waits
   await click('[data-method=two] .vv-stop');
   assert.deepEqual(
-    asked('map')
+    jobs()
       .slice(0, 2)
       .map(({ stop }) => stop.aborted),
     [false, true],
   );
-  await asked('map')[1].answer(new Error('aborted'));
+  await jobs()[1].answer(new Error('aborted'));
   assert.deepEqual(methods(), ['one', 'two', 'four']);
   assert.deepEqual(names.map(farOf), ['50% of about 800 runs', STOPPED, STOPPED, 'Starting …']);
-  await asked('map')[1].tell({ share: 0.75 }); // came late
+  await jobs()[1].tell({ share: 0.75 }); // came late
   assert.equal(farOf('two'), STOPPED);
   await compute('two');
-  await asked('map')[0].answer({ caption: 'a map' });
+  await jobs()[0].answer(mapBy('one'));
   assert.deepEqual(methods(), ['one', 'two', 'four', 'two']);
 });
 
@@ -148,10 +154,10 @@ test('what runs about another class, or with other options, is ended and never s
     await show(CARDS); // drawn again
     assert.equal(farOf('shap'), 'Starting …');
     await show(next);
-    const [run] = asked('map');
+    const [run] = asked('shap');
     await run.tell({ share: 0.5 });
     assert.deepEqual([run.stop.aborted, farOf('shap')], [true, 'about 800 runs']);
-    await run.answer({ caption: 'a shap' });
+    await run.answer(mapBy('shap'));
     assert.ok(card('shap', '.vv-open').hidden);
   }
 });
@@ -370,9 +376,9 @@ test('the card with the smallest area is to be believed first, and less is said 
 test('the agreement is a table of the correlations; with a refusal it goes, and all cards', async (t) => {
   const agreement = { names: ['A', 'B'], values: [[1, -0.26], [-0.26, 1]], words: 'No two maps look alike.' }; // prettier-ignore
   const { text, all, show, find } = await open(t, '', {
-    gallery: { ...CARDS, rule: 'Less the mean.', agreement },
+    agree: { value: agreement },
   });
-  assert.deepEqual(['.vv-agree-words', '.vv-rule-words'].map(text), [agreement.words, 'Less the mean.']);
+  assert.equal(text('.vv-agree-words'), agreement.words);
   assert.deepEqual(texts(all('.vv-agree-table td')), ['', '−0.3', '−0.3', '']);
   assert.deepEqual(texts(all('.vv-agree-table th')), ['method', '1', '2', '1 A', '2 B']);
   assert.equal(all('.vv-agree-table td')[0].style.getPropertyValue('--agrees'), '70%');
@@ -418,7 +424,7 @@ test('another photo ends what runs at once, before its cards are there; another 
   await page.compute('shap');
   await page.click('.vv-test');
   page.known.gallery = null;
-  const ended = () => [page.asked('map')[0], page.asked('trust')[0]].map(({ stop }) => stop.aborted);
+  const ended = () => [page.asked('shap')[0], page.asked('trust')[0]].map(({ stop }) => stop.aborted);
   await page.set({ tab: 'look' });
   await page.set({ tab: 'explain', explain: 'parts' });
   await page.set({ explain: 'why', target: '7' }); // whose cards say whether this is another class

@@ -61,17 +61,27 @@ export const STAGED = {
 };
 
 const card = (/** @type {string} */ name, /** @type {string} */ label, more = {}) => ({
-  ...{ name, label, src: `/${name}.png`, ratio: 1.5, options: 'o', map: { caption: `a ${name}` } },
+  ...{ name, label, aimed: true, options: 'o' },
   ...more,
 });
 export const SHAP = card('shap', 'Shap', {
-  ...{ slow: true, words: 'about 800 runs', runs: 'about 800 runs', map: undefined },
+  ...{ slow: true, words: 'about 800 runs', runs: 'about 800 runs' },
+});
+/** What a question for a map is answered with, on the photo of 2 x 3 patches. */
+export const mapBy = (/** @type {string} */ name, values = [0, 1, 2, 3, 4, 5], facts = {}) => ({
+  arrays: { values: { shape: [2, 3], data: Float32Array.from(values) } },
+  facts: {
+    ...{ caption: `a ${name}`, note: '', unit: 'weight', signed: false },
+    crop_box: { original_size: [40, 60], input_size: [40, 60], region: [0, 0, 40, 60] },
+    ...facts,
+  },
+  words: 'Half of the map lies on 2 of 6 patches.',
 });
 /** The cards of two quick methods, and of a slow one. */
 export const CARDS = {
   ...{ key: 'k', about: 'photo', target: 'lion' },
   cards: [
-    card('rollout', 'Rollout', { blind: true, shows: 'how tokens mix.', hides: 'any class.' }),
+    card('rollout', 'Rollout', { blind: true, aimed: false, shows: 'how tokens mix.', hides: 'any class.' }),
     card('relevance', 'Relevance'),
     SHAP,
   ],
@@ -88,7 +98,15 @@ export const TRUST = {
   curves: { deletion: curve([1, 0.25, 0]), insertion: curve([0, 0.5, 1]) },
 };
 
-const ANSWERS = { open: opened, target: aimed, stage: STAGED, gallery: CARDS, checked: { key: 'k' } };
+const ANSWERS = {
+  ...{ open: opened, target: aimed, stage: STAGED, gallery: CARDS, checked: { key: 'k' } },
+  ...{ agree: { value: null }, rollout: mapBy('rollout'), relevance: mapBy('relevance') },
+};
+const OF_PAGE = new Set([...Object.keys(ANSWERS).slice(0, 6), 'trust', 'sanity', 'without', 'lead']);
+const COLOURS = Buffer.alloc(768).toString('base64');
+const TABLES = Object.fromEntries(
+  ['viridis', 'magma', 'cividis', 'gray', 'diverging'].map((name) => [name, COLOURS]),
+);
 
 /**
  * Opens the tab. What is not among the answers waits for a test; null in place of one takes it away.
@@ -103,7 +121,7 @@ export async function openExplain(t, search = '', answers = {}) {
   /** @type {Question[]} */
   const questions = [];
   const ask = asker({
-    keeps: (name) => name === 'decomposition',
+    keeps: (name) => !OF_PAGE.has(name),
     answer(name, body, stop, tell) {
       /** @type {[(value: any) => void, (error: Error) => void]} */
       let [resolve, reject] = [() => {}, () => {}];
@@ -125,7 +143,7 @@ export async function openExplain(t, search = '', answers = {}) {
   });
   const turn = signal(0);
   const root = /** @type {any} */ (parse('<div></div>').querySelector('div'));
-  render(html`<${Explain} page=${{ store, ask, turn }} how="<p>how</p>" />`, root);
+  render(html`<${Explain} page=${{ store, ask, turn }} how="<p>how</p>" tables=${TABLES} />`, root);
   t.after(() => render(null, root));
   await settle();
   const find = (/** @type {string} */ selector) => root.querySelector(selector);
@@ -134,7 +152,7 @@ export async function openExplain(t, search = '', answers = {}) {
     all: (/** @type {string} */ selector) => [...root.querySelectorAll(selector)],
     text: (/** @type {string} */ selector) => find(selector).textContent.trim(),
     card: (/** @type {string} */ name, part = '') => find(`[data-method=${name}] ${part}`),
-    asked: (/** @type {string} */ name) => questions.filter((one) => one.name === name),
+    asked: (/** @type {string[]} */ ...names) => questions.filter(({ name }) => names.includes(name)),
     /** Changes the link, and waits. */
     async set(/** @type {Record<string, any>} */ change, how = {}) {
       store.set(change, how);

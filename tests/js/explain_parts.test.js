@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { decimalsOf, effectOf, madeOf } from '../../vit_viz/web/explain/made.js';
-import { endOf, signed, signedTable } from '../../vit_viz/web/explain/signed.js';
+import { endOf, signed, signedTable } from '../../vit_viz/web/kit/signed.js';
 import { Terms, nameOf } from '../../vit_viz/web/explain/terms.js';
 import { editsIn, headsWith, switched } from '../../vit_viz/web/kit/edits.js';
 import { LION, openExplain, opened, pressed, texts } from './explain_page.js';

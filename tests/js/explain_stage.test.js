@@ -421,10 +421,14 @@ test('what is left without patches is asked of the map on the stage', async (t) 
 });
 
 test('one of two classes is chosen by its small map', async (t) => {
+  const alone = await open(t, { ...MAP, sides: [], said: 'Half.' });
+  assert.ok(!/Half\.\s*0/.test(alone.text('.vv-play-picture'))); // a count of none is not written
   const sides = ['one', 'difference'].map((side) => ({
-    ...{ side, label: side, chosen: side === 'difference', src: `/${side}.png` },
+    ...{ side, label: side, chosen: side === 'difference' },
   }));
   const page = await open(t, { ...MAP, sides, said: 'Most for one.' }, '&target=4-7&sides=difference');
+  const targets = page.asked(MAP.shows).map(({ body }) => body.target);
+  assert.deepEqual(targets.filter(Boolean), ['4', '7', '4-7']); // its card asks for none: it is the same for every class
   assert.equal(page.text('.vv-sides-words'), 'Most for one.');
   assert.deepEqual(page.all('.vv-side').map(pressed), ['false', 'true']);
   await page.click('[data-side=one]');

@@ -154,8 +154,6 @@ def test_pictures_of_an_oblong_photo_are_oblong(client: TestClient, handle: str)
     picture = shown(client, handle, kind="map", layer="1", head="3", bare="1")
     assert picture.width / picture.height == pytest.approx(WIDTH / HEIGHT, rel=0.02)
     assert max(picture.size) >= 640
-    card = shown(client, handle, kind="card", bare="1")
-    assert 360 <= max(card.size) <= 720
     grid = shown(client, handle, kind="patches", bare="1")
     assert grid.width / grid.height == pytest.approx(WIDTH / HEIGHT, rel=0.02)
 

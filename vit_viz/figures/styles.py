@@ -53,7 +53,7 @@ STRENGTHS: dict[Look, float] = {"light": 1.0, "tint": 1.0, "heat": 0.55, "signed
 """The strength that each style starts with: heat hides the photo at 1, the others never do."""
 
 FOR, AGAINST = (236, 128, 0), (44, 96, 200)
-"""The colours of signed maps at their ends, sRGB: orange speaks for, blue against (as `vit_viz/web/explain/signed.js` has them)."""
+"""The colours of signed maps at their ends, sRGB: orange speaks for, blue against (as `vit_viz/web/kit/signed.js` has them)."""
 
 STRONGEST = 0.85
 """Opacity of these at the ends of the scale: the gray photo still shows through."""

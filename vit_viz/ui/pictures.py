@@ -37,8 +37,8 @@ from vit_viz.session.session import Session
 from vit_viz.views.places import shown_on
 from vit_viz.views.state import ViewState
 
-KINDS = ("map", "mosaic", "explain", "card", "patches", "numbered", "sequence")
-"""What is drawn of a view, beside its positions; a card is an explanation as small as it stands beside others."""
+KINDS = ("map", "mosaic", "explain", "patches", "numbered", "sequence")
+"""What is drawn of a view, beside its positions."""
 
 POSITION_KINDS = ("positions", "position", "prefix")
 """All positions, the chosen one, that of a prefix token."""
@@ -48,7 +48,7 @@ ASKED, SHOWN = "asked", "shown"
 
 Target = int | tuple[int, int] | None
 
-FIGURES = (*(kind for kind in KINDS if kind != "card"), *POSITION_KINDS, ASKED, SHOWN)
+FIGURES = (*KINDS, *POSITION_KINDS, ASKED, SHOWN)
 """What can be saved as a figure, in a format and size to choose."""
 
 
@@ -61,8 +61,7 @@ def picture(session: Session, subject: Subject, view: ViewState, kind: str, *, b
     figure = figure_of(session, subject, view, kind)
     if not bare or kind == "mosaic":  # whose axes are part of the picture
         return file_of(session, figure)
-    side = screen.CARD_SIDE if kind == "card" else screen.SCREEN_SIDE
-    return screen.screen_picture(session, figure, side=side)
+    return screen.screen_picture(session, figure)
 
 
 def figure_of(session: Session, subject: Subject, view: ViewState, kind: str) -> FigureRequest:
@@ -76,7 +75,7 @@ def figure_of(session: Session, subject: Subject, view: ViewState, kind: str) ->
     if kind not in KINDS:
         raise ParameterError(f"A picture is one of {', '.join(KINDS)}, not {kind[:40]!r}.")
     view = fitting(session, subject, view)
-    if kind in ("explain", "card"):
+    if kind == "explain":
         return explanation_figure(session, subject, view)
     if kind == "mosaic":
         ringed = (view.layer or 0, view.head) if isinstance(view.head, int) else None

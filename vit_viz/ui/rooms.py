@@ -75,7 +75,7 @@ def _explain() -> dict[str, Any]:
             "mind a mirror.",
         ),
     )
-    return part("web/explain/room", html=place("explain"), how=how)
+    return part("web/explain/room", html=place("explain"), how=how, tables=colour_tables())
 
 
 def _heads() -> dict[str, Any]:

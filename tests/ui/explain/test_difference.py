@@ -15,7 +15,6 @@ from vit_viz.errors import Cancelled, ParameterError
 from vit_viz.session.request import Subject
 from vit_viz.ui import pictures
 from vit_viz.ui.explain import agree, lead, stage
-from vit_viz.ui.explain.answers import gallery_value
 from vit_viz.ui.explain.questions import Questions, with_target
 from vit_viz.views.state import ViewState
 
@@ -214,37 +213,10 @@ def test_what_is_no_difference_has_no_such_test_and_what_stops_says_so() -> None
     assert "curves" not in staged(pair)["lead"]
 
 
-@pytest.mark.parametrize(
-    ("sides", "words"),
-    [
-        ("difference", "animal 1's map less animal 4's, two maps subtracted"),
-        ("other", "the map for animal 4 alone"),
-    ],
-)
-def test_the_cards_of_a_pair_say_that_they_are_of_the_lead_where_the_stage_is_not(
-    sides: str, words: str
-) -> None:
-    rule = gallery_value(asked(target="1-4", sides=sides))["rule"]
-    assert rule.startswith("Each card is one map of animal 1's lead over animal 4")
-    assert words in rule
-    assert gallery_value(asked(target="1-4"))["rule"] == ""
-
-
-def test_what_only_a_method_says_has_one_signed_scale_on_all_cards() -> None:
-    value = gallery_value(asked(map_scale="only"))
-    captions = [card["map"]["caption"] for card in value["cards"] if not card["slow"]]
-    scales = {caption.split("Scale: ")[1].split(". ")[0].rstrip(".") for caption in captions}
-    assert len(scales) == 1
-    (scale,) = scales
-    low, high = scale.split(" from ")[1].split(" to ")
-    assert low == f"-{high}"
-    assert f"from {low} to {high} for all" in value["rule"]
-    assert gallery_value(asked())["rule"] == ""
-
-
 def test_the_table_of_agreement_is_that_of_the_question_for_the_quick_maps() -> None:
     questions = asked()
-    got = gallery_value(questions)["agreement"]
+    got = agree.value(questions)
+    assert got is not None
     matrix = questions.page.session.run(
         questions.subject.request("agreement", methods="quick", target=int(questions.targeted.view.target))
     )

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from vit_viz.analyses.spec import AnyMethod
-from vit_viz.results import PatchMap
+from vit_viz.results import PatchMap, half_words
 from vit_viz.ui import pictures
 from vit_viz.ui.explain.questions import Questions
-from vit_viz.ui.payload import picture_address
 from vit_viz.views.state import ViewState
 
 SIDES = ("one", "other", "difference", "lead")
@@ -50,22 +49,15 @@ def fitted(view: ViewState, method: AnyMethod) -> tuple[ViewState, str]:
 
 
 def value(shown: Shown) -> list[dict[str, Any]]:
-    """The maps that can be chosen of a pair of classes, as small pictures; none of one class, or of a method that sees none."""
+    """The maps that can be chosen of a pair of classes; none of one class, or of a method that sees none."""
     chosen = shown.questions.targeted.chosen
     if len(chosen) != 2 or _refused(shown.method):
         return []
-    session, subject = shown.questions.page.session, shown.questions.subject
     one, other = shown.questions.targeted.names
     names = (f"for {one}", f"for {other}", f"{one}, and not {other}", f"{one}'s lead over {other}")
-    views = [shown.view.with_option("explain", "sides", side) for side in SIDES]
     return [
-        {
-            "side": side,
-            "label": name,
-            "chosen": side == shown.view.explain.sides,
-            "src": picture_address(session, subject, view, "card") + "&bare=1",
-        }
-        for side, name, view in zip(SIDES, names, views, strict=True)
+        {"side": side, "label": name, "chosen": side == shown.view.explain.sides}
+        for side, name in zip(SIDES, names, strict=True)
     ]
 
 
@@ -89,17 +81,13 @@ def sentence(shown: Shown) -> str:
     """On how few patches half of a map lies, of a signed one half of what is above 0, and which has most of it; of two maps
     subtracted where each class has the most that the other has not, and less where they are alike."""
     values = shown.patch_map.values
-    if shown.patch_map.peak is None and not pictures.is_subtracted(shown.view):
-        return "The map is the same everywhere: it has no peak."
-    most, least = (np.unravel_index(int(place), values.shape) for place in (values.argmax(), values.argmin()))
     if not pictures.is_subtracted(shown.view):
-        above = np.maximum(values, 0).astype(np.float64)
-        if shown.view.explain.map_scale == "only" or not above.any():
+        if shown.patch_map.peak is None:
+            return shown.patch_map.to_words()
+        if shown.view.explain.map_scale == "only":
             return ""
-        falling = np.cumsum(np.sort(above, axis=None)[::-1])
-        half = int(np.searchsorted(falling, falling[-1] / 2)) + 1
-        what = f"what speaks for {words(shown)}" if shown.patch_map.signed else "the map"
-        return f"Half of {what} lies on {half} of {values.size} patches; most at row {most[0]}, column {most[1]}."
+        return half_words(values, f"what speaks for {words(shown)}" if shown.patch_map.signed else "the map")
+    most, least = (np.unravel_index(int(place), values.shape) for place in (values.argmax(), values.argmin()))
     one, other = shown.questions.targeted.names
     apart = float(np.abs(values).sum(dtype=np.float64)) / 2
     if apart < 0.0005:

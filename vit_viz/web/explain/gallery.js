@@ -3,30 +3,32 @@
 // tested.
 
 import { clamp } from '../../explorer/geometry.js';
-import { routeUrl } from '../../explorer/source.js';
 import { fixed } from '../../ui/kit/numbers.js';
 import { Places, STOPPED } from '../kit/job.js';
-import { JobLine, Problem, Toggle, useJob } from '../kit/parts.js';
-import { html, signal, useComputed, useLayoutEffect, useMemo, useSignal, useState } from '../kit/preact.js';
+import { MapOnPhoto } from '../kit/map.js';
+import { JobLine, Problem, Toggle, useAsked, useJob } from '../kit/parts.js';
+import { html, signal, useComputed, useLayoutEffect, useMemo, useSignal } from '../kit/preact.js';
 import { Fall } from './fall.js';
+import { captionOf, drawingOf, onScale, questionOf, ruleWords } from './maps.js';
 import { Sanity, useCheck } from './sanity.js';
 import { endOfStrips, firstChoice } from './trust.js';
 /** @import { Page } from '../kit/page.js' */
 /** @import { Job } from '../kit/job.js' */
 /** @import { ReadonlySignal, Signal } from '../kit/preact.js' */
+/** @import { Answered, Of } from './maps.js' */
 /** @import { Held } from './room.js' */
 /** @import { Trust } from './trust.js' */
 
 /**
- * What the server says of a method; blind: its map is the same for every class; slow: it is computed only where somebody asks for it;
- * words: what it costs, or why there is no map; runs: how often the model runs for it; src, ratio: the address of the map, width over height;
- * options: with which it was made.
- * @typedef {{name: string, label: string, blind?: boolean, slow?: boolean, words?: string, runs?: string, shows?: string, hides?: string,
- *   map?: {caption: string}, src: string, ratio: number, options: string}} Method
+ * What the server says of a method; blind: its map is the same for every class; aimed: its question takes one; slow: it is computed only
+ * where somebody asks for it; kept: that was done; words: what it costs; runs: how often the model runs for it; options: with which it is
+ * made.
+ * @typedef {{name: string, label: string, blind?: boolean, aimed?: boolean, slow?: boolean, kept?: boolean, words?: string, runs?: string,
+ *   shows?: string, hides?: string, options: string}} Method
  *
  * All cards; link: with which they were asked for; key: of the picture, the model and the class; about: of the picture and the model;
- * target: the class in words, empty for an embedding; rule: what the cards show, while that is not their own map.
- * @typedef {{link: string, key: string, about: string, target: string, cards: Method[], rule?: string, agreement?: Agreement | null}} Base
+ * target, names: the class in words, or both classes, empty for an embedding.
+ * @typedef {{link: string, key: string, about: string, target: string, names?: string[], cards: Method[]}} Base
  * @typedef {{names: string[], values: number[][], words: string}} Agreement values: rank correlations of each two
  *
  * What a test found of the maps for one class; order: methods, the most trusted first.
@@ -53,10 +55,11 @@ const SCALES = [
 ];
 
 /**
- * @param {{page: Page, base: Held<Base>, isSeen: () => boolean, made: () => void, taken: ReadonlySignal<number>, how: string}} props made: a
- *     slow map is there; taken: share of the chosen map's patches that the slider took away; how: all is measured, as HTML
+ * @param {{page: Page, base: Held<Base>, of: ReadonlySignal<Of | null>, agreed: ReadonlySignal<{value: Agreement | null} | null>, isSeen: () => boolean, made: () => void,
+ *     taken: ReadonlySignal<number>, how: string, tables: Record<string, Uint32Array>}} props of: what the maps are of; made: a slow map is
+ *     there; taken: share of the chosen map's patches that the slider took away; how: all is measured, as HTML
  */
-export function Gallery({ page, base, isSeen, made, taken, how }) {
+export function Gallery({ page, base, of, agreed, isSeen, made, taken, how, tables }) {
   const places = useMemo(() => new Places(MOST_AT_A_TIME), []);
   const check = useCheck(page, places, isSeen);
   const error = base.error.value;
@@ -65,9 +68,9 @@ export function Gallery({ page, base, isSeen, made, taken, how }) {
   return html`<div id="vv-gallery" class="column">
     <div class=${`vv-gallery vv-room ${isBusy}`}>
       <${Problem} words=${error} stays look="vv-gallery-error" />
-      ${!now && !error && html`<p class="vv-gallery-wait vv-quiet">Making the maps …</p>`}
+      ${!(now && of.value) && !error && html`<p class="vv-gallery-wait vv-quiet">Making the maps …</p>`}
       <div hidden=${Boolean(error)}>
-        ${now && html`<${Cards} ...${{ page, base: now, places, check, made, taken }} />`}
+        ${now && of.value && html`<${Cards} ...${{ page, base: now, of: of.value, agreed, places, check, made, taken, tables }} />`}
       </div>
       <details class="vv-fold vv-formula">
         <summary>How this is measured</summary>
@@ -80,11 +83,15 @@ export function Gallery({ page, base, isSeen, made, taken, how }) {
 
 /**
  * The cards, and what is known of them.
- * @param {{page: Page, base: Base, places: Places, check: import('./sanity.js').Check, made: () => void, taken: ReadonlySignal<number>}} props
+ * @param {{page: Page, base: Base, of: Of, agreed: ReadonlySignal<{value: Agreement | null} | null>, places: Places, check: import('./sanity.js').Check, made: () => void,
+ *     taken: ReadonlySignal<number>, tables: Record<string, Uint32Array>}} props
  */
-function Cards({ page, base, places, check, made, taken }) {
+function Cards({ page, base, of: looked, agreed, places, check, made, taken, tables }) {
   const { store, ask } = page;
-  const { key, about, target, link, cards, agreement, rule } = base;
+  const { key, about, target, names = [], link, cards } = base;
+  /** @type {Signal<Map<string, Answered | null>>} by the names of methods; null: there is none */
+  const answers = useMemo(() => signal(new Map()), []);
+  const { drawn, rule } = useScale(store, cards, names, answers.value);
   /** @type {Signal<Map<string, Tested>>} by the keys of classes of this photo, the last tested last */
   const tests = useMemo(() => signal(new Map()), [about]);
   const computed = useSignal(/** @type {string[]} */ ([])); // slow maps, as `mapOf` names them
@@ -95,7 +102,7 @@ function Cards({ page, base, places, check, made, taken }) {
   const mapOf = (/** @type {Method} */ { name, options }) => `${key} ${name} ${options}`;
   const { own, trust, order, of } = knownOf(tests.value, key, target, methods);
   const isTested = Object.keys(own.trust).length > 0;
-  const isThere = (/** @type {Method} */ method) => method.map || computed.value.includes(mapOf(method));
+  const isThere = (/** @type {Method} */ { name }) => Boolean(answers.value.get(name));
   const untested = cards.filter((method) => isThere(method) && !own.trust[method.name]);
   const learn = (/** @type {{cards: Record<string, Trust>, order?: string[]}} */ news) => {
     const { [key]: before, ...rest } = Object.fromEntries(tests.peek());
@@ -121,15 +128,14 @@ function Cards({ page, base, places, check, made, taken }) {
   const sorted = order.some((name) => trust[name]) ? `, the most faithful ${of && `for ${of} `}first` : '';
   const ranked = order.map((name) => ({ label: methods[name].label, trust: trust[name] }));
   const first = firstChoice(ranked, of);
-  const shared = { page, computed, link, places, subject, end, of, made };
+  const shared = { page, computed, answers, looked, places, subject, end, of, made, tables };
   const card = (/** @type {Method} */ method) => {
     const { name } = method;
     return html`<${Card}
       key=${name}
-      ...${{ ...shared, method, about: mapOf(method), trust: trust[name] }}
+      ...${{ ...shared, method, about: mapOf(method), trust: trust[name], drawn: drawn.get(name) }}
     />`;
   };
-  const agree = useMemo(() => agreement && html`<${Agree} ...${agreement} />`, [agreement]);
   return html`
     <div class="vv-gallery-head vv-row">
       <h3 class="vv-title vv-gallery-title">${count} ways to ask${sorted}</h3>
@@ -151,9 +157,23 @@ function Cards({ page, base, places, check, made, taken }) {
     <div class="vv-cards">
       ${[...order.map((name) => methods[name]), ...cards.filter(({ name }) => !order.includes(name))].map(card)}
     </div>
-    ${agree}
+    <${Agreed} agreed=${agreed} />
     ${chosen && html`<${Belief} ...${{ method: chosen, trust: trust[chosen.name], of, target, weights, taken }} />`}
   `;
+}
+
+/**
+ * The maps as they are drawn, and what the cards show, where that is not plain.
+ * @param {Page['store']} store @param {Method[]} cards @param {string[]} names @param {Map<string, Answered | null>} answers
+ */
+function useScale({ view }, cards, names, answers) {
+  const { ruler, sides, clip } = view;
+  const quick = cards.filter(({ slow }) => !slow).map(({ name }) => name);
+  const drawn = useMemo(
+    () => onScale(answers, quick, ruler.value, clip.value),
+    [answers, quick.join(), ruler.value, clip.value],
+  );
+  return { drawn, rule: ruleWords(ruler.value, sides.value, names, drawn.values().next().value?.ends) };
 }
 
 /**
@@ -187,7 +207,10 @@ function scrollToStage() {
  * @typedef {object} CardOf
  * @property {Page} page
  * @property {Signal<string[]>} computed what slow maps are of that are there
- * @property {string} link with which the cards were asked for
+ * @property {Signal<Map<string, Answered | null>>} answers takes what came of its question
+ * @property {Of} looked what the maps are of
+ * @property {{map: import('../kit/map.js').PatchMap, ends: [number, number]}} [drawn] its map on the scale of the cards
+ * @property {Record<string, Uint32Array>} tables of colours
  * @property {Places} places
  * @property {string} subject what is looked at: with another one what runs ends, as with another map
  * @property {Method} method
@@ -198,52 +221,71 @@ function scrollToStage() {
  * @property {() => void} made a map that took long
  */
 
-/** @param {CardOf} props */
-function Card({
-  page: { store, ask },
-  computed,
-  link,
-  places,
-  subject,
-  method,
-  about,
-  trust,
-  of,
-  end,
-  made,
-}) {
-  const { name, label, blind, src, ratio } = method;
-  const [last, setLast] = useState(/** @type {{about: string, map?: Method['map']}} */ ({ about: '' }));
-  const isChosen = useComputed(() => store.view.method.value === name).value;
-  const [there, setThere] = useState('');
+/**
+ * The map of a card: the answer to its question, which a slow method is asked once somebody wants it.
+ * @param {CardOf} props
+ */
+function useMap({ page: { store, ask }, computed, answers, looked, places, subject, method, about, made }) {
+  const { name, slow, kept } = method;
   const job = useJob(places);
   useLayoutEffect(() => () => job.end(), [about, subject]);
-  const map = method.map ?? (last.about === about ? last.map : undefined);
+  /** @type {(name: string, question: any, stop: AbortSignal, tell?: import('../kit/ask.js').Tell) => Promise<Answered>} */
+  const askMap = async (question, { body, photo }, stop, tell) => ({
+    ...(await ask(question, body, stop, tell)),
+    photo,
+  });
+  const question = questionOf(store, looked, method);
+  const isWanted = !slow || kept || computed.value.includes(about);
+  const { state, value = null, error } = useAsked(askMap, isWanted && question);
+  const answer = /** @type {Answered | null} */ (isWanted ? value : null);
+  const isFailed = isWanted && state === 'failed';
+  const isKnown = !isWanted || isFailed || Boolean(answer);
+  useLayoutEffect(() => {
+    if (isKnown) answers.value = new Map(answers.peek()).set(name, answer);
+  }, [answer, isKnown]);
   const begin = () =>
-    void job.follow((stop, tell) => ask('map', { view: link, method: name }, stop, tell), {
-      whole(answer) {
-        setLast({ about, map: answer });
+    void job.follow((stop, tell) => askMap(...question, stop, tell), {
+      whole() {
         computed.value = [...computed.peek(), about];
         made();
       },
     });
+  return {
+    answer,
+    error,
+    job,
+    begin,
+    isShown: isWanted && !isFailed,
+    isBusy: isWanted && state === 'pending',
+  };
+}
+
+/** @param {CardOf} props */
+function Card(props) {
+  const { page, looked, drawn, tables, method, trust, of, end } = props;
+  const { store } = page;
+  const { name, label, blind } = method;
+  const isChosen = useComputed(() => store.view.method.value === name).value;
+  const { answer, error, job, begin, isShown, isBusy } = useMap(props);
   const choose = () => {
     store.set({ method: name });
     scrollToStage();
   };
   const falls = trust && (trust.error || trust.falls);
-  const style = { aspectRatio: String(ratio || 1) };
-  const looks = [isChosen && 'vv-chosen', map && there !== src && 'vv-busy', of && 'vv-of-other'];
+  const [tall, wide] = looked.photo.photo_size;
+  const style = { aspectRatio: String(wide / tall) };
+  const looks = [isChosen && 'vv-chosen', isBusy && 'vv-busy', of && 'vv-of-other'];
+  const shown = answer && drawn && { ...drawn, photo: answer.photo, drawing: drawingOf(store), tables };
+  const caption = shown ? captionOf(answer, drawn, store.view.ruler.value) : '';
   const open = {
-    ...{ 'aria-label': `Show ${label} on the photo`, 'aria-pressed': String(isChosen), title: map?.caption },
-    ...{ hidden: !map, onClick: choose },
+    ...{ 'aria-label': `Show ${label} on the photo`, 'aria-pressed': String(isChosen), title: caption },
+    ...{ hidden: !isShown, onClick: choose },
   };
-  const image = { alt: map?.caption, src: routeUrl(src), style, onLoad: () => setThere(src) };
   return html`<article class=${['vv-way', ...looks].filter(Boolean).join(' ')} data-method=${name}>
     <button type="button" class="vv-open vv-bare" ...${open}>
-      ${map && html`<img class="vv-card-image" ...${image} />`}
+      ${isShown && (shown ? html`<${MapOnPhoto} ...${shown} label=${caption} />` : html`<span class="vv-card-image" style=${style}></span>`)}
     </button>
-    ${!map && html`<div class="vv-blank" style=${style}><${Missing} ...${{ method, job, begin }} /></div>`}
+    ${!isShown && html`<div class="vv-blank" style=${style}><${Missing} ...${{ method, job, begin, error }} /></div>`}
     <h4 class="vv-card-title">
       <span class="vv-card-name">${label}</span>
       <span class="vv-tag vv-small" hidden=${!blind}>same for every class</span>
@@ -255,14 +297,14 @@ function Card({
   </article>`;
 }
 
-/** What a map costs or why there is none, a button that computes it, and how far that is. @param {{method: Method, job: Job, begin: () => void}} props */
-function Missing({ method: { label, slow, words, runs }, job, begin }) {
+/** What a map costs or why there is none, a button that computes it, and how far that is. @param {{method: Method, job: Job, begin: () => void, error?: string}} props */
+function Missing({ method: { label, slow, words, runs }, job, begin, error }) {
   const { share, left } = job;
   const amount = share > 0 ? `${Math.round(100 * share)}%${left && ` (${left})`} of ${runs}` : '';
   const title = 'Computes this map, which takes a while.';
   return html`<${JobLine}
     ...${{ job, begin, end: () => job.end(STOPPED), amount, go: slow ? 'compute' : '', cancel: `Cancel ${label}` }}
-    words=${amount ? '' : job.words || job.error || words || ''}
+    words=${amount ? '' : job.words || job.error || error || words || ''}
     button=${{ class: 'vv-go vv-bare', title, 'aria-label': `Compute ${label}` }}
   />`;
 }
@@ -287,6 +329,11 @@ function Strip({ trust, end }) {
 }
 
 // --- below the cards
+
+/** @param {{agreed: ReadonlySignal<{value: Agreement | null} | null>}} props */
+function Agreed({ agreed: { value: known } }) {
+  return useMemo(() => known?.value && html`<${Agree} ...${known.value} />`, [known]);
+}
 
 /** Which methods agree on this photo. @param {Agreement} props */
 function Agree({ names, values, words }) {

@@ -1,7 +1,7 @@
 // What an answer is made of, as the Explain tab says it: the sum in a few summands, and what switching heads off did.
 
 import { fixed } from '../../ui/kit/numbers.js';
-import { signed } from './signed.js';
+import { signed } from '../kit/signed.js';
 /** @import { Target } from '../kit/parts.js' */
 
 /**

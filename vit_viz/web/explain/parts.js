@@ -9,7 +9,7 @@ import { dataAt, stepOf } from '../../ui/kit/elements.js';
 import { fixed } from '../../ui/kit/numbers.js';
 import { ColourBar, PhotoStage, Problem, placeOfRect } from '../kit/parts.js';
 import { html, useComputed, useLayoutEffect, useMemo, useRef, useSignal, useState } from '../kit/preact.js';
-import { endOf, largestOf, paintSigned, signed, signedStops } from './signed.js';
+import { endOf, largestOf, paintSigned, signed, signedStops } from '../kit/signed.js';
 import { nameOf, total } from './terms.js';
 /** @import { Photo } from '../kit/parts.js' */
 /** @import { Signal } from '../kit/preact.js' */

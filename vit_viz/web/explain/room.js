@@ -1,11 +1,22 @@
 // The Explain tab: which class is explained and how: why, by all methods (stage.js, gallery.js), or what the answer is made of (parts.js).
 
 import { writeOption } from '../../explorer/options.js';
+import { decodeTable } from '../../explorer/paint.js';
 import { asked } from '../kit/ask.js';
 import { opened, thePage } from '../kit/page.js';
 import { editsIn, headsWith, switched, withHeads, wordsOf } from '../kit/edits.js';
 import { Classes, Toggle } from '../kit/parts.js';
-import { batch, computed, effect, html, render, signal, useMemo, useRef } from '../kit/preact.js';
+import {
+  batch,
+  computed,
+  effect,
+  html,
+  render,
+  signal,
+  useComputed,
+  useMemo,
+  useRef,
+} from '../kit/preact.js';
 import { TARGETED } from '../kit/store.js';
 import { Gallery } from './gallery.js';
 import { goneFrom } from './gone.js';
@@ -35,13 +46,13 @@ const DRAWING = ['style', 'alpha', 'colors', 'smooth'];
 const NOT_OF_MAP = new Set(['tab', 'explain', 'layer', 'head']);
 const NOT_OF_CARDS = new Set(['tab', 'explain', 'method', 'q', 'layer', 'head', 'ask', 'run', 'ask.*']);
 
-/** @type {import('../../ui/kit/elements.js').Mount<{value: null, how: string}>} */
-export function mount(element, { how }) {
-  render(html`<${Explain} ...${{ page: thePage(), how }} />`, element);
+/** @type {import('../../ui/kit/elements.js').Mount<{how: string, tables: Record<string, string>}>} */
+export function mount(element, { how, tables }) {
+  render(html`<${Explain} ...${{ page: thePage(), how, tables }} />`, element);
 }
 
-/** @param {{page: Page, how: string}} props how: all is measured, as HTML */
-export function Explain({ page, how }) {
+/** @param {{page: Page, how: string, tables: Record<string, string>}} props how: all is measured, as HTML; tables: of colours */
+export function Explain({ page, how, tables }) {
   const { store, ask } = page;
   const link = () => store.linkOf(TARGETED);
   const { open, aim, aimed } = useMemo(() => aimOf(page), [page]);
@@ -89,7 +100,7 @@ export function Explain({ page, how }) {
       />
     </div>
     <${Made} ...${{ page, open, aim, known, pair }} />
-    <${Why} ...${{ page, how }} />`;
+    <${Why} ...${{ page, aim, how, tables }} />`;
 }
 
 /** What the tab is of, and what is explained of it. @param {Page} page */
@@ -121,8 +132,8 @@ function aimOf(page) {
 }
 
 /** What the answers to the questions of the tab stand on. @param {any} value of /vit_viz/open */
-function subjectOf({ about, trace, grid, crop, photo, photo_size, name }) {
-  return { about, photo: { trace, grid, crop, photo, photo_size, name } };
+function subjectOf({ about, trace, grid, crop, photo, photo_size, name, unlit }) {
+  return { about, photo: { trace, grid, crop, photo, photo_size, name, unlit } };
 }
 
 /** A link to a class without what is edited in the model, and without the class. @param {string} view */
@@ -209,12 +220,17 @@ function Made({ page: { store, ask }, open, aim, known, pair }) {
   return html`<${Parts} ...${{ state, error, value: shown.current, press, figure }} />`;
 }
 
-/** The chosen map on the photo, and the maps of all methods. @param {{page: Page, how: string}} props */
-function Why({ page, how }) {
-  const { map, base, gone, taken, isSeen, made } = useMemo(() => whyOf(page), [page]);
+/** The chosen map on the photo, and the maps of all methods. @param {{page: Page, aim: ReadonlySignal<Answer>, how: string, tables: Record<string, string>}} props */
+function Why({ page, aim, how, tables }) {
+  const { map, base, agreed, gone, taken, isSeen, made } = useMemo(() => whyOf(page), [page]);
+  const of = useComputed(() => aim.value.value ?? null); // of the last one that is known
+  const colours = useMemo(
+    () => Object.fromEntries(Object.entries(tables).map(([name, text]) => [name, decodeTable(text)])),
+    [tables],
+  );
   return html`<div id="vv-explain-columns" class="vv-view" hidden=${page.store.view.explain.value !== 'why'}>
-    <${Stage} ...${{ page, map, gone }} />
-    <${Gallery} ...${{ page, base, isSeen, made, taken, how }} />
+    <${Stage} ...${{ page, map, gone, of, tables: colours }} />
+    <${Gallery} ...${{ page, base, of, agreed, isSeen, made, taken, how, tables: colours }} />
   </div>`;
 }
 
@@ -240,6 +256,13 @@ function whyOf({ store, ask, turn }) {
       ),
     )
   );
+  const agreed = heldOf(
+    asked(
+      ask,
+      () => (isSeen() && base.value.value ? ['agree', { view: store.linkOf(ofCards) }] : null),
+      computed(() => turn.value + cardsAgain.value),
+    ),
+  ).value;
   const gone = goneFrom(map.value, ask);
   // the curve of a card is of its own map
   const taken = computed(() => (map.value.value?.is_own === false ? 0 : gone.share.value));
@@ -248,5 +271,5 @@ function whyOf({ store, ask, turn }) {
     const { state, value } = asking.peek();
     if (state !== 'done' || value.shows !== store.view.method.peek()) mapAgain.value += 1;
   };
-  return { map, base, gone, taken, isSeen, made };
+  return { map, base, agreed, gone, taken, isSeen, made };
 }

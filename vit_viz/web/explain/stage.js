@@ -3,16 +3,19 @@
 import { centreOf, clamp, movedPatch, patchQuery, patchRect, placeIn } from '../../explorer/geometry.js';
 import { askForFigure, routeUrl } from '../../explorer/source.js';
 import { stepOf } from '../../ui/kit/elements.js';
-import { ColourBar, Problem, Toggle, cellUnder } from '../kit/parts.js';
+import { MapOnPhoto, endsOf, mapIn } from '../kit/map.js';
+import { ColourBar, Problem, Toggle, cellUnder, useAsked } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preact.js';
 import { listenToPointers } from './brush.js';
 import { Controls } from './controls.js';
 import { Lead } from './fall.js';
+import { drawingOf, less, questionOf, shares } from './maps.js';
 /** @import { Tell } from '../kit/ask.js' */
 /** @import { Page } from '../kit/page.js' */
-/** @import { Signal } from '../kit/preact.js' */
+/** @import { ReadonlySignal, Signal } from '../kit/preact.js' */
 /** @import { Cell } from './brush.js' */
 /** @import { Gone, Tool } from './gone.js' */
+/** @import { Of } from './maps.js' */
 /** @import { Held } from './room.js' */
 
 /**
@@ -33,12 +36,12 @@ import { Lead } from './fall.js';
  *   .ColourBar & {unit: string}, cells?: {grid: [number, number], region: Rect, texts: string[]}, grid: [number, number], region: Rect,
  *   photo_size: [number, number], order?: string, is_own?: boolean, whole: Answer, said?: string, sides?: Side[], lead?: import('./fall.js')
  *   .Known | null}} Photo
- * @typedef {{side: string, label: string, chosen: boolean, src: string}} Side
+ * @typedef {{side: string, label: string, chosen: boolean}} Side
  */
 
 const NOT_FETCHED = 'This picture could not be fetched; please reload the page.';
-/** @param {{page: Page, map: Held<Photo>, gone: Gone}} props gone: of the patches of the map */
-export function Stage({ page: { store, ask }, map, gone }) {
+/** @param {{page: Page, map: Held<Photo>, gone: Gone, of: ReadonlySignal<Of | null>, tables: Record<string, Uint32Array>}} props gone: of the patches of the map; of: what the maps are of */
+export function Stage({ page: { store, ask }, map, gone, of, tables }) {
   const [there, setThere] = useState(''); // the pictures that were fetched, and could not be
   const [lost, setLost] = useState('');
   const [photo, refused] = [map.value.value, map.error.value];
@@ -52,7 +55,7 @@ export function Stage({ page: { store, ask }, map, gone }) {
       <div class=${`vv-part-picture vv-play-picture ${isBusy ? 'vv-busy' : ''}`}>
         <${Frame} ...${framed} loaded=${() => setThere(src)} failed=${() => setLost(src)} />
         ${photo?.bar && !error && html`<${ColourBar} ...${photo.bar} colours=${photo.bar.stops} look="" />`}
-        <${Sides} ...${{ store, photo }} />
+        <${OfMap} ...${{ store, ask, photo, of: of.value, tables }} />
         <div class="vv-play-below" hidden=${!photo || Boolean(refused)}>
           ${photo && html`<${Below} ...${{ ask, photo, gone }} />`}
         </div>
@@ -63,26 +66,54 @@ export function Stage({ page: { store, ask }, map, gone }) {
   </div>`;
 }
 
-/** The maps of two classes as small pictures, which choose what lies on the photo. @param {{store: Page['store'], photo: Photo | null}} props */
-function Sides({ store, photo }) {
-  const { said, sides = [], photo_size: [height, width] = [1, 1] } = photo ?? {};
-  const style = { aspectRatio: String(width / height) };
-  const button = (/** @type {Side} */ { side, label, chosen, src }) => {
+/**
+ * What the map says, and of two classes the maps that there are.
+ * @param {{store: Page['store'], ask: Page['ask'], photo: Photo | null, of: Of | null, tables: Record<string, Uint32Array>}} props
+ */
+function OfMap({ photo, of, ...shared }) {
+  return html`<p class="vv-sides-words" aria-live="polite" hidden=${!photo?.said}>${photo?.said}</p>
+    ${photo && of && Boolean(photo.sides?.length) && html`<${Sides} key=${photo.shows} ...${{ photo, of, ...shared }} />`}`;
+}
+
+/**
+ * The maps of two classes as small pictures, which choose what lies on the photo.
+ * @param {{store: Page['store'], ask: Page['ask'], photo: Photo, of: Of, tables: Record<string, Uint32Array>}} props
+ */
+function Sides({ store, ask, photo: { sides = [], shows: name }, of, tables }) {
+  const both = of.target.link;
+  const bodies = [...both.split('-'), both].map(
+    (target) => questionOf(store, of, { name, aimed: true }, target)[1].body,
+  );
+  const answer = useAsked(
+    async (_, { bodies: asked, photo }, stop) => {
+      const answers = asked.map((/** @type {any} */ body) => ask(name, body, stop));
+      const [one, other, lead] = (await Promise.all(answers)).map(mapIn);
+      const difference = less(one, shares(other).values, 'share of the map, subtracted');
+      return { photo, maps: { one, other, difference, lead } };
+    },
+    both.includes('-') && [name, { bodies, photo: of.photo }],
+  ).value;
+  const drawing = drawingOf(store);
+  const [tall, wide] = of.photo.photo_size;
+  const button = (/** @type {Side} */ { side, label, chosen }) => {
     const which = {
       'data-side': side,
       'aria-pressed': String(chosen),
       onClick: () => store.set({ sides: side }),
     };
+    const map = answer?.maps[side];
+    const ends = map && endsOf(map.values, map.signed, drawing.clip);
     return html`<button key=${side} type="button" class="vv-side vv-bare" ...${which}>
-      <img class="vv-card-image" alt="" src=${routeUrl(src)} style=${style} /><span class="vv-small"
-        >${label}</span
-      >
+      ${
+        map
+          ? html`<${MapOnPhoto} ...${{ map, ends, drawing, tables, photo: answer.photo }} />`
+          : html`<span class="vv-card-image" style=${{ aspectRatio: String(wide / tall) }}></span>`
+      }<span class="vv-small">${label}</span>
     </button>`;
   };
-  return html`<p class="vv-sides-words" aria-live="polite" hidden=${!said}>${said}</p>
-    <div class="vv-sides" role="group" aria-label="The maps of two classes" hidden=${!sides.length}>
-      ${sides.map(button)}
-    </div>`;
+  return html`<div class="vv-sides" role="group" aria-label="The maps of two classes">
+    ${sides.map(button)}
+  </div>`;
 }
 
 /** @param {{photo: Photo | null}} props */

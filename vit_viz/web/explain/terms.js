@@ -1,6 +1,6 @@
 // What each head took from each patch, as maps that are drawn and numbers that are written.
 
-import { endOf } from './signed.js';
+import { endOf } from '../kit/signed.js';
 /** @import { Made } from './made.js' */
 
 /** What a place is called: "4.3" is head 3 of layer 4, "4" all heads of it. */

@@ -52,7 +52,7 @@ export function unpacked(buffer) {
 /** What is asked of the page's own routes; the addresses in their answers are good for a while only. */
 const OF_PAGE = new Set([
   ...['open', 'target', 'walkthrough', 'colours', 'causal', 'surgery', 'panel', 'answer'],
-  ...['gallery', 'stage', 'without', 'lead', 'map', 'trust', 'sanity', 'checked'],
+  ...['gallery', 'agree', 'stage', 'without', 'lead', 'trust', 'sanity', 'checked'],
   ...['facts', 'edited', 'models', 'wanted', 'load', 'tray'],
 ]);
 

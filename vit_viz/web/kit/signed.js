@@ -10,12 +10,12 @@ export const FOR = [236, 128, 0];
 /** How much of the photo the colour hides at the ends of the scale. */
 const STRONGEST = 0.85;
 
-/** 256 pixels from against to for; their opacity grows with the value. */
-export function signedTable() {
+/** 256 pixels from against to for; their opacity grows with the value. @param {number} [strength] */
+export function signedTable(strength = 1) {
   const bytes = new Uint8ClampedArray(1024);
   for (let i = 0; i < 256; i++) {
     const value = (2 * i) / 255 - 1;
-    bytes.set([...(value < 0 ? AGAINST : FOR), 255 * STRONGEST * Math.abs(value)], 4 * i);
+    bytes.set([...(value < 0 ? AGAINST : FOR), 255 * strength * STRONGEST * Math.abs(value)], 4 * i);
   }
   return new Uint32Array(bytes.buffer);
 }
