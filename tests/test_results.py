@@ -74,6 +74,19 @@ def test_peak_is_the_first_of_equals() -> None:
     assert patch_map([[0, 2, 1], [0, 2, 0]]).peak == (0, 1)
 
 
+@pytest.mark.parametrize(
+    ("values", "signed", "words"),
+    [
+        ([[0, 2, 1], [0, 2, 0]], False, "Half of the map lies on 2 of 6 patches; most at row 0, column 1."),
+        ([[-9, 1, 4]], True, "Half of what is above 0 lies on 1 of 3 patches; most at row 0, column 2."),
+        ([[-2, -1]], True, ""),
+        ([[3, 3, 3]], False, "The map is the same everywhere: it has no peak."),
+    ],
+)
+def test_a_map_says_on_how_few_patches_half_of_it_lies(values: Any, signed: bool, words: str) -> None:
+    assert patch_map(values, signed=signed).to_words() == words
+
+
 @pytest.mark.parametrize("values", [[1.0, 2.0], [[np.nan]]])
 def test_unusable_values_are_refused(values: Any) -> None:
     with pytest.raises(ParameterError):

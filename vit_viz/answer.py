@@ -127,6 +127,10 @@ class Answer:
             return next(iter(tables.values()))
         return joined_tables(tables, "numbers")
 
+    def to_words(self) -> str:
+        """What its numbers say, in a sentence or two; "" where nothing is said of them."""
+        return ""
+
     def to_dataframe(self) -> DataFrame:
         """The same as a pandas.DataFrame.
 

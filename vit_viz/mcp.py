@@ -30,7 +30,7 @@ from vit_viz.lazy import extra
 from vit_viz.progress import StopCheck
 from vit_viz.sentences import sentence
 from vit_viz.service import MODEL, QuestionCall, answered, as_json, schema_of_body
-from vit_viz.session.inputs import QUERY, TARGET, InputOptions, Json
+from vit_viz.session.inputs import OPTIONS, QUERY, TARGET, InputOptions, Json
 from vit_viz.session.serialization import summary_of
 from vit_viz.session.session import Session
 
@@ -63,6 +63,7 @@ What several tools take alike:
   the photo as data:image/...;base64,BYTES (over HTTP at most 48 kB), or the id of one that was brought by POST /vit_viz/bring.
 {"".join(f"- {field.name}: {field.option.sentence}" + chr(10) for field in InputOptions.schema())}- query: {QUERY}
 - target: {TARGET}
+- options: {OPTIONS}
 - {FULL}: all numbers, also of arrays of more than {SMALL}.
 - {PICTURE}: the figure too."""
 

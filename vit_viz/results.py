@@ -74,6 +74,12 @@ class PatchMap(Answer):
         """The patches alone."""
         return array_table(self.values, self.AXES["values"])
 
+    def to_words(self) -> str:
+        """On how few patches half of it lies, of a signed one half of what is above 0, and which has most; "" where nothing is."""
+        if self.peak is None:
+            return "The map is the same everywhere: it has no peak."
+        return half_words(self.values, "what is above 0" if self.signed else "the map")
+
     def overlay(
         self,
         image: Image.Image | str | Path,
@@ -126,6 +132,21 @@ class PatchMap(Answer):
             return None
         row, col = np.unravel_index(int(self.values.argmax()), self.values.shape)
         return int(row), int(col)
+
+
+def half_words(values: NDArray[np.float32], what: str) -> str:
+    """On how few patches half of what is above 0 lies, and which has most; "" where nothing is above 0.
+
+    Args:
+        what: all of it, in words: the subject of the sentence.
+    """
+    above = np.maximum(values, 0).astype(np.float64)
+    if not above.any():
+        return ""
+    falling = np.cumsum(np.sort(above, axis=None)[::-1])
+    half = int(np.searchsorted(falling, falling[-1] / 2)) + 1
+    row, col = np.unravel_index(int(values.argmax()), values.shape)
+    return f"Half of {what} lies on {half} of {values.size} patches; most at row {row}, column {col}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -105,7 +105,7 @@ def test_bodies_that_stall_take_no_place_from_anybody(
                 f"{open_server.url}/api/v1/classes", json=QUESTION, headers=headers, timeout=120
             )
             assert (answer.status_code, list(answer.json())[:1]) == (200, ["question"]), answer.text
-        assert visitor.ask("map", method="integrated_gradients").refusals == []
+        assert visitor.question("integrated_gradients", **QUESTION).refusals == []
         assert len(held) == 72
 
 

@@ -138,6 +138,28 @@ def assert_same(found: Arrays, expected: Arrays) -> None:
         assert (found[part] == values).all()
 
 
+@pytest.mark.parametrize("name", ["relevance", "rollout", "head_tables"])
+def test_what_an_answer_says_is_said_on_every_surface(
+    session: Session, api: TestClient, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    pytest.importorskip("mcp", reason="the package mcp is not installed; requirements-dev.txt has it")
+    from mcp import Client
+
+    from vit_viz import mcp
+
+    expected = ask(session, subject_of(session, SAMPLE), name, **OPTIONS.get(name, {})).to_words()
+    assert (expected == "") == (name == "head_tables")
+    assert main([name, *words_of(name), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["words"] == expected
+    assert api.post(f"{rest.PREFIX}/{name}", json=body_of(name)).json()["words"] == expected
+
+    async def call() -> Any:
+        async with Client(mcp.server(session)) as client:
+            return await client.call_tool(name, body_of(name))
+
+    assert json.loads(anyio.run(call).content[0].text)["words"] == expected
+
+
 def six_digits(values: NDArray[Any]) -> NDArray[Any]:
     """As an agent is told them."""
     told = [float(f"{value:.6g}") for value in values.ravel().tolist()]

@@ -15,10 +15,10 @@ from tests.ui.desk import odd_session
 from tests.ui.waits import expect, expect_in_address, point_of
 from vit_viz.analyses.methods import METHODS
 from vit_viz.errors import ParameterError
+from vit_viz.sentences import percent
 from vit_viz.session.request import Subject
 from vit_viz.ui.explain import questions
-from vit_viz.ui.explain.answers import gallery_value
-from vit_viz.ui.explain.questions import answer_value, matching_classes, percent, target_value, with_target
+from vit_viz.ui.explain.questions import matching_classes, target_value, with_target
 from vit_viz.ui.explain.trust import falls, trust_value
 from vit_viz.ui.pictures import card_named
 from vit_viz.views.state import ViewState
@@ -34,17 +34,17 @@ def test_a_class_is_explained_by_many_maps_and_patches_are_taken_away(page: Any)
 
     for method in METHODS.quick:
         blind = METHODS[method].words.class_blind
-        expect(card(method).locator(".vv-card-image[src]")).to_be_visible()
+        expect(card(method).locator("canvas[data-drawn]")).to_be_visible()
         expect(card(method).locator(".vv-tag")).to_be_visible(visible=blind)
-        expect(card(method).locator(".vv-card-image[alt*='for lion']")).to_have_count(0 if blind else 1)
+        expect(card(method).locator(".vv-card-image[aria-label*='(lion)']")).to_have_count(0 if blind else 1)
     card("smoothgrad").get_by_role("button", name="Compute").click()
-    card("smoothgrad").locator(".vv-card-image[src]").wait_for()
+    card("smoothgrad").locator("canvas[data-drawn]").wait_for()
     card("smoothgrad").locator(".vv-open").click()
     stage.locator(".vv-caption").get_by_text("SmoothGrad").wait_for()
     expect_in_address(page, "method=smoothgrad")
     page.locator("#vv-target .vv-search").fill("banana")
     page.locator("#vv-target .vv-hits").get_by_role("button", name="why").first.click()
-    gallery.locator(".vv-card-image[alt*='for banana']").first.wait_for()
+    gallery.locator(".vv-card-image[aria-label*='(banana)']").first.wait_for()
     expect(stage.locator(".vv-target-answer .vv-class")).to_have_text("banana", use_inner_text=True)
     marks = stage.locator(".vv-play-marks")
     page.mouse.move(*point_of(marks, 0.2, 0.5))
@@ -92,19 +92,12 @@ def test_a_model_without_classes_explains_its_own_embedding(
     said = target_value(page.session, subject, targeted)
     assert said["classes"] == []
     assert "own embedding" in said["words"]
-    cards = gallery_value(questions.Questions(page, subject, targeted))["cards"]
-    assert all("map" in card for card in cards if not card["slow"])
     asked = questions.Questions(page, subject, targeted)
-    answer = answer_value(asked, "0,5,7")
-    assert answer["top"][0]["name"] == "similarity to the whole photo"
-    assert answer["top"][0]["now"] < 1
-    assert answer["top"][0]["before"] == 1
-    assert answer["top"][0]["target"] is True
-    assert answer_value(asked, "")["top"] == [
-        {"name": "similarity to the whole photo", "now": 1.0, "text": "1.00", "target": True}
-    ]
-    with pytest.raises(ParameterError, match="0 to 23"):
-        answer_value(asked, "24")
+    without = page.session.run(subject.request("without_patches", target=None, gone="0,0;0,5;1,1"))
+    assert (without.top.names, without.to_words()) == (("similarity to the whole photo",), "")
+    assert without.top.scores[0] < 1 == without.before[0]
+    with pytest.raises(ParameterError, match="rows are 0-3"):
+        page.session.run(subject.request("without_patches", target=None, gone="4,0"))
     method = card_named("relevance")
     known = trust_value(asked, method, page.session.run(asked.trust_request(method)))
     assert " at random" in known["falls"]

@@ -105,10 +105,6 @@ def test_what_cannot_be_saved_is_refused_in_one_sentence(
     assert words in answer.text
 
 
-def test_a_picture_that_is_nothing_but_a_picture_has_no_figure(session: Session, subject: Subject) -> None:
-    assert figure_address(picture_address(session, subject, view_with(), "card")) == ""
-
-
 def test_the_old_address_of_a_picture_saves_the_figure(
     session: Session, subject: Subject, client: TestClient
 ) -> None:

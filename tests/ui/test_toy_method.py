@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
-from urllib.parse import parse_qs, urlsplit
+from typing import Annotated, Literal
 
 import numpy as np
 import pytest
 
-from tests.ui.desk import COLS, OWNER, ROWS, Desk, arrived, call_of, cards_of, stage_of
+from tests.ui.desk import COLS, OWNER, ROWS, arrived
 from vit_viz.analyses.explain import explain
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.spec import Method, Words
 from vit_viz.errors import ParameterError
+from vit_viz.explorer.value import link_fields
 from vit_viz.results import PatchMap
+from vit_viz.session.questions import request_for
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.explain.answers import slow_map
+from vit_viz.ui.explain import declared
 from vit_viz.views.state import ViewState
 
 
@@ -70,29 +72,27 @@ def _offered() -> Iterator[None]:
     assert "toy" not in METHODS
 
 
-def opened(image: str, more: str = "") -> Desk:
-    return arrived(image, "explain", more)
-
-
-def controls_of(session: Session, desk: Desk) -> dict[str, Any]:
-    """The controls of the method on the stage, by their labels."""
-    return {control["label"]: control for control in stage_of(session, desk)["options"]}
-
-
-def test_a_method_of_one_declaration_has_a_card(session: Session, image: str) -> None:
-    one = cards_of(session, opened(image))["toy"]
-    assert (one["label"], one["slow"], one["blind"], one["options"]) == ("Stripes", True, False, "()")
-    assert one["words"] == "four strokes"
-    assert (one["shows"], one["hides"]) == (TOY.words.shows, TOY.words.hides)
-    assert "map" not in one
+def test_a_method_of_one_declaration_has_a_card_with_its_words_and_its_controls() -> None:
+    one = declared.methods()[-1]
+    assert (one["name"], one["label"], one["slow"], one["blind"]) == ("toy", "Stripes", True, False)
+    assert (one["runs"], one["shows"], one["hides"]) == ("four strokes", TOY.words.shows, TOY.words.hides)
+    for words in (TOY.words.formula, "Toy &amp; Test 2026"):
+        assert words in one["formula"]
+    stripes, along = one["controls"]
+    assert (stripes["link"], stripes["default"], stripes["low"], stripes["high"]) == ("toy.stripes", 2, 1, 9)
+    assert (stripes["label"], stripes["sentence"]) == ("number of stripes", "How many stripes there are.")
+    assert along["choices"] == ["rows", "cols"]
 
 
 def test_its_options_stand_in_links(session: Session, image: str) -> None:
-    desk = opened(image, "&method=toy&toy.stripes=3&toy.along=cols")
-    view = desk.view()
+    view = arrived(image, "explain", "&method=toy&toy.stripes=3&toy.along=cols").view()
     assert (view.method, view.options_of("toy")) == ("toy", ToyOptions(3, "cols"))
     assert "toy.stripes=3" in view.to_address()
-    assert parse_qs(urlsplit(cards_of(session, desk)["toy"]["src"]).query)["toy.along"] == ["cols"]
+    owned = {field["name"]: field["link"] for field in link_fields() if field.get("of") == "toy"}
+    assert owned == {
+        "stripes": "toy.stripes",
+        "along": "toy.along",
+    }  # from which the page makes the body of its question
     view, problems = ViewState.from_address("?method=toy&toy.stripes=99")
     assert view.options == ()
     assert problems == (
@@ -101,37 +101,12 @@ def test_its_options_stand_in_links(session: Session, image: str) -> None:
 
 
 def test_it_says_how_far_it_is_and_then_has_its_map(session: Session, image: str) -> None:
-    asked, said = call_of(session, opened(image, "&toy.stripes=4").view(), method="toy")
-    caption = slow_map(asked)["caption"]
-    assert [value for name, value in said if name == "share"] == [0.5, 1.0]
-    assert caption.startswith("4 stripes, for animal ")
-    assert caption.endswith("Scale: stripes from 0 to 3.")
-
-
-def test_it_is_looked_at_closely_with_its_words_and_its_controls(session: Session, image: str) -> None:
-    desk = opened(image)
-    assert "number of stripes" not in controls_of(session, desk)
-    slow_map(call_of(session, desk.view(), method="toy")[0])
-    desk.follow(method="toy")
-    staged = stage_of(session, desk)
-    for words in (TOY.words.formula, "Toy &amp; Test 2026"):
-        assert words in staged["formula"]
-    controls = controls_of(session, desk)
-    assert list(controls) == ["number of stripes", "direction of stripes"]
-    stripes = controls["number of stripes"]
-    assert (stripes["link"], stripes["default"], stripes["low"], stripes["high"]) == ("toy.stripes", 2, 1, 9)
-    assert (stripes["name"], stripes["sentence"]) == ("stripes", "How many stripes there are.")
-    assert controls["direction of stripes"]["choices"] == ["rows", "cols"]
-    assert "2 stripes" in staged["caption"]
-    desk.follow(**{"toy.stripes": "5"})
-    assert desk.view().options == (("toy", ToyOptions(5)),)
-    assert cards_of(session, desk)["toy"]["options"] == "(('stripes', 5),)"
-    assert "map" not in cards_of(session, desk)["toy"]  # it is another map, which nobody asked for yet
-    assert "number of stripes" not in controls_of(session, desk)  # another one stands for it
-    slow_map(call_of(session, desk.view(), method="toy")[0])
-    assert controls_of(session, desk) == controls
-    assert "5 stripes" in stage_of(session, desk)["caption"]
-    assert "number of stripes 5" in stage_of(session, desk)["caption"]
+    subject, shares = Subject("odd", image, "crop", OWNER), list[float]()
+    request = request_for(session, subject, "toy", stripes=4)
+    found: PatchMap = session.run(request, progress=shares.append)
+    assert shares == [0.5, 1.0]
+    assert found.caption.startswith("4 stripes, towards the ")
+    assert found.to_words().startswith("Half of the map lies on ")
 
 
 def test_the_library_knows_it_by_name(session: Session, image: str) -> None:

@@ -264,9 +264,10 @@ class Answered:
         return elsewhere(self.session, FigureRequest(self.request)).request
 
     def to_json(self, *, with_numbers: bool = True) -> Json:
-        """All of it: the numbers exactly, the facts, where they came from, and what was asked."""
+        """All of it: the numbers exactly, the facts, what they say, where they came from, and what was asked."""
         return ({"numbers": numbers_of(self.answer)} if with_numbers else {}) | {
             "facts": facts_of(self.answer),
+            "words": self.answer.to_words() if isinstance(self.answer, Answer) else "",
             "provenance": self.provenance.to_dict(),
             "request": json.loads(self.shown.to_json()),
         }

@@ -18,23 +18,18 @@ from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import picture_bytes
 
-CARD_SIDE = 720  # of a picture that stands beside others
 SCREEN_SIDE = 1280  # of a picture that the server draws for the screen
 PHOTO_SIDE = 2048  # of the photo that the page draws on: the largest view on a screen of two pixels for one
 
 
-def screen_picture(session: Session, figure: FigureRequest, *, side: int = SCREEN_SIDE) -> Encoded:
-    """What a figure shows, without its words.
-
-    Args:
-        side: pixels of the longer side, about.
-    """
+def screen_picture(session: Session, figure: FigureRequest) -> Encoded:
+    """What a figure shows, without its words."""
     answer, how, subject = session.run(figure.request), figure.drawing, figure.subject
     if isinstance(answer, PatchMap):
         beside = None if figure.beside is None else session.run(figure.beside)
         patch_map, ends, _ = scaled(answer, beside, figure.drawing, figure.parameters)
         style, _ = style_of(session, subject, how.style, signed=patch_map.signed)
-        photo = _readable(screen_photo(session, subject), side)
+        photo = _readable(screen_photo(session, subject), SCREEN_SIDE)
         return _encoded(laid_over(photo, masked(patch_map, how.mask), ends, how, style))
     if isinstance(answer, PatchPlaces):
         trace = session.trace_of(subject)

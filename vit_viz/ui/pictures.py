@@ -15,8 +15,7 @@ from vit_viz.analyses.share_maps import CLASS_DIFFERENCE, OWN_PART
 from vit_viz.analyses.spec import AnyMethod, AnyQuestion
 from vit_viz.answer import arrays_of
 from vit_viz.errors import ExportError, ParameterError
-from vit_viz.figures import maps, screen
-from vit_viz.figures.colormaps import Limits
+from vit_viz.figures import screen
 from vit_viz.figures.files import (
     MEDIA_TYPES,
     Answered,
@@ -37,8 +36,8 @@ from vit_viz.session.session import Session
 from vit_viz.views.places import panel_of
 from vit_viz.views.state import ViewState
 
-KINDS = ("map", "mosaic", "explain", "card", "patches", "numbered", "sequence")
-"""What is drawn of a view, beside its positions; a card is an explanation as small as it stands beside others."""
+KINDS = ("map", "mosaic", "explain", "patches", "numbered", "sequence")
+"""What is drawn of a view, beside its positions."""
 
 POSITION_KINDS = ("positions", "position", "prefix")
 """All positions, the chosen one, that of a prefix token."""
@@ -48,7 +47,7 @@ ASKED, SHOWN = "asked", "shown"
 
 Target = int | tuple[int, int] | None
 
-FIGURES = (*(kind for kind in KINDS if kind != "card"), *POSITION_KINDS, ASKED, SHOWN)
+FIGURES = (*KINDS, *POSITION_KINDS, ASKED, SHOWN)
 """What can be saved as a figure, in a format and size to choose."""
 
 
@@ -61,8 +60,7 @@ def picture(session: Session, subject: Subject, view: ViewState, kind: str, *, b
     figure = figure_of(session, subject, view, kind)
     if not bare or kind == "mosaic":  # whose axes are part of the picture
         return file_of(session, figure)
-    side = screen.CARD_SIDE if kind == "card" else screen.SCREEN_SIDE
-    return screen.screen_picture(session, figure, side=side)
+    return screen.screen_picture(session, figure)
 
 
 def figure_of(session: Session, subject: Subject, view: ViewState, kind: str) -> FigureRequest:
@@ -76,7 +74,7 @@ def figure_of(session: Session, subject: Subject, view: ViewState, kind: str) ->
     if kind not in KINDS:
         raise ParameterError(f"A picture is one of {', '.join(KINDS)}, not {kind[:40]!r}.")
     view = fitting(session, subject, view)
-    if kind in ("explain", "card"):
+    if kind == "explain":
         return explanation_figure(session, subject, view)
     if kind == "mosaic":
         ringed = (view.layer or 0, view.head) if isinstance(view.head, int) else None
@@ -187,21 +185,6 @@ def attention(session: Session, subject: Subject, view: ViewState) -> PatchMap:
     """The map of the Look tab."""
     patch_map: PatchMap = session.run(attention_request(session, subject, view))
     return patch_map
-
-
-def explanation(session: Session, subject: Subject, view: ViewState, **watch: Any) -> PatchMap:
-    """A map of the Explain tab, by the chosen method; `watch` may hold `progress` and `cancelled`."""
-    patch_map: PatchMap = session.run(explanation_request(session, subject, view), **watch)
-    return patch_map
-
-
-def on_scale(
-    session: Session, subject: Subject, view: ViewState, patch_map: PatchMap
-) -> tuple[PatchMap, Limits, str]:
-    """A map of the Explain tab as it is drawn: the map, the ends of its scale, and the scale in words."""
-    figure = explanation_figure(session, subject, view)
-    beside = None if figure.beside is None else session.run(figure.beside)
-    return maps.scaled(patch_map, beside, figure.drawing, figure.parameters)
 
 
 def fitting(session: Session, subject: Subject, view: ViewState) -> ViewState:

@@ -18,7 +18,6 @@ from vit_viz.results import Curve
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.explain.answers import slow_map
 from vit_viz.ui.explain.trust import checked, sanity, trust_of_all
 from vit_viz.ui.opened import PageCall
 from vit_viz.views.state import ViewState
@@ -85,7 +84,6 @@ def test_a_method_that_takes_long_is_refused_before_anything_is_computed() -> No
     ("question", "answer", "body"),
     [
         ("randomisation", sanity, {}),
-        ("kernel_shap", slow_map, {"method": "kernel_shap"}),
         ("random band", trust_of_all, {"methods": ["relevance", "rollout"]}),
         ("trust", trust_of_all, {"methods": ["relevance", "rollout"]}),
     ],

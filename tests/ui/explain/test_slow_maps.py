@@ -1,17 +1,21 @@
-"""The map of a slow method, which is computed only where somebody asks for it."""
+"""The map of a slow method, which is computed only where somebody asks for it: by the question that its card asks."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
-from tests.ui.desk import call_of
-from vit_viz.errors import ParameterError
+from tests.ui.desk import OWNER, call_of, make_map, odd_picture, odd_session
+from vit_viz import rest
+from vit_viz.analyses.methods import METHODS
 from vit_viz.session.session import Session
-from vit_viz.ui.explain.answers import gallery_value, slow_map
+from vit_viz.surface import OWNER as SCOPE_OWNER
 from vit_viz.ui.explain.questions import Questions
+from vit_viz.ui.opened import _about
 from vit_viz.ui.pictures import card_named
 from vit_viz.views.state import ViewState
 
@@ -20,28 +24,45 @@ def view_of(image: str) -> ViewState:
     return ViewState(model="odd", image=image, mode="crop", target="5")
 
 
-def card(session: Session, view: ViewState, name: str) -> dict[str, Any]:
-    asked, _said = call_of(session, view)
-    cards = gallery_value(Questions.of(asked, view, asked.owner))["cards"]
-    return next(one for one in cards if one["name"] == name)
+def served(session: Session) -> TestClient:
+    """Questions of a page that its visitor asks."""
+    app = Starlette(routes=rest.routes(session))
+
+    async def owned(scope: Any, receive: Any, send: Any) -> None:
+        await app(scope | {SCOPE_OWNER: OWNER}, receive, send)
+
+    return TestClient(owned)
 
 
-def test_a_map_says_how_far_it_is_and_is_in_the_gallery_then(session: Session, image: str) -> None:
+@pytest.mark.parametrize("method", ["relevance", "attention", "rollout", "gradcam"])
+def test_the_body_of_a_card_asks_for_what_the_tests_of_the_map_ask_for(
+    session: Session, image: str, method: str
+) -> None:
+    """Else each map would be computed twice, and the one that is tested would not be the one that is seen."""
     view = view_of(image)
-    assert card(session, view, "occlusion")["runs"] == card_named("occlusion").words.runs
-    asked, said = call_of(session, view, method="occlusion")
-    answer = slow_map(asked)
-    assert "for animal 5. Scale: " in answer["caption"]
-    shares = [value for name, value in said if name == "share"]
-    assert (shares, shares[-1]) == (sorted(shares), 1.0)
-    assert len(set(shares)) > 2
-    assert card(session, view, "occlusion")["map"] == answer
-    assert "map" not in card(session, replace(view, target="2"), "occlusion")
+    made = make_map(session, view, method)
+    body = _about(view) | ({"target": "5"} if METHODS[method].takes_target else {})
+    answer = served(session).post(f"/api/v1/{method}", content=json.dumps(body)).json()
+    assert answer["numbers"]["values"] == made.values.tolist()
+    assert answer["words"] == made.to_words() != ""
+    questions = Questions.of(call_of(session, view)[0], view, OWNER)
+    asked = questions.request(card_named(method))
+    assert answer["request"]["parameters"] == json.loads(asked.to_json())["parameters"]
 
 
-def test_a_quick_method_and_one_without_a_card_are_refused(session: Session, image: str) -> None:
-    with pytest.raises(ParameterError, match="Attention rollout needs no waiting"):
-        slow_map(call_of(session, view_of(image), method="rollout")[0])
-    for name in ({}, {"method": "nothing"}, {"method": 3}):
-        with pytest.raises(ParameterError):
-            slow_map(call_of(session, view_of(image), **name)[0])
+@pytest.mark.parametrize(
+    ("method", "accept"), [("occlusion", "application/json"), ("relevance", "application/x-safetensors")]
+)
+def test_what_is_not_at_hand_is_not_computed_where_only_that_is_asked_for(method: str, accept: str) -> None:
+    session = odd_session()
+    view = view_of(session.add_upload(odd_picture(), owner=OWNER))
+    client, headers = served(session), {"Cache-Control": "only-if-cached", "Accept": accept}
+
+    def asked(target: str) -> int:
+        body = json.dumps(_about(view) | {"target": target})
+        return client.post(f"/api/v1/{method}", content=body, headers=headers).status_code
+
+    assert asked("5") == 204
+    make_map(session, view, method)
+    assert asked("5") == 200
+    assert asked("2") == 204

@@ -33,7 +33,7 @@ whoever keeps the app running; "ours" are those of vit_viz.ui.routes, "api" thos
 OPTIONAL: tuple[Kind, ...] = ("api", "mcp")
 """There for whoever has opened the page, or where they were asked for."""
 
-SLOW_OF_PAGE = frozenset({"map", "trust", "sanity", "lead", "answer", "load"})
+SLOW_OF_PAGE = frozenset({"trust", "sanity", "lead", "answer", "load"})
 """What pages ask beside the questions of the library (vit_viz.ui.opened) that takes long."""
 
 _READ = ("GET", "HEAD")

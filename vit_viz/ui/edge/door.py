@@ -32,7 +32,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vit_viz.errors import BusyError
 from vit_viz.session.handles import cookie_name, new_visitor, visitor_in
-from vit_viz.surface import BRING, EVENTS, OWNER, PAGE_HEADER, Surface
+from vit_viz.surface import BRING, EVENTS, KEPT, OWNER, PAGE_HEADER, Surface
 from vit_viz.turns import GONE, WHO, Turns
 from vit_viz.ui.edge.addresses import (
     OPTIONAL,
@@ -240,7 +240,9 @@ class Passage:
         body = await self._body() if self.scope["method"] == "POST" else b""
         door, watch = self.door, asyncio.create_task(self._watch())
         try:
-            lane = door.slow if self.kind == "mcp" or is_slow(self.path) else door.quick
+            only_kept = KEPT in self.connection.headers.get("cache-control", "")
+            takes_long = self.kind == "mcp" or (is_slow(self.path) and not only_kept)
+            lane = door.slow if takes_long else door.quick
             await lane.enter(self.held, "answers", partial(self._end, BusyError(GAVE_WAY)))
             sent = [{"type": "http.request", "body": body, "more_body": False}]
             del body

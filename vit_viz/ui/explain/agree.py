@@ -1,4 +1,4 @@
-"""Which methods agree on a photo, as the Explain tab shows it, and what its common signed scale means."""
+"""Which methods agree on a photo, as the Explain tab shows it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from vit_viz.analyses.agreement import agreement
 from vit_viz.analyses.methods import METHODS
 from vit_viz.errors import VitVizError
-from vit_viz.figures.lettering import number
 from vit_viz.results import PatchMap
 from vit_viz.sentences import formatted
-from vit_viz.ui import pictures
 from vit_viz.ui.explain.questions import Questions
 
 ALIKE = 0.9
@@ -82,30 +80,3 @@ def _alike(values: NDArray[np.float32]) -> list[int]:
                 group.append(other)
         best = max(best, sorted(group), key=len)
     return best if len(best) > 1 else []
-
-
-def scale_words(questions: Questions) -> str:
-    """What the cards show while that is not what the stage shows, or each is set against the mean of all; else "".
-
-    Of two classes a card is one map of the lead, while the stage shows the maps of each class, or these subtracted.
-    """
-    view = questions.targeted.view
-    if view.explain.map_scale == "only":
-        view = questions.view(METHODS.usual)
-        session, subject = questions.page.session, questions.subject
-        shown = pictures.explanation(session, subject, view)
-        _, (low, high), _ = pictures.on_scale(session, subject, view, shown)
-        return (
-            f"Each card as shares, less the mean of the quick maps: orange more than the mean, blue less, on one scale from "
-            f"{number(low)} to {number(high)} for all. Gray cards say what the others say."
-        )
-    side, names = view.explain.sides, questions.targeted.names
-    if len(names) < 2 or side == "lead":
-        return ""
-    one, other = names
-    on_stage = {
-        "difference": f"{one}'s map less {other}'s, two maps subtracted, with a test of its own below it",
-        "one": f"the map for {one} alone",
-        "other": f"the map for {other} alone",
-    }
-    return f"Each card is one map of {one}'s lead over {other}, and is tested as that. The photo shows {on_stage[side]}."

@@ -3,30 +3,25 @@
 // tested.
 
 import { clamp } from '../../explorer/geometry.js';
-import { routeUrl } from '../../explorer/source.js';
 import { fixed } from '../../ui/kit/numbers.js';
 import { Places, STOPPED } from '../kit/job.js';
-import { JobLine, Problem, Toggle, useJob } from '../kit/parts.js';
-import { html, signal, useComputed, useLayoutEffect, useMemo, useSignal, useState } from '../kit/preact.js';
+import { MapOnPhoto } from '../kit/map.js';
+import { JobLine, Problem, Toggle, useAsked, useJob } from '../kit/parts.js';
+import { html, signal, useComputed, useLayoutEffect, useMemo } from '../kit/preact.js';
 import { Fall } from './fall.js';
+import { captionOf, drawingOf, onScale, questionOf, ruleWords } from './maps.js';
 import { Sanity, useCheck } from './sanity.js';
+import { namesOf } from './staged.js';
 import { endOfStrips, firstChoice } from './trust.js';
 /** @import { Page } from '../kit/page.js' */
 /** @import { Job } from '../kit/job.js' */
 /** @import { ReadonlySignal, Signal } from '../kit/preact.js' */
+/** @import { Answered, Of } from './maps.js' */
 /** @import { Held } from './room.js' */
+/** @import { Method } from './staged.js' */
 /** @import { Trust } from './trust.js' */
 
 /**
- * What the server says of a method; blind: its map is the same for every class; slow: it is computed only where somebody asks for it;
- * words: what it costs, or why there is no map; runs: how often the model runs for it; src, ratio: the address of the map, width over height;
- * options: with which it was made.
- * @typedef {{name: string, label: string, blind?: boolean, slow?: boolean, words?: string, runs?: string, shows?: string, hides?: string,
- *   map?: {caption: string}, src: string, ratio: number, options: string}} Method
- *
- * All cards; link: with which they were asked for; key: of the picture, the model and the class; about: of the picture and the model;
- * target: the class in words, empty for an embedding; rule: what the cards show, while that is not their own map.
- * @typedef {{link: string, key: string, about: string, target: string, cards: Method[], rule?: string, agreement?: Agreement | null}} Base
  * @typedef {{names: string[], values: number[][], words: string}} Agreement values: rank correlations of each two
  *
  * What a test found of the maps for one class; order: methods, the most trusted first.
@@ -53,10 +48,20 @@ const SCALES = [
 ];
 
 /**
- * @param {{page: Page, base: Held<Base>, isSeen: () => boolean, made: () => void, taken: ReadonlySignal<number>, how: string}} props made: a
- *     slow map is there; taken: share of the chosen map's patches that the slider took away; how: all is measured, as HTML
+ * What the room knows of its cards; costs: of the maps that take long, in words; isThere: whether such a map is at hand; done: it was computed;
+ * taken: share of the chosen map's patches that the slider took away; link: with which all maps are tested.
+ * @typedef {object} OfCards
+ * @property {ReadonlySignal<{value: Agreement | null} | null>} agreed
+ * @property {ReadonlySignal<{words: Record<string, string>} | null>} costs
+ * @property {() => boolean} isSeen
+ * @property {(method: Method, of: Of) => boolean} isThere
+ * @property {(method: Method, of: Of) => void} done
+ * @property {ReadonlySignal<number>} taken
+ * @property {() => string} link
  */
-export function Gallery({ page, base, isSeen, made, taken, how }) {
+
+/** @param {{page: Page, base: Held<Of>, methods: Method[], how: string, tables: Record<string, Uint32Array>} & OfCards} props how: all is measured, as HTML */
+export function Gallery({ page, base, isSeen, how, ...shared }) {
   const places = useMemo(() => new Places(MOST_AT_A_TIME), []);
   const check = useCheck(page, places, isSeen);
   const error = base.error.value;
@@ -67,7 +72,7 @@ export function Gallery({ page, base, isSeen, made, taken, how }) {
       <${Problem} words=${error} stays look="vv-gallery-error" />
       ${!now && !error && html`<p class="vv-gallery-wait vv-quiet">Making the maps …</p>`}
       <div hidden=${Boolean(error)}>
-        ${now && html`<${Cards} ...${{ page, base: now, places, check, made, taken }} />`}
+        ${now && html`<${Cards} ...${{ page, of: now, places, check, ...shared }} />`}
       </div>
       <details class="vv-fold vv-formula">
         <summary>How this is measured</summary>
@@ -80,23 +85,40 @@ export function Gallery({ page, base, isSeen, made, taken, how }) {
 
 /**
  * The cards, and what is known of them.
- * @param {{page: Page, base: Base, places: Places, check: import('./sanity.js').Check, made: () => void, taken: ReadonlySignal<number>}} props
+ * @param {{page: Page, of: Of, places: Places, check: import('./sanity.js').Check, methods: Method[], tables: Record<string, Uint32Array>} &
+ *   Omit<OfCards, 'isSeen'>} props
  */
-function Cards({ page, base, places, check, made, taken }) {
+function Cards({
+  page,
+  of: looked,
+  agreed,
+  costs,
+  places,
+  check,
+  methods: cards,
+  isThere,
+  done,
+  taken,
+  link,
+  tables,
+}) {
   const { store, ask } = page;
-  const { key, about, target, link, cards, agreement, rule } = base;
+  const about = JSON.stringify(looked.about);
+  const { name: target, link: towards } = looked.target;
+  const key = `${about} ${towards}`;
+  /** @type {Signal<Map<string, Answered | null>>} by the names of methods; null: there is none */
+  const answers = useMemo(() => signal(new Map()), []);
+  const { drawn, rule } = useScale(store, cards, namesOf(looked.target), answers.value);
   /** @type {Signal<Map<string, Tested>>} by the keys of classes of this photo, the last tested last */
   const tests = useMemo(() => signal(new Map()), [about]);
-  const computed = useSignal(/** @type {string[]} */ ([])); // slow maps, as `mapOf` names them
   const job = useJob(places);
   const subject = store.subject();
   useLayoutEffect(() => () => job.end(), [key, subject]);
   const methods = Object.fromEntries(cards.map((method) => [method.name, method]));
-  const mapOf = (/** @type {Method} */ { name, options }) => `${key} ${name} ${options}`;
-  const { own, trust, order, of } = knownOf(tests.value, key, target, methods);
+  const optionsOf = (/** @type {string} */ name) => JSON.stringify(store.optionsOf(name));
+  const { own, trust, order, of } = knownOf(tests.value, key, target, optionsOf);
   const isTested = Object.keys(own.trust).length > 0;
-  const isThere = (/** @type {Method} */ method) => method.map || computed.value.includes(mapOf(method));
-  const untested = cards.filter((method) => isThere(method) && !own.trust[method.name]);
+  const untested = cards.filter(({ name }) => answers.value.get(name) && !own.trust[name]);
   const learn = (/** @type {{cards: Record<string, Trust>, order?: string[]}} */ news) => {
     const { [key]: before, ...rest } = Object.fromEntries(tests.peek());
     const now = {
@@ -108,12 +130,20 @@ function Cards({ page, base, places, check, made, taken }) {
   };
   const testAll = () => {
     // those that were tested are known, and take their places in the order
-    const body = { view: link, methods: [...Object.keys(own.trust), ...untested.map(({ name }) => name)] };
-    void job.follow((stop, tell) => ask('trust', body, stop, tell), { part: learn, whole: learn });
+    const names = [...Object.keys(own.trust), ...untested.map(({ name }) => name)];
+    const options = Object.fromEntries(names.map((name) => [name, optionsOf(name)]));
+    const hear = (/** @type {{cards: Record<string, Trust>, order?: string[]}} */ news) => {
+      const found = Object.entries(news.cards).map(([name, one]) => [
+        name,
+        { ...one, options: options[name] },
+      ]);
+      learn({ ...news, cards: Object.fromEntries(found) });
+    };
+    const body = { view: link(), methods: names };
+    void job.follow((stop, tell) => ask('trust', body, stop, tell), { part: hear, whole: hear });
   };
   const chosen = methods[store.view.method.value];
-  const isChecked = check.known?.key === key && check.known.method === chosen?.name;
-  const weights = isChecked ? check.known?.words : '';
+  const weights = check.known?.method === chosen?.name ? check.known?.words : '';
   const end = endOfStrips(Object.values(trust));
   const go = !untested.length ? '' : isTested ? 'Test the new maps too' : QUESTION;
   const words = job.words || job.error || (go === QUESTION ? UNSORTED : '');
@@ -121,15 +151,13 @@ function Cards({ page, base, places, check, made, taken }) {
   const sorted = order.some((name) => trust[name]) ? `, the most faithful ${of && `for ${of} `}first` : '';
   const ranked = order.map((name) => ({ label: methods[name].label, trust: trust[name] }));
   const first = firstChoice(ranked, of);
-  const shared = { page, computed, link, places, subject, end, of, made };
+  const shared = { page, answers, looked, places, subject, end, of, isThere, done, tables };
+  const costOf = costs.value?.words ?? {};
   const card = (/** @type {Method} */ method) => {
-    const { name } = method;
-    return html`<${Card}
-      key=${name}
-      ...${{ ...shared, method, about: mapOf(method), trust: trust[name] }}
-    />`;
+    const { name, runs } = method;
+    const its = { method, cost: costOf[name] ?? runs, trust: trust[name], drawn: drawn.get(name) };
+    return html`<${Card} key=${name} ...${{ ...shared, ...its }} />`;
   };
-  const agree = useMemo(() => agreement && html`<${Agree} ...${agreement} />`, [agreement]);
   return html`
     <div class="vv-gallery-head vv-row">
       <h3 class="vv-title vv-gallery-title">${count} ways to ask${sorted}</h3>
@@ -151,20 +179,34 @@ function Cards({ page, base, places, check, made, taken }) {
     <div class="vv-cards">
       ${[...order.map((name) => methods[name]), ...cards.filter(({ name }) => !order.includes(name))].map(card)}
     </div>
-    ${agree}
+    <${Agreed} agreed=${agreed} />
     ${chosen && html`<${Belief} ...${{ method: chosen, trust: trust[chosen.name], of, target, weights, taken }} />`}
   `;
 }
 
 /**
+ * The maps as they are drawn, and what the cards show, where that is not plain.
+ * @param {Page['store']} store @param {Method[]} cards @param {string[]} names @param {Map<string, Answered | null>} answers
+ */
+function useScale({ view }, cards, names, answers) {
+  const { ruler, sides, clip } = view;
+  const quick = cards.filter(({ slow }) => !slow).map(({ name }) => name);
+  const drawn = useMemo(
+    () => onScale(answers, quick, ruler.value, clip.value),
+    [answers, quick.join(), ruler.value, clip.value],
+  );
+  return { drawn, rule: ruleWords(ruler.value, sides.value, names, drawn.values().next().value?.ends) };
+}
+
+/**
  * What was found with the options that the maps have now: of this class, else of the class that was tested last, which is named then.
- * @param {Map<string, Tested>} tests @param {string} key @param {string} target @param {Record<string, Method>} methods
+ * @param {Map<string, Tested>} tests @param {string} key @param {string} target @param {(name: string) => string} optionsOf
  * @returns {{own: Tested, of: string} & Omit<Tested, 'target'>}
  */
-function knownOf(tests, key, target, methods) {
+function knownOf(tests, key, target, optionsOf) {
   const ofNow = (/** @type {Tested} */ { trust, order, ...tested }) => {
-    const now = Object.entries(trust).filter(([name, { options }]) => methods[name]?.options === options);
-    return { ...tested, trust: Object.fromEntries(now), order: order.filter((name) => methods[name]) };
+    const now = Object.entries(trust).filter(([name, { options }]) => optionsOf(name) === options);
+    return { ...tested, trust: Object.fromEntries(now), order };
   };
   const own = ofNow(tests.get(key) ?? { target, trust: {}, order: [] });
   const isMeasured = (/** @type {Tested} */ { trust }) => Object.values(trust).some(({ place }) => place);
@@ -186,64 +228,83 @@ function scrollToStage() {
  * One method: its map or how to get it, and its place beside random orders of patches. It is drawn again where one of these differs.
  * @typedef {object} CardOf
  * @property {Page} page
- * @property {Signal<string[]>} computed what slow maps are of that are there
- * @property {string} link with which the cards were asked for
+ * @property {Signal<Map<string, Answered | null>>} answers takes what came of its question
+ * @property {Of} looked what the maps are of
+ * @property {{map: import('../kit/map.js').PatchMap, ends: [number, number]}} [drawn] its map on the scale of the cards
+ * @property {Record<string, Uint32Array>} tables of colours
  * @property {Places} places
  * @property {string} subject what is looked at: with another one what runs ends, as with another map
  * @property {Method} method
- * @property {string} about what its map is of
+ * @property {string} [cost] of its map, in words
  * @property {Trust} [trust]
  * @property {string} of the class of the test, where it is another one
  * @property {number} end of the strips of all cards
- * @property {() => void} made a map that took long
+ * @property {OfCards['isThere']} isThere
+ * @property {OfCards['done']} done
  */
 
-/** @param {CardOf} props */
-function Card({
-  page: { store, ask },
-  computed,
-  link,
-  places,
-  subject,
-  method,
-  about,
-  trust,
-  of,
-  end,
-  made,
-}) {
-  const { name, label, blind, src, ratio } = method;
-  const [last, setLast] = useState(/** @type {{about: string, map?: Method['map']}} */ ({ about: '' }));
-  const isChosen = useComputed(() => store.view.method.value === name).value;
-  const [there, setThere] = useState('');
+/**
+ * The map of a card: the answer to its question, which a slow method is asked once somebody wants it.
+ * @param {CardOf} props
+ */
+function useMap({ page: { store, ask }, answers, looked, places, subject, method, isThere, done }) {
+  const { name, slow } = method;
   const job = useJob(places);
-  useLayoutEffect(() => () => job.end(), [about, subject]);
-  const map = method.map ?? (last.about === about ? last.map : undefined);
+  const question = questionOf(store, looked, method);
+  useLayoutEffect(() => () => job.end(), [JSON.stringify(question), subject]);
+  /** @type {(name: string, question: any, stop: AbortSignal, tell?: import('../kit/ask.js').Tell) => Promise<Answered>} */
+  const askMap = async (_, { body, photo }, stop, tell) => ({
+    ...(await ask(name, body, stop, tell)),
+    photo,
+  });
+  const isWanted = !slow || isThere(method, looked);
+  const { state, value = null, error } = useAsked(askMap, isWanted && question);
+  const answer = /** @type {Answered | null} */ (isWanted ? value : null);
+  const isFailed = isWanted && state === 'failed';
+  const isKnown = !isWanted || isFailed || Boolean(answer);
+  useLayoutEffect(() => {
+    if (isKnown) answers.value = new Map(answers.peek()).set(name, answer);
+  }, [answer, isKnown]);
   const begin = () =>
-    void job.follow((stop, tell) => ask('map', { view: link, method: name }, stop, tell), {
-      whole(answer) {
-        setLast({ about, map: answer });
-        computed.value = [...computed.peek(), about];
-        made();
-      },
+    void job.follow((stop, tell) => askMap(...question, stop, tell), {
+      whole: () => done(method, looked),
     });
+  return {
+    answer,
+    error,
+    job,
+    begin,
+    isShown: isWanted && !isFailed,
+    isBusy: isWanted && state === 'pending',
+  };
+}
+
+/** @param {CardOf} props */
+function Card(props) {
+  const { page, looked, drawn, tables, method, cost, trust, of, end } = props;
+  const { store } = page;
+  const { name, label, blind } = method;
+  const isChosen = useComputed(() => store.view.method.value === name).value;
+  const { answer, error, job, begin, isShown, isBusy } = useMap(props);
   const choose = () => {
     store.set({ method: name });
     scrollToStage();
   };
   const falls = trust && (trust.error || trust.falls);
-  const style = { aspectRatio: String(ratio || 1) };
-  const looks = [isChosen && 'vv-chosen', map && there !== src && 'vv-busy', of && 'vv-of-other'];
+  const [tall, wide] = looked.photo.photo_size;
+  const style = { aspectRatio: String(wide / tall) };
+  const looks = [isChosen && 'vv-chosen', isBusy && 'vv-busy', of && 'vv-of-other'];
+  const shown = answer && drawn && { ...drawn, photo: answer.photo, drawing: drawingOf(store), tables };
+  const caption = shown ? captionOf(answer, drawn, store.view.ruler.value) : '';
   const open = {
-    ...{ 'aria-label': `Show ${label} on the photo`, 'aria-pressed': String(isChosen), title: map?.caption },
-    ...{ hidden: !map, onClick: choose },
+    ...{ 'aria-label': `Show ${label} on the photo`, 'aria-pressed': String(isChosen), title: caption },
+    ...{ hidden: !isShown, onClick: choose },
   };
-  const image = { alt: map?.caption, src: routeUrl(src), style, onLoad: () => setThere(src) };
   return html`<article class=${['vv-way', ...looks].filter(Boolean).join(' ')} data-method=${name}>
     <button type="button" class="vv-open vv-bare" ...${open}>
-      ${map && html`<img class="vv-card-image" ...${image} />`}
+      ${isShown && (shown ? html`<${MapOnPhoto} ...${shown} label=${caption} />` : html`<span class="vv-card-image" style=${style}></span>`)}
     </button>
-    ${!map && html`<div class="vv-blank" style=${style}><${Missing} ...${{ method, job, begin }} /></div>`}
+    ${!isShown && html`<div class="vv-blank" style=${style}><${Missing} ...${{ method, cost, job, begin, error }} /></div>`}
     <h4 class="vv-card-title">
       <span class="vv-card-name">${label}</span>
       <span class="vv-tag vv-small" hidden=${!blind}>same for every class</span>
@@ -255,14 +316,14 @@ function Card({
   </article>`;
 }
 
-/** What a map costs or why there is none, a button that computes it, and how far that is. @param {{method: Method, job: Job, begin: () => void}} props */
-function Missing({ method: { label, slow, words, runs }, job, begin }) {
+/** What a map costs or why there is none, a button that computes it, and how far that is. @param {{method: Method, cost?: string, job: Job, begin: () => void, error?: string}} props */
+function Missing({ method: { label, slow, runs }, cost, job, begin, error }) {
   const { share, left } = job;
   const amount = share > 0 ? `${Math.round(100 * share)}%${left && ` (${left})`} of ${runs}` : '';
   const title = 'Computes this map, which takes a while.';
   return html`<${JobLine}
     ...${{ job, begin, end: () => job.end(STOPPED), amount, go: slow ? 'compute' : '', cancel: `Cancel ${label}` }}
-    words=${amount ? '' : job.words || job.error || words || ''}
+    words=${amount ? '' : job.words || job.error || error || cost || ''}
     button=${{ class: 'vv-go vv-bare', title, 'aria-label': `Compute ${label}` }}
   />`;
 }
@@ -287,6 +348,11 @@ function Strip({ trust, end }) {
 }
 
 // --- below the cards
+
+/** @param {{agreed: ReadonlySignal<{value: Agreement | null} | null>}} props */
+function Agreed({ agreed: { value: known } }) {
+  return useMemo(() => known?.value && html`<${Agree} ...${known.value} />`, [known]);
+}
 
 /** Which methods agree on this photo. @param {Agreement} props */
 function Agree({ names, values, words }) {

@@ -7,6 +7,7 @@ import { PAGE_NAME } from '../../ui/visit/link.js';
 const JSON_TYPE = 'application/json';
 const SAFETENSORS = 'application/x-safetensors';
 const EVENTS = 'text/event-stream';
+const NOT_KEPT = 204; // nothing of an answer is at hand
 
 /** Types of numbers as safetensors calls them. @type {Record<string, any>} */
 const ARRAYS = {
@@ -51,7 +52,7 @@ export function unpacked(buffer) {
 /** What is asked of the page's own routes; the addresses in their answers are good for a while only. */
 const OF_PAGE = new Set([
   ...['open', 'target', 'walkthrough', 'colours', 'causal', 'surgery', 'panel', 'answer'],
-  ...['gallery', 'stage', 'without', 'lead', 'map', 'trust', 'sanity', 'checked'],
+  ...['costs', 'agree', 'lead', 'trust', 'sanity', 'checked'],
   ...['facts', 'edited', 'models', 'wanted', 'load', 'tray'],
 ]);
 
@@ -71,7 +72,7 @@ function headersOfHub() {
   });
 }
 
-/** Posts as this page. @param {string} path @param {Record<string, string>} headers @param {BodyInit} body @param {AbortSignal} signal */
+/** Posts as this page. @param {string} path @param {Record<string, string>} headers @param {BodyInit} body @param {AbortSignal} [signal] */
 async function post(path, headers, body, signal) {
   const ofHub = /** @type {any} */ (window).supports_zerogpu_headers ? await headersOfHub() : {};
   return fetch(routeUrl(path), {
@@ -118,6 +119,13 @@ export const SERVER = Object.freeze({
   },
 
   keeps: (name) => !OF_PAGE.has(name),
+
+  async kept(name, body, signal) {
+    const headers = { 'Content-Type': JSON_TYPE, Accept: SAFETENSORS, 'Cache-Control': 'only-if-cached' };
+    const answer = await post(`/api/v1/${name}`, headers, JSON.stringify(body), signal);
+    if (!answer.ok) throw new Error(await refusal(answer));
+    return answer.status === NOT_KEPT ? null : unpacked(await answer.arrayBuffer());
+  },
 });
 
 /**

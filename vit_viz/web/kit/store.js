@@ -6,9 +6,10 @@ import { batch, signal } from './preact.js';
 
 /**
  * A name in links: an option of a view as Python declares it, or a number that may also be a word.
- * @typedef {import('../../explorer/options.js').Option & {numbered?: boolean, usual?: string, place?: boolean, many?: boolean}} Field
+ * @typedef {import('../../explorer/options.js').Option & {numbered?: boolean, usual?: string, place?: boolean, many?: boolean, of?: string}} Field
  *     numbered: a text or none, but of digits a number; usual: what no text stands for; place: whether Back leads to its value of before;
- *     many: it is called "ask.*", and its value is a link of its own, of all names that begin with "ask.", sorted
+ *     many: it is called "ask.*", and its value is a link of its own, of all names that begin with "ask.", sorted;
+ *     of: the question whose option it is
  *
  * Where the link is kept: the address bar.
  * @typedef {object} Place
@@ -97,6 +98,13 @@ export class Store {
       },
       { push },
     );
+  }
+
+  /** The options of a question that are not at their defaults, as its body takes them. @param {string} question */
+  optionsOf(question) {
+    const own = [...this.fields.values()].filter(({ of }) => of === question);
+    const chosen = own.filter(({ link, default: usual }) => this.view[link].value !== usual);
+    return Object.fromEntries(chosen.map(({ name, link }) => [name, this.view[link].value]));
   }
 
   /** What is looked at, as a link, whatever is shown of it. */
