@@ -15,9 +15,14 @@ import vit_viz
 from benchmarks.transformers_families import loading, refused
 from tests.test_docker import copied
 from vit_viz.checkpoints.catalog import CATALOG, Entry, entry_of
+<<<<<<< HEAD
 from vit_viz.checkpoints.source import MAX_VISITORS_BYTES
+=======
+from vit_viz.checkpoints.source import MAX_STRANGERS_BYTES
+from vit_viz.session.session import LONGEST_SECONDS
+>>>>>>> v-c
 from vit_viz.session.uploads import UPLOAD_BYTES, UPLOAD_SECONDS
-from vit_viz.turns import LONGEST_SECONDS, MAX_WAIT_SECONDS
+from vit_viz.turns import MAX_WAIT_SECONDS
 from vit_viz.ui.app import TABS
 
 ROOT = Path(__file__).resolve().parents[1]

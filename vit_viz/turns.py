@@ -32,7 +32,6 @@ GONE: ContextVar[StopCheck | None] = ContextVar("gone", default=None)
 
 MAX_WAITING = 1024
 MAX_WAIT_SECONDS = 60.0
-LONGEST_SECONDS = 180.0
 MOST_OVERTAKEN = 8
 """How many quick computations may pass one slow computation that came before them."""
 
@@ -40,9 +39,6 @@ RESTS = 3.0
 LONGEST_REST_SECONDS = 2.0
 """How long slow computations leave a device alone after each batch while quick questions are open: so many times as long as the
 batch took, and no longer than this. So they keep a quarter of it, however many quick questions there are."""
-
-SLOW_WAIT_SECONDS = 600.0
-"""How long a slow computation waits for others of the same visitor."""
 
 
 @dataclass(eq=False)
@@ -68,11 +64,7 @@ class _Turn:
 
 @dataclass(eq=False)
 class _Queue:
-    """Who holds places and who waits for one; when each address and visitor that waits was last called, or came.
-
-    Args:
-        rests_until: before which no slow computation begins while quick questions are open.
-    """
+    """Who holds places and who waits; when each address and visitor that waits was last called, or came; until when it rests."""
 
     held: list[_Turn] = field(default_factory=list)
     waiting: list[_Turn] = field(default_factory=list)
@@ -150,11 +142,7 @@ class Turns:
             yield
 
     async def enter(self, places: ExitStack, name: Hashable, end: Callable[[], object]) -> None:
-        """The same for a task: hold a place until `places` is closed.
-
-        Args:
-            end: makes it give up its place.
-        """
+        """The same for a task, until `places` is closed; `end` makes it give up its place."""
         news, loop = asyncio.Event(), asyncio.get_running_loop()
         me = _Turn(object(), WHO.get(), lambda: loop.call_soon_threadsafe(news.set), end=end)
         places.enter_context(self._holding(name, me))

@@ -37,10 +37,13 @@ from vit_viz.session.handles import Handles
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.uploads import Library, UploadStore, cleaned_name
 from vit_viz.settings import whole_number
-from vit_viz.turns import GONE, LONGEST_SECONDS, SLOW_WAIT_SECONDS, Turns
+from vit_viz.turns import GONE, Turns
 
 T = TypeVar("T")
 CACHE_BYTES = 2 * 2**30
+LONGEST_SECONDS = 180.0
+SLOW_WAIT_SECONDS = 600.0
+"""For one computation; how long a slow one waits for others of the same visitor."""
 LARGE_BYTES = 32 * 2**20
 """Of memory that it takes to write an answer: those that take more are written one at a time."""
 

@@ -22,17 +22,16 @@ from starlette.testclient import TestClient
 
 from vit_viz.session.handles import cookie_name
 from vit_viz.ui.edge.documents import (
-    LARGE,
     MOST_KEPT,
     PERMISSIONS,
     Documents,
     inline_scripts,
     page_policy,
-    parted,
     without_base,
 )
 from vit_viz.ui.edge.door import ALIVE, guarded
 from vit_viz.ui.edge.exposure import Exposure
+from vit_viz.ui.page_parts import LARGE, parted
 from vit_viz.ui.scripts import modules
 from vit_viz.ui.theme import stylesheet
 

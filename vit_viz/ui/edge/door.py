@@ -1,15 +1,12 @@
 """The door that every HTTP request passes before Gradio sees it, and every answer before a visitor does.
 
-Gradio is made for many kinds of apps and trusted visitors; this app needs little of it and is open to strangers. In this order the
-door
-1. drops headers that no trusted proxy has set (`exposure`), and refuses host names under which the app is not served, addresses and
-   methods that the page does not use, and pages of other sites (`addresses`);
-2. gives each browser a random name, a cookie, to which pictures and handles are bound;
-3. reads what is sent, in a bounded time and up to a bounded size, and then lets it wait for its turn to be answered (`turns`);
-4. turns what fails into one sentence, gives every answer its security headers, and sends it in parts, in a bounded time.
-
+Gradio is made for many kinds of apps and trusted visitors; this app needs little of it and is open to strangers. In this order
+1. headers that no trusted proxy has set are dropped, and hosts, addresses, methods and pages of other sites refused (`addresses`);
+2. each browser is given a random name, a cookie, to which pictures and handles are bound;
+3. what is sent is read, in a bounded time and up to a bounded size, and waits for its turn to be answered (`turns`);
+4. what fails becomes one sentence, and every answer gets its security headers and leaves in parts, in a bounded time.
 Whatever is full, the largest, slowest or most demanding holder ends and never a newcomer (`pool`, `turns`): names cost nothing, so
-nothing here is counted by name.
+nothing is counted by name.
 """
 
 from __future__ import annotations
@@ -188,10 +185,8 @@ class Passage:
         """Answer, or let it be answered."""
         try:
             with self.held, self.door.answers.hold(partial(self._end, ClientDisconnect())) as self.unread:
-                offered = self.offered
-                refused = refused_entry(
-                    self.connection, self.kind, exposure=self.door.exposure, offered=offered
-                )
+                exposure = self.door.exposure
+                refused = refused_entry(self.connection, self.kind, exposure=exposure, offered=self.offered)
                 await (self._let_in() if refused is None else self._refuse(refused))
         except asyncio.CancelledError:
             if self.why is None or self.task is None:
@@ -217,23 +212,20 @@ class Passage:
     # --- on its way in
 
     async def _let_in(self) -> None:
+        door, answer = self.door, None
         if self.kind in ("page", "static"):
-            answer = await self.door.documents.answer(self.door.app, self.scope)
-            await (
-                self._reply(answer)
-                if answer is not None
-                else self.door.app(self.scope, self.receive, self._answer)
-            )
-        elif self.kind == "fact":
-            await self.door.app(self.scope, self.receive, self._answer)
+            answer = await door.documents.answer(door.app, self.scope)
         elif self.kind == "start":  # Gradio's launch then asks for the page, and gives up after three seconds
-            await self.door.documents.rendered(self.door.app, self.scope)
-            await self._reply(PlainTextResponse(ALIVE))
+            await door.documents.rendered(door.app, self.scope)
+            answer = PlainTextResponse(ALIVE)
         elif self.kind == "health":  # nothing else is said, because anybody may ask
-            is_well = self.door.has_model()
-            await self._reply(PlainTextResponse(ALIVE) if is_well else PlainTextResponse(NO_MODEL, 503))
-        else:
+            answer = PlainTextResponse(ALIVE) if door.has_model() else PlainTextResponse(NO_MODEL, 503)
+        if self.kind in ("ours", *OPTIONAL):
             await self._ask()
+        elif answer is None:
+            await door.app(self.scope, self.receive, self._answer)
+        else:
+            await self._reply(answer)
 
     async def _ask(self) -> None:
         """What is made when its turn comes; whoever hangs up ends it."""

@@ -35,11 +35,7 @@ class Pool:
 
     @contextmanager
     def hold(self, end: Callable[[], object]) -> Iterator[Hold]:
-        """Something that will hold bytes, none at first.
-
-        Args:
-            end: called where it is the dearest of a full pool.
-        """
+        """Something that will hold bytes, none at first; `end` is called where it is the dearest of a full pool."""
         one = Hold(self, end)
         self.holds.add(one)
         try:
