@@ -18,7 +18,7 @@ from vit_viz.figures.lettering import number
 from vit_viz.figures.maps import drawn_words
 from vit_viz.figures.request import DrawingOptions
 from vit_viz.figures.screen import style_of
-from vit_viz.geometry import TokenLayout
+from vit_viz.geometry import TokenLayout, format_query
 from vit_viz.progress import StopCheck
 from vit_viz.results import PatchMap
 from vit_viz.sentences import formatted
@@ -29,8 +29,8 @@ from vit_viz.ui.explain.sides import Shown
 from vit_viz.ui.kit import words
 from vit_viz.ui.opened import PageCall
 from vit_viz.ui.page import Answers
-from vit_viz.ui.payload import bar_value, cells_value, picture_address, picture_value
-from vit_viz.ui.pictures import card_named
+from vit_viz.ui.payload import bar_value, cells_value, picture_address, picture_value, saved_value
+from vit_viz.ui.pictures import card_named, is_subtracted
 
 _DRAWING = {"style": "style", "alpha": "strength", "table": "colours of heat", "smooth": "smooth"}
 """Options of how the map is drawn, and what their controls are called."""
@@ -81,9 +81,18 @@ def stage_value(shown: Shown) -> Value:
     box = trace.crop_box
     assert box is not None  # a session traces photos, which have one
     height, width = box.original_size
+    figure = pictures.explanation_figure(session, subject, view)
+    asked = figure.parameters
+    if "query" in asked:
+        asked["query"] = format_query(asked["query"])
+    if "options" in asked:
+        asked["options"] = dict(asked["options"])
+    saved = saved_value(view, figure.request.question, **asked)
+    saved[1]["figure"]["shared_scale"] = figure.beside is not None and not is_subtracted(view)
     value = picture_value(
         view,
         picture_address(session, subject, view, "explain"),
+        saved=saved,
         caption=_caption(shown, scale, why or style),
         trace=trace,
         bar=bar_value(

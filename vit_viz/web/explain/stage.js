@@ -1,8 +1,9 @@
 // The chosen map on the photo, and on the same photo the patches that are taken away (gone.js).
 
 import { centreOf, clamp, movedPatch, patchQuery, patchRect, placeIn } from '../../explorer/geometry.js';
-import { askForFigure, routeUrl } from '../../explorer/source.js';
+import { routeUrl } from '../../explorer/source.js';
 import { stepOf } from '../../ui/kit/elements.js';
+import { SaveLink } from '../kit/figure.js';
 import { MapOnPhoto, endsOf, mapIn } from '../kit/map.js';
 import { ColourBar, Problem, Toggle, cellUnder, useAsked } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preact.js';
@@ -32,7 +33,7 @@ import { drawingOf, less, questionOf, shares } from './maps.js';
  * is the map of the card, whose curve is drawn; sides: the maps of two classes that can be chosen; said, lead: what these say when they are
  * subtracted, and how far that can be trusted.
  * @typedef {{view: string, subject: string, key: string, target: string, method: string, shows: string, src: string, alt: string, caption:
- *   string, note: string, save: string, figure?: string, pick: boolean, area: Rect, rings?: Rect[], bar?: import('../../ui/kit/elements.js')
+ *   string, note: string, figure: import('../../explorer/source.js').Saved, pick: boolean, area: Rect, rings?: Rect[], bar?: import('../../ui/kit/elements.js')
  *   .ColourBar & {unit: string}, cells?: {grid: [number, number], region: Rect, texts: string[]}, grid: [number, number], region: Rect,
  *   photo_size: [number, number], order?: string, is_own?: boolean, whole: Answer, said?: string, sides?: Side[], lead?: import('./fall.js')
  *   .Known | null}} Photo
@@ -118,20 +119,9 @@ function Sides({ store, ask, photo: { sides = [], shows: name }, of, tables }) {
 
 /** @param {{photo: Photo | null}} props */
 function CaptionLine({ photo }) {
-  const { caption, save, figure, note } = photo ?? {};
-  const saved = (/** @type {MouseEvent} */ event) => {
-    if (figure && askForFigure(/** @type {Element} */ (event.currentTarget), figure)) event.preventDefault();
-  };
-  const link = {
-    'data-save': '',
-    hidden: !save,
-    download: true,
-    href: save && routeUrl(save),
-    onClick: saved,
-  };
+  const { caption, figure, note } = photo ?? {};
   return html`<div class="vv-caption-line">
-      <span class="vv-caption">${caption}</span
-      ><a class="vv-save" ...${link}>${figure ? 'Save' : 'Save PNG'}</a>
+      <span class="vv-caption">${caption}</span><${SaveLink} save=${figure} hidden=${!figure} />
     </div>
     <p class="vv-note vv-small" hidden=${!note}>${note}</p>`;
 }

@@ -72,7 +72,7 @@ function headersOfHub() {
   });
 }
 
-/** Posts as this page. @param {string} path @param {Record<string, string>} headers @param {BodyInit} body @param {AbortSignal} signal */
+/** Posts as this page. @param {string} path @param {Record<string, string>} headers @param {BodyInit} body @param {AbortSignal} [signal] */
 async function post(path, headers, body, signal) {
   const ofHub = /** @type {any} */ (window).supports_zerogpu_headers ? await headersOfHub() : {};
   const ask = () =>
@@ -87,6 +87,17 @@ async function post(path, headers, body, signal) {
   if (answer.status !== FOR_PAGES) return answer;
   await heardOf; // a browser that keeps no cookies is nobody until then
   return ask();
+}
+
+/**
+ * An answer as a file of a type.
+ * @param {string} name of the question @param {any} body @param {string} type @param {AbortSignal} [signal]
+ */
+export async function fileOf(name, body, type, signal) {
+  const headers = { 'Content-Type': JSON_TYPE, Accept: type };
+  const answer = await post(`/api/v1/${name}`, headers, JSON.stringify(body), signal);
+  if (!answer.ok) throw new Refused(await refusal(answer));
+  return answer;
 }
 
 /**
