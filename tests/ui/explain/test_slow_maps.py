@@ -16,7 +16,7 @@ from vit_viz.session.session import Session
 from vit_viz.surface import OWNER as SCOPE_OWNER
 from vit_viz.ui.explain.answers import gallery_value
 from vit_viz.ui.explain.questions import Questions
-from vit_viz.ui.opened import _about
+from vit_viz.ui.payload import about_of
 from vit_viz.ui.pictures import card_named
 from vit_viz.views.state import ViewState
 
@@ -51,7 +51,7 @@ def test_the_body_of_a_card_asks_for_what_the_tests_of_the_map_ask_for(
     async def owned(scope: Any, receive: Any, send: Any) -> None:
         await app(scope | {SCOPE_OWNER: OWNER}, receive, send)
 
-    body = _about(view) | ({"target": "5"} if card(session, view, method)["aimed"] else {})
+    body = about_of(view) | ({"target": "5"} if card(session, view, method)["aimed"] else {})
     answer = TestClient(owned).post(f"/api/v1/{method}", content=json.dumps(body)).json()
     assert answer["numbers"]["values"] == made.values.tolist()
     assert answer["words"] == made.to_words() != ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
@@ -55,9 +54,8 @@ def first_classes(session: Session, image: str) -> tuple[int, ...]:
 
 def test_a_method_is_put_on_the_stage_with_its_options(call: Call) -> None:
     rollout = stage._stage(call("method=rollout&q=2,5"))
-    save = parse_qs(urlsplit(rollout["save"]).query)
-    assert save["kind"] == ["explain"]
-    assert "bare" not in save
+    name, body = rollout["figure"]
+    assert (name, body["query"], body["figure"]) == ("rollout", "2,5", {"shared_scale": False})
     for words in ("the same for every class", "attention share 0.5", "mean over heads", "patch (2, 5)"):
         assert words in rollout["caption"]
     assert rollout["pick"] is True
