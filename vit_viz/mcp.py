@@ -31,7 +31,7 @@ from vit_viz.progress import StopCheck
 from vit_viz.sentences import sentence
 from vit_viz.service import MODEL, QuestionCall, answered, as_json, schema_of_body
 from vit_viz.session.answers import summary_of
-from vit_viz.session.inputs import QUERY, TARGET, InputOptions, Json
+from vit_viz.session.inputs import OPTIONS, QUERY, TARGET, InputOptions, Json
 from vit_viz.session.session import Session
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ What several tools take alike:
 - image: the name of a sample ({", ".join(samples.sample_names())}), or the photo as data:image/...;base64,BYTES.
 {"".join(f"- {field.name}: {field.option.sentence}" + chr(10) for field in InputOptions.schema())}- query: {QUERY}
 - target: {TARGET}
+- options: {OPTIONS}
 - {FULL}: all numbers, also of arrays of more than {SMALL}.
 - {PICTURE}: the figure too."""
 
@@ -134,6 +135,7 @@ def _tool(question: AnyQuestion) -> Tool:
     schema, words = schema_of_body(question), question.words
     own = {field.name for field in question.options.schema()}
     common: Json = {name: {} for name in schema["properties"] if name not in own}  # told in the instructions
+    del common["figure"]  # a picture is drawn as usual
     if "image" in common:
         common["image"] = {"type": "string"}
     asked = {name: _short(one) for name, one in schema["properties"].items() if name in own}

@@ -14,7 +14,8 @@ Every refusal is a 4xx with {"error": one sentence}.
 `text/event-stream` tells how far an answer is while it is computed: events "progress" with {"share": from 0 to 1, "left": words},
 then one "answer", which is the JSON, or "refused" with {"error": one sentence, "status": as it would have been}. Who hangs up ends
 the computation. An answer that fills bit by bit, "ablation", is told as far as it is there, too: events "preview" with {"numbers",
-"facts"}; `known` says which of the numbers are there. Where `application/x-safetensors` is accepted beside it, answer and previews
+"facts"}; `known` says which of the numbers are there. `Cache-Control: only-if-cached` computes nothing: 204 where the answer is not
+at hand. Where `application/x-safetensors` is accepted beside it, answer and previews
 are that, as base64.
 """
 
@@ -52,11 +53,11 @@ from vit_viz.figures.recipes import as_command, as_python
 from vit_viz.lazy import named
 from vit_viz.progress import StopCheck, time_left
 from vit_viz.sentences import sentence
-from vit_viz.service import MOST_NUMBERS, QuestionCall, answered, as_json, described, schema_of_body
+from vit_viz.service import MOST_NUMBERS, NotKept, QuestionCall, answered, as_json, described, schema_of_body
 from vit_viz.session.answers import facts_of, numbers_of
 from vit_viz.session.inputs import Json, sentence_of
 from vit_viz.session.session import Session
-from vit_viz.surface import EVENTS, OWNER, Surface
+from vit_viz.surface import EVENTS, KEPT, OWNER, Surface
 
 logger = logging.getLogger(__name__)
 
@@ -103,22 +104,26 @@ def routes(session: Session) -> list[Route]:
         except Exception as error:
             return refusal(error)
         owner, app = request.scope.get(OWNER, "api"), str(request.base_url)
-        is_told = media_type == EVENTS
+        is_told, only_kept = media_type == EVENTS, KEPT in request.headers.get("cache-control", "")
         if is_told:
             media_type = _accepted(request, [_JSON, SAFETENSORS]) or _JSON
 
         def answer(told: Told | None, cancelled: StopCheck) -> Response:
-            watched: dict[str, Any] = {"cancelled": cancelled}
+            watched: dict[str, Any] = {"cancelled": cancelled, "only_kept": only_kept}
             if told is not None:
                 watched |= {"progress": partial(setattr, told, "share")}
                 watched |= {"preview": lambda so_far: setattr(told, "preview", _preview(so_far, media_type))}
             try:
                 with answered(session, asked, owner=owner, **watched) as given:
                     return _sent(asked, given, media_type, app=app)
+            except NotKept:
+                return Response(
+                    status_code=204
+                )  # RFC 9111 has 504, which browsers report as an error of the page
             except Exception as error:
                 return refusal(error)
 
-        return Computed(answer, threads[question.is_slow], is_told=is_told)
+        return Computed(answer, threads[question.is_slow and not only_kept], is_told=is_told)
 
     return [
         # a method that is not meant has a route, too: Starlette would answer it in words that are no JSON

@@ -91,6 +91,10 @@ def described(question: AnyQuestion) -> Json:
     }
 
 
+class NotKept(Exception):  # noqa: N818
+    """The answer is not at hand."""
+
+
 @dataclass(frozen=True)
 class QuestionCall:
     """One question with its body, read; the model and the picture are not looked at yet.
@@ -189,12 +193,14 @@ def answered(
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
     preview: Callable[[Any], None] | None = None,
+    only_kept: bool = False,
 ) -> Iterator[Answered]:
     """The answer to a question, as long as its picture is kept.
 
     Args:
         owner: who asks: of their slow questions one is computed at a time.
         progress, cancelled, preview: as `Session.run` has them.
+        only_kept: whether it is not computed, but `NotKept` is raised where it is not at hand.
     """
     picture = None
     model = model_reference(session, asked.model)
@@ -204,6 +210,8 @@ def answered(
         given = asked.wish.input.given if asked.question.takes_image else {}
         subject = Subject(model, asked.image or picture or "", owner=owner, **given)
         request = request_for(session, subject, asked.question.name, **asked.wish.asked)
+        if only_kept and not session.keeps(request):
+            raise NotKept
         answer = session.run(request, progress=progress, cancelled=cancelled, preview=preview)
         yield Answered(session, request, answer)
     finally:

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from vit_viz.analyses.options import Option, OptionField, Options
-from vit_viz.analyses.spec import AnyQuestion
+from vit_viz.analyses.removal import MOST_PATCHES
+from vit_viz.analyses.spec import BESIDE_OPTIONS, AnyQuestion
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query, parse_query
 from vit_viz.images import Mode
 from vit_viz.images.part import Part, parse_part
 from vit_viz.images.preprocess import MAX_INPUT_SIDE
 from vit_viz.session.edits import ModelEdits
-from vit_viz.session.questions import TargetWord
+from vit_viz.session.questions import TargetWord, options_of_method
 
 QUERY = 'Where it starts: "class", "pool", "register 0", a patch "row,col", or some "3,4;3,5"; else what the output is read from.'
 TARGET = 'The class, by number or name, or a pair "291-292" for why the one and not the other; else the model\'s first.'
-MOST_PATCHES = 4096
-"""Of a query."""
+OPTIONS = "Options of the method whose map this is about, by name, as the question of that name takes them."
 
 Json = dict[str, Any]
 
@@ -81,7 +81,7 @@ class Wish:
         input: how the picture becomes the model's input.
         query: None for what the output is read from.
         target: None for the model's first.
-        options: of the question, by name.
+        options: of the question, by name; as "options" those of the method whose map it is about.
     """
 
     input: InputOptions
@@ -108,9 +108,12 @@ def wish_of(question: AnyQuestion, fields: Mapping[str, object]) -> Wish:
     if "edits" in fields:
         fields["edits"] = str(ModelEdits.parse(fields["edits"]))
     how = {name: inputs[name].read(name, _text(fields[name])) for name in inputs if name in fields}
-    others = {name: value for name, value in fields.items() if name not in {*inputs, "query", "target"}}
+    others = {name: value for name, value in fields.items() if name not in {*inputs, *BESIDE_OPTIONS}}
     query, target = query_of(fields.get("query")), target_of(fields.get("target"))
-    question.read(others)  # what is wrong is told before a model is loaded
+    chosen = question.read(others)  # what is wrong is told before a model is loaded
+    if (of_method := fields.get("options")) is not None:
+        options_of_method(question, chosen, of_method)
+        others["options"] = of_method
     return Wish(InputOptions.of(how.items()), query, target, others)
 
 
@@ -173,6 +176,8 @@ def properties(question: AnyQuestion) -> dict[str, Json]:
             "items": {},
             "default": None,
         }
+    if question.takes_options:
+        schemas["options"] = {"description": OPTIONS, "type": ["object", "null"], "default": None}
     return schemas | {field.name: schema_of(field) for field in question.options.schema()}
 
 

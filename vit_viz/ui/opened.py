@@ -114,12 +114,14 @@ def _opened(asked: PageCall) -> dict[str, Any]:
     offered |= {image: stored.name for image, stored in session.uploads.of(owner).items()}
     return value | {
         "view": asked.body["view"],
+        "output_query": session.trace_of(asked.subject).layout.output_query,
         "positions": _positions(session.model(asked.subject.model)),
         "pictures": [{"id": image, "name": name} for image, name in offered.items()],
     }
 
 
 def _target(asked: PageCall) -> dict[str, Any]:
+    asked.session.run(asked.subject.request("trace"), cancelled=asked.cancelled)
     targeted = with_target(asked.session, asked.subject, asked.view)
     if "find" not in asked.body:
         return target_value(asked.session, asked.subject, targeted) | {

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from tests.ui.desk import OWNER, call_of, make_map
+from tests.ui.desk import OWNER, call_of, make_map, odd_picture, odd_session
 from vit_viz import rest
+from vit_viz.analyses.methods import METHODS
 from vit_viz.session.session import Session
 from vit_viz.surface import OWNER as SCOPE_OWNER
-from vit_viz.ui.explain.answers import gallery_value
-from vit_viz.ui.explain.questions import Questions
+from vit_viz.ui.explain.questions import Questions, card_named
 from vit_viz.ui.payload import about_of
-from vit_viz.ui.pictures import card_named
 from vit_viz.views.state import ViewState
 
 
@@ -25,18 +23,14 @@ def view_of(image: str) -> ViewState:
     return ViewState(model="odd", image=image, mode="crop", target="5")
 
 
-def card(session: Session, view: ViewState, name: str) -> dict[str, Any]:
-    asked, _said = call_of(session, view)
-    cards = gallery_value(Questions.of(asked, view, asked.owner))["cards"]
-    return next(one for one in cards if one["name"] == name)
+def served(session: Session) -> TestClient:
+    """Questions of a page that its visitor asks."""
+    app = Starlette(routes=rest.routes(session))
 
+    async def owned(scope: Any, receive: Any, send: Any) -> None:
+        await app(scope | {SCOPE_OWNER: OWNER}, receive, send)
 
-def test_a_map_that_was_computed_is_at_hand_for_its_card(session: Session, image: str) -> None:
-    view = view_of(image)
-    assert not card(session, view, "occlusion")["kept"]
-    make_map(session, view, "occlusion")
-    assert card(session, view, "occlusion")["kept"]
-    assert not card(session, replace(view, target="2"), "occlusion")["kept"]
+    return TestClient(owned)
 
 
 @pytest.mark.parametrize("method", ["relevance", "attention", "rollout", "gradcam"])
@@ -46,15 +40,28 @@ def test_the_body_of_a_card_asks_for_what_the_tests_of_the_map_ask_for(
     """Else each map would be computed twice, and the one that is tested would not be the one that is seen."""
     view = view_of(image)
     made = make_map(session, view, method)
-    app = Starlette(routes=rest.routes(session))
-
-    async def owned(scope: Any, receive: Any, send: Any) -> None:
-        await app(scope | {SCOPE_OWNER: OWNER}, receive, send)
-
-    body = about_of(view) | ({"target": "5"} if card(session, view, method)["aimed"] else {})
-    answer = TestClient(owned).post(f"/api/v1/{method}", content=json.dumps(body)).json()
+    body = about_of(view) | ({"target": "5"} if METHODS[method].takes_target else {})
+    answer = served(session).post(f"/api/v1/{method}", content=json.dumps(body)).json()
     assert answer["numbers"]["values"] == made.values.tolist()
     assert answer["words"] == made.to_words() != ""
     questions = Questions.of(call_of(session, view)[0], view, OWNER)
     asked = questions.request(card_named(method))
     assert answer["request"]["parameters"] == json.loads(asked.to_json())["parameters"]
+
+
+@pytest.mark.parametrize(
+    ("method", "accept"), [("occlusion", "application/json"), ("relevance", "application/x-safetensors")]
+)
+def test_what_is_not_at_hand_is_not_computed_where_only_that_is_asked_for(method: str, accept: str) -> None:
+    session = odd_session()
+    view = view_of(session.add_upload(odd_picture(), owner=OWNER))
+    client, headers = served(session), {"Cache-Control": "only-if-cached", "Accept": accept}
+
+    def asked(target: str) -> int:
+        body = json.dumps(about_of(view) | {"target": target})
+        return client.post(f"/api/v1/{method}", content=body, headers=headers).status_code
+
+    assert asked("5") == 204
+    make_map(session, view, method)
+    assert asked("5") == 200
+    assert asked("2") == 204

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vit_viz.analyses.faithfulness import Faithfulness
+from vit_viz.analyses.spec import AnyMethod
 from vit_viz.analyses.trust import RANDOM_BAND, TRUST, Trust
 from vit_viz.errors import ParameterError
 from vit_viz.explorer.value import Value
 from vit_viz.progress import duration
+from vit_viz.sentences import percent
 from vit_viz.session.request import Request
-from vit_viz.ui import pictures
-from vit_viz.ui.explain.questions import Questions, percent
-from vit_viz.ui.explain.sides import Shown
+from vit_viz.ui.explain.questions import Questions, card_named, is_subtracted, target_of
 from vit_viz.ui.explain.trust import BAND_SHARE, logits, trust_value
 from vit_viz.ui.opened import PageCall
+from vit_viz.views.state import ViewState
+
+
+class Shown(NamedTuple):
+    """The two maps that are subtracted: of which view, and by which method."""
+
+    questions: Questions
+    view: ViewState
+    method: AnyMethod
+
+
+def lead(asked: PageCall) -> Value:
+    """What is known of it, where the body says so; else it is measured."""
+    questions = Questions.of(asked, asked.view, asked.owner)
+    shown = Shown(questions, questions.targeted.view, card_named(questions.targeted.view.method))
+    return {"value": value(shown)} if asked.body.get("known") else measured(shown, asked)
 
 
 def key(shown: Shown) -> str:
@@ -30,7 +46,7 @@ def request(shown: Shown) -> Request:
     """What is asked for it."""
     options = shown.questions.options(shown.method)
     also = {"options": options} if options else {}
-    target = pictures.target_of(shown.view)
+    target = target_of(shown.view)
     return shown.questions.subject.request(
         TRUST.name, method=shown.method.name, target=target, sides="difference", **also
     )
@@ -38,7 +54,7 @@ def request(shown: Shown) -> Request:
 
 def value(shown: Shown) -> dict[str, Any] | None:
     """What the stage says of it: the curves where they are at hand, else what they cost; None where nothing is subtracted."""
-    if not pictures.is_subtracted(shown.view):
+    if not is_subtracted(shown.view):
         return None
     session, (one, other) = shown.questions.page.session, shown.questions.targeted.names
     known = {
@@ -79,7 +95,7 @@ def curves_value(shown: Shown, trust: Trust) -> dict[str, Any]:
 
 def measured(shown: Shown, asked: PageCall) -> Value:
     """Measure it: random orders first, which all maps of these two classes share. What is being done is a preview."""
-    if not pictures.is_subtracted(shown.view):
+    if not is_subtracted(shown.view):
         raise ParameterError(
             "The lead is measured of two classes whose maps are subtracted; here there are none."
         )

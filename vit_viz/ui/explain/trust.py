@@ -14,11 +14,10 @@ from vit_viz.analyses.trust import RANDOMISATION, Trust
 from vit_viz.errors import ParameterError
 from vit_viz.figures.lettering import number
 from vit_viz.results import Curve
-from vit_viz.sentences import formatted, sentence
-from vit_viz.ui.explain.questions import Questions, percent
+from vit_viz.sentences import formatted, percent, sentence
+from vit_viz.ui.explain.questions import Questions, card_named, target_of
 from vit_viz.ui.opened import PageCall
 from vit_viz.ui.payload import rounded, saved_value
-from vit_viz.ui.pictures import card_named, target_of
 
 BAND_SHARE = 0.7  # of a test's progress: ten random orders, against one order per map
 

@@ -26,10 +26,10 @@ from vit_viz.session.inputs import TARGET, query_sentence
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
+from vit_viz.ui.explain.questions import target_of
 from vit_viz.ui.opened import PageCall
 from vit_viz.ui.page import Answers
 from vit_viz.ui.payload import about_of
-from vit_viz.ui.pictures import target_of
 from vit_viz.views.choices import model_reference, subject_of
 from vit_viz.views.panel import OPTION, OPTIONS, Panel, is_of_panel
 from vit_viz.views.state import ViewState

@@ -28,7 +28,6 @@ from vit_viz.ui.look.view import map_request, picture
 from vit_viz.ui.opened import PageCall
 from vit_viz.ui.page import Answers
 from vit_viz.ui.payload import about_of, bar_value, picture_address, picture_value, saved_value
-from vit_viz.ui.pictures import picture as explanation_picture
 from vit_viz.ui.walkthrough import attention, block, classes, patches, positions, prefix_tokens
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import Choice, Screen, Slider, html_of
@@ -145,7 +144,6 @@ def patches_picture(session: Session, subject: Subject, _view: ViewState) -> Enc
 PICTURES: dict[str, Callable[[Session, Subject, ViewState], Encoded]] = {
     "map": picture,
     "patches": patches_picture,
-    "explain": explanation_picture,
 }
 """Those that stand in the page, by their names in addresses."""
 

@@ -7,6 +7,7 @@ import { PAGE_NAME, heardOf } from '../../ui/visit/link.js';
 const JSON_TYPE = 'application/json';
 const SAFETENSORS = 'application/x-safetensors';
 const EVENTS = 'text/event-stream';
+const NOT_KEPT = 204; // nothing of an answer is at hand
 const FOR_PAGES = 404; // of addresses that are there for pages alone
 
 /** Types of numbers as safetensors calls them. @type {Record<string, any>} */
@@ -52,7 +53,7 @@ export function unpacked(buffer) {
 /** What is asked of the page's own routes; the addresses in their answers are good for a while only. */
 const OF_PAGE = new Set([
   ...['open', 'target', 'walkthrough', 'colours', 'causal', 'surgery', 'panel', 'answer'],
-  ...['gallery', 'agree', 'stage', 'without', 'lead', 'trust', 'sanity', 'checked'],
+  ...['costs', 'agree', 'lead', 'trust', 'sanity', 'checked'],
   ...['facts', 'edited', 'models', 'wanted', 'load', 'tray'],
 ]);
 
@@ -135,6 +136,13 @@ export const SERVER = Object.freeze({
   },
 
   keeps: (name) => !OF_PAGE.has(name),
+
+  async kept(name, body, signal) {
+    const headers = { 'Content-Type': JSON_TYPE, Accept: SAFETENSORS, 'Cache-Control': 'only-if-cached' };
+    const answer = await post(`/api/v1/${name}`, headers, JSON.stringify(body), signal);
+    if (!answer.ok) throw new Error(await refusal(answer));
+    return answer.status === NOT_KEPT ? null : unpacked(await answer.arrayBuffer());
+  },
 });
 
 /**
