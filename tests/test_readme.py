@@ -15,12 +15,8 @@ import vit_viz
 from benchmarks.transformers_families import loading, refused
 from tests.test_docker import copied
 from vit_viz.checkpoints.catalog import CATALOG, Entry, entry_of
-<<<<<<< HEAD
 from vit_viz.checkpoints.source import MAX_VISITORS_BYTES
-=======
-from vit_viz.checkpoints.source import MAX_STRANGERS_BYTES
 from vit_viz.session.session import LONGEST_SECONDS
->>>>>>> v-c
 from vit_viz.session.uploads import UPLOAD_BYTES, UPLOAD_SECONDS
 from vit_viz.turns import MAX_WAIT_SECONDS
 from vit_viz.ui.app import TABS

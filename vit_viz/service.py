@@ -17,9 +17,10 @@ from vit_viz import samples
 from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.errors import ImageError, ParameterError
 from vit_viz.figures.files import Answered
+from vit_viz.figures.request import FigureOptions, check_shared_scale
 from vit_viz.images.part import format_part
 from vit_viz.progress import Progress, StopCheck
-from vit_viz.session.inputs import Json, ParsedArguments, parse_arguments, properties, sentence_of
+from vit_viz.session.inputs import Json, ParsedArguments, parse_arguments, properties, schema_of, sentence_of
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
@@ -39,6 +40,8 @@ IMAGE = (
     'of the survey that the app shows, or {"base64": BYTES} with the bytes of a JPEG, PNG, WebP, ... file (over HTTP at most '
     "48 kB); or, as a text, the name of a sample, an ID or a data: address."
 )
+
+FIGURE = "How the figure of the answer is drawn and saved, by name, where it is asked for."
 
 
 def schema_of_body(question: AnyQuestion) -> Json:
@@ -60,6 +63,13 @@ def schema_of_body(question: AnyQuestion) -> Json:
             "additionalProperties": False,
         }
     required = ["image"] if question.takes_image else []
+    drawn = {field.name: schema_of(field) for field in FigureOptions.schema()}
+    schemas["figure"] = {
+        "description": FIGURE,
+        "type": "object",
+        "properties": drawn,
+        "additionalProperties": False,
+    }
     return {
         "type": "object",
         "properties": schemas | properties(question),
@@ -92,6 +102,7 @@ class QuestionCall:
     Args:
         model: as the page would call it; "" is the server's own.
         image: name of a sample, or id of an upload; "" where `picture` holds the photo, or where there is none.
+        figure: how the answer is drawn, where its figure is what is wanted.
     """
 
     question: AnyQuestion
@@ -99,6 +110,7 @@ class QuestionCall:
     image: str
     picture: bytes | None
     arguments: ParsedArguments
+    figure: FigureOptions
 
     @classmethod
     def of(cls, question: AnyQuestion, body: object) -> QuestionCall:
@@ -115,7 +127,23 @@ class QuestionCall:
                 f"{question.name!r} is about {'a photo' if question.takes_image else 'a model'}. {there}"
             )
         name, picture = ("", None) if image is None else _image(image)
-        return cls(question, model, name, picture, parse_arguments(question, fields))
+        figure = _figure(question, fields.pop("figure", None))
+        return cls(question, model, name, picture, parse_arguments(question, fields), figure)
+
+
+def _figure(question: AnyQuestion, fields: object) -> FigureOptions:
+    """How the figure of a question is drawn."""
+    if not isinstance(fields, dict | None):
+        raise ParameterError(f"The figure of a question is an object. {FIGURE}")
+    options = {field.name: field for field in FigureOptions.schema()}
+    read = {
+        name: options[name].read(f"figure's {name}", value) if name in options else value
+        for name, value in (fields or {}).items()
+    }
+    figure = FigureOptions.of(read.items())
+    if figure.shared_scale:
+        check_shared_scale(question)
+    return figure
 
 
 def _image(image: object) -> tuple[str, bytes | None]:

@@ -20,6 +20,7 @@ const DEPTH = {
 };
 const SLOW = { ...DEPTH, slow: true, runs: 'Takes 9 passes.' };
 const POWER = { name: 'power', link: '', label: 'power', sentence: 'S.', default: 1, low: 1, high: 9000 };
+const ABOUT = { model: 'mini', image: { sample: 'lion' } };
 const FACTS = [['unit', 'layers']];
 const LINK = '?image=lion&tab=heads&ask=depth&ask.power=2';
 
@@ -29,7 +30,14 @@ function valueOf(/** @type {string} */ view, question = DEPTH) {
   const value = Number(link.get('ask.power') ?? 1);
   const key = `${link.get('image')} ${link.get('ask')} ${value}`;
   const words = { ...question, name: link.get('ask') ?? '' };
-  return { key, own: false, question: words, controls: [{ ...POWER, value }], quick: !question.slow };
+  return {
+    key,
+    own: false,
+    about: ABOUT,
+    question: words,
+    controls: [{ ...POWER, value }],
+    quick: !question.slow,
+  };
 }
 
 /** What is possible of a power: a whole number. */
@@ -48,9 +56,12 @@ async function panel({
   file = /** @type {(url: string) => any} */ (() => ({ ok: true, blob: async () => ({}) })),
 } = {}) {
   const browser = new Browser();
-  /** @type {string[]} */
+  /** @type {[string, any][]} */
   const fetched = [];
-  const fetch = async (/** @type {string} */ url) => (fetched.push(url), file(url));
+  const fetch = async (/** @type {string} */ url, /** @type {any} */ { body }) => (
+    fetched.push([url, JSON.parse(body)]),
+    file(url)
+  );
   Object.assign(browser.globals, { fetch });
   Object.assign(URL, { createObjectURL: () => 'blob:x', revokeObjectURL: () => {} });
   const place = placeAt(link);
@@ -115,10 +126,7 @@ async function panel({
   };
 }
 
-const answerTo = (/** @type {any} */ { view }) => ({
-  facts: FACTS,
-  address: `/vit_viz/figure/h?kind=asked&${view}`,
-});
+const answerTo = () => ({ facts: FACTS });
 
 test('nothing is asked where the link asks nothing', async () => {
   const { asked, isOpen } = await panel({ link: '?image=lion&tab=heads&ask.power=2&run=1' });
@@ -133,15 +141,16 @@ test('a quick question is told how far it is, shows its answer, its facts and it
     ['panel', 'answer'].map((name) => [name, 'image=lion&ask=depth&ask.power=2']),
   );
   assert.deepEqual([state(), text('title'), find('question-save').hidden], ['running', 'Depth', true]);
-  const [{ tell, done, body }] = of('answer');
+  const [{ tell, done }] = of('answer');
   tell({ share: 0.25, left: 'about 3 s left' });
   await settle();
   assert.equal(any(find('progress')).value, 0.25);
   assert.deepEqual(far(), ['Computing …', '25%, about 3 s left']);
-  done(answerTo(body));
+  done(answerTo());
   await settle();
-  const { address } = answerTo(body);
-  assert.deepEqual([state(), fetched], ['done', [`${address}&format=png&width_cm=17&dpi=150`]]);
+  const saved = { ...ABOUT, power: 2, figure: {} };
+  const shown = { ...saved, figure: { width_cm: 17, dpi: 150 } };
+  assert.deepEqual([state(), fetched], ['done', [['/api/v1/depth', shown]]]);
   await press('go'); // a press that comes late
   assert.deepEqual([state(), of('answer').length], ['done', 1]);
   assert.deepEqual([text('facts'), Boolean(find('question-picture'))], ['unitlayers', true]);
@@ -149,7 +158,7 @@ test('a quick question is told how far it is, shows its answer, its facts and it
   /** @type {any} */ let wanted = null;
   element.addEventListener('vv-figure', (/** @type {any} */ event) => (wanted = event.detail));
   await press('save');
-  assert.deepEqual(wanted, { address, formats: DEPTH.formats, page: '' });
+  assert.deepEqual(wanted, { question: ['depth', saved], formats: DEPTH.formats, page: '' });
 });
 
 test('Cancel ends the computation, and it can be tried again', async () => {
@@ -158,7 +167,7 @@ test('Cancel ends the computation, and it can be tried again', async () => {
   await settle();
   assert.ok(of('answer')[0].stop.aborted);
   assert.deepEqual([state(), text('error').trim(), text('go')], ['failed', STOPPED, 'Try again']);
-  of('answer')[0].done(answerTo({ view: '' })); // it was on its way
+  of('answer')[0].done(answerTo()); // it was on its way
   await settle();
   assert.equal(state(), 'failed');
   await press('go');
@@ -268,10 +277,10 @@ test('what is under way for another question or picture ends, and its answer is 
     of('answer').map(({ stop }) => stop.aborted),
     [true, true, false],
   );
-  for (const one of of('answer').slice(0, 2)) one.done(answerTo(one.body));
+  for (const one of of('answer').slice(0, 2)) one.done(answerTo());
   await settle();
   assert.deepEqual([state(), find('question-answer')], ['running', null]);
-  of('answer')[2].done(answerTo(of('answer')[2].body));
+  of('answer')[2].done(answerTo());
   await settle();
   assert.deepEqual([state(), drawn(), text('title')], ['done', 'tower width 1', 'Depth']);
   await go('?image=tower&ask=width&ask.power=5');
@@ -283,7 +292,7 @@ test('the same question drawn otherwise is drawn anew, and where the model chang
   const { of, go, fetched, turn } = await panel({ answer: answerTo });
   await go(`${LINK}&style=tint`);
   assert.deepEqual([of('answer').length, fetched.length], [2, 2]);
-  assert.match(fetched[1], /style=tint/);
+  assert.equal(fetched[1][1].figure.style, 'tint');
   await go(`${LINK}&style=tint&tab=look&measure=entropy`); // none of its matter
   assert.equal(of('panel').length, 2);
   turn.value += 1;
@@ -321,7 +330,7 @@ test('a figure that comes late stands below what is asked now, and never in the 
   };
   const answered = async () => {
     const last = any(of('answer').at(-1));
-    last.done(answerTo(last.body));
+    last.done(answerTo());
     await settle();
   };
   const isDone = () => [
@@ -365,7 +374,7 @@ test('numbers without a figure are said to be so; a figure that is refused says 
   const bare = await panel({ said, answer: answerTo });
   assert.deepEqual([bare.fetched, Boolean(bare.caption())], [[], true]);
   assert.equal(bare.text('save'), 'Save the numbers');
-  const file = () => ({ ok: false, text: async () => 'Too large.' });
+  const file = () => ({ ok: false, text: async () => '{"error": "Too large."}' });
   const { caption, find } = await panel({ answer: answerTo, file });
   assert.deepEqual([caption().textContent, find('question-picture')], ['Too large.', null]);
 });

@@ -111,7 +111,6 @@ def test_the_page_finds_it_and_answers_it(session: Session) -> None:
     ]
     answer = _answer(asked)
     assert ["unit", "layers"] in answer["facts"]
-    assert "ask=depth&ask.power=3" in answer["address"]
 
 
 def test_mcp_lists_and_answers_it(session: Session) -> None:

@@ -22,12 +22,14 @@ from vit_viz.figures.files import formats_of
 from vit_viz.geometry import parse_query
 from vit_viz.sentences import formatted, sentence
 from vit_viz.session.inputs import TARGET, query_sentence
+from vit_viz.session.questions import request_for
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.serialization import facts_of
 from vit_viz.session.session import Session
+from vit_viz.ui.explain.questions import target_of
 from vit_viz.ui.opened import PageCall
 from vit_viz.ui.page import Answers
-from vit_viz.ui.payload import figure_address, picture_address
-from vit_viz.ui.pictures import ASKED, asked_request
+from vit_viz.ui.payload import about_of
 from vit_viz.views.choices import model_reference, subject_of
 from vit_viz.views.panel import OPTION, OPTIONS, Panel, is_of_panel
 from vit_viz.views.state import ViewState
@@ -56,6 +58,7 @@ def _panel(asked: PageCall) -> dict[str, Any]:
     told: dict[str, Any] = {
         "key": repr((view.about, panel.name, panel.options.changed(), query, target)),
         "own": view.image not in samples.sample_names(),
+        "about": about_of(view) if question.takes_image else {"model": view.model},
         "question": {
             "name": question.name,
             "label": words.label,
@@ -127,8 +130,19 @@ def _with(session: Session, view: ViewState, owner: str, options: Mapping[str, A
 def _answer(asked: PageCall) -> dict[str, Any]:
     request = asked_request(asked.session, asked.subject, asked.view)
     answer = asked.session.run(request, progress=asked.progress, cancelled=asked.cancelled)
-    address = figure_address(picture_address(asked.session, asked.subject, asked.view, ASKED))
-    return {"facts": [list(fact) for fact in facts_shown(answer)], "address": address}
+    return {"facts": [list(fact) for fact in facts_shown(answer)]}
+
+
+def asked_request(session: Session, subject: Subject, view: ViewState) -> Request:
+    """What the question in the panel asks, of the query and the target of the view."""
+    if view.panel is None:
+        raise ParameterError("This link asks no question.")
+    question, asked = view.panel.question, dict[str, Any](view.panel.options.values())
+    if question.follows_pin and view.query:
+        asked["query"] = parse_query(view.query)
+    if question.takes_target:
+        asked["target"] = target_of(view)
+    return request_for(session, subject, question.name, **asked)
 
 
 ANSWERS: Answers = {"panel": _panel, "answer": _answer}

@@ -3,7 +3,6 @@
 // it is replaced.
 
 import { askForFigure } from '../../explorer/source.js';
-import { fetched } from '../../ui/kit/elements.js';
 import { copyLink } from '../header/facts.js';
 import { asked } from '../kit/ask.js';
 import { STOPPED } from '../kit/job.js';
@@ -21,6 +20,7 @@ import {
   useSignal,
   useState,
 } from '../kit/preact.js';
+import { fileOf } from '../kit/server.js';
 import { TARGETED } from '../kit/store.js';
 /** @import { Described } from '../kit/option.js' */
 /** @import { Page } from '../kit/page.js' */
@@ -35,16 +35,17 @@ import { TARGETED } from '../kit/store.js';
  * @property {string} key equal for equal questions about the same
  * @property {Question} question
  * @property {(Described & {value: any})[]} [controls] with what is chosen
+ * @property {any} [about] what it is of, as its body says it
  * @property {boolean} [quick] whether the answer comes by itself
  * @property {boolean} [own] whether the picture is the visitor's own
  * @property {string} [error]
  *
  * @typedef {object} Answer
  * @property {[string, string][]} facts names and words
- * @property {string} address of its files, without a format
+ * @property {import('../../explorer/source.js').Saved} saved
  */
 
-const ON_SCREEN = '&format=png&width_cm=17&dpi=150';
+const ON_SCREEN = { width_cm: 17, dpi: 150 };
 
 /** Names in links that a question is about, and how its figure is drawn. */
 const ABOUT = Object.freeze([
@@ -124,12 +125,12 @@ function Question({ page: { store, ask }, link, retry, value, isKnown }) {
   const title = useRef(/** @type {any} */ (null));
   const job = useJob();
   const [answer, setAnswer] = useState(/** @type {(Answer & {to: Value}) | null} the last one */ (null));
-  const [drawn, setDrawn] = useState(''); // address of the figure on the screen
+  const [drawn, setDrawn] = useState(''); // what the figure on the screen was asked for with
   // one that takes many passes waits until it is asked for
   const isWanted = Boolean(value.quick || store.view.run.value || !question.name);
   const error = value.error ?? job.error;
   const state = stateOf({ isFailed: Boolean(error), isDone: answer?.to === value, isWanted });
-  const isDrawn = answer?.to.key === key && answer.address === drawn;
+  const isDrawn = answer?.to.key === key && JSON.stringify(answer.saved) === drawn;
 
   useLayoutEffect(() => {
     const { current } = dialog;
@@ -140,9 +141,10 @@ function Question({ page: { store, ask }, link, retry, value, isKnown }) {
   useLayoutEffect(() => {
     if (!isKnown || value.error || !isWanted) return;
     const view = link();
+    const saved = store.saved(question.name, { ...value.about, ...chosenIn(value) });
     void job.follow((stop, tell) => ask('answer', { view }, stop, tell), {
-      whole(/** @type {Answer} */ one) {
-        setAnswer({ ...one, to: value });
+      whole(/** @type {Pick<Answer, 'facts'>} */ one) {
+        setAnswer({ ...one, saved, to: value });
         if (question.slow) store.set({ run: true }); // so that the link opens the same answer
       },
     });
@@ -170,7 +172,7 @@ function Question({ page: { store, ask }, link, retry, value, isKnown }) {
   >
     <${Head}
       ...${{ question, title, own: value.own }}
-      save=${state === 'done' ? () => askForFigure(dialog.current, answer?.address ?? '', question.formats) : undefined}
+      save=${state === 'done' ? () => answer && askForFigure(dialog.current, answer.saved, question.formats) : undefined}
       close=${() => dialog.current.close()}
     />
     <${Choices} ...${{ store, ask, link, value }} />
@@ -186,6 +188,11 @@ function Question({ page: { store, ask }, link, retry, value, isKnown }) {
     <${Problem} look="vv-error vv-question-error" words=${error} />
     ${answer && !error && html`<${Answered} ...${{ question, answer, isBusy: !isDrawn, drawn: setDrawn }} />`}
   </dialog>`;
+}
+
+/** What is chosen of a question, as its body has it. @param {Value} value */
+function chosenIn({ controls = [] }) {
+  return Object.fromEntries(controls.flatMap(({ name, value }) => (value === '' ? [] : [[name, value]])));
 }
 
 /**
@@ -272,11 +279,11 @@ function Choices({ store, ask, link, value }) {
 
 /**
  * Facts and figure; busy as long as they are not those of what is asked.
- * @param {{question: Question, answer: Answer, isBusy: boolean, drawn: (address: string) => void}} props
+ * @param {{question: Question, answer: Answer, isBusy: boolean, drawn: (asked: string) => void}} props
  */
-function Answered({ question, answer: { facts, address }, isBusy, drawn }) {
+function Answered({ question, answer: { facts, saved }, isBusy, drawn }) {
   return html`<div class=${`vv-question-answer ${isBusy ? 'vv-busy' : ''}`}>
-    <${Figure} ...${{ question, address, drawn }} />
+    <${Figure} ...${{ question, saved, drawn }} />
     <dl class="vv-question-facts vv-stack">
       ${facts.map(
         ([name, words]) =>
@@ -291,26 +298,29 @@ function Answered({ question, answer: { facts, address }, isBusy, drawn }) {
 
 /**
  * The figure of an answer, which takes the place of the one before once it is there.
- * @param {{question: Question, address: string, drawn: (address: string) => void}} props
+ * @param {{question: Question, saved: Answer['saved'], drawn: (asked: string) => void}} props
  */
-function Figure({ question, address, drawn }) {
+function Figure({ question, saved, drawn }) {
   const hasFigure = question.formats.includes('png');
   const [{ url, error }, show] = useState({ url: '', error: '' });
+  const written = JSON.stringify(saved);
   useEffect(() => () => URL.revokeObjectURL(url), [url]);
   useLayoutEffect(() => {
     const end = new AbortController();
     const told = (/** @type {{url: string, error: string}} */ next) => {
       if (end.signal.aborted) return;
       show(next);
-      drawn(address);
+      drawn(written);
     };
-    if (!hasFigure) return drawn(address);
-    void fetched(address + ON_SCREEN, end.signal).then(
+    if (!hasFigure) return drawn(written);
+    const [name, body] = saved;
+    const screen = { ...body, figure: { ...body.figure, ...ON_SCREEN } };
+    void fileOf(name, screen, 'image/png', end.signal).then(
       async (file) => told({ url: URL.createObjectURL(await file.blob()), error: '' }),
       (/** @type {Error} */ { message }) => told({ url: '', error: message }),
     );
     return () => end.abort();
-  }, [address]);
+  }, [written]);
   const caption = hasFigure ? error : 'This answer is numbers without a figure.';
   return html`<figure class="vv-stack">
     ${url && html`<img class="vv-question-picture" src=${url} alt=${`${question.label}: ${question.shows}`} />`}
