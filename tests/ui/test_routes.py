@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-from vit_viz.ui.walkthrough.answers import PICTURES
+from vit_viz.ui.walkthrough.routes import PICTURES
 
 from tests.traces import trace_from
 from vit_viz.errors import BusyError, Cancelled, CaptureError, CheckpointError, ImageError, ParameterError

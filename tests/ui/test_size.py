@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from vit_viz.ui.walkthrough.answers import PICTURES
+from vit_viz.ui.walkthrough.routes import PICTURES
 
 from tests.session.test_session import Counted, picture
 from tests.ui.views import view_with
