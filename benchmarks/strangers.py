@@ -59,7 +59,7 @@ def line(name: str, seen: Experience, calm: Experience, server: Server, quiet: f
     """Print what visitors met; returns whether it is as agreed.
 
     Args:
-        quiet: MiB of the app before all attacks.
+        quiet: MiB of the app before the attack.
     """
     ratio, refused = p95(seen) / p95(calm), len(seen.refusals) + len(seen.wrong)
     is_served = len(seen.wrong) == 0 and refused <= (1 - LEAST_SERVED) * len(calm.seconds)
@@ -88,6 +88,7 @@ def main() -> int:
             for name, attack in ATTACKS.items():
                 if chosen and name not in chosen:
                     continue
+                quiet = server.memory()
                 server.reset_peak()
                 with under(attack, server):
                     seen = neighbours.neighbours(server, calm=calm, spread_seconds=SPREAD_SECONDS)

@@ -114,10 +114,9 @@ async def answer_fault(request: HTTPConnection, error: Exception) -> Response:
 
 def failure(error: Exception, kind: Kind | None, path: str) -> Response:
     """The answer to a request that failed: one sentence, and a status that says whose fault it is."""
-    answers: tuple[tuple[type[Exception], int, str], ...] = (
+    answers: tuple[tuple[type[Exception] | tuple[type[Exception], ...], int, str], ...] = (
         (TooLarge, 413, TOO_LARGE),
-        (ClientDisconnect, 408, STOPPED),  # the client has hung up
-        (TimeoutError, 408, STOPPED),
+        ((ClientDisconnect, TimeoutError), 408, STOPPED),  # the client has hung up
         (BusyError, 429, str(error)),
         (ParameterError, 400, str(error)),
     )
