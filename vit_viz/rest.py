@@ -276,28 +276,36 @@ def refusal(error: Exception) -> Response:
 
 def _sent(asked: QuestionCall, given: Answered, media_type: str, *, app: str) -> Response:
     """An answer as the type that was chosen, unless it has too many numbers for it."""
-    session, form = given.session, _TYPES[media_type]
+    form = _TYPES[media_type]
     count = sum(array.size for array in arrays_of(given.answer).values())
     if count > _MOST.get(form, count):
         said = f"This answer has {count} numbers, too many for {form.upper()}; ask for it as NPZ, application/x-npz."
         return JSONResponse({"error": said}, 413)
-    figure = files.named(session, asked.figure.figure(given.request))
-    if form == "recipe":
-        model, file = session.model(figure.subject.model), asked.figure.output(asked.figure.format)
-        told = model.output if "output" in dict(model.provenance.parameters) else None
-        return Response(_RECIPES[media_type](figure, file, told=told), media_type=media_type)
     if form not in ("json", "safetensors"):
-        saved = files.file_of(session, figure, asked.figure.output(form))
-        return Response(saved.data, 200, _as_file(saved.file_name), media_type)
+        return _drawn(asked, given, media_type)
     whole = as_json(asked, given, app=app)
     if form == "json":
-        headers = _as_file(files.file_name(session, figure, form))
+        figure = files.named(given.session, asked.figure.figure(given.request))
+        headers = _named(files.file_name(given.session, figure, form))
         return Response(json.dumps(whole, allow_nan=False), 200, headers, _JSON)
     beside = {name: part for name, part in whole.items() if name != "numbers"}
     return Response(_safetensors(given.answer, beside), media_type=media_type)
 
 
-def _as_file(name: str) -> dict[str, str]:
+def _drawn(asked: QuestionCall, given: Answered, media_type: str) -> Response:
+    """The figure of an answer as a file, its table, or the lines that save either."""
+    session, wanted = given.session, asked.figure
+    figure = wanted.figure(given.request)
+    if media_type not in _RECIPES:
+        file = files.file_of(session, figure, wanted.output(_TYPES[media_type]))
+        return Response(file.data, 200, _named(file.file_name), media_type)
+    model = session.model(figure.subject.model)
+    told = model.output if "output" in dict(model.provenance.parameters) else None
+    lines = _RECIPES[media_type](files.named(session, figure), wanted.output(wanted.format), told=told)
+    return Response(lines, media_type=media_type)
+
+
+def _named(name: str) -> dict[str, str]:
     """Headers that say what an answer is called where it is saved."""
     return {"Content-Disposition": f'attachment; filename="{name}"'}
 
