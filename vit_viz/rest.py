@@ -292,7 +292,7 @@ def _sent(call: QuestionCall, result: Answered, media_type: str, *, app: str) ->
     form = _TYPES[media_type]
     count = sum(array.size for array in arrays_of(result.answer).values())
     if count > _MOST.get(form, count):
-        other = "; ask for it with Accept: application/x-npz" if form in ("json", "csv") else ""
+        other = "; ask for it as NPZ, application/x-npz" if form in ("json", "csv") else ""
         return JSONResponse(
             {"error": f"This answer has {count} numbers, too many for {form.upper()}{other}."}, 413
         )
@@ -302,23 +302,31 @@ def _sent(call: QuestionCall, result: Answered, media_type: str, *, app: str) ->
 
 
 def _written(call: QuestionCall, result: Answered, media_type: str, form: str, *, app: str) -> Response:
-    session = result.session
-    figure = files.named(session, call.figure.figure(result.request))
-    if form == "recipe":
-        model, file = session.model(figure.subject.model), call.figure.output(call.figure.format)
-        output_kind = model.output if "output" in dict(model.provenance.parameters) else None
-        return Response(_RECIPES[media_type](figure, file, output_kind=output_kind), media_type=media_type)
     if form not in ("json", "safetensors"):
-        saved = files.file_of(session, figure, call.figure.output(form))
-        return Response(saved.data, 200, _as_file(saved.file_name), media_type)
+        return _drawn(call, result, media_type)
     whole = as_json(call, result, app=app, with_numbers=form == "json")
     if form == "json":
-        headers = _as_file(files.file_name(session, figure, form))
+        figure = files.named(result.session, call.figure.figure(result.request))
+        headers = _named(files.file_name(result.session, figure, form))
         return Response(json.dumps(whole, allow_nan=False), 200, headers, _JSON)
     return Response(_safetensors(result.answer, whole), media_type=media_type)
 
 
-def _as_file(name: str) -> dict[str, str]:
+def _drawn(call: QuestionCall, result: Answered, media_type: str) -> Response:
+    """The figure of an answer as a file, its table, or the lines that save either."""
+    session, wanted = result.session, call.figure
+    figure = wanted.figure(result.request)
+    if media_type not in _RECIPES:
+        file = files.file_of(session, figure, wanted.output(_TYPES[media_type]))
+        return Response(file.data, 200, _named(file.file_name), media_type)
+    model = session.model(figure.subject.model)
+    output_kind = model.output if "output" in dict(model.provenance.parameters) else None
+    recipe = _RECIPES[media_type]
+    lines = recipe(files.named(session, figure), wanted.output(wanted.format), output_kind=output_kind)
+    return Response(lines, media_type=media_type)
+
+
+def _named(name: str) -> dict[str, str]:
     """Headers that say what an answer is called where it is saved."""
     return {"Content-Disposition": f'attachment; filename="{name}"'}
 
