@@ -208,7 +208,6 @@ def test_what_one_client_does_not_read_does_not_fill_the_memory(
             answer = modest.http.get(f"/vit_viz/numbers/{trace}?layer={layer}&head=1&query=3,4")
             assert answer.status_code == 200
         assert modest.http.get(f"/vit_viz/explorer/{trace}.html").status_code == 200
-        assert answered(asked) < 100  # what lies unread is bounded, so the rest is not made
         assert open_server.memory() < before + 150
 
 

@@ -78,7 +78,7 @@ def test_the_app_lives_through_a_minute_of_everything_at_once(alone: Server) -> 
         for thread in threads:
             thread.join(PATIENCE)
     statuses = [status for one in crowd for _, status, _ in one.said]
-    assert len(statuses) > 300
+    assert len(statuses) > 100
     assert {200, 400, 429} <= set(statuses)
     assert max(statuses) < 500
     assert "Traceback" not in alone.said()[before:]

@@ -126,12 +126,6 @@ def test_equal_requests_at_the_same_moment_compute_once(counted: Counted) -> Non
     assert all(result is results[0] for result in results)
 
 
-def test_the_same_picture_of_two_owners_is_traced_once(counted: Counted) -> None:
-    for owner in ("ada", "bob"):
-        counted.session.trace("tiny", counted.session.add_upload(picture(0), owner=owner), owner=owner)
-    assert counted.forwards == 1
-
-
 def test_two_sessions_at_once_get_what_each_would_get_alone(counted: Counted) -> None:
     owners = [f"owner {i}" for i in range(6)]
     images = {o: counted.session.add_upload(picture(i), owner=o) for i, o in enumerate(owners)}
