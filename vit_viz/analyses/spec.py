@@ -114,7 +114,6 @@ class Place:
         options: names of options of the question, where links call them otherwise; "" for one that the tab does not have.
         also: what else is chosen there, from the parameters of a request.
         chooses: options of the question that the tab chooses for itself, whatever was asked with.
-        is_beside: whether the answer stands beside the one that the tab is about, and is not what it saves.
     """
 
     tab: str
@@ -122,7 +121,6 @@ class Place:
     options: Mapping[str, str] = field(default_factory=dict)
     also: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
     chooses: tuple[str, ...] = ()
-    is_beside: bool = False
 
     def link(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Everything that is chosen where a request is shown, by name in links; without parameters, where the question is."""
