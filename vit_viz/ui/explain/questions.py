@@ -13,7 +13,6 @@ from vit_viz.outputs import Noun, Output, noun_of, output_kind, output_name, sho
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.pictures import target_of
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
 
@@ -152,12 +151,6 @@ class Questions:
         return cls(page, subject, with_target(page.session, subject, view))
 
     @property
-    def key(self) -> str:
-        """What the maps are about: equal for equal image, model, mode and target."""
-        view = self.targeted.view
-        return f"{view.about}|{view.target}"
-
-    @property
     def trace(self) -> Trace:
         """The recorded forward pass."""
         return self.page.session.trace_of(self.subject)
@@ -170,24 +163,3 @@ class Questions:
     def request(self, method: AnyMethod) -> Request:
         """What is asked for the map of a card."""
         return pictures.map_request(self.page.session, self.subject, self.view(method))
-
-    def options(self, method: AnyMethod) -> tuple[tuple[str, Any], ...]:
-        """The options of a method that are not at their defaults."""
-        options = self.targeted.view.options_of(method.name)
-        return options.for_layers(self.trace.num_layers).changed()
-
-    def trust_request(self, method: AnyMethod) -> Request:
-        """What is asked for the trust of a card."""
-        options = self.options(method)
-        view = self.view(method)
-        follows = (
-            {"query": pictures.start_of(self.page.session, self.subject, view)}
-            if options and method.follows_pin
-            else {}
-        )
-        target = target_of(self.targeted.view)
-        return self.subject.request("trust", method=method.name, target=target, options=options, **follows)
-
-    def band_request(self) -> Request:
-        """What is asked for the random orders that all cards are compared with."""
-        return self.subject.request("random band", target=target_of(self.targeted.view))
