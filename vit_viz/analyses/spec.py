@@ -397,7 +397,8 @@ class Job:
     Args:
         loaded: the model.
         parameters: of the request, by name.
-        answer_of: the answer to another request about the same image, by its name and parameters; kept as any other.
+        answer_of: the answer to another request about the same image, by its name and parameters; kept as any other. `share` says
+            where its progress begins and ends within that of the whole.
         prepare: makes the image as the model receives it, for what runs the model.
         see: the picture, or the part of it that is meant, and how `Preprocess.apply` makes the input of it.
         record: the recorded pass, or the one that kept the residual stream; refused where its pictures would mislead.
