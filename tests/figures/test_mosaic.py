@@ -12,14 +12,13 @@ from vit_viz.figures.colormaps import Scale, Table, grid_limits, table
 from vit_viz.figures.files import composed, scene_of
 from vit_viz.figures.mosaics import mosaic_cells, mosaic_ends, scale_bar
 from vit_viz.figures.overlay import overlay
-from vit_viz.figures.request import Output
+from vit_viz.figures.request import DrawingOptions, Output, figure_for
 from vit_viz.figures.sheet import Bitmap
 from vit_viz.figures.styles import Style, drawn
 from vit_viz.results import PatchMap
+from vit_viz.session.questions import request_for
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.pictures import figure_of
-from vit_viz.views.choices import subject_of
-from vit_viz.views.state import ViewState
 
 LAYERS, HEADS, ROWS, COLS = 3, 5, 4, 6
 
@@ -167,13 +166,12 @@ def test_a_smooth_mosaic_is_each_map_drawn_smooth_over_the_photo(style: Style) -
 )
 def test_a_saved_mosaic_is_as_smooth_as_the_screen_and_says_so(smooth: bool, words: str) -> None:
     session = Session(model="mini", device="cpu")
-    view = ViewState(image="twins", query="class").with_options({"smooth": smooth, "style": "heat"})
-    subject = subject_of(session, view, "")
-    figure = figure_of(session, subject, view, "mosaic")
+    how = DrawingOptions(smooth=smooth, style="heat")
+    request = request_for(session, Subject(session.default_model, "twins"), "mosaic", query="class")
+    figure = figure_for(request, how)
     maps = session.run(figure.request)
     drawing = composed(maps, scene_of(session, figure, Output()))
     assert words in drawing.caption
-    how = view.drawing
     ends = mosaic_ends(maps.values, how)
     layers, heads = maps.values.shape[:2]
     pages = [np.array(mark.image) for mark in drawing.sheet.marks if isinstance(mark, Bitmap)]

@@ -18,6 +18,7 @@ import httpx
 
 from tests.http.hostile import encoded, photo
 from tests.http.visitor import HasUrl, Visitor
+from vit_viz.analyses.registry import QUESTIONS
 
 THREADS = 96
 FLAGS = ("--api", "--mcp", "--survey", "example")
@@ -166,20 +167,21 @@ def pages_without_end(server: HasUrl, stop: Any) -> None:
 
 def asked_on_line(server: HasUrl, name: str, cookie: str, **body: Any) -> socket.socket:
     """A connection on which a page has asked something of its link, and waits to hear how far the answer is."""
-    content = json.dumps({"view": ""} | body).encode()
-    head = [f"POST /vit_viz/{name} HTTP/1.1", "Content-Type: application/json", "Accept: text/event-stream"]
+    path = f"/api/v1/{name}" if name in QUESTIONS else f"/vit_viz/{name}"
+    content = json.dumps(
+        {"image": {"sample": "lion"}} | body if name in QUESTIONS else {"view": ""} | body
+    ).encode()
+    head = [f"POST {path} HTTP/1.1", "Content-Type: application/json", "Accept: text/event-stream"]
     return line_to(server, [*head, f"Content-Length: {len(content)}", f"Cookie: {cookie}"], content)
 
 
 def questions_that_wait(server: HasUrl, stop: Any) -> None:
     """Slow questions of one cookie on 8 lines, and quick ones on 14, of which nothing is read, again and again."""
     cookie = cookie_of(server)
-    methods = ["relevance", "rollout"]
     while not stop.is_set():
         with ExitStack() as held:
             for number in range(22):
-                name, said = ("trust", {"methods": methods}) if number < 8 else ("facts", {})
-                held.enter_context(asked_on_line(server, name, cookie, **said))
+                held.enter_context(asked_on_line(server, "trust" if number < 8 else "facts", cookie))
             stop.wait(1.0)
 
 

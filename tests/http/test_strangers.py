@@ -62,7 +62,7 @@ def test_what_nobody_waits_for_makes_room_at_once(attacked: Server) -> None:
         pass  # it has begun when each visitor has asked
     with Visitor(attacked, timeout=120) as visitor:
         visitor.arrive("?tab=explain")
-        assert visitor.ask("trust", methods=["rollout"]).refusals == []
+        assert visitor.ask("trust").refusals == []
 
 
 # --- what a request cannot reach

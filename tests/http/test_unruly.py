@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.http.hostile import encoded, photo
-from tests.http.unruly import METHODS, Unruly
+from tests.http.unruly import Unruly
 from tests.http.visitor import Visitor
 from tests.serving import Server
 from tests.waiting import PATIENCE, until
@@ -44,7 +44,7 @@ def test_pages_that_go_while_their_questions_wait_harm_nobody(alone: Server, kee
     for _ in range(NEW_PAGES):
         with Visitor(alone, keeps_cookies=keeps_cookies) as eve, ExitStack() as held:
             eve.http.get("/")
-            said += [held.enter_context(eve.asking("trust", methods=METHODS)).status_code for _ in range(3)]
+            said += [held.enter_context(eve.asking("trust")).status_code for _ in range(3)]
     assert set(said) <= {200, 429}
     assert_is_answered(alone)
     assert "Traceback" not in alone.said()
@@ -56,7 +56,7 @@ def test_pages_that_go_while_their_questions_wait_harm_nobody(alone: Server, kee
 def finds_all_places(visitor: Visitor) -> bool:
     """Whether a visitor may have as many slow questions waiting as ever."""
     with ExitStack() as held:
-        asked = [held.enter_context(visitor.asking("trust", methods=METHODS)) for _ in range(PLACES)]
+        asked = [held.enter_context(visitor.asking("trust")) for _ in range(PLACES)]
         return all(answer.status_code == 200 for answer in asked)
 
 
@@ -84,5 +84,5 @@ def test_the_app_lives_through_a_minute_of_everything_at_once(alone: Server) -> 
     assert "Traceback" not in alone.said()[before:]
     with Visitor(alone, timeout=120) as after:
         after.arrive("?tab=explain")
-        assert after.ask("trust", methods=["rollout"]).refusals == []
+        assert after.ask("trust").refusals == []
         until(lambda: finds_all_places(after), what="the end of what nobody waits for")

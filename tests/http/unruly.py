@@ -13,7 +13,6 @@ import httpx
 from tests.http.visitor import PAGE_ANSWERS, HasUrl, Visitor
 
 MOST_STREAMS = 12  # that one visitor holds open: more than slow questions of one visitor may wait
-METHODS = ["relevance", "rollout", "grad_cam", "attention"]
 ACTIONS = ["slow", "quick", "new", "back", "hang_up", "odd", "garbage"]
 ODD_PARTS: tuple[dict[str, Any], ...] = (
     {"view": None},
@@ -58,7 +57,7 @@ class Unruly:
 
     def slow(self) -> httpx.Response:
         """Ask for the slow figures of the Explain tab, and do not wait for them."""
-        return self._open(self.visitor.asking("trust", methods=METHODS))
+        return self._open(self.visitor.asking("trust"))
 
     def quick(self) -> httpx.Response:
         """Ask what a page asks first."""

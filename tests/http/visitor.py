@@ -14,6 +14,8 @@ from urllib.parse import parse_qsl, quote, urlencode
 import httpx
 
 from tests.waiting import PATIENCE
+from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.session.uploads import UPLOAD
 from vit_viz.surface import BRING, EVENTS, FILE_HEADER, PAGE_HEADER
 from vit_viz.ui.app import ANSWERS
 
@@ -115,7 +117,14 @@ class Visitor:
 
     def ask(self, name: str, /, **body: Any) -> Told:
         """Ask something of the link, as the page does."""
-        return Told.of(self.post(f"/vit_viz/{name}", self.about_link(body)))
+        return Told.of(self.post(*self.asked(name, body)))
+
+    def asked(self, name: str, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Where the page asks something of the link, and how: a question by its name is about the photo alone."""
+        if name not in QUESTIONS:
+            return f"/vit_viz/{name}", self.about_link(body)
+        image = self.link.get("image", "lion")
+        return f"/api/v1/{name}", {"image": {"upload" if UPLOAD.fullmatch(image) else "sample": image}} | body
 
     def question(self, name: str, /, **body: Any) -> Told:
         """Ask a question by its name."""
@@ -132,7 +141,8 @@ class Visitor:
     def asking(self, name: str, /, **body: Any) -> AbstractContextManager[httpx.Response]:
         """A question of the link on its way; to leave it before its end is to hang up."""
         headers = {PAGE_HEADER: self.page, "accept": EVENTS}
-        return self.http.stream("POST", f"/vit_viz/{name}", json=self.about_link(body), headers=headers)
+        path, said = self.asked(name, body)
+        return self.http.stream("POST", path, json=said, headers=headers)
 
     def post(self, path: str, body: Any) -> httpx.Response:
         """Send JSON as this page."""

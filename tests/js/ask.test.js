@@ -328,3 +328,43 @@ test('what the page asks of a view is JSON, also where it is told how far that i
   ]);
   assert.deepEqual(answer, { all: 1 });
 });
+
+test('what is at hand is given without asking for it, and kept; what is under way is not waited for', async () => {
+  const { questions, source } = waitingSource();
+  const heard = /** @type {any[]} */ ([]);
+  const kept = async (/** @type {string} */ name, /** @type {any} */ body) => {
+    heard.push([name, body]);
+    return body.layer === 1 ? { arrays: {} } : null;
+  };
+  const ask = asker({ ...source, kept });
+  const there = await ask.kept('look', { layer: 1 });
+  assert.equal(await ask('look', { layer: 1 }, wait().signal), there);
+  assert.equal(await ask.kept('look', { layer: 1 }), there);
+  assert.deepEqual([questions.length, heard.length], [0, 1]);
+  void ask('look', { layer: 2 }, wait().signal);
+  assert.equal(await ask.kept('look', { layer: 2 }), null);
+  questions[0].done('two');
+  await settled();
+  assert.equal(await ask.kept('look', { layer: 2 }), 'two');
+  assert.equal(await asker(source).kept('look', {}), null); // a source that knows of nothing at hand
+});
+
+test('a server is asked for what it has at hand by a header, and says by a status that it has nothing', async (t) => {
+  const empty = new Uint8Array(16);
+  const metadata = new TextEncoder().encode('{"__metadata__":{"vit_viz":"{}"}}');
+  const whole = new Uint8Array([
+    ...new Uint8Array(new BigUint64Array([BigInt(metadata.length)]).buffer),
+    ...metadata,
+  ]);
+  const fetch = async (/** @type {string} */ path, /** @type {any} */ { headers }) => {
+    assert.deepEqual(
+      [headers['Cache-Control'], headers.Accept],
+      ['only-if-cached', 'application/x-safetensors'],
+    );
+    const status = path.endsWith('/occlusion') ? 204 : 200;
+    return { ok: true, status, arrayBuffer: async () => (status === 200 ? whole : empty).buffer };
+  };
+  new Browser().install(t, { fetch });
+  assert.equal(await SERVER.kept?.('occlusion', {}), null);
+  assert.deepEqual(await SERVER.kept?.('relevance', {}), { arrays: {} });
+});

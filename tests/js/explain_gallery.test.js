@@ -3,11 +3,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { endOfStrips, firstChoice } from '../../vit_viz/web/explain/trust.js';
+import { endOfStrips, fallWords, firstChoice } from '../../vit_viz/web/explain/trust.js';
 import { savedBy } from './browser.js';
-import { LION, compared, METHODS, SHAP, TRUST, mapBy, openExplain, pressed, texts } from './explain_page.js';
+import {
+  LION,
+  METHODS,
+  SHAP,
+  TRUST,
+  compared,
+  mapBy,
+  openExplain,
+  pressed,
+  texts,
+  trustBy,
+} from './explain_page.js';
 import { settle } from './visit.js';
 
+const TITLE =
+  'Area under the curve while patches go, the best first: 0.05. Random orders: 0.2 in the mean, 95% of them from 0.1 to 0.3 (gray). The lower, the better.';
 const STOPPED = 'This was stopped; nothing of it was kept.';
 
 /** @param {any} t @param {string} [search] @param {any} [answers] */
@@ -36,10 +49,10 @@ async function open(t, search = '&method=rollout', answers = {}) {
       page.store.look({ image });
       await settle();
     },
-    /** Tests all maps, with what comes of it. */
-    async tested(/** @type {any} */ news) {
+    /** Tests all maps, one after the other. @param {any[]} all */
+    async tested(...all) {
       await click('.vv-test');
-      await asked('trust').at(-1)?.answer(news);
+      for (const answer of all) await asked('trust').at(-1)?.answer(answer);
     },
   };
 }
@@ -96,7 +109,8 @@ test('a slow method says how far it is, and shows its map in the end, on the sta
   assert.deepEqual([page.text('.vv-note'), /a shap/.test(page.text('#vv-stage .vv-caption'))], ['', true]);
   assert.equal(page.text('.vv-test'), 'Which are the most faithful?');
   await page.click('.vv-test');
-  assert.deepEqual(asked('trust')[0].body.methods, ['rollout', 'relevance', 'shap']);
+  const body = { ...first.body, method: 'rollout' };
+  assert.deepEqual(asked('trust')[0].body, body);
 });
 
 test('a slow map that is at hand is there without being asked for, with what the others cost', async (t) => {
@@ -162,59 +176,68 @@ test('the test of all maps sorts them and says how far each can be trusted', asy
   const job = '.vv-gallery-head .vv-job';
   assert.deepEqual([text('.vv-test'), far(job)], ['Which are the most faithful?', 'Compares each with random orders of patches.']); // prettier-ignore
   await click('.vv-test');
-  const [run] = asked('trust');
-  assert.deepEqual(run.body, { view: 'image=lion', methods: ['rollout', 'relevance'] });
-  await run.tell({ share: 0.25, preview: { words: 'testing', cards: { relevance: TRUST } } });
-  await run.tell({ share: 0.5 });
-  assert.deepEqual(
-    [far(job), find(`${job} progress`).value, find('.vv-test').hidden],
-    ['testing 50%', 0.5, true],
-  );
-  assert.deepEqual([falls('relevance'), title()], [TRUST.falls, 'Three ways to ask']); // while the others are tested
-  await run.answer({ order: ['relevance', 'rollout'], cards: { relevance: TRUST, rollout: TRUST } });
+  const [first] = asked('trust');
+  const body = { model: 'mini', image: { sample: 'lion' }, edits: '', target: '4' };
+  assert.deepEqual(first.body, { ...body, method: 'rollout' });
+  assert.equal(far(job), 'Random orders of patches …');
+  await first.tell({ share: 0.5, left: 'about 3 s left' }); // of the random orders and one of two maps
+  assert.equal(find(`${job} progress`).value, 0.425);
+  await first.answer(trustBy(0.1));
+  assert.deepEqual([far(job), find('.vv-test').hidden], ['Relevance … 85%', true]);
+  assert.deepEqual([falls('rollout'), title()], ['falls no faster than at random', 'Three ways to ask']); // while the others are tested
+  await asked('trust')[1].answer(trustBy());
   assert.deepEqual(order(), ['relevance', 'rollout', 'shap']);
   assert.equal(title(), 'Three ways to ask, the most faithful first');
   assert.ok(!find('.vv-legend').hidden);
-  assert.equal(card('relevance', '.vv-falls').dataset.better, 'true');
-  assert.equal(card('relevance', '.vv-place').title, 'the areas');
-  assert.ok(find(job).hidden); // nothing is left to test
-  assert.match(text('.vv-first-choice'), /^Relevance and Rollout do about equally well: /);
-  await set({ share: 0.25 }); // of rollout, which was tested with other options
   assert.deepEqual(
-    [falls('rollout'), falls('relevance'), text('.vv-test')],
-    ['', TRUST.falls, 'Test the new maps too'],
+    [falls('relevance'), card('relevance', '.vv-falls').dataset.better],
+    [TRUST.falls, 'true'],
   );
+  assert.equal(card('relevance', '.vv-place').title, TITLE);
+  assert.ok(find(job).hidden); // nothing is left to test
+  assert.match(text('.vv-first-choice'), /^Believe Relevance first: /);
+  await set({ share: 0.25 }); // of rollout, which was tested with other options
+  assert.deepEqual([falls('rollout'), falls('relevance'), text('.vv-test')], ['', TRUST.falls, 'Test the new maps too']); // prettier-ignore
   await click('.vv-test');
-  const last = asked('trust')[1];
-  assert.deepEqual(last.body.methods, ['relevance', 'rollout']); // the known one takes its place in the order
+  const last = asked('trust')[2]; // the known one takes its place in the order without being asked for
+  assert.deepEqual(last.body, { ...body, method: 'rollout', options: { attention_share: 0.25 } });
   await look('twins');
   assert.ok(last.stop.aborted);
-  await last.tell({ share: 0.5, preview: { words: 'testing', cards: { relevance: TRUST } } });
-  await last.answer({ order: ['relevance'], cards: { relevance: TRUST } });
+  await last.answer(trustBy());
   assert.deepEqual([falls('relevance'), title(), find('.vv-legend').hidden], ['', 'Three ways to ask', true]);
   assert.equal(text('.vv-test'), 'Which are the most faithful?');
 });
 
-test('a test that is cancelled or fails keeps what was tested, and may be taken up again', async (t) => {
-  const { asked, far, falls, text, find, said, click } = await open(t);
+test('how fast the answer falls is said beside the band', () => {
+  const place = (/** @type {number} */ area, low = 0.3) => ({ area, mean: 0.4, low, high: 0.6 });
+  assert.deepEqual(
+    [0.05, 0.01, 0.35, 0.7].map((area) => fallWords(place(area), false, false)),
+    [
+      ...['falls 8.0 x faster than at random', 'falls 40 x faster than at random'],
+      ...['falls no faster than at random', 'falls slower than at random'],
+    ],
+  );
+  assert.equal(fallWords(place(-0.741), true, false), 'mean lead −0.74, at random 0.40'); // a lead has no share of another
+  assert.equal(fallWords(place(-1234.5), true, true), 'mean value -1.23e+03, at random 0.4');
+});
+
+test('a test that is cancelled keeps what was tested, and may be taken up again; a map that cannot be tested says why', async (t) => {
+  const { asked, far, falls, text, find, said, click } = await open(t, '&method=relevance');
   const job = '.vv-gallery-head .vv-job';
   await click('.vv-test');
-  await asked('trust')[0].tell({ share: 0.75, preview: { words: 'testing', cards: { relevance: TRUST } } });
+  await asked('trust')[0].answer(trustBy());
   await click(`${job} .vv-stop`);
-  assert.ok(asked('trust')[0].stop.aborted);
-  assert.deepEqual([far(job), falls('relevance'), text('.vv-test')], [STOPPED, TRUST.falls, 'Test the new maps too']); // prettier-ignore
+  assert.ok(asked('trust')[1].stop.aborted);
+  assert.deepEqual([far(job), falls('rollout'), text('.vv-test')], [STOPPED, TRUST.falls, 'Test the new maps too']); // prettier-ignore
   await click('.vv-test');
-  const failed = { rollout: { error: 'not this one' } };
-  await asked('trust')[1].tell({ share: 0.8, preview: { words: 'testing', cards: failed } });
-  await asked('trust')[1].answer(new Error('Too slow.'));
-  assert.deepEqual([far(job), falls('rollout'), said()], ['Too slow.', 'not this one', ['not this one']]);
+  await asked('trust').at(-1)?.answer(new Error('not this one'));
+  assert.deepEqual([far(job), falls('relevance'), said()], ['', 'not this one', ['not this one']]);
   assert.ok(find('.vv-belief .vv-fall').hidden);
 });
 
 test('all cards have one line, from 0 to beyond every map, with the random orders and the map on it', async (t) => {
   const { card, tested } = await open(t);
-  const far = { ...TRUST, place: { ...TRUST.place, area: 0.8 } };
-  await tested({ cards: { relevance: TRUST, rollout: far } });
+  await tested(trustBy(0.8), trustBy());
   const at = (/** @type {string} */ name, /** @type {string} */ of, side = 'left') =>
     Math.round(10 * parseFloat(card(name, of).style[side])) / 10;
   const percent = (/** @type {number} */ value) => Math.round((1000 * value) / (1.05 * 0.8)) / 10;
@@ -231,9 +254,9 @@ test('the chosen map has a curve, sentences and what it does not show; another p
   assert.ok(find('.vv-belief .vv-fall').hidden);
   assert.deepEqual(said(), ['Not compared with random orders of patches yet.']);
   assert.deepEqual(['shows', 'hides'].map(within), ['Shows how tokens mix.', 'Does not show any class.']);
-  await tested({ cards: { rollout: TRUST } });
+  await tested(trustBy(), trustBy());
   assert.equal(within('fall-title'), 'Rollout: the answer falls as its patches go');
-  assert.equal(find('.vv-belief .vv-plot').getAttribute('aria-label'), `${within('fall-title')}. the areas`);
+  assert.equal(find('.vv-belief .vv-plot').getAttribute('aria-label'), `${within('fall-title')}. ${TITLE}`);
   assert.deepEqual(said(), TRUST.sentences);
   assert.equal(line(), 'M0.00 0.00L50.00 75.00L100.00 100.00');
   assert.equal(
@@ -241,7 +264,7 @@ test('the chosen map has a curve, sentences and what it does not show; another p
     'M0.00 0.00L50.00 25.00L100.00 50.00L100.00 100.00L50.00 75.00L0.00 50.00Z',
   );
   const beside = () => texts(all('.vv-belief .vv-plot > [aria-hidden] > span'));
-  assert.deepEqual(beside(), ['100%', '0', 'no patch gone', 'all gone']);
+  assert.deepEqual(beside(), ['100.0%', '0', 'no patch gone', 'all gone']);
   const plot = find('.vv-belief .vv-plot-area');
   plot.box = { left: 10, top: 0, width: 200, height: 50 };
   plot.fire('pointermove', { clientX: 10 + 110 });
@@ -267,7 +290,7 @@ test('the curve says where the slider of the stage is, while both are about the 
     page.find('.vv-most').fire('input');
     await settle();
   };
-  await page.tested({ cards: { rollout: TRUST } });
+  await page.tested(trustBy(), trustBy());
   assert.ok(now().hidden);
   await slide(1);
   assert.deepEqual([now().hidden, Math.round(parseFloat(now().style.left))], [false, 17]); // one of six
@@ -290,7 +313,7 @@ test('what was tested for a class stays as that of this class until the other on
   });
   page.find('.vv-most').value = '1';
   page.find('.vv-most').fire('input');
-  await tested({ order: ['relevance', 'rollout'], cards: { relevance: TRUST, rollout: TRUST } });
+  await tested(trustBy(0.05), trustBy(0.049));
   const lion = shown();
   assert.deepEqual(lion, {
     ...{ title: 'Three ways to ask, the most faithful first', first: 'relevance', falls: TRUST.falls },
@@ -306,14 +329,16 @@ test('what was tested for a class stays as that of this class until the other on
   assert.match(text('.vv-first-choice'), /do about equally well for lion: /);
   assert.equal(find('.vv-belief .vv-now'), null); // the slider takes away the patches of another map
   await click('.vv-test');
-  const [, run] = asked('trust');
-  assert.deepEqual(run.body.methods, ['rollout', 'relevance']);
-  await run.tell({ share: 0.5, preview: { words: 'testing', cards: {} } });
+  const run = asked('trust').at(-1);
+  assert.deepEqual([run?.body.method, run?.body.target], ['rollout', '7']);
   assert.equal(falls('rollout'), `for lion: ${TRUST.falls}`);
-  const slower = { ...TRUST, falls: 'falls slower than at random', better: false };
-  await run.answer({ order: ['rollout'], cards: { rollout: slower } });
-  assert.deepEqual([falls('rollout'), shown().isOther, order()[0]], [slower.falls, false, 'rollout']);
+  await run?.answer(trustBy(0.4));
+  assert.deepEqual(
+    [falls('rollout'), shown().isOther, order()[0]],
+    ['falls slower than at random', false, 'rollout'],
+  );
   assert.equal(falls('relevance'), ''); // not tested for this class
+  await page.click('.vv-gallery-head .vv-stop');
   await set({ target: '4' });
   assert.deepEqual(shown(), lion);
   await look('tower');
@@ -421,21 +446,16 @@ test('another photo ends what runs at once, before its cards are there; another 
 
 // --- whether the map shows the model
 
-const NOTHING = { key: 'k', method: 'rollout', label: 'Rollout' };
-const CURVE = {
-  ...NOTHING,
-  ...{
-    words: 'It falls apart.',
-    title: 'Rollout, weights re-initialised',
-    caption: 'mini · lion · for lion',
-  },
-  ...{ correlations: [1, 0.25, -0.125], labels: ['parts re-initialised', 'correlation'] },
-  figure: ['randomisation', { model: 'mini', method: 'relevance' }],
-};
+const TITLED = 'Rollout, weights re-initialised';
+const curveBy = (/** @type {number[]} */ ...y) => ({
+  arrays: { y: { shape: [y.length], data: Float32Array.from(y) } },
+  facts: { x_label: 'parts re-initialised', y_label: 'correlation' },
+  words: 'It falls apart.',
+});
 
-/** @param {any} t @param {any} [checked] */
-async function openCheck(t, checked = NOTHING) {
-  const page = await open(t, '&method=rollout&target=7', { checked });
+/** @param {any} t @param {any} [kept] */
+async function openCheck(t, kept) {
+  const page = await open(t, '&method=rollout&target=7', { kept: { randomisation: kept } });
   const curve = () => page.find('#vv-sanity-curve') && page.text('.vv-weights-title');
   return {
     ...page,
@@ -445,14 +465,10 @@ async function openCheck(t, checked = NOTHING) {
 }
 
 test('a curve that is at hand is shown, and said beside the map; else nothing but the button', async (t) => {
-  const { asked, shown, text, find, all, said, known, turn, root } = await openCheck(t);
-  const view = Object.fromEntries(new URLSearchParams(asked('checked')[0].body.view));
-  assert.deepEqual(view, { image: 'lion', target: '7', method: 'rollout' });
-  assert.deepEqual([shown(), said().length], [['For Rollout.', true, null], 1]);
-  known.checked = CURVE;
-  turn.value += 1;
-  await settle();
-  assert.deepEqual(shown(), ['For Rollout.', true, CURVE.title]);
+  const nothing = await openCheck(t);
+  assert.deepEqual([nothing.shown(), nothing.said().length], [['For Rollout.', true, null], 1]);
+  const { shown, text, find, all, said, root } = await openCheck(t, curveBy(1, 0.25, -0.125));
+  assert.deepEqual(shown(), ['For Rollout.', true, TITLED]);
   assert.equal(text('.vv-weights-words'), 'Rollout: It falls apart.');
   assert.equal(said()[1], 'It falls apart.');
   assert.equal(find('#vv-sanity .vv-plot-line').getAttribute('d'), 'M0.00 0.00L50.00 50.00L100.00 75.00');
@@ -462,10 +478,13 @@ test('a curve that is at hand is shown, and said beside the map; else nothing bu
   );
   assert.deepEqual(texts(all('#vv-sanity .vv-plot-left span')), ['1', '0.5', '0', '−0.5']);
   assert.deepEqual(texts(all('#vv-sanity .vv-plot-below span')), ['0', '1', '2']);
-  assert.deepEqual(['.vv-weights-axis', '.vv-weights-what'].map(text), CURVE.labels);
-  assert.equal(text('#vv-sanity-curve .vv-caption'), CURVE.caption);
+  assert.deepEqual(['.vv-weights-axis', '.vv-weights-what'].map(text), [
+    'parts re-initialised',
+    'correlation',
+  ]);
+  assert.equal(text('#vv-sanity-curve .vv-caption'), 'mini · lion · for cat');
   const plot = find('#vv-sanity .vv-plot-area');
-  assert.equal(find('#vv-sanity .vv-plot').getAttribute('aria-label'), `${CURVE.title}: 1.00, 0.25, −0.13`);
+  assert.equal(find('#vv-sanity .vv-plot').getAttribute('aria-label'), `${TITLED}: 1.00, 0.25, −0.13`);
   plot.box = { left: 10, top: 0, width: 200, height: 50 };
   plot.fire('pointermove', { clientX: 10 + 190 });
   await settle();
@@ -473,14 +492,17 @@ test('a curve that is at hand is shown, and said beside the map; else nothing bu
   plot.fire('pointerleave');
   await settle();
   assert.equal(text('.vv-weights-read'), '');
-  assert.deepEqual(savedBy(root, find('#vv-sanity-curve .vv-save')), CURVE.figure);
+  const about = { model: 'mini', image: { sample: 'lion' }, edits: '' };
+  const saved = savedBy(root, find('#vv-sanity-curve .vv-save'));
+  assert.deepEqual(saved, ['randomisation', { ...about, method: 'rollout', target: '7', figure: {} }]);
 });
 
 test('the check says how far it is, can be cancelled and fail, and then shows its curve', async (t) => {
   const { asked, shown, said, find, begin, click } = await openCheck(t);
   await begin();
-  const [run] = asked('sanity');
-  assert.deepEqual(run.body, asked('checked')[0].body);
+  const [run] = asked('randomisation');
+  const body = { model: 'mini', image: { sample: 'lion' }, edits: '' };
+  assert.deepEqual(run.body, { ...body, method: 'rollout', target: '7' });
   assert.deepEqual(shown(), ['Rollout: the trained model …', false, null]);
   await run.tell({ share: 0.5 });
   assert.deepEqual(shown(), ['Rollout: 50%', false, null]);
@@ -488,30 +510,29 @@ test('the check says how far it is, can be cancelled and fail, and then shows it
   await click('#vv-sanity .vv-stop');
   assert.deepEqual([run.stop.aborted, shown()], [true, [STOPPED, true, null]]);
   await begin();
-  await asked('sanity')[1].answer(new Error('Not this model.'));
+  await asked('randomisation')[1].answer(new Error('Not this model.'));
   assert.deepEqual(shown(), ['Not this model.', true, null]);
   await begin();
-  await asked('sanity')[2].answer(CURVE);
-  assert.deepEqual(shown(), ['For Rollout.', true, CURVE.title]);
+  await asked('randomisation')[2].answer(curveBy(1, 0.5));
+  assert.deepEqual(shown(), ['For Rollout.', true, TITLED]);
   assert.equal(said()[1], 'It falls apart.');
 });
 
 test('another map has its own check: what runs ends, and what came of it is not shown for this one', async (t) => {
-  const page = await openCheck(t, CURVE);
-  const { asked, set, shown, said, known, begin } = page;
-  known.checked = { ...NOTHING, method: 'relevance', label: 'Relevance' };
+  const page = await openCheck(t);
+  const { asked, set, shown, said, begin, find, text } = page;
   await set({ method: 'relevance' });
   assert.deepEqual([shown(), said().length], [['For Relevance.', true, null], 1]);
   await begin();
-  const [run] = asked('sanity');
+  const [run] = asked('randomisation');
   await set({ layer: 3, q: '1,2' }); // of another tab
   await set({ tab: 'look' });
   await set({ tab: 'explain' });
   assert.deepEqual([run.stop.aborted, shown()[1]], [false, false]);
-  known.checked = null;
-  await set({ target: '3' });
-  await run.answer({ ...CURVE, method: 'relevance', label: 'Relevance' });
-  assert.deepEqual([run.stop.aborted, shown()], [true, ['', true, null]]);
-  await page.asked('checked').at(-1)?.answer(new Error('This model has no scores.'));
-  assert.deepEqual(shown(), ['This model has no scores.', true, null]);
+  await set({ target: '2' });
+  await run.answer(curveBy(1, 0));
+  assert.deepEqual([run.stop.aborted, shown()], [true, ['For Relevance.', true, null]]);
+  await set({ method: 'shap' });
+  assert.match(text('#vv-sanity .vv-job-words'), /^Shap would have to be recomputed for every block; /);
+  assert.equal(find('#vv-sanity .vv-go'), null);
 });

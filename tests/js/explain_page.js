@@ -82,10 +82,42 @@ export const mapBy = (/** @type {string} */ name, values = [0, 1, 2, 3, 4, 5], f
   words: 'Half of the map lies on 2 of 6 patches.',
 });
 
-const curve = (/** @type {number[]} */ y) => ({
-  ...{ x: [0, 0.5, 1], y, low: [0.5, 0.25, 0], high: [1, 0.75, 0.5], ends: [0, 1], labels: ['0', '100%'] },
-  texts: y.map((value) => `${100 * value}%`),
+const array = (/** @type {number[]} */ ...data) => ({ shape: [data.length], data: Float64Array.from(data) });
+const CURVES = { deletion: [1, 0.25, 0], insertion: [0, 0.5, 1] };
+/**
+ * What the test of a map is answered with.
+ * @param {number} [area] under its curve @param {Record<string, number[]>} [curves] @param {any} [facts]
+ */
+export const trustBy = (area = 0.05, curves = CURVES, facts = {}) => ({
+  arrays: {
+    'faithfulness.band.deletion': array(-1, 0.5),
+    ...Object.fromEntries(
+      Object.entries(curves).flatMap(([name, y]) => [
+        ...[
+          [`faithfulness.${name}.x`, array(0, 0.5, 1)],
+          [`faithfulness.${name}.y`, array(...y)],
+        ],
+        ...[
+          [`faithfulness.${name}.band.low`, array(0.5, 0.25, 0)],
+          [`faithfulness.${name}.band.high`, array(1, 0.75, 0.5)],
+        ],
+      ]),
+    ),
+  },
+  facts: {
+    ...{ random: [0.2, 0.1, 0.3], names: [], ...facts },
+    faithfulness: {
+      ...{ deletion_auc: area, band: { value_range: [0, 1], ...facts.band } },
+      ...Object.fromEntries(Object.keys(curves).map((name) => [name, { y_label: 'probability of lion' }])),
+    },
+  },
+  words: 'Better than each.\nChanges.',
 });
+/** What is said of that. */
+export const TRUST = {
+  falls: 'falls 4.0 x faster than at random',
+  sentences: ['Better than each.', 'Changes.'],
+};
 /** The maps of some methods side by side. @param {string[]} names */
 export const compared = (...names) => {
   const maps = names.map((name) => /** @type {[string, any]} */ ([name, mapBy(name)]));
@@ -95,18 +127,11 @@ export const compared = (...names) => {
     words: '',
   };
 };
-/** What is known of a map that was tested. */
-export const TRUST = {
-  ...{ options: 'o', falls: 'falls 4.0 x faster than at random', better: true, title: 'the areas' },
-  ...{ place: { area: 0.05, low: 0.1, high: 0.3, mean: 0.2 }, sentences: ['Better than each.', 'Changes.'] },
-  curves: { deletion: curve([1, 0.25, 0]), insertion: curve([0, 0.5, 1]) },
-};
-
 const ANSWERS = {
-  ...{ open: opened, target: aimed, costs: { words: {} }, checked: { key: 'k' }, agree: { value: null } },
+  ...{ open: opened, target: aimed, costs: { words: {}, lead: 'about 9 s' }, agree: { value: null } },
   ...{ rollout: mapBy('rollout'), relevance: mapBy('relevance') },
 };
-const OF_PAGE = new Set([...Object.keys(ANSWERS).slice(0, 5), 'trust', 'sanity', 'lead']);
+const OF_PAGE = new Set([...Object.keys(ANSWERS).slice(0, 4)]);
 const COLOURS = Buffer.alloc(768).toString('base64');
 const TABLES = Object.fromEntries(
   ['viridis', 'magma', 'cividis', 'gray', 'diverging'].map((name) => [name, COLOURS]),

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { REST } from '../../vit_viz/explorer/long_press.js';
 import { stroke } from '../../vit_viz/web/explain/brush.js';
 import { savedBy } from './browser.js';
-import { METHODS, TRUST, compared, mapBy, openExplain, opened, pressed, texts } from './explain_page.js';
+import { METHODS, compared, mapBy, openExplain, opened, pressed, texts, trustBy } from './explain_page.js';
 import { settle } from './visit.js';
 
 /** The photo of 60 x 180 pixels, whose middle is cut into 4 x 6 patches. */
@@ -603,119 +603,105 @@ test('the controls are those of the map on the stage, and say what the link has'
 
 // --- of two classes
 
-const LEAD = { key: 'relevance', label: 'Relevance', question: 'Does it follow?', cost: 'about 9 s' };
-const { deletion, insertion } = TRUST.curves;
-const values = { ends: [-1, 3], labels: ['−1.00', '3.00'] };
+const CURVES = { deletion: [3, -1, -1], insertion: [0, 0.5, 1], reverse: [1, 3, 0] };
 const MEASURED = {
-  ...TRUST,
-  ...{ what: 'the lead of lion over cougar', axis: 'lead of lion over cougar, in logits', grows: true },
-  ...{ names: ['lion', 'cougar'], sentences: ['It is lost when 50% are gone.'] },
-  curves: {
-    deletion: { ...deletion, ...values, y: [3, -1, -1] },
-    insertion: { ...insertion, ...values },
-    reverse: { ...deletion, ...values },
-  },
+  ...trustBy(-1, CURVES, {
+    names: ['lion', 'cat'],
+    random: [1, 0, 2],
+    band: { value_range: ['-inf', 'inf'] },
+  }),
+  words: 'It is lost when 50% are gone.',
 };
 
-/** @param {any} t @param {any} [lead] */
-async function openLead(t, lead = LEAD) {
-  const answers = {
-    lead: (/** @type {any} */ { known }) => known && { value: lead },
-    legrad: mapOf([3]),
-    class_difference: mapOf([2]),
-  };
+/** @param {any} t @param {any} [kept] */
+async function openLead(t, kept) {
+  const answers = { kept: { trust: kept }, legrad: mapOf([3]), class_difference: mapOf([2]) };
   const methods = [...METHODS, { ...METHODS[1], name: 'legrad', label: 'LeGrad' }];
   const page = await open(t, { ...answers, methods }, '&target=4-7&method=relevance&sides=difference');
   const { find, text, click } = page;
   return {
     ...page,
-    measured: () => page.asked('lead').filter(({ body }) => !body.known),
     state: () => find('.vv-lead').dataset.state,
     far: () => ['words', 'amount'].map((name) => text(`.vv-lead .vv-job-${name}`)),
     measure: () => click('.vv-measure'),
-    /** Another method, and what is known of it. */
-    of(/** @type {string} */ method) {
-      page.known.lead = (/** @type {any} */ { known }) => known && { value: { ...LEAD, key: method } };
-      return page.set({ method });
-    },
   };
 }
 
 test('of one map there is no lead to measure; of two a button says what it costs', async (t) => {
   const page = await openLead(t);
+  const question = "Does lion's lead over cat follow these colours?";
   assert.deepEqual(
     [page.state(), page.far(), page.text('.vv-measure')],
-    ['open', ['about 9 s', ''], LEAD.question],
+    ['open', ['about 9 s', ''], question],
   );
   assert.ok(page.find('.vv-lead .vv-fall').hidden);
   await page.set({ sides: 'one' });
   assert.ok(page.find('.vv-lead').hidden);
-  const kept = await openLead(t, { ...LEAD, ...MEASURED });
+  const kept = await openLead(t, MEASURED);
   assert.deepEqual([kept.state(), kept.find('.vv-lead .vv-job').hidden], ['measured', true]);
 });
 
 test('what is measured says how far it is, and can be ended, refused and asked for again', async (t) => {
-  const { find, measured, far, state, measure, click } = await openLead(t);
+  const { find, asked, far, state, measure, click } = await openLead(t);
   await measure();
-  const [first] = measured();
+  const [first] = asked('trust');
+  const body = { model: 'mini', image: { sample: 'lion' }, edits: '', method: 'relevance', target: '4-7' };
   assert.deepEqual(
     [first.body, state(), far()],
-    [{ view: 'image=lion&target=4-7&sides=difference' }, 'running', ['Starting …', '']],
+    [{ ...body, sides: 'difference' }, 'running', ['Starting …', '']],
   );
   assert.ok(find('.vv-measure').hidden);
-  await first.tell({ preview: { words: 'Random orders …' } });
   await first.tell({ share: 0.5, left: 'about 4 s left' });
   assert.equal(find('.vv-lead progress').value, 0.5);
-  assert.deepEqual(far(), ['Random orders …', '50%, about 4 s left']);
-  await first.tell({ share: 0.75, preview: { words: 'This map …' } });
-  assert.deepEqual(far(), ['This map …', '75%']);
+  assert.deepEqual(far(), ['Starting …', '50%, about 4 s left']);
   await click('.vv-lead .vv-stop');
   assert.ok(first.stop.aborted);
   assert.deepEqual([far()[0], state()], ['This was stopped; nothing of it was kept.', 'open']);
   await measure();
-  await measured()[1].answer(new Error('The picture is gone.'));
+  await asked('trust')[1].answer(new Error('The picture is gone.'));
   assert.deepEqual([far()[0], find('.vv-measure').hidden], ['The picture is gone.', false]);
   await measure();
-  await measured()[2].answer(MEASURED);
+  await asked('trust')[2].answer(MEASURED);
   assert.equal(state(), 'measured');
 });
 
 test('a measurement is about one map; it goes on while another one is looked at, but not another class', async (t) => {
-  const { measured, of, set, state, measure } = await openLead(t);
+  const { asked, set, state, measure } = await openLead(t);
   await measure();
-  await of('legrad');
-  assert.deepEqual([state(), measured()[0].stop.aborted], ['open', false]);
-  await of('relevance');
+  await set({ method: 'legrad' });
+  assert.deepEqual([state(), asked('trust')[0].stop.aborted], ['open', false]);
+  await set({ method: 'relevance' });
   assert.equal(state(), 'running');
-  await of('legrad');
+  await set({ method: 'legrad' });
   await measure();
-  assert.ok(measured()[0].stop.aborted);
-  await measured()[1].answer(MEASURED);
+  assert.ok(asked('trust')[0].stop.aborted);
+  await asked('trust')[1].answer(MEASURED);
   assert.equal(state(), 'measured');
-  await of('relevance');
+  await set({ method: 'relevance' });
   assert.equal(state(), 'open');
   await measure();
   await set({ target: '4-2' });
-  assert.deepEqual([measured()[2].stop.aborted, state()], [true, 'open']);
+  assert.deepEqual([asked('trust')[2].stop.aborted, state()], [true, 'open']);
 });
 
 test('the curve is of the lead, from either end of the map, with 0 as a line and the slider on it', async (t) => {
-  const { measured, find, all, text, measure, slide, click } = await openLead(t);
+  const { asked, find, all, text, measure, slide, click } = await openLead(t);
   await measure();
-  await measured()[0].answer(MEASURED);
-  const title = 'Relevance: the lead of lion over cougar';
+  await asked('trust')[0].answer(MEASURED);
+  const title = 'Relevance, lion and not cat: the lead of lion over cat';
   assert.equal(text('.vv-lead .vv-fall-title'), `${title} falls as its orange patches go`);
-  assert.equal(text('.vv-lead .vv-axis'), MEASURED.axis);
+  assert.equal(text('.vv-lead .vv-axis'), 'lead of lion over cat, in logits');
   assert.deepEqual(texts(all('.vv-lead [data-test]')), ['orange away', 'orange back', 'blue away']);
   assert.equal(find('.vv-lead .vv-plot-line').getAttribute('d'), 'M0.00 0.00L50.00 100.00L100.00 100.00');
   assert.equal(find('.vv-lead .vv-plot-rules').getAttribute('d'), 'M0 75.00H100');
+  assert.deepEqual(texts(all('.vv-lead .vv-plot-left span')), ['3.00', '−1.00']);
   assert.equal(text('.vv-lead-said'), 'It is lost when 50% are gone.');
   await slide(2);
   const now = find('.vv-lead .vv-now');
   assert.deepEqual([now.hidden, Math.round(parseFloat(now.style.left))], [false, 8]);
   await click('.vv-lead [data-test=reverse]');
   assert.equal(text('.vv-lead .vv-fall-title'), `${title} first grows as its blue patches go`);
-  assert.equal(text('.vv-lead .vv-key-words'), 'most for cougar first');
+  assert.equal(text('.vv-lead .vv-key-words'), 'most for cat first');
   assert.equal(find('.vv-lead .vv-now'), null);
   await click('.vv-lead [data-test=insertion]');
   assert.equal(text('.vv-lead .vv-plot-below span'), 'no patch there');

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { highest, outputKind, shown } from '../../vit_viz/browser/outputs.js';
 import { surgeryFinding } from '../../vit_viz/web/heads/findings.js';
-import { amountWords } from '../../vit_viz/ui/kit/numbers.js';
+import { amountWords, number } from '../../vit_viz/ui/kit/numbers.js';
 import { findingWords } from '../../vit_viz/web/survey/room.js';
 
 const SCORES = [Math.log(1), Math.log(2), Math.log(5)];
@@ -67,4 +67,15 @@ test('surgery says what became of a value', () => {
 test('surveys of values are compared without answers', () => {
   const compared = { name: 'b', model: 'm', photos: 1234, changed: null, accuracy: '', heads: '', moved: [] };
   assert.equal(findingWords(compared), 'Compared with b: 1,234 photos');
+});
+
+test('a number has three digits that count, as Python writes it', () => {
+  assert.deepEqual(
+    [0, -0, 5.78e-4, 5.784e-5, 999.4, 999.6, -1234.5, 1, 0.1 + 0.2, 100].map((value) => number(value)),
+    ['0', '0', '0.000578', '5.78e-05', '999', '1e+03', '-1.23e+03', '1', '0.3', '100'],
+  );
+  assert.deepEqual(
+    [number(0.059830812, 4), number(1234.5678, 4), number(99996, 4)],
+    ['0.05983', '1235', '1e+05'],
+  );
 });

@@ -24,7 +24,7 @@ import {
   sameWords,
   variantWords,
 } from '../../vit_viz/web/positions/room.js';
-import { Browser, parse, read } from './browser.js';
+import { Browser, parse, read, savedBy } from './browser.js';
 import { makeTrace } from './oracle.js';
 import { placeAt } from './store.test.js';
 import { settle } from './visit.js';
@@ -258,6 +258,20 @@ test('while another tab is open nothing is asked, and then what its link says', 
   store.set({ tab: 'positions', q: '2,0' });
   await settle();
   assert.match(caption(), /^place \(2, 0\)/);
+});
+
+test('all places, the pinned one and the prefix token are saved on the grid that is shown', async (t) => {
+  const known = { ...KNOWN, prefix: ['class'] };
+  for (const [link, grid, place] of [
+    ['?q=1,1', '4,2', '1,1'],
+    ['?q=3,1&places=trained', '', '1,1'],
+    ['?q=class', '4,2', '2,1'],
+  ]) {
+    const { element } = await open(t, link, { known: /** @type {any} */ (known) });
+    const saved = [0, 1, 2].map((which) => savedBy(element, element.querySelector(`[data-save="${which}"]`)));
+    const wanted = ['', place, 'class'].map((one) => ['positions', { model: 'mini', grid, place: one }]);
+    assert.deepEqual(saved, wanted);
+  }
 });
 
 test('the curve is read step by step, and a token with a position has a map of its own', async (t) => {

@@ -288,6 +288,20 @@ test('what is saved is what is shown: the question of the row, the patch that as
   for (const [changes, ...wanted] of /** @type {[any, string, any][]} */ ([
     [{}, 'token_similarity', { role: 'tokens', query: '1,1' }],
     [{ query: '0,2' }, 'token_similarity', { role: 'tokens', query: '0,2' }],
+    [
+      { chosen: { token_measure: 'components', token_whitened: true } },
+      'token_components',
+      { role: 'tokens', foreground: false, whitened: true },
+    ],
+    [{ chosen: { token_measure: 'norms', token_factor: 3 } }, 'token_norms', { factor: 3 }],
+    [{ chosen: { token_measure: 'norms', token_register: true } }, 'added_register', { factor: 5 }],
+    [{ chosen: { token_measure: 'lens' }, target: '7' }, 'logit_lens', { target: '7' }],
+    [{ chosen: { token_measure: 'layers', token_role: 'keys' } }, 'layer_similarity', { role: 'keys' }],
+    [
+      { chosen: { token_measure: 'segments', token_count: 3, token_state: 1 } },
+      'segments',
+      { layer: 1, role: 'keys', method: 'k-means', box: '', count: 3 },
+    ],
   ])) {
     // prettier-ignore
     const { find, element } = await open(changes);

@@ -892,3 +892,39 @@ def test_no_body_makes_the_server_fail(api: TestClient, name: str, more: dict[st
 def test_no_bytes_make_the_server_fail(api: TestClient, content: bytes) -> None:
     answer = api.post(f"{rest.PREFIX}/look", content=content)
     assert 400 <= answer.status_code < 500
+
+
+def test_a_question_about_the_map_of_a_method_takes_its_options(api: TestClient, session: Session) -> None:
+    body = TWINS | {"method": "rollout", "target": "animal 3"}
+    usual = ask(api, "own_part", body).json()
+    answer = ask(api, "own_part", body | {"options": {"attention_share": 0.25, "discard": 0}}).json()
+    assert answer["numbers"]["values"] != usual["numbers"]["values"]
+    assert answer["request"]["parameters"]["options"] == [["attention_share", 0.25]]  # what is not usual
+    assert "options" not in usual["request"]["parameters"]
+    request = request_for(
+        session,
+        Subject(session.default_model, "twins"),
+        "own_part",
+        method="rollout",
+        target=3,
+        options={"attention_share": 0.25},
+    )
+    np.testing.assert_array_equal(answer["numbers"]["values"], session.run(request).values.tolist())
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("own_part", {"steps": 3}, "'relevance' has no option 'steps'"),
+        ("trust", 3, "The options of 'relevance' are given by name, not as '3'."),
+        ("randomisation", {"attention_share": 0.5}, "'randomisation' takes no 'options'"),
+        ("saco", {}, "'saco' takes no 'options'"),
+        ("relevance", {}, "'relevance' takes no 'options'"),
+    ],
+)
+def test_options_of_a_method_that_it_does_not_have_are_refused_in_a_sentence(
+    api: TestClient, name: str, options: object, words: str
+) -> None:
+    answer = ask(api, name, TWINS | {"options": options})
+    assert answer.status_code == 400
+    assert words in answer.json()["error"]

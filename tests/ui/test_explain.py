@@ -6,7 +6,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.session.test_session import Counted, picture
@@ -17,9 +16,7 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.errors import ParameterError
 from vit_viz.sentences import percent
 from vit_viz.session.request import Subject
-from vit_viz.ui.explain import questions
-from vit_viz.ui.explain.questions import card_named, matching_classes, target_value, with_target
-from vit_viz.ui.explain.trust import falls, trust_value
+from vit_viz.ui.explain.questions import matching_classes, target_value, with_target
 from vit_viz.views.state import ViewState
 
 
@@ -91,17 +88,13 @@ def test_a_model_without_classes_explains_its_own_embedding(
     said = target_value(page.session, subject, targeted)
     assert said["classes"] == []
     assert "own embedding" in said["words"]
-    asked = questions.Questions(page, subject, targeted)
     without = page.session.run(subject.request("without_patches", target=None, gone="0,0;0,5;1,1"))
     assert (without.top.names, without.to_words()) == (("similarity to the whole photo",), "")
     assert without.top.scores[0] < 1 == without.before[0]
     with pytest.raises(ParameterError, match="rows are 0-3"):
         page.session.run(subject.request("without_patches", target=None, gone="4,0"))
-    method = card_named("relevance")
-    known = trust_value(asked, method, page.session.run(asked.trust_request(method)))
-    assert " at random" in known["falls"]
-    assert not any("class" in said for said in known["sentences"])
-    assert "%" not in "".join(known["curves"]["deletion"]["texts"])
+    trust = page.session.run(subject.request("trust", method="relevance", target=None))
+    assert "class" not in trust.to_words()
 
 
 @pytest.mark.parametrize(
@@ -110,23 +103,3 @@ def test_a_model_without_classes_explains_its_own_embedding(
 )
 def test_a_probability_has_a_decimal_where_it_is_small_or_almost_certain(share: float, words: str) -> None:
     assert percent(share) == words
-
-
-@pytest.mark.parametrize(
-    ("area", "is_outside", "most", "words"),
-    [
-        (0.05, True, 1.0, "falls 8.0 x faster than at random"),
-        (0.01, True, 1.0, "falls 40 x faster than at random"),
-        (0.35, False, 1.0, "falls no faster than at random"),
-        (0.7, False, 1.0, "falls slower than at random"),
-        (-0.741, True, np.inf, "mean lead \u22120.74, at random 0.40"),  # a lead has no share of another
-        (0.5, False, np.inf, "falls no faster than at random"),
-    ],
-)
-def test_how_fast_the_answer_falls_is_said_beside_the_band(
-    area: float, is_outside: bool, most: float, words: str
-) -> None:
-    low = -most if most == np.inf else 0.0
-    band = SimpleNamespace(interval=lambda _test: (0.4, 0.3, 0.6), value_range=(low, most))
-    scores: Any = SimpleNamespace(band=band, deletion_auc=area, beats_random=(is_outside, True))
-    assert falls(scores) == words

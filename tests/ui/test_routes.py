@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-from vit_viz.ui.walkthrough.routes import PICTURES
 
 from tests.traces import trace_from
 from vit_viz.errors import BusyError, Cancelled, CaptureError, CheckpointError, ImageError, ParameterError
@@ -23,6 +22,7 @@ from vit_viz.geometry import TokenLayout
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.routes import GONE, PREFIX, Gone, refusal, routes
+from vit_viz.ui.walkthrough.routes import PICTURES
 
 
 @pytest.fixture(scope="module")

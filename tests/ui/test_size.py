@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from vit_viz.ui.walkthrough.routes import PICTURES
 
 from tests.session.test_session import Counted, picture
 from tests.ui.views import view_with
@@ -20,6 +19,7 @@ from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.session.models import forward_work
 from vit_viz.ui.header.sizes import DINO, OWN, Sizes, value
 from vit_viz.ui.payload import explorer_value
+from vit_viz.ui.walkthrough.routes import PICTURES
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
 

@@ -237,6 +237,6 @@ HEAD_NAMES = Question(
     options=NoOptions,
     run=lambda job, _options: HeadNames.of(job.answer_of("head_tables").tables),
     reads="image",
-    place=Place("heads", {"face": "atlas"}, is_beside=True),
+    place=Place("heads", {"face": "atlas"}),
     forwards=1,
 )

@@ -269,6 +269,6 @@ HEAD_TABLES = Question(
     options=NoOptions,
     run=lambda job, _options: _head_tables(job),
     reads="image",
-    place=Place("heads", {"face": "atlas"}, is_beside=True),
+    place=Place("heads", {"face": "atlas"}),
     forwards=1,
 )

@@ -202,7 +202,6 @@ LINKS = Question(
         {"face": "matrix"},
         options={"count": "matrix_count", "tokens": ""},
         also=lambda given: {"matrix_links": "head" if given.get("query") is None else "query"},
-        is_beside=True,
     ),
     takes_query=True,
     without_query="all of them",

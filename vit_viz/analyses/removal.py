@@ -263,7 +263,7 @@ WITHOUT_PATCHES = Question(
     options=WithoutPatchesOptions,
     run=_without_patches,
     reads="image",
-    place=Place("explain", options={"gone": ""}, is_beside=True),
+    place=Place("explain", options={"gone": ""}),
     cost="pass",
     forwards=1,
     takes_target=True,

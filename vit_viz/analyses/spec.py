@@ -114,7 +114,6 @@ class Place:
         options: names of options of the question, where links call them otherwise; "" for one that the tab does not have.
         also: what else is chosen there, from the parameters of a request.
         chooses: options of the question that the tab chooses for itself, whatever was asked with.
-        is_beside: whether the answer stands beside the one that the tab is about, and is not what it saves.
     """
 
     tab: str
@@ -122,7 +121,6 @@ class Place:
     options: Mapping[str, str] = field(default_factory=dict)
     also: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
     chooses: tuple[str, ...] = ()
-    is_beside: bool = False
 
     def link(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Everything that is chosen where a request is shown, by name in links; without parameters, where the question is."""
@@ -401,7 +399,8 @@ class Job:
     Args:
         loaded: the model.
         parameters: of the request, by name.
-        answer_of: the answer to another request about the same image, by its name and parameters; kept as any other.
+        answer_of: the answer to another request about the same image, by its name and parameters; kept as any other. `share` says
+            where its progress begins and ends within that of the whole.
         prepare: makes the image as the model receives it, for what runs the model.
         see: the picture, or the part of it that is meant, and how `Preprocess.apply` makes the input of it.
         record: the recorded pass, or the one that kept the residual stream; refused where its pictures would mislead.

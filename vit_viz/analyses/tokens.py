@@ -186,5 +186,5 @@ TOKEN_CHANGE = asks(
         class_blind=True,
     ),
     reads="tokens",
-    place=Place("tokens", {"token_measure": "norms"}, is_beside=True),
+    place=Place("tokens", {"token_measure": "norms"}),
 )

@@ -8,10 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vit_viz.analyses.correlation import check_ranks, spearman
 from vit_viz.analyses.explain import explain_subject, map_of, maps_of, two_classes
-from vit_viz.analyses.faithfulness import Faithfulness, RandomBand, faithfulness_of, random_band
+from vit_viz.analyses.faithfulness import (
+    RANDOM_ORDERS,
+    Faithfulness,
+    RandomBand,
+    faithfulness_of,
+    random_band,
+)
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import PreparedImage
@@ -20,8 +27,10 @@ from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.answer import Answer
 from vit_viz.lazy import nn, torch
 from vit_viz.model import VisionTransformer
+from vit_viz.outputs import noun_of, output_kind, output_name
 from vit_viz.progress import Progress, StopCheck, Watch
 from vit_viz.results import Curve, PatchMap
+from vit_viz.sentences import formatted, percent
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,13 +39,92 @@ class Trust(Answer):
 
     Args:
         faithfulness: deletion and insertion beside random orders; of two maps subtracted also deletion from their other end.
+        method: the name of that by which the map was made.
+        random: area under the deletion curve of random orders: its mean, and between which values 95% of them lie.
         class_sensitivity: 1 - Spearman correlation of the maps for the first two classes; None where it is not measured.
         mirror: Spearman correlation with the mirrored photo's map, mirrored back; None where it is not measured.
+        names: of the two classes whose maps are subtracted; none of one map.
+        unit: of their lead; "" where it is one of values.
     """
 
     faithfulness: Faithfulness
+    method: str
+    random: tuple[float, float, float]
     class_sensitivity: float | None = None
     mirror: float | None = None
+    names: tuple[str, ...] = ()
+    unit: str = ""
+
+    def to_words(self) -> str:
+        """What was measured, a sentence a line."""
+        return "\n".join([*(self._of_lead() if self.names else []), *self._of_map()])
+
+    def _of_map(self) -> list[str]:
+        taken, put = self.faithfulness.beaten
+        said = [
+            f"Better than each of {RANDOM_ORDERS} random orders, taking away and putting back."
+            if taken == put == RANDOM_ORDERS
+            else f"Better than {taken} of {RANDOM_ORDERS} random orders taking away, and than {put} putting back."
+        ]
+        outside = self.faithfulness.beats_random
+        if not all(outside):
+            tests = zip(("taking away", "putting back"), outside, strict=True)
+            where = " and ".join(word for word, better in tests if not better)
+            said.append(f"Not outside the 95% band of random orders, {where}.")
+        method = METHODS.named(self.method)
+        if method.words.class_blind:
+            said.append("The same for every class.")
+        elif self.class_sensitivity is not None:
+            said.append(f"Changes with the class: {formatted(self.class_sensitivity, '.2f')} of 1.")
+        if self.mirror is not None:
+            said.append(f"Mirrored photo, mirrored map: {formatted(self.mirror, '.2f')} of 1.")
+        if method.is_slow:
+            said.append(
+                "Whether it changes with the class or with a mirror is measured for the quick methods only."
+            )
+        return said
+
+    def _of_lead(self) -> list[str]:
+        """Where the curves begin and end, where the lead is lost, and what the other class's patches do to it."""
+        (one, other), scores = self.names, self.faithfulness
+        curve, turned, unit = scores.deletion, scores.reverse, f" {self.unit}" if self.unit else ""
+        assert turned is not None  # of a difference there is one
+        assert scores.reverse_auc is not None
+        start, end = float(curve.y[0]), float(curve.y[-1])
+        leads = f"{one} leads {other} by" if start > 0 else f"{one} does not lead {other}: the lead is"
+        said = [
+            f"On the whole photo {leads} {_lead(start)}{unit}; with every patch painted over it is {_lead(end)}."
+        ]
+        if start > 0:
+            here = _lost(curve.x, curve.y)
+            chance = _lost(scores.band.fractions, scores.band.deletion.mean(0))
+            said.append(
+                f"With {one}'s patches first, the lead {here}; in random orders, in the mean, it {chance}."
+            )
+        mean, low, high = map(_lead, self.random)
+        said.append(
+            f"In the mean over the curve the lead is {_lead(scores.deletion_auc)}, with {other}'s patches first "
+            f"{_lead(scores.reverse_auc)}; in random orders {mean}, 95% of them from {low} to {high}."
+        )
+        most = int(turned.y.argmax())
+        if most:
+            share, lead = percent(float(turned.x[most])), _lead(float(turned.y[most]))
+            said.append(f"With {other}'s patches first it grows to {lead}, when {share} are gone.")
+        else:
+            said.append(f"With {other}'s patches first it never grows.")
+        return said
+
+
+def _lead(value: float) -> str:
+    return formatted(value, ".2f").replace("-", "−")
+
+
+def _lost(shares: ArrayLike, leads: ArrayLike) -> str:
+    """From which share of patches on a lead is gone for the first time."""
+    gone = np.flatnonzero(np.asarray(leads) <= 0)
+    if not gone.size:
+        return "is never lost"
+    return f"is lost when {percent(float(np.asarray(shares)[gone[0]]))} are gone"
 
 
 @dataclass(frozen=True)
@@ -70,20 +158,43 @@ class TrustOptions(OfMethodOptions):
 def _trust(job: Job, options: TrustOptions) -> Trust:
     method = options.tested
     if options.sides == "difference":
-        return Trust(_of_difference(job, method))
-    band: RandomBand = job.answer_of("random band", target=job.target)
+        return _of_difference(job, method)
+    band = _random_band(job, job.target)
     patch_map = map_of(job, method, method.options.of(job.parameters.get("options", ())))
-    scores = faithfulness_of(job.image, patch_map, band, target=job.target, **job.watched)
-    return Trust(scores, _class_sensitivity(job, method), _mirror_stability(job, method, patch_map))
+    scores = faithfulness_of(job.image, patch_map, band, target=job.target, **_rest(job))
+    return Trust(
+        scores,
+        method.name,
+        band.interval("deletion"),
+        _class_sensitivity(job, method),
+        _mirror_stability(job, method, patch_map),
+    )
 
 
-def _of_difference(job: Job, method: AnyMethod) -> Faithfulness:
+def _random_band(job: Job, target: TargetLike) -> RandomBand:
+    """The random orders, which all maps for a target share."""
+    band: RandomBand = job.answer_of("random band", share=(0.0, _BAND_SHARE), target=target)
+    return band
+
+
+def _rest(job: Job) -> dict[str, Any]:
+    """Progress and cancellation of what follows the random orders."""
+    told = job.progress
+    rest = None if told is None else lambda share: told(_BAND_SHARE + (1 - _BAND_SHARE) * share)
+    return {"progress": rest, "cancelled": job.cancelled}
+
+
+def _of_difference(job: Job, method: AnyMethod) -> Trust:
     """Whether the lead of one class over another goes with the patches that the one has more of, and grows without the other's."""
     pair, own_options = two_classes(job), job.parameters.get("options", ())
     also = {"options": own_options} if own_options else {}
     subtracted: PatchMap = job.answer_of("class_difference", method=method.name, target=pair, **also)
-    band: RandomBand = job.answer_of("random band", target=pair)
-    return faithfulness_of(job.image, subtracted, band, target=pair, reverse=True, **job.watched)
+    band = _random_band(job, pair)
+    scores = faithfulness_of(job.image, subtracted, band, target=pair, reverse=True, **_rest(job))
+    kind, labels = output_kind(job.image.output, job.outputs.numel()), job.loaded.labels
+    names = tuple(output_name(index, labels, noun_of(kind)) for index in pair)
+    unit = "" if kind == "value" else "logits"
+    return Trust(scores, method.name, band.interval("deletion"), names=names, unit=unit)
 
 
 def _class_sensitivity(job: Job, method: AnyMethod) -> float | None:
@@ -111,6 +222,9 @@ def _mirror_stability(job: Job, method: AnyMethod, patch_map: PatchMap) -> float
     other = maps_of(job, target, mirror=True).maps.get(method.name)
     return None if other is None else spearman(patch_map.values, other.values[:, ::-1])
 
+
+_BAND_SHARE = 0.7
+"""Of a test's progress: ten random orders, against one order of a map."""
 
 TRUST = Question(
     name="trust",
@@ -144,6 +258,20 @@ RANDOM_BAND = Part(
 # --- whether a map depends on the weights
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Randomisation(Curve):
+    """How a map changes while parts of the model are re-initialised."""
+
+    def to_words(self) -> str:
+        """How much of the map is left where nothing of what the model learned is."""
+        last = float(self.y[-1])
+        verdict = "it depends" if abs(last) < 0.5 else "much of it does not depend"
+        return (
+            f"With all weights re-initialised, the map's rank correlation with the original is {formatted(last, '.2f')}: "
+            f"{verdict} on what the model learned."
+        )
+
+
 def parameter_randomisation(
     subject: PreparedImage,
     *,
@@ -152,7 +280,7 @@ def parameter_randomisation(
     seed: int = 0,
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
-) -> Curve:
+) -> Randomisation:
     """Whether a map depends on what the model has learned: its correlation with the original while parts are re-initialised.
 
     First the head (with the final norms and the pooling), then the blocks from the last to the first; each stays re-initialised.
@@ -179,7 +307,7 @@ def parameter_randomisation(
             copied.get_submodule(name).load_state_dict(fresh.get_submodule(name).state_dict())
         changed = watched_map(randomised, method, fixed, watch)
         correlations.append(spearman(original.values, changed.values))
-    return Curve(
+    return Randomisation(
         np.arange(len(correlations), dtype=np.float32),
         np.array(correlations, dtype=np.float32),
         "parts re-initialised: head, then blocks from the last",
@@ -219,7 +347,7 @@ def _fresh(model: VisionTransformer, seed: int) -> VisionTransformer:
         return VisionTransformer(model.config)
 
 
-def _randomisation(job: Job, options: OfMethodOptions) -> Curve:
+def _randomisation(job: Job, options: OfMethodOptions) -> Randomisation:
     with job.single_copy():
         return parameter_randomisation(job.image, method=options.method, target=job.target, **job.watched)
 

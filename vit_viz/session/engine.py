@@ -369,8 +369,10 @@ class Engine:
         """A request as the function of its question sees it."""
         is_quick = not computed(request).is_slow
 
-        def answer_of(name: str, **parameters: Any) -> Any:
-            return self.run(request.about(name, **parameters), progress=progress, cancelled=cancelled)
+        def answer_of(name: str, *, share: tuple[float, float] = (0.0, 1.0), **parameters: Any) -> Any:
+            told, (begin, end) = progress, share
+            part = None if told is None else lambda done: told(begin + (end - begin) * done)
+            return self.run(request.about(name, **parameters), progress=part, cancelled=cancelled)
 
         def prepare() -> PreparedImage:
             self.checked_trace(request, cancelled=cancelled)

@@ -155,12 +155,6 @@ class Questions:
         return cls(page, subject, with_target(page.session, subject, view))
 
     @property
-    def key(self) -> str:
-        """What the maps are about: equal for equal image, model, mode and target."""
-        view = self.targeted.view
-        return f"{view.about}|{view.target}"
-
-    @property
     def trace(self) -> Trace:
         """The recorded forward pass."""
         return self.page.session.trace_of(self.subject)
@@ -173,27 +167,6 @@ class Questions:
     def request(self, method: AnyMethod) -> Request:
         """What is asked for the map of a card."""
         return map_request(self.page.session, self.subject, self.view(method))
-
-    def options(self, method: AnyMethod) -> tuple[tuple[str, Any], ...]:
-        """The options of a method that are not at their defaults."""
-        options = self.targeted.view.options_of(method.name)
-        return options.for_layers(self.trace.num_layers).changed()
-
-    def trust_request(self, method: AnyMethod) -> Request:
-        """What is asked for the trust of a card."""
-        options = self.options(method)
-        view = self.view(method)
-        follows = (
-            {"query": start_of(self.page.session, self.subject, view)}
-            if options and method.follows_pin
-            else {}
-        )
-        target = target_of(self.targeted.view)
-        return self.subject.request("trust", method=method.name, target=target, options=options, **follows)
-
-    def band_request(self) -> Request:
-        """What is asked for the random orders that all cards are compared with."""
-        return self.subject.request("random band", target=target_of(self.targeted.view))
 
 
 def map_request(session: Session, subject: Subject, view: ViewState) -> Request:
@@ -213,11 +186,6 @@ def start_of(session: Session, subject: Subject, view: ViewState) -> Query:
     target = side_of(view)
     outputs = None if target is None else target if isinstance(target, tuple) else (target,)
     return session.checked_trace_of(subject).output_query(outputs=outputs)
-
-
-def is_subtracted(view: ViewState) -> bool:
-    """Whether a view shows the maps of two classes subtracted."""
-    return view.explain.sides == "difference" and isinstance(target_of(view), tuple)
 
 
 def target_of(view: ViewState) -> Target:

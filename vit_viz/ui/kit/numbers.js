@@ -56,11 +56,11 @@ export function short(/** @type {number} */ value) {
   return size >= 0.01 ? String(Number(value.toPrecision(3))) : value.toExponential(0);
 }
 
-/** A number with three digits that count, as `number` of vit_viz/figures/lettering.py writes it. */
-export function number(/** @type {number} */ value) {
-  const [, exponent] = value.toExponential(2).split('e').map(Number);
-  if (exponent >= -4 && exponent < 3) return String(Number(value.toPrecision(3)));
-  const [digits] = value.toExponential(2).split('e');
+/** A number with so many digits that count, as `number` of vit_viz/figures/lettering.py writes it. @param {number} value @param {number} [count] */
+export function number(value, count = 3) {
+  const [digits, power] = value.toExponential(count - 1).split('e');
+  const exponent = Number(power);
+  if (exponent >= -4 && exponent < count) return String(Number(value.toPrecision(count)));
   return `${Number(digits)}e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`;
 }
 

@@ -9,10 +9,10 @@ import { MapOnPhoto } from '../kit/map.js';
 import { JobLine, Problem, Toggle, useAsked, useJob } from '../kit/parts.js';
 import { html, signal, useComputed, useLayoutEffect, useMemo } from '../kit/preact.js';
 import { Fall } from './fall.js';
-import { captionOf, drawingOf, onScale, questionOf, ruleWords } from './maps.js';
+import { captionOf, drawingOf, onScale, questionOf, ruleWords, testedOf } from './maps.js';
 import { Sanity, useCheck } from './sanity.js';
 import { namesOf } from './staged.js';
-import { endOfStrips, firstChoice } from './trust.js';
+import { endOfStrips, firstChoice, testAll } from './trust.js';
 /** @import { Page } from '../kit/page.js' */
 /** @import { Job } from '../kit/job.js' */
 /** @import { ReadonlySignal, Signal } from '../kit/preact.js' */
@@ -49,7 +49,7 @@ const SCALES = [
 
 /**
  * What the room knows of its cards; costs: of the maps that take long, in words; isThere: whether such a map is at hand; done: it was computed;
- * taken: share of the chosen map's patches that the slider took away; link: with which all maps are tested.
+ * taken: share of the chosen map's patches that the slider took away.
  * @typedef {object} OfCards
  * @property {ReadonlySignal<{value: Agreement | null} | null>} agreed
  * @property {ReadonlySignal<{words: Record<string, string>} | null>} costs
@@ -57,15 +57,15 @@ const SCALES = [
  * @property {(method: Method, of: Of) => boolean} isThere
  * @property {(method: Method, of: Of) => void} done
  * @property {ReadonlySignal<number>} taken
- * @property {() => string} link
  */
 
 /** @param {{page: Page, base: Held<Of>, methods: Method[], how: string, tables: Record<string, Uint32Array>} & OfCards} props how: all is measured, as HTML */
 export function Gallery({ page, base, isSeen, how, ...shared }) {
   const places = useMemo(() => new Places(MOST_AT_A_TIME), []);
-  const check = useCheck(page, places, isSeen);
   const error = base.error.value;
   const now = base.value.value;
+  const chosen = shared.methods.find(({ name }) => name === page.store.view.method.value);
+  const check = useCheck(page, places, now && isSeen() && chosen ? { of: now, method: chosen } : null);
   const isBusy = base.isPending.value ? 'vv-busy' : '';
   return html`<div id="vv-gallery" class="column">
     <div class=${`vv-gallery vv-room ${isBusy}`}>
@@ -99,7 +99,6 @@ function Cards({
   isThere,
   done,
   taken,
-  link,
   tables,
 }) {
   const { store, ask } = page;
@@ -128,10 +127,15 @@ function Cards({
     };
     tests.value = new Map([...Object.entries(rest), [key, now]]);
   };
-  const testAll = () => {
+  const test = () => {
     // those that were tested are known, and take their places in the order
     const names = [...Object.keys(own.trust), ...untested.map(({ name }) => name)];
     const options = Object.fromEntries(names.map((name) => [name, optionsOf(name)]));
+    const maps = names.map((name) => ({
+      name,
+      label: methods[name].label,
+      body: testedOf(store, looked, name),
+    }));
     const hear = (/** @type {{cards: Record<string, Trust>, order?: string[]}} */ news) => {
       const found = Object.entries(news.cards).map(([name, one]) => [
         name,
@@ -139,11 +143,12 @@ function Cards({
       ]);
       learn({ ...news, cards: Object.fromEntries(found) });
     };
-    const body = { view: link(), methods: names };
-    void job.follow((stop, tell) => ask('trust', body, stop, tell), { part: hear, whole: hear });
+    const all = (/** @type {AbortSignal} */ stop, /** @type {import('../kit/ask.js').Tell} */ tell) =>
+      testAll(ask, maps, looked.target, stop, tell);
+    void job.follow(all, { part: hear, whole: hear });
   };
   const chosen = methods[store.view.method.value];
-  const weights = check.known?.method === chosen?.name ? check.known?.words : '';
+  const weights = check.known?.words ?? '';
   const end = endOfStrips(Object.values(trust));
   const go = !untested.length ? '' : isTested ? 'Test the new maps too' : QUESTION;
   const words = job.words || job.error || (go === QUESTION ? UNSORTED : '');
@@ -163,7 +168,7 @@ function Cards({
       <h3 class="vv-title vv-gallery-title">${count} ways to ask${sorted}</h3>
       <span class="vv-quiet vv-legend" hidden=${!end}>gray: what random orders reach on this photo</span>
       <${JobLine}
-        ...${{ job, begin: testAll, end: () => job.end(STOPPED), go, words, look: 'vv-row' }}
+        ...${{ job, begin: test, end: () => job.end(STOPPED), go, words, look: 'vv-row' }}
         button=${TEST}
       />
     </div>

@@ -27,6 +27,15 @@ export function questionOf(store, { about, photo, target: { link } }, { name, ai
   return [name, { body: { ...about, ...towards, ...store.optionsOf(name) }, photo }];
 }
 
+/**
+ * What a question about the map of a method is asked with: the method, the class, and the options that are changed.
+ * @param {Store} store @param {Of} of @param {string} method @param {string} [target] another class than that of the link
+ */
+export function testedOf(store, { about, target: { link } }, method, target = link) {
+  const options = store.optionsOf(method);
+  return { ...about, method, target: target || null, ...(Object.keys(options).length && { options }) };
+}
+
 /** @param {Store} store @returns {Drawing} */
 export function drawingOf({ view }) {
   return /** @type {any} */ (Object.fromEntries(DRAWING.map((name) => [name, view[name].value])));

@@ -289,10 +289,9 @@ function whyOf({ store, ask, turn }, aim, methods, tables) {
     learn(keyOf(method, now));
     made.value += 1; // it is compared with the others
   };
-  const link = () => store.linkOf(ofCards);
   const base = heldOf(computed(() => (isSeen() ? aim.value : NOT_ASKED)));
   return {
-    stage: { shown, error, isPending, gone },
-    cards: { base, agreed, costs, isSeen, isThere, done, taken, link },
+    stage: { shown, error, isPending, gone, costs },
+    cards: { base, agreed, costs, isSeen, isThere, done, taken },
   };
 }

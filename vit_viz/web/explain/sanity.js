@@ -2,49 +2,79 @@
 
 import { clamp } from '../../explorer/geometry.js';
 import { fixed } from '../../ui/kit/numbers.js';
-import { asked } from '../kit/ask.js';
 import { Figure } from '../kit/figure.js';
 import { STOPPED } from '../kit/job.js';
-import { JobLine, useJob } from '../kit/parts.js';
+import { JobLine, useAsked, useJob } from '../kit/parts.js';
 import { heightOf, Plot } from '../kit/plot.js';
-import { html, useLayoutEffect, useMemo, useSignal, useState } from '../kit/preact.js';
-import { TARGETED } from '../kit/store.js';
+import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preact.js';
+/** @import { Saved } from '../../explorer/source.js' */
 /** @import { Page } from '../kit/page.js' */
 /** @import { Job, Places } from '../kit/job.js' */
 /** @import { Signal } from '../kit/preact.js' */
+/** @import { Of } from './maps.js' */
+/** @import { Answer, Method } from './staged.js' */
 
 /**
- * An answer to what the page asks by /vit_viz/checked and /vit_viz/sanity; without a curve as long as nobody had it computed.
- * @typedef {{link: string, key: string, method: string, label: string, words?: string, title: string, caption: string, correlations?:
- *     number[], labels: [string, string], figure: import('../../explorer/source.js').Saved}} Checked
+ * The chosen map and what is known of it: a curve, as soon as somebody had it computed; saved: the question that it answers.
+ * @typedef {{label: string, words?: string, title?: string, caption?: string, correlations?: number[], labels?: [string, string], saved?:
+ *     Saved}} Checked
  *
- * @typedef {{known: Checked | undefined, error: string, job: Job, begin: () => void}} Check
+ * @typedef {{known: Checked | undefined, error: string, job: Job, begin?: () => void}} Check
  */
 
 const MOST_LABELS = 14; // below the curve
 
-/** What is known of the chosen map, and the question that finds it out; that ends with the map. @param {Page} page @param {Places} places @param {() => boolean} isSeen @returns {Check} */
-export function useCheck({ store, ask, turn }, places, isSeen) {
-  const link = () => store.linkOf([...TARGETED, 'method']);
-  const kept = useMemo(
-    () =>
-      asked(
-        async (name, body, stop) => ({ link: body.view, ...(await ask(name, body, stop)) }),
-        () => (isSeen() ? ['checked', { view: link() }] : null),
-        turn,
-      ),
-    [],
-  );
-  const [found, find] = useState(/** @type {Checked | null} */ (null));
+/** The chosen map. @typedef {{of: Of, method: Method}} Chosen */
+
+/** @param {Chosen | null} chosen @returns {[string, any]} */
+function questionOf(chosen) {
+  const { of, method } = chosen ?? {};
+  return ['randomisation', { ...of?.about, method: method?.name, target: of?.target.link || null }];
+}
+
+/**
+ * What is known of the chosen map, and the question that finds it out; that ends with the map.
+ * @param {Page} page @param {Places} places @param {Chosen | null} chosen null: nobody looks @returns {Check}
+ */
+export function useCheck({ store, ask }, places, chosen) {
+  const last = useRef(/** @type {Chosen | null} */ (null)); // also while another tab is looked at
+  last.current = chosen ?? last.current;
   const job = useJob(places);
-  const view = link();
-  useLayoutEffect(() => () => job.end(), [view]);
+  const [found, find] = useState(/** @type {Record<string, Answer>} */ ({}));
+  const question = questionOf(last.current);
+  const key = JSON.stringify(question);
+  const kept = useAsked(
+    async (name, body, stop) => ({
+      key: JSON.stringify([name, body]),
+      answer: await ask.kept(name, body, stop),
+    }),
+    chosen && !chosen.method.slow && question,
+  );
+  useLayoutEffect(() => () => job.end(), [key]);
+  if (!last.current) return { known: undefined, error: '', job };
+  const { label, slow } = last.current.method;
   const begin = () =>
-    void job.follow((stop, tell) => ask('sanity', { view }, stop, tell), {
-      whole: (value) => find({ link: view, ...value }),
+    void job.follow((stop, tell) => ask(...question, stop, tell), {
+      whole: (answer) => find((before) => ({ ...before, [key]: answer })),
     });
-  const known = [found, kept.value.value].find((one) => one?.link === view);
-  return { known, error: kept.value.error ?? '', job, begin };
+  const answer = found[key] ?? (kept.value?.key === key && kept.value.answer);
+  const known = {
+    label,
+    ...(answer && { ...checkedOf(answer, last.current), saved: store.saved(...question) }),
+  };
+  const why = `${label} would have to be recomputed for every block; choose one of the quick maps.`;
+  return slow ? { known: { label }, error: why, job } : { known, error: kept.error ?? '', job, begin };
+}
+
+/** @param {Answer} answer @param {Chosen} chosen @returns {Omit<Checked, 'label' | 'saved'>} */
+function checkedOf({ arrays, facts, words }, { of: { about, photo, target }, method: { label } }) {
+  return {
+    words,
+    title: `${label}, weights re-initialised`,
+    caption: `${about.model} · ${photo.name} · for ${target.name || 'its own embedding'}`,
+    correlations: Array.from(arrays.y.data),
+    labels: [facts.x_label, facts.y_label],
+  };
 }
 
 /** @param {{check: Check}} props */
@@ -61,7 +91,7 @@ export function Sanity({ check: { known, error, job, begin } }) {
     </p>
     <${JobLine}
       ...${{ job, begin, end: () => job.end(STOPPED), words: job.error || error || doing }}
-      go="Re-initialise the weights, step by step"
+      go=${begin ? 'Re-initialise the weights, step by step' : ''}
       button=${{ class: 'vv-go vv-bare' }}
       look="vv-row"
     />
@@ -71,13 +101,19 @@ export function Sanity({ check: { known, error, job, begin } }) {
 }
 
 /** The correlations with the map of the trained model, from one part re-initialised to the next. @param {Checked} props */
-function WeightsCurve({ correlations = [], title, caption, labels: [axis, what], figure }) {
+function WeightsCurve({
+  correlations = [],
+  title = '',
+  caption = '',
+  labels: [axis, what] = ['', ''],
+  saved = ['', {}],
+}) {
   const pointed = useSignal(/** @type {number | null} */ (null)); // across the curve
   const last = correlations.length - 1;
   const ticks = [1, 0.5, 0, -0.5, -1].filter((tick) => tick >= 0 || tick > Math.min(...correlations) - 0.5);
   const height = (/** @type {number} */ value) => heightOf(value, [ticks[ticks.length - 1], 1]);
   const step = Math.ceil(correlations.length / MOST_LABELS);
-  return html`<${Figure} id="vv-sanity-curve" caption=${caption} save=${figure}>
+  return html`<${Figure} id="vv-sanity-curve" caption=${caption} save=${saved}>
     <h3 class="vv-title vv-weights-title">${title}</h3>
     <p class="vv-small vv-weights-what">${what}</p>
     <${Plot}

@@ -8,12 +8,12 @@ import { MapOnPhoto, endsOf, mapIn } from '../kit/map.js';
 import { ColourBar, Problem, Toggle, cellUnder, useAsked } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preact.js';
 import { Bar } from '../kit/bar.js';
-import { TARGETED } from '../kit/store.js';
 import { listenToPointers } from './brush.js';
 import { Controls } from './controls.js';
 import { Lead } from './fall.js';
 import { less, questionOf, shares } from './maps.js';
 import { controlsOf, leftOf } from './staged.js';
+import { trustOf } from './trust.js';
 /** @import { Tell } from '../kit/ask.js' */
 /** @import { Page } from '../kit/page.js' */
 /** @import { ReadonlySignal, Signal } from '../kit/preact.js' */
@@ -31,10 +31,20 @@ const NOT_FETCHED = 'This picture could not be fetched; please reload the page.'
  * @param {ReadonlySignal<string>} props.error
  * @param {ReadonlySignal<boolean>} props.isPending
  * @param {Gone} props.gone of the patches of the map
+ * @param {ReadonlySignal<{lead: string} | null>} props.costs of the test of two maps subtracted, in words
  * @param {Control[]} props.drawing controls of how the map is drawn
  * @param {Record<string, Uint32Array>} props.tables of colours
  */
-export function Stage({ page: { store, ask }, shown, error: refused, isPending, gone, drawing, tables }) {
+export function Stage({
+  page: { store, ask },
+  shown,
+  error: refused,
+  isPending,
+  gone,
+  costs,
+  drawing,
+  tables,
+}) {
   const [lost, setLost] = useState(''); // the photo that could not be fetched
   const photo = shown.value;
   const error = refused.value || (photo && lost === photo.photo.photo ? NOT_FETCHED : '');
@@ -48,7 +58,7 @@ export function Stage({ page: { store, ask }, shown, error: refused, isPending, 
         ${photo && !error && html`<${ColourBar} ...${photo.bar} look="" />`}
         <${OfMap} ...${{ store, ask, photo, tables }} />
         <div class="vv-play-below" hidden=${!photo || Boolean(refused.value)}>
-          ${photo && html`<${Below} ...${{ store, ask, photo, gone }} />`}
+          ${photo && html`<${Below} ...${{ ask, photo, gone, costs }} />`}
         </div>
         <${CaptionLine} photo=${error ? null : photo} />
       </div>
@@ -247,24 +257,25 @@ const TOOLS = [
   ['choose', 'choose the query'],
 ];
 
-/** What is taken away, and what the model says of the rest. @param {{store: Page['store'], ask: Page['ask'], photo: Staged, gone: Gone}} props */
-function Below({ store, ask, photo, gone }) {
+/** What is taken away, and what the model says of the rest. @param {{ask: Page['ask'], photo: Staged, gone: Gone, costs: ReadonlySignal<{lead: string} | null>}} props */
+function Below({ ask, photo, gone, costs }) {
   const { key, target, difference, method } = photo;
-  const view = store.linkOf([
-    ...TARGETED,
-    'method',
-    'sides',
-    ...(method.controls ?? []).map(({ link }) => link),
-  ]);
-  const known = useAsked(ask, difference && ['lead', { view, known: true }]).value?.value;
-  const measure = (/** @type {AbortSignal} */ stop, /** @type {Tell} */ tell) =>
-    ask('lead', { view }, stop, tell);
+  const [one, other] = difference?.names ?? [];
+  const question = /** @type {[string, any]} */ (['trust', difference?.body]);
+  const kept = useAsked((name, body, stop) => ask.kept(name, body, stop), difference && question).value;
+  const known = difference && {
+    key: JSON.stringify(question),
+    label: `${method.label}, ${one} and not ${other}`,
+    question: `Does ${one}'s lead over ${other} follow these colours?`,
+    cost: costs.value?.lead ?? '',
+    ...(kept && trustOf(kept, target)),
+  };
+  const measure = async (/** @type {AbortSignal} */ stop, /** @type {Tell} */ tell) =>
+    trustOf(await ask(...question, stop, tell), target);
   const choices = TOOLS.filter(([tool]) => method.pick || tool !== 'choose');
   const isWhole = !gone.patches.value.length;
   return html`
-    <${Lead}
-      ...${{ known: difference && known, about: `${key} ${target.link}`, taken: gone.share, measure }}
-    />
+    <${Lead} ...${{ known, about: `${key} ${target.link}`, taken: gone.share, measure }} />
     <${Slider} ...${{ photo, gone }} />
     <${Said} ...${{ photo, gone }} />
     <div class="vv-play-tools vv-row">

@@ -6,7 +6,7 @@ import { fixed, number, stopsOf } from '../../ui/kit/numbers.js';
 import { endsOf, mapIn } from '../kit/map.js';
 import { shareWords } from '../kit/parts.js';
 import { signedStops } from '../kit/signed.js';
-import { commonScale, drawingOf, questionOf, shares } from './maps.js';
+import { commonScale, drawingOf, questionOf, shares, testedOf } from './maps.js';
 /** @import { PatchMap } from '../kit/map.js' */
 /** @import { Target } from '../kit/parts.js' */
 /** @import { Store } from '../kit/store.js' */
@@ -42,11 +42,7 @@ export function wantedOn(store, of, methods, isThere) {
   const { about, target } = of;
   const { name } = method;
   const towards = sideOf(side, target.link.split('-'), target.link);
-  const options = store.optionsOf(name);
-  const tested = {
-    ...{ ...about, method: name, target: towards || null },
-    ...(Object.keys(options).length && { options }),
-  };
+  const tested = testedOf(store, of, name, towards);
   const card = questionOf(store, of, method)[1].body;
   const own = questionOf(store, of, method, towards)[1].body;
   if (method.pick && query) own.query = query;
@@ -135,7 +131,7 @@ export function stagedOf({ answer, scale, ...wanted }, store, methods, tables) {
     sides: isPair
       ? SIDES.map(([one, label]) => ({ side: one, label: label(names), chosen: one === side }))
       : [],
-    difference: isDifference ? names : null,
+    difference: isDifference ? { names, body: { ...wanted.question[1], sides: 'difference' } } : null,
   };
 }
 /** @typedef {ReturnType<typeof stagedOf>} Staged */

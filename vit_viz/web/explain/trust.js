@@ -1,4 +1,9 @@
-// How far maps can be trusted, as the server measured it: beside random orders of patches, and which to believe first.
+// How far maps can be trusted: what their tests beside random orders of patches found, and which to believe first.
+
+import { fixed, number } from '../../ui/kit/numbers.js';
+import { shareWords } from '../kit/parts.js';
+/** @import { Target } from '../kit/parts.js' */
+/** @import { Answer } from './staged.js' */
 
 /**
  * A curve, and between which values 95% of random orders lie.
@@ -15,7 +20,7 @@
  *     those of random orders of patches, and between which 95% of them lie; floor: where its line begins, if not at 0
  *
  * @typedef {object} Trust how far a map can be trusted
- * @property {string} options of the map that was tested
+ * @property {string} [options] of the map that was tested
  * @property {string} [error]
  * @property {string} [falls] how fast the answer falls, in words
  * @property {boolean} [better] whether it falls faster than at random
@@ -28,6 +33,102 @@
  * @property {[string, string]} [names] of two classes whose maps were subtracted
  * @property {boolean} [grows] whether the lead grows at first as the patches of the other class go
  */
+
+const logits = (/** @type {number} */ value) => fixed(value, 2).replace('-', '−');
+
+/** What a test found of a map. @param {Answer} answer to the question `trust` @param {Target} target @returns {Trust} */
+export function trustOf({ arrays, facts, words }, { classes = [], other, chosen }) {
+  const { faithfulness, random, names } = facts;
+  const { deletion_auc: area, band, deletion } = faithfulness;
+  const [mean, low, high] = random;
+  const isUnbounded = !Number.isFinite(Number(band.value_range[0])); // a lead, or a value
+  const isOfValues = classes[0]?.value !== undefined;
+  const isOne = (other ?? null) === null;
+  const write = !classes.length || isOfValues ? number : isOne ? shareWords : logits;
+  const isValue = isOfValues && isOne;
+  const exact = [area, mean, low, high].map((value) => number(value, 4));
+  const curves = ['deletion', 'insertion', 'reverse']
+    .filter((name) => faithfulness[name])
+    .map((name) => [name, curveOf(arrays, name, write, !isValue)]);
+  const turned = arrays['faithfulness.reverse.y']?.data;
+  const floor = Math.min(...arrays['faithfulness.band.deletion'].data);
+  const [one, less] = [chosen, other].map((index) => classes.find((entry) => entry.index === index)?.name);
+  return {
+    ...followed([one, less], deletion.y_label, isOfValues),
+    falls: fallWords({ area, mean, low, high }, isUnbounded, isValue),
+    better: area < low,
+    place: { area, mean, high, ...(isUnbounded ? { low, floor } : { low: Math.max(low, 0) }) },
+    title: `Area under the curve while patches go, the best first: ${exact[0]}. Random orders: ${exact[1]} in the mean, 95% of them from ${exact[2]} to ${exact[3]} (gray). The lower, the better.`,
+    sentences: words.split('\n'),
+    curves: Object.fromEntries(curves),
+    ...(names.length && { names, grows: Math.max(...turned) > turned[0] }),
+  };
+}
+
+/** What the curves follow, and what their axis counts. @param {(string | undefined)[]} names @param {string} label @param {boolean} isOfValues */
+function followed([one, other], label, isOfValues) {
+  if (!one) return { axis: "similarity to the whole photo's embedding" };
+  const kind = isOfValues ? 'value' : label.startsWith('sigmoid') ? 'sigmoid' : 'probability';
+  if (!other) return { axis: `${kind} of ${one}` };
+  const lead = `lead of ${one} over ${other}`;
+  return { what: `the ${lead}`, axis: isOfValues ? lead : `${lead}, in logits` };
+}
+
+/** How fast the answer falls as the map's patches go. @param {Place} place @param {boolean} isUnbounded @param {boolean} isValue */
+export function fallWords({ area, mean, low, high }, isUnbounded, isValue) {
+  if (area >= low) return area > high ? 'falls slower than at random' : 'falls no faster than at random';
+  const write = isValue ? number : logits;
+  if (isUnbounded) return `mean ${isValue ? 'value' : 'lead'} ${write(area)}, at random ${write(mean)}`;
+  const times = mean / Math.max(area, 1e-12);
+  return `falls ${times.toFixed(times < 10 ? 1 : 0)} x faster than at random`;
+}
+
+/**
+ * A curve of a test, with the numbers at the ends of its axis, which begins at 0 but for a value: that may be far from 0 on every photo.
+ * @param {Answer['arrays']} arrays @param {string} name @param {(value: number) => string} write @param {boolean} fromZero @returns {Curve}
+ */
+function curveOf(arrays, name, write, fromZero) {
+  const [x, y, low, high] = ['x', 'y', 'band.low', 'band.high'].map((part) =>
+    Array.from(arrays[`faithfulness.${name}.${part}`].data, Number),
+  );
+  const [least, most] = [Math.min(...y, ...low, ...high), Math.max(...y, ...low, ...high)];
+  /** @type {[number, number]} */
+  const ends = fromZero ? [Math.min(0, least), Math.max(most, 1e-6)] : [least, Math.max(most, least + 1e-6)];
+  const written = (/** @type {number} */ value) => (value === 0 ? '0' : write(value));
+  return { x, y, low, high, ends, labels: [written(ends[0]), written(ends[1])], texts: y.map(written) };
+}
+
+const BAND = 0.7; // of the progress of all tests: ten random orders, against one order of each map
+
+/**
+ * Tests maps one after the other; what is known of each is told at once. A map that cannot be tested says why.
+ * @param {import('../kit/ask.js').Ask} ask @param {{name: string, label: string, body: any}[]} maps @param {Target} target
+ * @param {AbortSignal} stop @param {import('../kit/ask.js').Tell} tell
+ * @returns {Promise<{cards: Record<string, Trust>, order: string[]}>} order: the most faithful first
+ */
+export async function testAll(ask, maps, target, stop, tell) {
+  /** @type {Record<string, Trust>} */
+  const cards = {};
+  const step = (1 - BAND) / maps.length;
+  for (const [i, { name, label, body }] of maps.entries()) {
+    const begin = i && BAND + step * i; // the first one makes the random orders for all
+    const words = i ? `${label} …` : 'Random orders of patches …';
+    const hear = (/** @type {Parameters<typeof tell>[0]} */ { share, left }) =>
+      tell({ share: begin + (BAND + step * (i + 1) - begin) * share, left });
+    tell({ share: begin, left: '', preview: { words, cards: { ...cards } } });
+    try {
+      cards[name] = trustOf(await ask('trust', body, stop, hear), target);
+    } catch (error) {
+      stop.throwIfAborted();
+      cards[name] = { error: /** @type {Error} */ (error).message };
+    }
+  }
+  const area = (/** @type {string} */ name) => cards[name].place?.area ?? 0;
+  const order = Object.keys(cards)
+    .filter((name) => cards[name].place)
+    .sort((a, b) => area(a) - area(b));
+  return { cards, order };
+}
 
 /** How much more area the next map may have and still be said to do as well as the first. */
 const AS_WELL = 1.1;
