@@ -211,7 +211,11 @@ def in_pairs():
     ("make", "known", "why"),
     [
         (lambda: models.lively(SumOfLayers("apart", 3)), None, "not defined for this model"),
-        (lambda: models.lively(SumOfLayers("apart", 3)), SOUND, "does not answer from what its last block"),
+        (
+            lambda: models.lively(SumOfLayers("apart", 3)),
+            SOUND,
+            "computes its output from more than its last block",
+        ),
         (in_pairs, SOUND, "4 layers of attention, but 2 blocks"),
     ],
 )

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+from typing import Any
+
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 from vit_viz.capture.buffers import Arena, BufferPool
 from vit_viz.errors import CaptureError
@@ -16,6 +20,23 @@ def test_released_memory_is_free_although_the_arena_is_still_held() -> None:
     address = arena.view("q", 0).data_ptr()
     arena.release()
     assert pool.take(3 * 5 * 7, torch.float32, torch.device("cpu")).data_ptr() == address
+
+
+def test_memory_that_is_released_amid_a_pass_is_no_part_of_what_is_watched_of_it() -> None:
+    """A finalizer runs in whatever thread collects garbage, also in one that records."""
+    arena = Arena(BufferPool(), slots=1)
+    arena.store("q", torch.zeros(3, 5))
+    seen: list[str] = []
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    with Watch():
+        del arena
+        gc.collect()
+    assert seen == []
 
 
 def test_memory_that_a_view_still_shows_is_not_given_out() -> None:

@@ -67,7 +67,7 @@ def test_each_token_becomes_an_image_of_its_own_in_the_arrangement_of_the_module
 
 
 def test_without_an_axis_of_images_no_token_becomes_one() -> None:
-    with pytest.raises(CaptureError, match=r"\[5, 2, 4\], in which no axis stands for the images"):
+    with pytest.raises(CaptureError, match=r"\[5, 2, 4\], which has no axis for the images"):
         apart(Chain(), torch.randn(5, 2, DIM)).sequences(torch.zeros(3, DIM))
 
 

@@ -61,7 +61,10 @@ class BufferPool:
         buffers.clear()
         if self._lock.acquire(blocking=False):  # a finalizer must never wait; the next call sees to the rest
             try:
-                self._settle()
+                with (
+                    torch._C.DisableTorchFunction()
+                ):  # whose pass this interrupts may watch what torch is asked
+                    self._settle()
             finally:
                 self._lock.release()
 
