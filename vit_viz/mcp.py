@@ -29,7 +29,7 @@ from vit_viz.figures.files import Answered, as_file
 from vit_viz.lazy import extra
 from vit_viz.progress import StopCheck
 from vit_viz.sentences import sentence
-from vit_viz.service import MODEL, QuestionCall, answered, as_json, schema_of_body
+from vit_viz.service import MODEL, as_json, read_body, requested, schema_of_body
 from vit_viz.session.answers import summary_of
 from vit_viz.session.inputs import QUERY, TARGET, InputOptions, Json
 from vit_viz.session.session import Session
@@ -177,15 +177,15 @@ def _answer(
 ) -> tuple[Json, bytes | None]:
     question = QUESTIONS.named(name)
     wants_all, wants_picture = (_switch(arguments, switch) for switch in (FULL, PICTURE))
-    asked = QuestionCall.of(question, arguments)
-    with answered(session, asked, owner=owner, cancelled=cancelled) as given:
+    with requested(session, question, read_body(question, arguments), owner=owner) as request:
+        given = Answered(session, request, session.run(request, cancelled=cancelled))
         arrays = arrays_of(given.answer)
         count = sum(array.size for array in arrays.values())
         if wants_all and count > MOST_NUMBERS:
             raise ParameterError(
                 f"This answer has {count} numbers, more than the {MOST_NUMBERS} that a tool sends."
             )
-        said = as_json(asked, given, app=app) | {"summary": {n: summary_of(a) for n, a in arrays.items()}}
+        said = as_json(given, app=app) | {"summary": {n: summary_of(a) for n, a in arrays.items()}}
         if not wants_all and count > SMALL:
             del said["numbers"]
         said["does_not_show"] = question.words.hides

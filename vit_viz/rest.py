@@ -9,6 +9,9 @@ format, and `image/png`, `image/svg+xml` or `application/pdf` for the figure: th
 `application/x-safetensors` has the arrays as raw numbers behind a header of JSON, in which "vit_viz" is the rest of the answer.
 Every refusal is a 4xx with {"error": one sentence}.
 
+`Cache-Control: only-if-cached` computes nothing: an answer that is not at hand is {"question", "request", "link"}, and of what
+costs many passes "pass_seconds", about how long one takes, null where that is not known. What cannot be asked is refused.
+
 `text/event-stream` tells how far an answer is while it is computed: events "progress" with {"share": from 0 to 1, "left": words},
 then one "answer", which is the JSON, or "refused" with {"error": one sentence, "status": as it would have been}. Who hangs up ends
 the computation. An answer that fills bit by bit, "ablation", is told as far as it is there, too: events "preview" with {"numbers",
@@ -48,9 +51,10 @@ from vit_viz.figures.files import MEDIA_TYPES, Answered, as_file
 from vit_viz.lazy import named
 from vit_viz.progress import StopCheck, time_left
 from vit_viz.sentences import sentence
-from vit_viz.service import MOST_NUMBERS, QuestionCall, answered, as_json, described, schema_of_body
+from vit_viz.service import MOST_NUMBERS, as_json, described, link, read_body, requested, schema_of_body
 from vit_viz.session.answers import facts_of, numbers_of
 from vit_viz.session.inputs import Json, sentence_of
+from vit_viz.session.request import Request as Asked
 from vit_viz.session.session import Session
 from vit_viz.surface import EVENTS, OWNER, Surface
 
@@ -92,11 +96,12 @@ def routes(session: Session) -> list[Route]:
         if media_type is None:
             return _not_offered(_TYPES)
         try:
-            asked = QuestionCall.of(question, read_body(body))
+            # off the event loop: it may be large
+            read = await run_sync(lambda: read_body(question, read_json(body)))
         except Exception as error:
             return refusal(error)
         owner, app = request.scope.get(OWNER, "api"), str(request.base_url)
-        is_told = media_type == EVENTS
+        is_told, only_kept = media_type == EVENTS, _is_only_kept(request)
         if is_told:
             media_type = _accepted(request, [_JSON, SAFETENSORS]) or _JSON
 
@@ -106,12 +111,14 @@ def routes(session: Session) -> list[Route]:
                 watched |= {"progress": partial(setattr, told, "share")}
                 watched |= {"preview": lambda so_far: setattr(told, "preview", _preview(so_far, media_type))}
             try:
-                with answered(session, asked, owner=owner, **watched) as given:
-                    return _sent(asked, given, media_type, app=app)
+                with requested(session, question, read, owner=owner) as asked:
+                    if only_kept and not session.keeps(asked):
+                        return _not_kept(session, asked, media_type, app=app)
+                    return _sent(Answered(session, asked, session.run(asked, **watched)), media_type, app=app)
             except Exception as error:
                 return refusal(error)
 
-        return Computed(answer, threads[question.is_slow], is_told=is_told)
+        return Computed(answer, threads[question.is_slow and not only_kept], is_told=is_told)
 
     return [
         # a method that is not meant has a route, too: Starlette would answer it in words that are no JSON
@@ -256,7 +263,7 @@ def refusal(error: Exception) -> Response:
     return JSONResponse({"error": sentence(error)}, status)
 
 
-def _sent(asked: QuestionCall, given: Answered, media_type: str, *, app: str) -> Response:
+def _sent(given: Answered, media_type: str, *, app: str) -> Response:
     """An answer as the type that was chosen, unless it has too many numbers for it."""
     form = _TYPES[media_type]
     count = sum(array.size for array in arrays_of(given.answer).values())
@@ -265,11 +272,27 @@ def _sent(asked: QuestionCall, given: Answered, media_type: str, *, app: str) ->
         return JSONResponse({"error": said}, 413)
     if form not in ("json", "safetensors"):
         return Response(as_file(given, form), media_type=media_type)
-    whole = as_json(asked, given, app=app)
+    whole = as_json(given, app=app)
     if form == "json":
         return Response(json.dumps(whole, allow_nan=False), media_type=_JSON)
     beside = {name: part for name, part in whole.items() if name != "numbers"}
     return Response(_safetensors(given.answer, beside), media_type=media_type)
+
+
+def _is_only_kept(request: Request) -> bool:
+    """Whether an answer is wanted only where it is at hand."""
+    return "only-if-cached" in request.headers.get("cache-control", "").lower()
+
+
+def _not_kept(session: Session, asked: Asked, media_type: str, *, app: str) -> Response:
+    """What is said of an answer that is not at hand."""
+    question, about = QUESTIONS.named(asked.question), Answered(session, asked, None)
+    whole: Json = {"question": asked.question, "request": about.request_json, "link": link(about, app=app)}
+    if question.is_slow and question.takes_image:
+        whole["pass_seconds"] = session.pass_seconds(asked.subject)
+    if media_type == SAFETENSORS:
+        return Response(_safetensors(None, whole), media_type=media_type)
+    return JSONResponse(whole)
 
 
 def _safetensors(answer: object, beside: Json) -> bytes:
@@ -319,7 +342,7 @@ def _not_offered(offered: Iterable[str]) -> Response:
     return JSONResponse({"error": said}, 406)
 
 
-def read_body(body: bytes) -> object:
+def read_json(body: bytes) -> object:
     """The JSON of a question."""
     try:
         asked = json.loads(body or b"{}")

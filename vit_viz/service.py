@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 from vit_viz import samples
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.errors import ImageError, ParameterError
 from vit_viz.figures.files import Answered
 from vit_viz.images.part import format_part
-from vit_viz.progress import Progress, StopCheck
-from vit_viz.session.inputs import Json, Wish, properties, sentence_of, wish_of
+from vit_viz.session.inputs import Json, properties, read_fields, sentence_of
 from vit_viz.session.questions import request_for
-from vit_viz.session.request import Subject
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import GONE, UPLOAD
 from vit_viz.surface import PICTURE_BYTES
@@ -81,37 +80,27 @@ def described(question: AnyQuestion) -> Json:
     }
 
 
-@dataclass(frozen=True)
-class QuestionCall:
-    """One question with its body, read; the model and the picture are not looked at yet.
+def read_body(question: AnyQuestion, body: object) -> tuple[Subject, Json, bytes | None]:
+    """Read what is asked; model and picture are not looked at yet.
 
-    Args:
-        model: as the page would call it; "" is the server's own.
-        image: name of a sample, or id of an upload; "" where `picture` holds the photo, or where there is none.
+    Returns:
+        What it is about, with the model as the page would call it, "" for the server's own, and the name of a sample or the id of
+        an upload; query, target and options, as `request_for` takes them; the bytes of a picture of the caller's own.
     """
-
-    question: AnyQuestion
-    model: str
-    image: str
-    picture: bytes | None
-    wish: Wish
-
-    @classmethod
-    def of(cls, question: AnyQuestion, body: object) -> QuestionCall:
-        """Read a body."""
-        if not isinstance(body, dict) or not all(isinstance(name, str) for name in body):
-            raise ParameterError("The body of a question is a JSON object.")
-        fields: dict[str, object] = dict(body)
-        model, image = fields.pop("model", "") or "", fields.pop("image", None)
-        if not isinstance(model, str) or len(model) > 200:
-            raise ParameterError("A model is named by a text.")
-        if question.takes_image == (image is None):
-            there = IMAGE if question.takes_image else "It takes no image."
-            raise ParameterError(
-                f"{question.name!r} is about {'a photo' if question.takes_image else 'a model'}. {there}"
-            )
-        name, picture = ("", None) if image is None else _image(image)
-        return cls(question, model, name, picture, wish_of(question, fields))
+    if not isinstance(body, dict) or not all(isinstance(name, str) for name in body):
+        raise ParameterError("The body of a question is a JSON object.")
+    fields: dict[str, object] = dict(body)
+    model, image = fields.pop("model", "") or "", fields.pop("image", None)
+    if not isinstance(model, str) or len(model) > 200:
+        raise ParameterError("A model is named by a text.")
+    if question.takes_image == (image is None):
+        there = IMAGE if question.takes_image else "It takes no image."
+        raise ParameterError(
+            f"{question.name!r} is about {'a photo' if question.takes_image else 'a model'}. {there}"
+        )
+    name, picture = ("", None) if image is None else _image(image)
+    how, asked = read_fields(question, fields)
+    return Subject(model, name, **(how.given if question.takes_image else {})), asked, picture
 
 
 def _image(given: object) -> tuple[str, bytes | None]:
@@ -153,52 +142,42 @@ def _image(given: object) -> tuple[str, bytes | None]:
 
 
 @contextmanager
-def answered(
-    session: Session,
-    asked: QuestionCall,
-    *,
-    owner: str,
-    progress: Progress | None = None,
-    cancelled: StopCheck | None = None,
-    preview: Callable[[Any], None] | None = None,
-) -> Iterator[Answered]:
-    """The answer to a question, as long as its picture is kept.
+def requested(
+    session: Session, question: AnyQuestion, read: tuple[Subject, Json, bytes | None], *, owner: str
+) -> Iterator[Request]:
+    """The request that a body makes of a question, as long as its picture is kept.
 
     Args:
+        read: what `read_body` read in it.
         owner: who asks: of their slow questions one is computed at a time.
-        progress, cancelled, preview: as `Session.run` has them.
     """
-    picture = None
-    model = model_reference(session, asked.model)
-    if asked.picture is not None:
-        picture = session.add_upload(asked.picture, owner=owner)
+    subject, asked, picture = read
+    subject = replace(subject, model=model_reference(session, subject.model), owner=owner)
+    brought = None if picture is None else session.add_upload(picture, owner=owner)
     try:
-        given = asked.wish.input.given if asked.question.takes_image else {}
-        subject = Subject(model, asked.image or picture or "", owner=owner, **given)
-        request = request_for(session, subject, asked.question.name, **asked.wish.asked)
-        answer = session.run(request, progress=progress, cancelled=cancelled, preview=preview)
-        yield Answered(session, request, answer)
+        yield request_for(session, replace(subject, image=subject.image or brought or ""), question, **asked)
     finally:
-        if picture is not None:
-            session.uploads.remove(picture, owner=owner)
+        if brought is not None:
+            session.uploads.remove(brought, owner=owner)
 
 
-def as_json(asked: QuestionCall, given: Answered, *, app: str) -> Json:
+def as_json(given: Answered, *, app: str) -> Json:
     """Everything about an answer: its numbers, its facts, where they came from, what was asked, and where the app shows it.
 
     Args:
         app: address of the app, with a slash at the end.
     """
-    return {"question": asked.question.name} | given.to_json() | {"link": link(asked, given, app=app)}
+    return {"question": given.request.question} | given.to_json() | {"link": link(given, app=app)}
 
 
-def link(asked: QuestionCall, given: Answered, *, app: str) -> str | None:
+def link(given: Answered, *, app: str) -> str | None:
     """Where the app shows this; None for a picture of the caller's own, which it does not have."""
-    question, subject = asked.question, given.shown.subject
+    question, subject = QUESTIONS.named(given.request.question), given.shown.subject
     if question.takes_image and not subject.image:
         return None
+    model = given.request.subject.model
     view = ViewState(
-        model=asked.model or default_name(given.session),
+        model=default_name(given.session) if model == given.session.default_model else model,
         image=subject.image,
         mode=subject.mode,
         size=subject.size,

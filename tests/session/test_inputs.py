@@ -9,7 +9,7 @@ import pytest
 
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import ParameterError
-from vit_viz.session.inputs import InputOptions, properties, query_of, query_sentence, target_of, wish_of
+from vit_viz.session.inputs import InputOptions, properties, query_of, query_sentence, read_fields, target_of
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_what_is_no_target_is_refused_in_a_sentence(value: object) -> None:
     assert str(refused.value) == said
 
 
-def test_a_wish_holds_what_was_said_and_leaves_the_rest_as_usual() -> None:
+def test_fields_that_were_given_are_read_and_the_rest_is_as_usual() -> None:
     fields: dict[str, Any] = {
         "mode": "crop",
         "size": 7,
@@ -64,17 +64,17 @@ def test_a_wish_holds_what_was_said_and_leaves_the_rest_as_usual() -> None:
         "query": [2, 3],
         "discard": 0.25,
     }
-    wish = wish_of(QUESTIONS.named("rollout"), fields)
-    assert (wish.input.mode, wish.input.size, wish.input.rectangle) == ("crop", 7, (1, 2, 40, 50))
-    assert wish.input.edits == "off 0.2 1.1"
-    assert wish.asked == {"query": (2, 3), "target": None, "discard": 0.25}
+    how, asked = read_fields(QUESTIONS.named("rollout"), fields)
+    assert (how.mode, how.size, how.rectangle) == ("crop", 7, (1, 2, 40, 50))
+    assert how.edits == "off 0.2 1.1"
+    assert asked == {"query": (2, 3), "target": None, "discard": 0.25}
     assert {"mode", "size", "part", "edits"} <= fields.keys()  # what was given is left as it was
     assert fields["edits"] == ["off 1.1", "off 0.2"]
-    assert wish_of(QUESTIONS.named("relevance"), {"target": [3, 5]}).asked == {
+    assert read_fields(QUESTIONS.named("relevance"), {"target": [3, 5]})[1] == {
         "query": None,
         "target": (3, 5),
     }
-    assert wish_of(QUESTIONS.named("rollout"), {}).input == InputOptions()
+    assert read_fields(QUESTIONS.named("rollout"), {})[0] == InputOptions()
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_wish_holds_what_was_said_and_leaves_the_rest_as_usual() -> None:
 )  # fmt: skip
 def test_what_a_question_does_not_take_is_refused(name: str, fields: dict[str, Any], said: str) -> None:
     with pytest.raises(ParameterError) as refused:
-        wish_of(QUESTIONS.named(name), fields)
+        read_fields(QUESTIONS.named(name), fields)
     assert str(refused.value).startswith(said)
 
 

@@ -409,6 +409,44 @@ def test_safetensors_hold_the_arrays_as_they_are_and_the_rest_of_the_answer_besi
         assert {part: array.tolist() for part, array in arrays.items()} == whole["numbers"]
 
 
+# --- what is at hand
+
+KEPT = {"Cache-Control": "max-age=0, Only-If-Cached"}
+
+
+@pytest.mark.parametrize(("accept", "target"), [("application/json", 2), (rest.SAFETENSORS, 4)])
+def test_an_answer_is_given_only_if_it_is_at_hand_and_what_is_asked_is_told(
+    api: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch, accept: str, target: int
+) -> None:
+    body, headers = TWINS | {"target": f"animal {target}", "how": "mean", "mode": "crop"}, {"Accept": accept}
+
+    def said(answer: Any) -> dict[str, Any]:
+        if accept == "application/json":
+            return answer.json()  # type: ignore[no-any-return]
+        size = int.from_bytes(answer.content[:8], "little")
+        return json.loads(json.loads(answer.content[8 : 8 + size])["__metadata__"]["vit_viz"])  # type: ignore[no-any-return]
+
+    session.trace("odd", "twins", mode="crop")
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "pass_seconds", lambda subject: 0.25 if subject.mode == "crop" else None)
+        there = said(ask(api, "ablation", body, headers=headers | KEPT))
+    assert there.keys() == {"question", "request", "link", "pass_seconds"}
+    assert (there["request"]["parameters"], there["pass_seconds"]) == (
+        {"how": "mean", "target": target},
+        0.25,
+    )
+    assert ask(api, "ablation", body | {"how": "off"}, headers=headers | KEPT).status_code == 400
+    computed = ask(api, "ablation", body, headers=headers)
+    assert computed.content == ask(api, "ablation", body, headers=headers | KEPT).content
+    assert {name: said(computed)[name] for name in ("request", "link")} == {
+        name: there[name] for name in ("request", "link")
+    }
+    assert "pass_seconds" in said(ask(api, "ablation", body | {"target": target + 1}, headers=headers | KEPT))
+    assert said(ask(api, "positions", {}, headers=KEPT | headers)).keys() & {"request", "pass_seconds"} == {
+        "request"
+    }
+
+
 # --- how far an answer is
 
 TOLD = {"Accept": EVENTS}

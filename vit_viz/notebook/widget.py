@@ -22,7 +22,7 @@ from vit_viz.offline.page import check_fits, explorer_facts, explorer_style, sto
 from vit_viz.results import PatchMap
 from vit_viz.sentences import sentence
 from vit_viz.session.answers import facts_of
-from vit_viz.session.inputs import InputOptions, Json, wish_of
+from vit_viz.session.inputs import InputOptions, Json, read_fields
 
 _STYLE = Path(__file__).with_suffix(".css")
 
@@ -127,8 +127,8 @@ def _answer(
         raise ParameterError(
             "The options of a question are a JSON object; the photo is that of the explorer."
         )
-    wish = wish_of(question, asked)
-    given = {name: value for name, value in wish.asked.items() if value is not None}
+    _, fields = read_fields(question, asked)
+    given = {name: value for name, value in fields.items() if value is not None}
     answer = explored.run(shown, name, **given)
     facts, arrays = facts_of(answer), arrays_of(answer)
     if isinstance(answer, PatchMap):

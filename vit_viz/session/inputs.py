@@ -73,30 +73,13 @@ class InputOptions(Options):
         return {"mode": self.mode, "size": self.size, "part": self.rectangle, "edits": edits}
 
 
-@dataclass(frozen=True)
-class Wish:
-    """What is asked of a question, read and checked as far as it can be without the model.
+def read_fields(question: AnyQuestion, fields: Mapping[str, object]) -> tuple[InputOptions, Json]:
+    """What JSON or a tool's arguments say beside model and picture, checked as far as it can be without the model.
 
-    Args:
-        input: how the picture becomes the model's input.
-        query: None for what the output is read from.
-        target: None for the model's first.
-        options: of the question, by name.
+    Returns:
+        How the picture becomes the model's input; and query, target and options, as `vit_viz.session.questions.request_for`
+        takes them.
     """
-
-    input: InputOptions
-    query: Query | None
-    target: TargetWord
-    options: Mapping[str, object]
-
-    @property
-    def asked(self) -> Json:
-        """As `vit_viz.session.questions.ask` takes it."""
-        return {"query": self.query, "target": self.target, **self.options}
-
-
-def wish_of(question: AnyQuestion, fields: Mapping[str, object]) -> Wish:
-    """Read what JSON or a tool's arguments say beside model and picture."""
     known = properties(question)
     for name in fields:
         if name not in known:
@@ -111,7 +94,7 @@ def wish_of(question: AnyQuestion, fields: Mapping[str, object]) -> Wish:
     others = {name: value for name, value in fields.items() if name not in {*inputs, "query", "target"}}
     query, target = query_of(fields.get("query")), target_of(fields.get("target"))
     question.read(others)  # what is wrong is told before a model is loaded
-    return Wish(InputOptions.of(how.items()), query, target, others)
+    return InputOptions.of(how.items()), {"query": query, "target": target, **others}
 
 
 def query_of(value: object) -> Query | None:

@@ -39,7 +39,6 @@ from vit_viz.ui.edge.http_guard import guarded
 from vit_viz.ui.edge.request_log import log_with_request_numbers
 from vit_viz.ui.explain import answers as explain_answers, stage
 from vit_viz.ui.header import answers as header_answers
-from vit_viz.ui.heads import answers as head_answers
 from vit_viz.ui.help import LISTING, listing
 from vit_viz.ui.kit import part
 from vit_viz.ui.opened import page_route
@@ -58,7 +57,6 @@ logger = logging.getLogger(__name__)
 ANSWERS: Answers = {
     **header_answers.ANSWERS,
     **steps.ANSWERS,
-    **head_answers.ANSWERS,
     **explain_answers.ANSWERS,
     **stage.ANSWERS,
     **palette_answers.ANSWERS,

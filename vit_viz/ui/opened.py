@@ -27,7 +27,7 @@ from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
 from vit_viz.outputs import noun_of
 from vit_viz.progress import StopCheck
-from vit_viz.rest import SLOW_THREADS, THREADS, Computed, Told, read_body, refusal
+from vit_viz.rest import SLOW_THREADS, THREADS, Computed, Told, read_json, refusal
 from vit_viz.session.handles import VISITOR, visitor_in
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
@@ -81,7 +81,7 @@ def page_route(session: Session, name: str, answer: Callable[[PageCall], dict[st
 
     async def post(request: Request) -> Response:
         try:
-            asked = read_body(await request.body())
+            asked = read_json(await request.body())
             if not isinstance(asked, dict) or not isinstance(asked.get("view"), str):
                 raise ParameterError(f'A page asks {name!r} of a view: {{"view": LINK}}.')
         except ParameterError as error:

@@ -227,3 +227,31 @@ def test_impossible_edits_are_one_sentence_and_can_be_undone(call: Callable[...,
     told = edited(call("&edits=off+14.0"))
     assert told["error"] == "Layer 14 does not exist: this model has layers 0-2."
     assert [one["left"] for one in told["each"]] == [""]
+
+
+def test_edits_are_told_in_one_way_of_writing_them_before_they_are_made(
+    call: Callable[..., PageCall],
+) -> None:
+    words = "forbid class>1-2,3@0;off 2.0 1.3;temperature 2=0.5"
+    assert edited(call("&edits=off 1.3", edits=words)) == {
+        "edits": "off 1.3 2.0;temperature 2=0.5;forbid class>1-2,3@0"
+    }
+    assert edited(call("&edits=off 1.3", edits="")) == {"edits": ""}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("off 1.9", "Head 9 does not exist: this model has heads 0-4."),
+        ("forbid class>99,9", "Patch (99, 9) does not exist: rows are 0-3 and columns 0-5."),
+        ("forbid everything>everything", "Every token has to see at least one, but class would see none in layer 0"),
+        ("off <b>", "A head is layer.head, such as 3.1, not '<b>'."),
+        (None, "Edits are words such as"),
+    ],
+)  # fmt: skip
+def test_edits_that_the_model_cannot_have_are_refused(
+    call: Callable[..., PageCall], words: object, said: str
+) -> None:
+    with pytest.raises(ParameterError) as refused:
+        edited(call("&edits=off 1.3", edits=words))
+    assert str(refused.value).startswith(said)

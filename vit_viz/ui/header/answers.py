@@ -1,7 +1,8 @@
 """What the header asks that is no question of its own right, of a view, by POST and in JSON.
 
 /vit_viz/facts    what the model says of the photo, its facts and its proof, the sizes to choose from; says how far the pass is
-/vit_viz/edited   what is changed inside the model, and what that changes in the answer
+/vit_viz/edited   what is changed inside the model, and what that changes in the answer; {"edits": words}: these in one way of
+                  writing them, refused where the model cannot have them
 /vit_viz/models   the models that are offered
 /vit_viz/wanted   {"name": ...}: what a visitor is asked before this model is downloaded; {} where it is here
 /vit_viz/load     {"name": ...}: answers once this model is here; says how far that is
@@ -165,7 +166,10 @@ def bring_route(session: Session) -> Route:
 
 def edited(asked: PageCall) -> Value:
     """The edits of a view in words, each by itself with what is left without it, and the answers before and after them."""
-    edits = ModelEdits.parse(asked.view.edits)
+    edits = ModelEdits.parse(asked.body.get("edits", asked.view.edits))
+    if "edits" in asked.body:
+        edits.of(asked.session.trace_of(replace(asked.subject, edits=NO_EDITS)))
+        return {"edits": str(edits)}
     each = [{"said": _said(single), "left": str(edits.without(single))} for single in edits.singles]
     value: Value = {"words": edits.sentence, "each": each}
     if not edits:

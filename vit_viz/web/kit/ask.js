@@ -7,6 +7,8 @@ import { computed, effect, signal } from './preact.js';
  * @typedef {object} Source
  * @property {(name: string, body: any, signal: AbortSignal, tell?: Tell) => Promise<any>} answer raises an error whose message is a
  *     sentence
+ * @property {(name: string, body: any, signal: AbortSignal) => Promise<any>} [kept] the answer where that is at hand; else what is said
+ *     of it, without `arrays`
  * @property {(name: string) => boolean} keeps whether an answer may be given again to an equal question
  *
  * Hears how far an answer is; left: the time that is left, in words; preview: what there is of it so far, where that is new.
@@ -22,7 +24,8 @@ const MOST_BYTES = 64 * 2 ** 20; // of answers that are kept
 /**
  * @param {Source} source
  * @param {number} [mostBytes] of what is kept
- * @returns {Ask & {endAll: (why: string) => void}} endAll: ends whatever is being answered, for a reason in a sentence
+ * @returns {Ask & {kept: Ask, endAll: (why: string) => void}} kept: gives what is at hand, as `Source.kept`; endAll: ends whatever is
+ *     being answered, for a reason in a sentence
  */
 export function asker(source, mostBytes = MOST_BYTES) {
   /** @type {Map<string, {answer: Promise<any>, end: AbortController, waiting: number, bytes: number, tells: Set<Tell>}>} */
@@ -62,9 +65,14 @@ export function asker(source, mostBytes = MOST_BYTES) {
     stop?.addEventListener('abort', leave);
     return one.answer.finally(() => stop?.removeEventListener('abort', leave));
   };
+  /** @type {Ask} */
+  const keptAnswer = (name, body, stop = new AbortController().signal) => {
+    const one = known.get(`${name} ${JSON.stringify(body)}`);
+    return one?.bytes ? one.answer : /** @type {any} */ (source).kept(name, body, stop);
+  };
   /** @param {string} why */
   const endAll = (why) => [...known.values()].forEach(({ end }) => end.abort(new Error(why)));
-  return Object.assign(ask, { endAll });
+  return Object.assign(ask, { kept: keptAnswer, endAll });
 }
 
 /** What an answer takes: its arrays, and a little for the rest. @param {any} value */

@@ -123,6 +123,17 @@ export const SERVER = Object.freeze({
     return isOfPage ? answer.json() : unpacked(await answer.arrayBuffer());
   },
 
+  async kept(name, body, signal) {
+    const headers = {
+      ...{ 'Content-Type': JSON_TYPE, Accept: SAFETENSORS },
+      'Cache-Control': 'only-if-cached',
+    };
+    const answer = await post(`/api/v1/${name}`, headers, JSON.stringify(body), signal);
+    if (!answer.ok) throw new Error(await refusal(answer));
+    const { arrays, ...said } = unpacked(await answer.arrayBuffer());
+    return 'facts' in said ? { ...said, arrays } : said;
+  },
+
   keeps: (name) => !OF_PAGE.has(name),
 });
 
