@@ -51,9 +51,8 @@ export function unpacked(buffer) {
 
 /** What is asked of the page's own routes; the addresses in their answers are good for a while only. */
 const OF_PAGE = new Set([
-  ...['open', 'target', 'walkthrough', 'colours', 'causal', 'surgery', 'panel', 'answer'],
+  ...['open', 'target', 'offered', 'load', 'edited', 'walkthrough', 'colours', 'panel', 'answer'],
   ...['gallery', 'agree', 'stage', 'without', 'lead', 'trust', 'sanity', 'checked'],
-  ...['facts', 'edited', 'models', 'wanted', 'load', 'tray'],
 ]);
 
 /**
