@@ -233,7 +233,7 @@ class ComponentsOptions(options_of(token_components)):  # type: ignore[misc]  # 
         str,
         Option(
             "second photo",
-            "Another photo that shares the colours: a sample's name, or the id of a picture that was brought to the page.",
+            "Another photo that shares the colours, by its name or id.",
             pattern=r"[^\x00-\x1f]{0,200}",
         ),
     ] = ""
