@@ -56,7 +56,7 @@ from vit_viz.session.answers import facts_of, numbers_of
 from vit_viz.session.inputs import Json, sentence_of
 from vit_viz.session.request import Request as Asked
 from vit_viz.session.session import Session
-from vit_viz.surface import EVENTS, OWNER, Surface
+from vit_viz.surface import EVENTS, KEPT, OWNER, Surface
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ def routes(session: Session) -> list[Route]:
         except Exception as error:
             return refusal(error)
         owner, app = request.scope.get(OWNER, "api"), str(request.base_url)
-        is_told, only_kept = media_type == EVENTS, _is_only_kept(request)
+        is_told, only_kept = media_type == EVENTS, KEPT in request.headers.get("cache-control", "")
         if is_told:
             media_type = _accepted(request, [_JSON, SAFETENSORS]) or _JSON
 
@@ -279,14 +279,12 @@ def _sent(given: Answered, media_type: str, *, app: str) -> Response:
     return Response(_safetensors(given.answer, beside), media_type=media_type)
 
 
-def _is_only_kept(request: Request) -> bool:
-    """Whether an answer is wanted only where it is at hand."""
-    return "only-if-cached" in request.headers.get("cache-control", "").lower()
-
-
 def _not_kept(session: Session, asked: Asked, media_type: str, *, app: str) -> Response:
     """What is said of an answer that is not at hand."""
     question, about = QUESTIONS.named(asked.question), Answered(session, asked, None)
+    query = dict(asked.parameters).get("query")
+    if query not in (None, "pool"):
+        session.trace_of(asked.subject).layout.weights(query)  # which refuses a token that there is not
     whole: Json = {"question": asked.question, "request": about.request_json, "link": link(about, app=app)}
     if question.is_slow and question.takes_image:
         whole["pass_seconds"] = session.pass_seconds(asked.subject)

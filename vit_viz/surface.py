@@ -17,6 +17,9 @@ from starlette.routing import BaseRoute
 EVENTS = "text/event-stream"
 """Type of an answer that tells how far it is while it is computed."""
 
+KEPT = "only-if-cached"
+"""In the header Cache-Control of a question that is answered only where its answer is at hand."""
+
 PAGE_HEADER = "x-vit-viz-page"
 """In which a page of a browser that keeps no cookies says its name."""
 

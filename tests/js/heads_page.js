@@ -161,11 +161,13 @@ export async function open({
   const store = new Store(fields, place);
   const ask = asker({
     keeps: (one) => !OF_PAGE.includes(one),
-    kept: async (_one, { image, how, target = '' }) => {
+    kept: async (_one, { image, how, target = '' }, _stop, hear) => {
       peeked.push([image.sample, how, target].filter(Boolean).join(' '));
-      const found = await kept(how);
+      const found = (await kept(how)) ?? { pass_seconds: null };
       if (found instanceof Error) throw found;
-      return found ?? { pass_seconds: null };
+      if (found.arrays) return found;
+      hear?.(found);
+      return null;
     },
     async answer(one, body, stop, tell) {
       posted.push([one, body]);

@@ -411,7 +411,7 @@ def test_safetensors_hold_the_arrays_as_they_are_and_the_rest_of_the_answer_besi
 
 # --- what is at hand
 
-KEPT = {"Cache-Control": "max-age=0, Only-If-Cached"}
+KEPT = {"Cache-Control": "max-age=0, only-if-cached"}
 
 
 @pytest.mark.parametrize(("accept", "target"), [("application/json", 2), (rest.SAFETENSORS, 4)])
@@ -442,6 +442,8 @@ def test_an_answer_is_given_only_if_it_is_at_hand_and_what_is_asked_is_told(
         name: there[name] for name in ("request", "link")
     }
     assert "pass_seconds" in said(ask(api, "ablation", body | {"target": target + 1}, headers=headers | KEPT))
+    beyond = ask(api, "links", TWINS | {"query": "90,90"}, headers=headers | KEPT)
+    assert (beyond.status_code, "Patch (90, 90) does not exist" in beyond.text) == (400, True)
     assert said(ask(api, "positions", {}, headers=KEPT | headers)).keys() & {"request", "pass_seconds"} == {
         "request"
     }

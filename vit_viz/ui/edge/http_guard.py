@@ -33,7 +33,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import ParameterError
 from vit_viz.session.handles import COOKIE, new_visitor, owner_of, visitor_in
-from vit_viz.surface import EVENTS, OWNER, PAGE_HEADER, Surface
+from vit_viz.surface import EVENTS, KEPT, OWNER, PAGE_HEADER, Surface
 from vit_viz.turns import Turns
 from vit_viz.ui.edge.addresses import (
     NOT_READABLE,
@@ -253,7 +253,8 @@ class Passage:
         """A question by its name: of a browser that has opened the page, or of somebody without one."""
         is_page_s = self.kind == "api" and bool(self.cookie or self.opened)
         owner = owner_of(self.cookie, self.opened) if is_page_s else f"{self.kind} {self.visitor}"
-        lane = QUICK if is_page_s and not is_slow(self.path) else SLOW
+        waits = is_slow(self.path) and KEPT not in self.connection.headers.get("cache-control", "")
+        lane = QUICK if is_page_s and not waits else SLOW
         self.scope = {**self.scope, OWNER: owner}
         # pages without a cookie share what one visitor may
         who = self.cookie or (self.visitor if self.opened else owner)

@@ -57,11 +57,9 @@ export function useEffects(ask, key, body, how) {
   const isAsked = Boolean(body);
   useLayoutEffect(() => {
     if (!isAsked || how in effects.peek()) return;
-    ask.kept('ablation', { ...body, how }, stop.signal).then(
-      (answer) => {
-        if (!answer.arrays) maps.seconds.value = answer.pass_seconds ?? null;
-        else if (!(how in effects.peek())) tell(how, whole(answer));
-      },
+    const hear = (/** @type {any} */ said) => void (maps.seconds.value = said.pass_seconds ?? null);
+    ask.kept('ablation', { ...body, how }, stop.signal, hear).then(
+      (answer) => answer && !(how in effects.peek()) && tell(how, whole(answer)),
       () => {}, // it can be started all the same
     );
   }, [maps, how, isAsked]);

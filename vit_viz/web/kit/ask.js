@@ -7,8 +7,8 @@ import { computed, effect, signal } from './preact.js';
  * @typedef {object} Source
  * @property {(name: string, body: any, signal: AbortSignal, tell?: Tell) => Promise<any>} answer raises an error whose message is a
  *     sentence
- * @property {(name: string, body: any, signal: AbortSignal) => Promise<any>} [kept] the answer where that is at hand; else what is said
- *     of it, without `arrays`
+ * @property {(name: string, body: any, signal?: AbortSignal, hear?: (said: any) => void) => Promise<any>} [kept] the answer where it is at
+ *     hand, else null; then it hears how the question was understood, and how long a pass takes where it needs many
  * @property {(name: string) => boolean} keeps whether an answer may be given again to an equal question
  *
  * Hears how far an answer is; left: the time that is left, in words; preview: what there is of it so far, where that is new.
@@ -24,8 +24,8 @@ const MOST_BYTES = 64 * 2 ** 20; // of answers that are kept
 /**
  * @param {Source} source
  * @param {number} [mostBytes] of what is kept
- * @returns {Ask & {kept: Ask, endAll: (why: string) => void}} kept: gives what is at hand, as `Source.kept`; endAll: ends whatever is
- *     being answered, for a reason in a sentence
+ * @returns {Ask & {endAll: (why: string) => void, kept: NonNullable<Source['kept']>}} endAll: ends whatever is being answered, for a
+ *     reason in a sentence; kept: the answer where it need not be computed
  */
 export function asker(source, mostBytes = MOST_BYTES) {
   /** @type {Map<string, {answer: Promise<any>, end: AbortController, waiting: number, bytes: number, tells: Set<Tell>}>} */
@@ -65,14 +65,14 @@ export function asker(source, mostBytes = MOST_BYTES) {
     stop?.addEventListener('abort', leave);
     return one.answer.finally(() => stop?.removeEventListener('abort', leave));
   };
-  /** @type {Ask} */
-  const keptAnswer = (name, body, stop = new AbortController().signal) => {
+  /** @type {NonNullable<Source['kept']>} */
+  const atHand = async (name, body, stop, hear) => {
     const one = known.get(`${name} ${JSON.stringify(body)}`);
-    return one?.bytes ? one.answer : /** @type {any} */ (source).kept(name, body, stop);
+    return one?.bytes ? one.answer : ((await source.kept?.(name, body, stop, hear)) ?? null);
   };
   /** @param {string} why */
   const endAll = (why) => [...known.values()].forEach(({ end }) => end.abort(new Error(why)));
-  return Object.assign(ask, { kept: keptAnswer, endAll });
+  return Object.assign(ask, { endAll, kept: atHand });
 }
 
 /** What an answer takes: its arrays, and a little for the rest. @param {any} value */

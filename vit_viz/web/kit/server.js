@@ -71,7 +71,7 @@ function headersOfHub() {
   });
 }
 
-/** Posts as this page. @param {string} path @param {Record<string, string>} headers @param {BodyInit} body @param {AbortSignal} signal */
+/** Posts as this page. @param {string} path @param {Record<string, string>} headers @param {BodyInit} body @param {AbortSignal} [signal] */
 async function post(path, headers, body, signal) {
   const ofHub = /** @type {any} */ (window).supports_zerogpu_headers ? await headersOfHub() : {};
   const ask = () =>
@@ -122,15 +122,14 @@ export const SERVER = Object.freeze({
     return isOfPage ? answer.json() : unpacked(await answer.arrayBuffer());
   },
 
-  async kept(name, body, signal) {
-    const headers = {
-      ...{ 'Content-Type': JSON_TYPE, Accept: SAFETENSORS },
-      'Cache-Control': 'only-if-cached',
-    };
+  async kept(name, body, signal, hear) {
+    const headers = { 'Content-Type': JSON_TYPE, Accept: SAFETENSORS, 'Cache-Control': 'only-if-cached' };
     const answer = await post(`/api/v1/${name}`, headers, JSON.stringify(body), signal);
     if (!answer.ok) throw new Error(await refusal(answer));
-    const { arrays, ...said } = unpacked(await answer.arrayBuffer());
-    return 'facts' in said ? { ...said, arrays } : said;
+    const said = unpacked(await answer.arrayBuffer());
+    if ('facts' in said) return said;
+    hear?.(said);
+    return null;
   },
 
   keeps: (name) => !OF_PAGE.has(name),
