@@ -43,7 +43,7 @@ from vit_viz.ui.help import LISTING, listing
 from vit_viz.ui.kit import part
 from vit_viz.ui.opened import page_route
 from vit_viz.ui.page import Answers, Room, Tab
-from vit_viz.ui.palette import answers as palette_answers, view as palette
+from vit_viz.ui.palette import view as palette
 from vit_viz.ui.preview import ICON, TITLE
 from vit_viz.ui.rooms import TABS
 from vit_viz.ui.routes import routes
@@ -59,7 +59,6 @@ ANSWERS: Answers = {
     **steps.ANSWERS,
     **explain_answers.ANSWERS,
     **stage.ANSWERS,
-    **palette_answers.ANSWERS,
 }
 """What the page asks of its link, by the name of its route."""
 
@@ -80,12 +79,13 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
     demo = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True)
     demo.space_id = None  # a Space's page is ours alone: else Gradio fetches a header for it from elsewhere
     known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": _CONTROLS}
+    questions = file_address(palette.LISTING, palette.listing())
     page = {
-        "questions": file_address(palette.LISTING, palette.listing()),
+        "questions": questions,
         "tabs": [{**tab.build(), "name": tab.name, "label": tab.label} for tab in tabs],
         "parts": [
             part("ui/visit/address"),
-            part("web/palette/panel"),
+            part("web/palette/panel", questions=questions),
             part("web/kit/figure_dialog"),
             part("ui/tour/tour"),
             part("ui/help/help", value=known, listing=file_address(LISTING, listing())),

@@ -27,7 +27,7 @@ QUICK = "quick"
 SLOW = "slow"
 """The lane of what computes for a long time."""
 
-SLOW_OF_PAGE = frozenset({"trust", "sanity", "lead", "answer"})
+SLOW_OF_PAGE = frozenset({"trust", "sanity", "lead"})
 """What pages ask beside the questions of the library (vit_viz.ui.opened) that takes long."""
 
 ANSWERS = "answers"

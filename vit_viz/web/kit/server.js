@@ -51,7 +51,7 @@ export function unpacked(buffer) {
 
 /** What is asked of the page's own routes; the addresses in their answers are good for a while only. */
 const OF_PAGE = new Set([
-  ...['open', 'target', 'offered', 'load', 'edited', 'walkthrough', 'panel', 'answer'],
+  ...['open', 'target', 'offered', 'load', 'edited', 'walkthrough'],
   ...['gallery', 'agree', 'stage', 'without', 'lead', 'trust', 'sanity', 'checked'],
 ]);
 
