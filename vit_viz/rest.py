@@ -10,7 +10,8 @@ format, and `image/png`, `image/svg+xml` or `application/pdf` for the figure: th
 Every refusal is a 4xx with {"error": one sentence}.
 
 `Cache-Control: only-if-cached` computes nothing: an answer that is not at hand is {"question", "request", "link"}, and of what
-costs many passes "pass_seconds", about how long one takes, null where that is not known. What cannot be asked is refused.
+costs many passes "pass_seconds", about how long one takes, null where that is not known; what cannot be asked is
+{"question", "refused": one sentence}.
 
 `text/event-stream` tells how far an answer is while it is computed: events "progress" with {"share": from 0 to 1, "left": words},
 then one "answer", which is the JSON, or "refused" with {"error": one sentence, "status": as it would have been}. Who hangs up ends
@@ -95,15 +96,22 @@ def routes(session: Session) -> list[Route]:
             return _unknown(name)
         if media_type is None:
             return _not_offered(_TYPES)
+        is_told, only_kept = media_type == EVENTS, KEPT in request.headers.get("cache-control", "")
+        if is_told:
+            media_type = _accepted(request, [_JSON, SAFETENSORS]) or _JSON
+
+        def refused(error: Exception) -> Response:
+            """Nobody asked for an answer that is to be at hand; browsers would report a refusal as an error of the page."""
+            if not (only_kept and isinstance(error, VitVizError)):
+                return refusal(error)
+            return _said({"question": name, "refused": sentence(error)}, media_type)
+
         try:
             # off the event loop: it may be large
             read = await run_sync(lambda: read_body(question, read_json(body)))
         except Exception as error:
-            return refusal(error)
+            return refused(error)
         owner, app = request.scope.get(OWNER, "api"), str(request.base_url)
-        is_told, only_kept = media_type == EVENTS, KEPT in request.headers.get("cache-control", "")
-        if is_told:
-            media_type = _accepted(request, [_JSON, SAFETENSORS]) or _JSON
 
         def answer(told: Told | None, cancelled: StopCheck) -> Response:
             watched: dict[str, Any] = {"cancelled": cancelled}
@@ -116,7 +124,7 @@ def routes(session: Session) -> list[Route]:
                         return _not_kept(session, asked, media_type, app=app)
                     return _sent(Answered(session, asked, session.run(asked, **watched)), media_type, app=app)
             except Exception as error:
-                return refusal(error)
+                return refused(error)
 
         return Computed(answer, threads[question.is_slow and not only_kept], is_told=is_told)
 
@@ -288,6 +296,11 @@ def _not_kept(session: Session, asked: Asked, media_type: str, *, app: str) -> R
     whole: Json = {"question": asked.question, "request": about.request_json, "link": link(about, app=app)}
     if question.is_slow and question.takes_image:
         whole["pass_seconds"] = session.pass_seconds(asked.subject)
+    return _said(whole, media_type)
+
+
+def _said(whole: Json, media_type: str) -> Response:
+    """What is said in the place of an answer."""
     if media_type == SAFETENSORS:
         return Response(_safetensors(None, whole), media_type=media_type)
     return JSONResponse(whole)

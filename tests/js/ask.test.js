@@ -275,13 +275,16 @@ test('on a Space that is lent GPUs each question says what the page of the Hub s
   ]);
 });
 
+/** An answer without arrays, as safetensors. */
+function withoutArrays(/** @type {any} */ beside) {
+  const header = Buffer.from(JSON.stringify({ __metadata__: { vit_viz: JSON.stringify(beside) } }));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(header.length));
+  return Buffer.concat([length, header]);
+}
+
 test('who wants it hears how far an answer is, sees what there is of it, and then has all of it', async (t) => {
-  const packed = (/** @type {any} */ beside) => {
-    const header = Buffer.from(JSON.stringify({ __metadata__: { vit_viz: JSON.stringify(beside) } }));
-    const length = Buffer.alloc(8);
-    length.writeBigUInt64LE(BigInt(header.length));
-    return Buffer.concat([length, header]).toString('base64');
-  };
+  const packed = (/** @type {any} */ beside) => withoutArrays(beside).toString('base64');
   const events = [
     'event: progress\ndata: {"share": 0.25, "left": "about 3 s left"}\n\n',
     `event: preview\ndata: ${packed({ facts: 'half' })}\n\nevent: progress\ndata: {"share": 0.5, "left": ""}\n\n`,
@@ -348,4 +351,29 @@ test('what the page asks of a view is JSON, also where it is told how far that i
     { share: 0.5, left: '', preview: { words: 'half' } },
   ]);
   assert.deepEqual(answer, { all: 1 });
+});
+
+test('an answer is looked for where it is at hand; else it is heard how the question was understood, or why it is none', async (t) => {
+  const browser = new Browser();
+  /** @type {any[]} */
+  const sent = [];
+  const said = [
+    { facts: {}, link: 'x' },
+    { request: { parameters: { power: 2 } }, pass_seconds: 0.5 },
+    { question: 'depth', refused: 'No such power.' },
+  ];
+  const fetch = async (/** @type {string} */ path, /** @type {any} */ { headers }) => {
+    sent.push([path, headers['Cache-Control']]);
+    return new Response(withoutArrays(said[sent.length - 1]));
+  };
+  browser.install(t, { fetch });
+  const ask = asker(SERVER);
+  /** @type {any[]} */
+  const heard = [];
+  const look = () => ask.kept('depth', { power: 2 }, undefined, (told) => heard.push(told.pass_seconds));
+  assert.equal((await look()).link, 'x');
+  assert.deepEqual([await look(), heard], [null, [0.5]]);
+  await assert.rejects(look(), { message: 'No such power.' });
+  assert.deepEqual(sent[0], ['/api/v1/depth', 'only-if-cached']);
+  assert.equal(sent.length, 3);
 });

@@ -128,6 +128,7 @@ export const SERVER = Object.freeze({
     if (!answer.ok) throw new Error(await refusal(answer));
     const said = unpacked(await answer.arrayBuffer());
     if ('facts' in said) return said;
+    if (said.refused) throw new Error(said.refused);
     hear?.(said);
     return null;
   },
