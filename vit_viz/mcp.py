@@ -31,7 +31,7 @@ from vit_viz.progress import StopCheck
 from vit_viz.sentences import sentence
 from vit_viz.service import MODEL, as_json, read_body, requested, schema_of_body
 from vit_viz.session.answers import summary_of
-from vit_viz.session.inputs import QUERY, TARGET, InputOptions, Json
+from vit_viz.session.inputs import OPTIONS, QUERY, TARGET, InputOptions, Json
 from vit_viz.session.session import Session
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ What several tools take alike:
 - image: the name of a sample ({", ".join(samples.sample_names())}), or the photo as data:image/...;base64,BYTES.
 {"".join(f"- {field.name}: {field.option.sentence}" + chr(10) for field in InputOptions.schema())}- query: {QUERY}
 - target: {TARGET}
+- options: {OPTIONS}
 - {FULL}: all numbers, also of arrays of more than {SMALL}.
 - {PICTURE}: the figure too."""
 

@@ -290,7 +290,7 @@ def _sent(given: Answered, media_type: str, *, app: str) -> Response:
 def _not_kept(session: Session, asked: Asked, media_type: str, *, app: str) -> Response:
     """What is said of an answer that is not at hand."""
     question, about = QUESTIONS.named(asked.question), Answered(session, asked, None)
-    query = dict(asked.parameters).get("query")
+    query: Any = dict(asked.parameters).get("query")
     if query not in (None, "pool"):
         session.trace_of(asked.subject).layout.weights(query)  # which refuses a token that there is not
     whole: Json = {"question": asked.question, "request": about.request_json, "link": link(about, app=app)}

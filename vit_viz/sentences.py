@@ -59,6 +59,13 @@ def formatted(value: float, form: str) -> str:
     return text if text.strip("+-0.,%e") else text.lstrip("+-")
 
 
+def percent(share: float) -> str:
+    """A probability for people, with a decimal where it is small or almost certain: 96%, 2.5%, <0.1%."""
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    return formatted(share, ".0%" if 0.0995 <= share <= 0.99 else ".1%")
+
+
 def one_line(text: str) -> str:
     """Text without line breaks and control characters, cut at a readable length."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())

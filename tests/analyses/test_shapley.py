@@ -21,8 +21,6 @@ from vit_viz.errors import ParameterError
 from vit_viz.figures.export import npz
 from vit_viz.figures.record import record_text
 from vit_viz.geometry import TokenLayout
-from vit_viz.ui.explain.answers import caption_of
-from vit_viz.ui.pictures import card_named
 
 GRID = (5, 7)
 
@@ -149,11 +147,9 @@ def test_the_fewest_samples_that_have_two_halves_are_enough(subject):
     assert kernel_shap(MethodInput(subject, class_logit(0)), samples=44).stability is not None
 
 
-def test_the_stability_goes_into_the_card_and_into_files(subject):
+def test_the_stability_goes_into_the_note_and_into_files(subject):
     got = kernel_shap(MethodInput(subject, class_logit(0)))
-    assert "agree to 1.00 (rank correlation); the map is their mean" in caption_of(
-        got, card_named("kernel_shap"), "lion"
-    )
+    assert "agree to 1.00 (rank correlation); the map is their mean" in got.note
     facts = json.loads(str(np.load(io.BytesIO(npz(got, record_text(got.provenance))))["vit_viz"]))
     assert facts["stability"] == pytest.approx(got.stability)
     assert facts["provenance"]["parameters"]["stability"] == f"{got.stability:.3f}"

@@ -94,7 +94,6 @@ def test_options_are_written_as_pairs_and_read_again() -> None:
     options = OddOptions(weight=1.5, kind="other")
     assert OddOptions.of(options.changed()) == options
     assert OddOptions().changed() == ()
-    assert options.caption() == "weight 1.5, kind other"
     with pytest.raises(ParameterError, match=r"'size'.*weight, count, kind, is_on"):
         OddOptions.of([("size", 1)])
 

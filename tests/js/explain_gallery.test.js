@@ -4,17 +4,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { endOfStrips, firstChoice } from '../../vit_viz/web/explain/trust.js';
-import { CARDS, SHAP, STAGED, TRUST, mapBy, openExplain, pressed, texts } from './explain_page.js';
+import { LION, compared, METHODS, SHAP, TRUST, mapBy, openExplain, pressed, texts } from './explain_page.js';
 import { settle } from './visit.js';
 
 const STOPPED = 'This was stopped; nothing of it was kept.';
-const [ROLLOUT, RELEVANCE] = CARDS.cards;
-const other = (/** @type {any} */ card) => ({ ...card, options: 'p' });
 
 /** @param {any} t @param {string} [search] @param {any} [answers] */
 async function open(t, search = '&method=rollout', answers = {}) {
   const page = await openExplain(t, search, answers);
-  const { find, card, asked, turn, known, click } = page;
+  const { find, card, asked, click } = page;
   /** How far a job is. */
   const far = (/** @type {string} */ within) =>
     texts(['words', 'amount'].map((name) => find(`${within} .vv-job-${name}`)))
@@ -32,10 +30,9 @@ async function open(t, search = '&method=rollout', answers = {}) {
     },
     title: () => page.text('.vv-gallery-title'),
     said: () => texts(page.all('.vv-said > p')),
-    /** Other cards. */
-    async show(/** @type {any} */ base) {
-      known.gallery = base;
-      turn.value += 1;
+    /** Another photo. */
+    async look(/** @type {string} */ image) {
+      page.store.look({ image });
       await settle();
     },
     /** Tests all maps, with what comes of it. */
@@ -75,8 +72,9 @@ test('a gallery has a card per method: a map, or how to get one', async (t) => {
 });
 
 test('a slow method says how far it is, and shows its map in the end, on the stage too', async (t) => {
-  const page = await open(t, '&method=shap', { stage: { ...STAGED, shows: 'relevance' } });
+  const page = await open(t, '&method=shap');
   const { card, farOf, compute, asked } = page;
+  assert.match(page.text('.vv-note'), /^Shap takes longer: its card computes it. Rollout is shown instead/);
   await compute('shap');
   const [first] = asked('shap');
   assert.deepEqual(first.body, { model: 'mini', image: { sample: 'lion' }, edits: '', target: '4' });
@@ -88,35 +86,33 @@ test('a slow method says how far it is, and shows its map in the end, on the sta
   await first.answer(new Error('No.'));
   assert.deepEqual([farOf('shap'), card('shap', '.vv-go').hidden], ['No.', false]);
   await compute('shap');
-  page.known.gallery = null;
-  page.known.stage = { ...STAGED, shows: 'shap' };
   await asked('shap')[1].answer(mapBy('shap'));
   assert.deepEqual(
     [card('shap', '.vv-open').hidden, card('shap', '.vv-open').title.slice(0, 7)],
     [false, 'A shap.'],
   );
-  assert.equal(asked('gallery').length, 2); // it is compared with the others
-  assert.equal(asked('stage').length, 2); // another one stood for it there
+  assert.deepEqual([asked('agree').length, asked('shap').length], [2, 2]); // it is compared with the others, and asked for once
+  assert.deepEqual([page.text('.vv-note'), /a shap/.test(page.text('#vv-stage .vv-caption'))], ['', true]);
   assert.equal(page.text('.vv-test'), 'Which are the most faithful?');
   await page.click('.vv-test');
   assert.deepEqual(asked('trust')[0].body.methods, ['rollout', 'relevance', 'shap']);
-  await page.set({ method: 'rollout' });
-  page.known.stage = { ...STAGED, shows: 'rollout' };
-  page.turn.value += 1;
-  await settle();
-  const before = asked('stage').length;
-  await page.show({ ...CARDS, cards: [ROLLOUT, RELEVANCE, other(SHAP)] });
-  await compute('shap');
-  const stages = asked('stage').length;
-  await asked('shap').at(-1)?.answer(mapBy('another shap'));
-  assert.equal(asked('stage').length, stages);
-  assert.ok(stages > before);
+});
+
+test('a slow map that is at hand is there without being asked for, with what the others cost', async (t) => {
+  const methods = [...METHODS, { ...SHAP, name: 'occlusion', label: 'Occlusion' }];
+  const known = { methods, kept: { shap: mapBy('shap') }, costs: { words: { occlusion: 'about 9 s' } } };
+  const { card, asked, farOf, text } = await open(t, '&method=shap', known);
+  assert.deepEqual(
+    [card('shap', '.vv-open').hidden, asked('shap').length, farOf('occlusion')],
+    [false, 0, 'about 9 s'],
+  );
+  assert.match(text('#vv-stage .vv-caption'), /a shap/);
 });
 
 test('several slow methods run at once, each with its bar; more of them wait, as the page needs its connections', async (t) => {
   const names = ['one', 'two', 'three', 'four'];
   const cards = names.map((name) => ({ ...SHAP, name, label: name }));
-  const { compute, asked, farOf, click } = await open(t, '', { gallery: { ...CARDS, cards } });
+  const { compute, asked, farOf, click } = await open(t, '', { methods: [...METHODS, ...cards] });
   const jobs = () => asked(...names);
   const methods = () => jobs().map(({ name }) => name);
   for (const name of names) await compute(name);
@@ -145,25 +141,23 @@ test('several slow methods run at once, each with its bar; more of them wait, as
 });
 
 test('what runs about another class, or with other options, is ended and never shown', async (t) => {
-  for (const next of [
-    { ...CARDS, key: 'another class' },
-    { ...CARDS, cards: [ROLLOUT, RELEVANCE, other(SHAP)] },
-  ]) {
-    const { compute, asked, farOf, show, card } = await open(t);
-    await compute('shap');
-    await show(CARDS); // drawn again
-    assert.equal(farOf('shap'), 'Starting …');
-    await show(next);
-    const [run] = asked('shap');
+  for (const change of [{ target: '7' }, { 'attention_flow.attention_share': 0.25 }]) {
+    const methods = [...METHODS.slice(0, 2), { ...SHAP, name: 'attention_flow' }];
+    const { compute, asked, farOf, set, card } = await open(t, '', { methods });
+    await compute('attention_flow');
+    await set({ layer: 3 }); // drawn again
+    assert.equal(farOf('attention_flow'), 'Starting …');
+    await set(change);
+    const [run] = asked('attention_flow');
     await run.tell({ share: 0.5 });
-    assert.deepEqual([run.stop.aborted, farOf('shap')], [true, 'about 800 runs']);
-    await run.answer(mapBy('shap'));
-    assert.ok(card('shap', '.vv-open').hidden);
+    assert.deepEqual([run.stop.aborted, farOf('attention_flow')], [true, 'about 800 runs']);
+    await run.answer(mapBy('attention_flow'));
+    assert.ok(card('attention_flow', '.vv-open').hidden);
   }
 });
 
 test('the test of all maps sorts them and says how far each can be trusted', async (t) => {
-  const { asked, find, text, far, falls, title, order, card, show, tested, click } = await open(t);
+  const { asked, find, text, far, falls, title, order, card, set, look, click } = await open(t);
   const job = '.vv-gallery-head .vv-job';
   assert.deepEqual([text('.vv-test'), far(job)], ['Which are the most faithful?', 'Compares each with random orders of patches.']); // prettier-ignore
   await click('.vv-test');
@@ -176,23 +170,23 @@ test('the test of all maps sorts them and says how far each can be trusted', asy
     ['testing 50%', 0.5, true],
   );
   assert.deepEqual([falls('relevance'), title()], [TRUST.falls, 'Three ways to ask']); // while the others are tested
-  const cards = { relevance: TRUST, rollout: { ...TRUST, options: 'others' } };
-  await run.answer({ order: ['relevance', 'rollout'], cards });
+  await run.answer({ order: ['relevance', 'rollout'], cards: { relevance: TRUST, rollout: TRUST } });
   assert.deepEqual(order(), ['relevance', 'rollout', 'shap']);
   assert.equal(title(), 'Three ways to ask, the most faithful first');
   assert.ok(!find('.vv-legend').hidden);
-  assert.deepEqual([falls('rollout'), text('.vv-test')], ['', 'Test the new maps too']); // tested with other options
   assert.equal(card('relevance', '.vv-falls').dataset.better, 'true');
   assert.equal(card('relevance', '.vv-place').title, 'the areas');
-  await tested({ order: ['relevance', 'rollout'], cards: { relevance: TRUST, rollout: TRUST } });
   assert.ok(find(job).hidden); // nothing is left to test
   assert.match(text('.vv-first-choice'), /^Relevance and Rollout do about equally well: /);
-  await show({ ...CARDS, cards: [other(ROLLOUT), RELEVANCE, SHAP] });
-  assert.deepEqual([falls('rollout'), falls('relevance'), find(job).hidden], ['', TRUST.falls, false]);
+  await set({ share: 0.25 }); // of rollout, which was tested with other options
+  assert.deepEqual(
+    [falls('rollout'), falls('relevance'), text('.vv-test')],
+    ['', TRUST.falls, 'Test the new maps too'],
+  );
   await click('.vv-test');
-  const last = asked('trust')[2];
+  const last = asked('trust')[1];
   assert.deepEqual(last.body.methods, ['relevance', 'rollout']); // the known one takes its place in the order
-  await show({ ...CARDS, key: 'new', about: 'another photo' });
+  await look('twins');
   assert.ok(last.stop.aborted);
   await last.tell({ share: 0.5, preview: { words: 'testing', cards: { relevance: TRUST } } });
   await last.answer({ order: ['relevance'], cards: { relevance: TRUST } });
@@ -209,7 +203,7 @@ test('a test that is cancelled or fails keeps what was tested, and may be taken 
   assert.ok(asked('trust')[0].stop.aborted);
   assert.deepEqual([far(job), falls('relevance'), text('.vv-test')], [STOPPED, TRUST.falls, 'Test the new maps too']); // prettier-ignore
   await click('.vv-test');
-  const failed = { rollout: { options: 'o', error: 'not this one' } };
+  const failed = { rollout: { error: 'not this one' } };
   await asked('trust')[1].tell({ share: 0.8, preview: { words: 'testing', cards: failed } });
   await asked('trust')[1].answer(new Error('Too slow.'));
   assert.deepEqual([far(job), falls('rollout'), said()], ['Too slow.', 'not this one', ['not this one']]);
@@ -230,7 +224,7 @@ test('all cards have one line, from 0 to beyond every map, with the random order
 });
 
 test('the chosen map has a curve, sentences and what it does not show; another photo takes them away', async (t) => {
-  const { find, all, text, said, tested, show, click } = await open(t);
+  const { find, all, text, said, tested, look, click } = await open(t);
   const within = (/** @type {string} */ name) => text(`.vv-belief .vv-${name}`);
   const line = () => find('.vv-belief .vv-plot-line').getAttribute('d');
   assert.ok(find('.vv-belief .vv-fall').hidden);
@@ -260,7 +254,7 @@ test('the chosen map has a curve, sentences and what it does not show; another p
   assert.equal(within('fall-title'), 'Rollout: the answer rises as its patches come back');
   assert.equal(line(), 'M0.00 100.00L50.00 50.00L100.00 0.00');
   assert.deepEqual(beside().slice(2), ['no patch there', 'all back']);
-  await show({ ...CARDS, key: 'k2', about: 'another photo' });
+  await look('twins');
   assert.ok(find('.vv-belief .vv-fall').hidden);
 });
 
@@ -275,24 +269,19 @@ test('the curve says where the slider of the stage is, while both are about the 
   await page.tested({ cards: { rollout: TRUST } });
   assert.ok(now().hidden);
   await slide(1);
-  assert.deepEqual([now().hidden, now().style.left], [false, '25%']);
+  assert.deepEqual([now().hidden, Math.round(parseFloat(now().style.left))], [false, 17]); // one of six
   await page.click('.vv-belief [data-test=insertion]');
   assert.equal(now(), null);
   await page.click('.vv-belief [data-test=deletion]');
   assert.ok(!now().hidden);
-  page.known.stage = { ...STAGED, is_own: false };
-  page.turn.value += 1;
-  await settle();
+  Object.assign(page.known, { own_part: mapBy('own part'), comparison: compared('rollout', 'relevance') });
+  await page.set({ ruler: 'only' });
   assert.ok(now().hidden);
 });
 
 test('what was tested for a class stays as that of this class until the other one is tested, and comes back with it', async (t) => {
-  const about = (/** @type {string} */ target, photo = 'photo') => ({
-    ...CARDS,
-    ...{ target, about: photo, key: `${photo}|${target}` },
-  });
-  const page = await open(t, '&method=rollout', { gallery: about('lion') });
-  const { find, text, card, falls, order, title, said, asked, show, tested, click } = page;
+  const page = await open(t);
+  const { find, text, card, falls, order, title, said, asked, look, set, tested, click } = page;
   const shown = () => ({
     ...{ title: title(), first: order()[0], falls: falls('rollout'), said: said()[0] },
     isOther: card('rollout').classList.contains('vv-of-other'),
@@ -307,10 +296,10 @@ test('what was tested for a class stays as that of this class until the other on
     ...{ said: TRUST.sentences[0], isOther: false, curve: 'Rollout: the answer falls as its patches go' },
   });
   assert.ok(!find('.vv-belief .vv-now').hidden);
-  await show(about('cougar'));
+  await set({ target: '7' });
   assert.deepEqual(shown(), {
     ...{ title: 'Three ways to ask, the most faithful for lion first', first: 'relevance' },
-    ...{ falls: `for lion: ${TRUST.falls}`, said: 'Measured for lion, not for cougar yet.', isOther: true },
+    ...{ falls: `for lion: ${TRUST.falls}`, said: 'Measured for lion, not for cat yet.', isOther: true },
     curve: 'Rollout for lion: the answer falls as its patches go',
   });
   assert.match(text('.vv-first-choice'), /do about equally well for lion: /);
@@ -324,11 +313,11 @@ test('what was tested for a class stays as that of this class until the other on
   await run.answer({ order: ['rollout'], cards: { rollout: slower } });
   assert.deepEqual([falls('rollout'), shown().isOther, order()[0]], [slower.falls, false, 'rollout']);
   assert.equal(falls('relevance'), ''); // not tested for this class
-  await show(about('lion'));
+  await set({ target: '4' });
   assert.deepEqual(shown(), lion);
-  await show(about('tower', 'another photo'));
+  await look('tower');
   assert.deepEqual([shown().falls, shown().curve, shown().isOther], ['', '', false]);
-  await show(about('lion'));
+  await look('lion');
   assert.equal(falls('rollout'), ''); // of a photo that was left nothing is kept
 });
 
@@ -375,55 +364,49 @@ test('the card with the smallest area is to be believed first, and less is said 
 
 test('the agreement is a table of the correlations; with a refusal it goes, and all cards', async (t) => {
   const agreement = { names: ['A', 'B'], values: [[1, -0.26], [-0.26, 1]], words: 'No two maps look alike.' }; // prettier-ignore
-  const { text, all, show, find } = await open(t, '', {
-    agree: { value: agreement },
-  });
+  const { text, all, set, known, find } = await open(t, '', { agree: { value: agreement } });
   assert.equal(text('.vv-agree-words'), agreement.words);
   assert.deepEqual(texts(all('.vv-agree-table td')), ['', '−0.3', '−0.3', '']);
   assert.deepEqual(texts(all('.vv-agree-table th')), ['method', '1', '2', '1 A', '2 B']);
   assert.equal(all('.vv-agree-table td')[0].style.getPropertyValue('--agrees'), '70%');
-  await show(new Error('No model.'));
+  known.target = new Error('No model.');
+  await set({ target: '7' });
   assert.equal(text('.vv-gallery-error'), 'No model.');
   assert.ok(['agree', 'belief', 'cards'].every((name) => find(`.vv-${name}`).closest('[hidden]')));
-  await show(CARDS);
+  known.target = LION;
+  await set({ target: '4' });
   assert.deepEqual([find('.vv-gallery-error').hidden, find('.vv-cards').closest('[hidden]')], [true, null]);
 });
 
 // --- as the link has it
 
-test('the cards are asked for as the link has them, and again where it changes what they show', async (t) => {
-  const page = await open(t, '&target=7&ruler=share&share=0.25', { gallery: null });
+test('the maps of the cards are asked for once what they are of is known, while somebody looks', async (t) => {
+  const page = await open(t, '&target=7&ruler=share&share=0.25', { target: null });
   const { asked, find, all, set, click } = page;
-  const [first] = asked('gallery');
-  assert.deepEqual(Object.fromEntries(new URLSearchParams(first.body.view)), {
-    ...{ image: 'lion', target: '7', ruler: 'share', share: '0.25' },
-  });
   assert.ok(find('.vv-gallery').classList.contains('vv-busy') && find('.vv-gallery-wait'));
-  await first.answer(CARDS);
+  assert.deepEqual([asked('open').length, asked('rollout').length], [1, 0]);
+  await asked('target')[0].answer({ ...LION, chosen: 7, link: '7', name: 'cat' });
   assert.ok(!find('.vv-gallery').classList.contains('vv-busy'));
+  const body = { model: 'mini', image: { sample: 'lion' }, edits: '' };
+  assert.deepEqual(asked('rollout')[0].body, { ...body, attention_share: 0.25 });
+  assert.deepEqual(asked('relevance')[0].body, { ...body, target: '7' });
   assert.deepEqual(all('[data-map-scale]').map(pressed), ['false', 'true', 'false']);
-  await set({ q: '1,2', layer: 3, method: 'rollout' });
-  assert.equal(asked('gallery').length, 1); // another map that is looked at is in the same gallery
   await click('[data-map-scale=own]');
   assert.deepEqual(page.place.written.at(-1), [{ ruler: null }, false]);
-  assert.equal(asked('gallery').length, 2);
-  page.store.look({ image: 'twins' });
-  await settle();
-  await asked('gallery')[2].answer({ ...CARDS, key: 'twins', cards: [ROLLOUT, RELEVANCE] });
-  await asked('gallery')[1].answer(CARDS); // of what is looked at no longer
-  assert.equal(all('[data-method]').length, 2);
+  await set({ layer: 3, method: 'relevance', style: 'tint' });
+  assert.equal(asked('rollout', 'relevance').length, 2);
   await set({ explain: 'parts' });
   await set({ tab: 'look' });
   page.store.look({ image: 'tower' });
   await settle();
-  assert.equal(asked('gallery').length, 3); // nobody asks for cards that nobody looks at
+  assert.equal(asked('rollout', 'relevance').length, 2); // nobody asks for maps that nobody looks at
 });
 
 test('another photo ends what runs at once, before its cards are there; another tab does not', async (t) => {
   const page = await open(t);
   await page.compute('shap');
   await page.click('.vv-test');
-  page.known.gallery = null;
+  page.known.target = null;
   const ended = () => [page.asked('shap')[0], page.asked('trust')[0]].map(({ stop }) => stop.aborted);
   await page.set({ tab: 'look' });
   await page.set({ tab: 'explain', explain: 'parts' });

@@ -24,6 +24,7 @@ export const opened = ({ view }) => {
     ...{
       grid: [2, 3],
       prefix: ['class'],
+      output_query: 'class',
       photo: `/photo/${image}`,
       photo_size: [40, 60],
       trace: `h-${image}`,
@@ -52,45 +53,48 @@ export const aimed = ({ view, find }) => {
   return { ...LION, chosen: first, other: other ?? null, name, link };
 };
 
-/** A map on a photo of 60 x 180 pixels, whose middle is cut into 4 x 6 patches. */
-export const STAGED = {
-  ...{ src: '/map/x', alt: 'A map.', caption: 'c', note: '', pick: false, area: [0, 0, 60, 180], rings: [] },
-  ...{ key: 'k', target: '3', method: 'Rollout', shows: 'rollout', grid: [4, 6], region: [10, 30, 40, 120] },
-  ...{ photo_size: [60, 180], order: '7,3,20,1', whole: { words: 'With all patches: lion 50%.', top: [] } },
-  ...{ save: '/map/x?save', formula: '<p>A</p>', options: [], drawing: [] },
-};
-
 const card = (/** @type {string} */ name, /** @type {string} */ label, more = {}) => ({
-  ...{ name, label, aimed: true, options: 'o' },
+  ...{ name, label, aimed: true, formula: `<p>${label}</p>`, controls: [] },
   ...more,
 });
-export const SHAP = card('shap', 'Shap', {
-  ...{ slow: true, words: 'about 800 runs', runs: 'about 800 runs' },
-});
+export const SHAP = card('shap', 'Shap', { slow: true, runs: 'about 800 runs' });
+/** Two quick methods, and a slow one. */
+export const METHODS = [
+  card('rollout', 'Rollout', {
+    blind: true,
+    aimed: false,
+    pick: true,
+    shows: 'how tokens mix.',
+    hides: 'any class.',
+  }),
+  card('relevance', 'Relevance'),
+  SHAP,
+];
 /** What a question for a map is answered with, on the photo of 2 x 3 patches. */
 export const mapBy = (/** @type {string} */ name, values = [0, 1, 2, 3, 4, 5], facts = {}) => ({
   arrays: { values: { shape: [2, 3], data: Float32Array.from(values) } },
   facts: {
-    ...{ caption: `a ${name}`, note: '', unit: 'weight', signed: false },
+    ...{ caption: `a ${name}`, note: '', unit: 'weight', signed: false, class_blind: name === 'rollout' },
+    ...{ prefix: {}, suffix: {}, value_range: [0, 1] },
     crop_box: { original_size: [40, 60], input_size: [40, 60], region: [0, 0, 40, 60] },
     ...facts,
   },
   words: 'Half of the map lies on 2 of 6 patches.',
 });
-/** The cards of two quick methods, and of a slow one. */
-export const CARDS = {
-  ...{ key: 'k', about: 'photo', target: 'lion' },
-  cards: [
-    card('rollout', 'Rollout', { blind: true, aimed: false, shows: 'how tokens mix.', hides: 'any class.' }),
-    card('relevance', 'Relevance'),
-    SHAP,
-  ],
-};
 
 const curve = (/** @type {number[]} */ y) => ({
   ...{ x: [0, 0.5, 1], y, low: [0.5, 0.25, 0], high: [1, 0.75, 0.5], ends: [0, 1], labels: ['0', '100%'] },
   texts: y.map((value) => `${100 * value}%`),
 });
+/** The maps of some methods side by side. @param {string[]} names */
+export const compared = (...names) => {
+  const maps = names.map((name) => /** @type {[string, any]} */ ([name, mapBy(name)]));
+  return {
+    arrays: Object.fromEntries(maps.map(([name, { arrays }]) => [`maps.${name}.values`, arrays.values])),
+    facts: { maps: Object.fromEntries(maps.map(([name, { facts }]) => [name, facts])) },
+    words: '',
+  };
+};
 /** What is known of a map that was tested. */
 export const TRUST = {
   ...{ options: 'o', falls: 'falls 4.0 x faster than at random', better: true, title: 'the areas' },
@@ -99,17 +103,18 @@ export const TRUST = {
 };
 
 const ANSWERS = {
-  ...{ open: opened, target: aimed, stage: STAGED, gallery: CARDS, checked: { key: 'k' } },
-  ...{ agree: { value: null }, rollout: mapBy('rollout'), relevance: mapBy('relevance') },
+  ...{ open: opened, target: aimed, costs: { words: {} }, checked: { key: 'k' }, agree: { value: null } },
+  ...{ rollout: mapBy('rollout'), relevance: mapBy('relevance') },
 };
-const OF_PAGE = new Set([...Object.keys(ANSWERS).slice(0, 6), 'trust', 'sanity', 'without', 'lead']);
+const OF_PAGE = new Set([...Object.keys(ANSWERS).slice(0, 5), 'trust', 'sanity', 'lead']);
 const COLOURS = Buffer.alloc(768).toString('base64');
 const TABLES = Object.fromEntries(
   ['viridis', 'magma', 'cividis', 'gray', 'diverging'].map((name) => [name, COLOURS]),
 );
 
 /**
- * Opens the tab. What is not among the answers waits for a test; null in place of one takes it away.
+ * Opens the tab. What is not among the answers waits for a test; null in place of one takes it away. Under `methods` and `drawing` stand others
+ * than the usual ones, under `kept` what need not be computed, by its name.
  * @param {any} t @param {string} [search] @param {Record<string, any>} [answers]
  */
 export async function openExplain(t, search = '', answers = {}) {
@@ -122,6 +127,7 @@ export async function openExplain(t, search = '', answers = {}) {
   const questions = [];
   const ask = asker({
     keeps: (name) => !OF_PAGE.has(name),
+    kept: async (name) => known.kept?.[name] ?? null,
     answer(name, body, stop, tell) {
       /** @type {[(value: any) => void, (error: Error) => void]} */
       let [resolve, reject] = [() => {}, () => {}];
@@ -136,14 +142,16 @@ export async function openExplain(t, search = '', answers = {}) {
         return settle();
       };
       questions.push({ name, body, stop, tell: told, answer });
-      const value = known[name];
-      if (value) void answer(typeof value === 'function' ? value(body) : value);
+      const value = typeof known[name] === 'function' ? known[name](body) : known[name];
+      if (value) void answer(value);
       return promise;
     },
   });
   const turn = signal(0);
   const root = /** @type {any} */ (parse('<div></div>').querySelector('div'));
-  render(html`<${Explain} page=${{ store, ask, turn }} how="<p>how</p>" tables=${TABLES} />`, root);
+  const { methods = METHODS, drawing = [] } = known;
+  const told = { how: '<p>how</p>', methods, drawing, tables: TABLES };
+  render(html`<${Explain} page=${{ store, ask, turn }} ...${told} />`, root);
   t.after(() => render(null, root));
   await settle();
   const find = (/** @type {string} */ selector) => root.querySelector(selector);

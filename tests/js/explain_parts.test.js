@@ -370,7 +370,7 @@ test('the face is a place of its own; what is behind it is asked of nobody', asy
   const page = await open(t);
   const faces = () => ['why', 'parts'].map((name) => pressed(page.find(`[data-face=${name}]`)));
   assert.deepEqual([page.text('.vv-why-title'), faces()], ['What it is made of', ['false', 'true']]);
-  assert.deepEqual([page.find('#vv-explain-columns').hidden, page.asked('stage').length], [true, 0]);
+  assert.deepEqual([page.find('#vv-explain-columns').hidden, page.asked('relevance').length], [true, 0]);
   await page.click('[data-face=why]');
   assert.deepEqual(page.written, [[{ explain: null }, true]]);
   assert.deepEqual([page.text('.vv-why-title'), faces()], ['Why', ['true', 'false']]);

@@ -395,8 +395,8 @@ def test_removed_patches_of_an_edited_model_give_numbers(desk: tuple[Session, st
     """Patches that may look at nothing but patches, which are gone: they say nothing, and nothing of them is left."""
     session, image, _ = desk
     edited = subject(session, image, "forbid patches>class")
-    gone = tuple((row, col) for row in range(4) for col in range(6) if (row, col) != (2, 3))
-    told = session.run(edited.request("without patches", gone=gone))
+    gone = ";".join(f"{row},{col}" for row in range(4) for col in range(6) if (row, col) != (2, 3))
+    told = session.run(edited.request("without_patches", gone=gone))
     assert np.isfinite(told.top.scores).all()  # type: ignore[union-attr]
 
 
@@ -413,7 +413,7 @@ def test_whether_patches_can_be_removed_is_asked_of_the_module_itself(
 
     monkeypatch.setattr("vit_viz.analyses.removal.check_removal", check)
     session.run(
-        subject(session, image, "off 0.1;forbid patches>class").request("without patches", gone=((0, 1),))
+        subject(session, image, "off 0.1;forbid patches>class").request("without_patches", gone="0,1")
     )
     ((pixels, answer),) = seen
     assert torch.equal(answer, session.prepared(subject(session, image)).outputs(pixels))

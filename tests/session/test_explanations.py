@@ -69,7 +69,7 @@ def test_a_look_up_with_options_is_that_of_the_library_and_runs_no_model(
     counted: Counted, image: str
 ) -> None:
     trace = counted.session.trace("tiny", image)
-    ask(counted.session, image, "without patches", gone=())  # the image is prepared
+    ask(counted.session, image, "without_patches")  # the image is prepared
     counted.forwards = 0
     options = (("attention_share", 0.25), ("head_fusion", "max"), ("first", 1))
     found = ask(counted.session, image, "rollout", query=(1, 2), **dict(options))
@@ -179,23 +179,24 @@ def test_the_random_band_is_computed_once_for_all_maps(counted: Counted, image: 
 
 
 def test_taking_patches_away_equals_the_model_without_them(counted: Counted, image: str) -> None:
-    session, gone = counted.session, ((0, 1), (2, 3))
-    found = ask(session, image, "without patches", gone=gone)
+    session = counted.session
+    found = ask(session, image, "without_patches", gone="0,1;2,3")
     assert isinstance(found, WithoutPatches)
-    expected = outputs_without(session.prepared(Subject("tiny", image)), gone).softmax(-1)
+    expected = outputs_without(session.prepared(Subject("tiny", image)), [(0, 1), (2, 3)]).softmax(-1)
     np.testing.assert_allclose(found.top.scores, expected[list(found.top.indices)].numpy(), rtol=1e-4)
     logits = session.trace("tiny", image).logits
     assert logits is not None
     before = torch.softmax(logits, -1)
     np.testing.assert_allclose(found.before, before[list(found.top.indices)].numpy(), rtol=1e-4)
-    assert found.first[0] == f"class {int(before.argmax())}"
+    assert found.top.indices[0] == int(before.argmax())
+    assert found.share == pytest.approx(2 / 24)
 
 
 def test_classes_that_are_asked_about_come_first_whatever_they_score(counted: Counted, image: str) -> None:
-    session, gone = counted.session, ((0, 1), (2, 3))
-    expected = outputs_without(session.prepared(Subject("tiny", image)), gone).softmax(-1)
+    session, gone = counted.session, "0,1;2,3"
+    expected = outputs_without(session.prepared(Subject("tiny", image)), [(0, 1), (2, 3)]).softmax(-1)
     worst, best = int(expected.argmin()), int(expected.argmax())
-    found = ask(session, image, "without patches", gone=gone, asked=(worst, best))
+    found = ask(session, image, "without_patches", gone=gone, target=(worst, best))
     assert isinstance(found, WithoutPatches)
     assert found.top.indices[:2] == (worst, best)
     assert len(set(found.top.indices)) == len(found.top.indices)
@@ -204,12 +205,14 @@ def test_classes_that_are_asked_about_come_first_whatever_they_score(counted: Co
     assert logits is not None
     before = torch.softmax(logits, -1)
     np.testing.assert_allclose(found.before, before[list(found.top.indices)].numpy(), rtol=1e-4)
-    with pytest.raises(ParameterError, match="from 0 to 6"):
-        ask(session, image, "without patches", gone=gone, asked=(7,))
+    with pytest.raises(ParameterError, match="0-6"):
+        ask(session, image, "without_patches", gone=gone, target=7)
+    with pytest.raises(ParameterError, match="rows are 0-3"):
+        ask(session, image, "without_patches", gone="4,0")
 
 
 def test_taking_nothing_away_changes_nothing(counted: Counted, image: str) -> None:
-    found = ask(counted.session, image, "without patches", gone=())
+    found = ask(counted.session, image, "without_patches")
     assert isinstance(found, WithoutPatches)
     np.testing.assert_allclose(found.top.scores, found.before, rtol=1e-4)
 
@@ -259,7 +262,7 @@ def test_who_waits_for_a_cancelled_computation_gets_it_all_the_same(counted: Cou
 
 
 @pytest.mark.parametrize(
-    "analysis", ["without patches", "explain all", "randomisation", "saliency", "kernel_shap"]
+    "analysis", ["without_patches", "explain all", "randomisation", "saliency", "kernel_shap"]
 )
 def test_everything_that_runs_the_model_takes_turns(counted: Counted, image: str, analysis: str) -> None:
     session, running, outside = counted.session, list[str](), list[str]()
@@ -287,7 +290,7 @@ def test_everything_that_runs_the_model_takes_turns(counted: Counted, image: str
             session,
             image,
             analysis,
-            **({"gone": ((0, 1),)} if analysis == "without patches" else {"target": 1}),
+            **({"gone": "0,1"} if analysis == "without_patches" else {"target": 1}),
         )
     assert running
     assert outside == []

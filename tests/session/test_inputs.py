@@ -104,6 +104,7 @@ TYPES: dict[str, Any] = {
     "string": str,
     "boolean": bool,
     "array": list,
+    "object": dict,
     "null": type(None),
 }
 

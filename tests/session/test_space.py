@@ -271,7 +271,7 @@ def test_value_norms_of_a_workers_trace_are_the_parents(both: Both) -> None:
     [
         ("explain all", {}),
         ("legrad", {"target": 3}),
-        ("without patches", {"gone": ((0, 1), (2, 3))}),
+        ("without_patches", {"gone": "0,1;2,3"}),
     ],
 )
 def test_results_of_the_worker_are_those_of_the_parent(
@@ -303,7 +303,7 @@ def results_that_no_question_is_asked_for() -> list[Any]:
         Explanations({"rollout": patch_map}, {"legrad": "Not here."}),
         OwnParts({"rollout": patch_map}, mean=patch_map.values),
         HeadRows(np.ones((2, 5), np.float32)),
-        WithoutPatches(ranking, x[:2].astype(np.float32), ("a", 0.5, 0.25)),
+        WithoutPatches(ranking, x[:2].astype(np.float32), 0.25),
     ]
 
 

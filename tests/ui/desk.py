@@ -25,9 +25,7 @@ from vit_viz.rest import Told
 from vit_viz.results import PatchMap
 from vit_viz.session.session import Session
 from vit_viz.ui.app import TABS, build_app
-from vit_viz.ui.explain.answers import gallery_value
 from vit_viz.ui.explain.questions import Questions
-from vit_viz.ui.explain.stage import _stage
 from vit_viz.ui.opened import PageCall
 from vit_viz.ui.page import Tab
 from vit_viz.ui.pictures import card_named
@@ -111,22 +109,11 @@ def arrived(image: str, tab: str, more: str = "", *, mode: str = "crop") -> Desk
     return Desk(dict(parse_qsl(f"model=odd&image={image}&mode={mode}&tab={tab}{more}")))
 
 
-def cards_of(session: Session, desk: Desk) -> dict[str, dict[str, Any]]:
-    """The cards that the Explain tab of a page is answered with, by their methods."""
-    questions = Questions.of(SimpleNamespace(session=session), desk.view(), desk.owner)
-    return {card["name"]: card for card in gallery_value(questions)["cards"]}
-
-
 def make_map(session: Session, view: ViewState, method: str) -> PatchMap:
     """Compute what the card of a method asks for."""
     questions = Questions.of(SimpleNamespace(session=session), view, OWNER)
     patch_map: PatchMap = session.run(questions.request(card_named(method)))
     return patch_map
-
-
-def stage_of(session: Session, desk: Desk) -> dict[str, Any]:
-    """What the stage of the Explain tab of a page is answered with."""
-    return _stage(PageCall(session, desk.owner, desk.view(), (), {}, lambda: False))
 
 
 @dataclass

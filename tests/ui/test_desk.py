@@ -1,61 +1,64 @@
-"""The cards and the stage of the Explain tab, on a model and a picture of which no two sizes are equal."""
+"""What the Explain tab is told of its methods, on a model and a picture of which no two sizes are equal."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.ui.desk import OWNER, Desk, arrived, cards_of, make_map, stage_of
+from tests.ui.desk import OWNER, arrived, call_of, make_map
 from vit_viz.analyses.methods import METHODS
+from vit_viz.explorer.value import link_fields
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.explain.answers import cost_words
+from vit_viz.ui.explain import answers, declared
+from vit_viz.ui.help import listing
 
 
-@pytest.fixture
-def desk(image: str) -> Desk:
-    return arrived(image, "explain", "&layer=1&head=3&q=2,5")
-
-
-def test_every_quick_method_has_a_map_for_the_first_class(session: Session, image: str, desk: Desk) -> None:
+def test_every_method_has_a_card_and_every_quick_one_a_map_for_the_first_class(
+    session: Session, image: str
+) -> None:
+    view = arrived(image, "explain", "&layer=1&head=3&q=2,5").view()
     logits = session.trace("odd", image, mode="crop", owner=OWNER).logits
     assert logits is not None
     best = int(logits.argmax())
-    cards = cards_of(session, desk)
+    cards = {card["name"]: card for card in declared.methods()}
     assert list(cards) == [method.name for method in METHODS.cards]
     for method in METHODS.cards:
-        card = cards[method.name]
-        assert card["slow"] == method.is_slow
-        assert (card["kept"], card["aimed"]) == (False, method.takes_target)
-        assert card["label"] == method.words.label
-        assert card["blind"] == method.words.class_blind
-        assert card["options"] == "()"
-        assert (card["shows"], card["hides"]) == (method.words.shows, method.words.hides)
+        card, words = cards[method.name], method.words
+        assert [
+            card[name] for name in ("slow", "aimed", "pick", "label", "blind", "shows", "hides", "runs")
+        ] == [
+            *(method.is_slow, method.takes_target, method.follows_pin),
+            *(words.label, words.class_blind, words.shows, words.hides, words.runs),
+        ]
         if method.name in METHODS.quick:
-            caption = make_map(session, desk.view(), method.name).caption
-            assert (
-                caption.endswith(f"towards the logit of class {best} (animal {best})")
-                or method.words.class_blind
-            )
-            assert card["words"] == ""
-        else:
-            subject = Subject("odd", image, "crop", OWNER)
-            seconds = session.pass_seconds(subject)
-            assert seconds is not None
-            rows, cols = session.trace_of(subject).layout.grid
-            assert card["words"] == cost_words(method, rows * cols, seconds)
-            assert (card["words"] == method.words.runs) == (method.passes is None)
+            caption = make_map(session, view, method.name).caption
+            assert caption.endswith(f"towards the logit of class {best} (animal {best})") or words.class_blind
 
 
-def test_a_slow_method_gives_way_until_it_was_made(session: Session, image: str, desk: Desk) -> None:
-    desk.follow(method="occlusion")
-    assert "Relevance is shown instead" in stage_of(session, desk)["note"]
-    assert stage_of(session, desk)["method"] == "Relevance"
-    assert stage_of(session, desk)["shows"] == "relevance"
-    make_map(session, desk.view(), "occlusion")
-    assert stage_of(session, desk)["method"] == "Occlusion"  # the same view, but now it is there
-    assert stage_of(session, desk)["shows"] == "occlusion"
-    assert "instead" not in stage_of(session, desk)["note"]
-    assert cards_of(session, desk)["occlusion"]["kept"]
-    desk.follow(ruler="share")
-    assert cards_of(session, desk)["occlusion"]["kept"]
-    assert "instead" not in stage_of(session, desk)["note"]
+def test_what_slow_maps_cost_is_that_of_their_passes(session: Session, image: str) -> None:
+    call, _ = call_of(session, arrived(image, "explain").view())
+    said = answers.ANSWERS["costs"](call)["words"]
+    assert list(said) == [method.name for method in METHODS.cards if method.is_slow]
+    subject = Subject("odd", image, "crop", OWNER)
+    seconds = session.pass_seconds(subject)
+    assert seconds is not None
+    rows, cols = session.trace_of(subject).layout.grid
+    for name, words in said.items():
+        assert words == answers.cost_words(METHODS[name], rows * cols, seconds)
+        assert (words == METHODS[name].words.runs) == (METHODS[name].passes is None)
+
+
+@pytest.mark.parametrize("method", [method.name for method in METHODS.cards])
+def test_every_control_has_a_name_in_links_that_the_page_knows_and_no_two_have_one_name(method: str) -> None:
+    known = {field["link"]: field for field in link_fields()}
+    card = next(card for card in declared.methods() if card["name"] == method)
+    controls = [*card["controls"], *declared.drawing()]
+    for control in controls:
+        assert known[control["link"]]["default"] == control["default"]
+        assert f'"{control["name"]}"' in listing().decode()
+        assert control["sentence"].endswith(".")
+    names = [*(control["name"] for control in controls), "query", "suffix"]
+    assert len(set(names)) == len(names)
+    assert {control["name"] for control in controls if control.get("is_layer")} == (
+        {"first", "last"} if method == "rollout" else set()
+    )

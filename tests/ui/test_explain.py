@@ -15,10 +15,10 @@ from tests.ui.desk import odd_session
 from tests.ui.waits import expect, expect_in_address, point_of
 from vit_viz.analyses.methods import METHODS
 from vit_viz.errors import ParameterError
+from vit_viz.sentences import percent
 from vit_viz.session.request import Subject
 from vit_viz.ui.explain import questions
-from vit_viz.ui.explain.answers import gallery_value
-from vit_viz.ui.explain.questions import answer_value, matching_classes, percent, target_value, with_target
+from vit_viz.ui.explain.questions import matching_classes, target_value, with_target
 from vit_viz.ui.explain.trust import falls, trust_value
 from vit_viz.ui.pictures import card_named
 from vit_viz.views.state import ViewState
@@ -92,19 +92,12 @@ def test_a_model_without_classes_explains_its_own_embedding(
     said = target_value(page.session, subject, targeted)
     assert said["classes"] == []
     assert "own embedding" in said["words"]
-    cards = gallery_value(questions.Questions(page, subject, targeted))["cards"]
-    assert {card["name"] for card in cards if not card["slow"]} == set(METHODS.quick)
     asked = questions.Questions(page, subject, targeted)
-    answer = answer_value(asked, "0,5,7")
-    assert answer["top"][0]["name"] == "similarity to the whole photo"
-    assert answer["top"][0]["now"] < 1
-    assert answer["top"][0]["before"] == 1
-    assert answer["top"][0]["target"] is True
-    assert answer_value(asked, "")["top"] == [
-        {"name": "similarity to the whole photo", "now": 1.0, "text": "1.00", "target": True}
-    ]
-    with pytest.raises(ParameterError, match="0 to 23"):
-        answer_value(asked, "24")
+    without = page.session.run(subject.request("without_patches", target=None, gone="0,0;0,5;1,1"))
+    assert (without.top.names, without.to_words()) == (("similarity to the whole photo",), "")
+    assert without.top.scores[0] < 1 == without.before[0]
+    with pytest.raises(ParameterError, match="rows are 0-3"):
+        page.session.run(subject.request("without_patches", target=None, gone="4,0"))
     method = card_named("relevance")
     known = trust_value(asked, method, page.session.run(asked.trust_request(method)))
     assert " at random" in known["falls"]

@@ -20,7 +20,7 @@ from vit_viz.figures.screen import screen_photo
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.payload import bar_value, cells_value, explorer_value, facts_value, picture_value
+from vit_viz.ui.payload import bar_value, explorer_value, facts_value, picture_value
 from vit_viz.ui.routes import PREFIX, routes
 from vit_viz.views.state import ViewState
 
@@ -96,21 +96,6 @@ def test_a_ring_lies_on_its_patch_in_the_photo(session: Session, view: ViewState
     for other in (replace(view, query="class"), replace(view, query="register 0")):
         assert picture_value(other, "/x", caption="", trace=trace, area=(0, 0, 1, 1))["rings"] == []
     assert picture_value(view, "/x", caption="", trace=trace, area=(0, 0, 1, 1), pick=False)["rings"] == []
-
-
-def test_cells_say_their_share_of_all_that_fell_on_patches_and_prefix(
-    session: Session, view: ViewState, subject: Subject
-) -> None:
-    found = pictures.attention(session, subject, replace(view, head=1))
-    value = cells_value(found)
-    assert value["grid"] == [4, 6]
-    assert found.crop_box is not None
-    assert value["region"] == list(found.crop_box.region)
-    total = found.values.sum() + sum(found.prefix.values())
-    assert total == pytest.approx(1, abs=1e-5)
-    assert found.values.sum() < 0.97  # else the prefix would not show
-    flat = found.values.ravel()
-    assert value["texts"] == [f"{number(float(v))} ({float(v) / total:.2%})" for v in flat]
 
 
 def test_a_share_counts_the_prefix(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from vit_viz.results import PatchMap
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
-from vit_viz.ui.explain.sides import sentence
 from vit_viz.views.state import ViewState
 
 VIEW: dict[str, Any] = {"model": "odd", "mode": "crop", "layer": 1, "head": 3, "query": "2,5"}
@@ -76,9 +74,7 @@ def test_a_map_that_is_the_same_everywhere_has_no_top_and_no_peak() -> None:
     found = maps.masked(flat, 0.5)
     np.testing.assert_array_equal(found.values, flat.values)
     assert found.note == "It is the same everywhere, and has no top."
-    view = SimpleNamespace(explain=SimpleNamespace(sides="", map_scale="own"))
-    shown: Any = SimpleNamespace(patch_map=flat, view=view)
-    assert sentence(shown) == "The map is the same everywhere: it has no peak."
+    assert flat.to_words() == "The map is the same everywhere: it has no peak."
 
 
 def test_a_map_of_both_signs_is_not_masked() -> None:

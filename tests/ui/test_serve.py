@@ -85,7 +85,7 @@ def test_a_module_is_explained_like_any_model(labels: Labels | None) -> None:
     assert isinstance(found, PatchMap)
     assert found.values.shape == (4, 6)
     assert found.values.max() > 0
-    request = Request.of("Tutorial", image, "without patches", owner="ada", gone=((0, 1), (2, 3)))
+    request = Request.of("Tutorial", image, "without_patches", owner="ada", gone="0,1;2,3")
     assert session.run(request) is not None
 
 

@@ -51,7 +51,9 @@ def walk(page: Any) -> None:
         "() => document.querySelector('#vv-explorer [data-vv=caption]').textContent.includes('(2, 10)')"
     )
     open_tab(page, "Explain")
-    page.wait_for_function("() => document.querySelector('#vv-explain-picture .vv-image').naturalWidth > 100")
+    page.wait_for_function(
+        "() => document.querySelector('#vv-explain-picture canvas[data-drawn]')?.width > 100"
+    )
     page.get_by_role("tab", name="Walkthrough").click()
     page.locator("#vv-w-content[aria-busy=false] .vv-w").first.wait_for()
 

@@ -16,14 +16,11 @@ from tests.ui.views import view_with
 from vit_viz.capture import Trace
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Preprocess
-from vit_viz.results import PatchMap
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui import pictures
 from vit_viz.ui.app import session_of
-from vit_viz.ui.explain import stage
-from vit_viz.ui.payload import cells_value, explorer_value, facts_value, picture_value
+from vit_viz.ui.payload import explorer_value, facts_value, picture_value
 from vit_viz.ui.routes import PREFIX, routes
 from vit_viz.views.state import ViewState
 
@@ -85,15 +82,6 @@ def test_numbers_of_a_map_have_a_part_per_kind_of_suffix(
     assert numbers["value"] == pytest.approx(float(row[2 + 7 + 4]), rel=1e-4)
 
 
-def test_shares_under_the_pointer_are_of_all_tokens(trace: Trace) -> None:
-    found = PatchMap(
-        np.full(Detector.GRID, 0.01), "w", (0, 1), False, "m", True, crop_box=trace.crop_box,
-        prefix={"class": 0.22}, suffix={"detection 0": 0.3, "detection 1": 0.2},
-    )  # fmt: skip
-    assert found.total == pytest.approx(1)
-    assert cells_value(found)["texts"][0] == "0.01 (1.00%)"
-
-
 def test_rings_lie_on_patches_only(subject: Subject, trace: Trace) -> None:
     def rings(query: str) -> Any:
         view = view_of(subject, query=query)
@@ -102,24 +90,6 @@ def test_rings_lie_on_patches_only(subject: Subject, trace: Trace) -> None:
     assert rings("detection 2") == rings("class") == []
     (ring,) = rings("3,6")
     assert ring == pytest.approx([36, 90 * 6 / 7, 48, 90])
-
-
-def test_rollout_asks_for_suffix_tokens_in_a_list_of_their_own() -> None:
-    query, suffix = stage._query_controls(LAYOUT)
-    assert (query["choices"], query["default"]) == (["class", "register 0"], "class")
-    assert (suffix["choices"], suffix["default"]) == (list(SUFFIX), "class")
-    assert query["link"] == suffix["link"] == "q"
-    (plain,) = stage._query_controls(TokenLayout(grid=(2, 5)))
-    assert plain["choices"] == ["class"]
-
-
-def test_the_stage_tells_what_fell_outside_by_kind(session: Session, subject: Subject) -> None:
-    found = pictures.explanation(session, subject, view_of(subject, method="rollout", query="detection 3"))
-    assert found.total == pytest.approx(1, abs=1e-5)
-    words = stage._prefix_words(found)
-    assert words.startswith("Outside the photo: class ")
-    assert words.count("detection") == 1
-    assert f"detection {found.suffix_kinds['detection']:.1%}" in words
 
 
 def test_the_tokens_behind_the_patches_count(session: Session, subject: Subject) -> None:

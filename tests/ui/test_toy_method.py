@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pytest
 
-from tests.ui.desk import COLS, OWNER, ROWS, Desk, arrived, cards_of, make_map, stage_of
+from tests.ui.desk import COLS, OWNER, ROWS, arrived
 from vit_viz.analyses.explain import explain
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.methods import METHODS
@@ -21,6 +21,7 @@ from vit_viz.results import PatchMap
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
+from vit_viz.ui.explain import declared
 from vit_viz.views.state import ViewState
 
 
@@ -71,26 +72,20 @@ def _offered() -> Iterator[None]:
     assert "toy" not in METHODS
 
 
-def opened(image: str, more: str = "") -> Desk:
-    return arrived(image, "explain", more)
-
-
-def controls_of(session: Session, desk: Desk) -> dict[str, Any]:
-    """The controls of the method on the stage, by their labels."""
-    return {control["label"]: control for control in stage_of(session, desk)["options"]}
-
-
-def test_a_method_of_one_declaration_has_a_card(session: Session, image: str) -> None:
-    one = cards_of(session, opened(image))["toy"]
-    assert (one["label"], one["slow"], one["blind"], one["options"]) == ("Stripes", True, False, "()")
-    assert one["words"] == "four strokes"
-    assert (one["shows"], one["hides"]) == (TOY.words.shows, TOY.words.hides)
-    assert not one["kept"]
+def test_a_method_of_one_declaration_has_a_card_with_its_words_and_its_controls() -> None:
+    one = declared.methods()[-1]
+    assert (one["name"], one["label"], one["slow"], one["blind"]) == ("toy", "Stripes", True, False)
+    assert (one["runs"], one["shows"], one["hides"]) == ("four strokes", TOY.words.shows, TOY.words.hides)
+    for words in (TOY.words.formula, "Toy &amp; Test 2026"):
+        assert words in one["formula"]
+    stripes, along = one["controls"]
+    assert (stripes["link"], stripes["default"], stripes["low"], stripes["high"]) == ("toy.stripes", 2, 1, 9)
+    assert (stripes["label"], stripes["sentence"]) == ("number of stripes", "How many stripes there are.")
+    assert along["choices"] == ["rows", "cols"]
 
 
 def test_its_options_stand_in_links(session: Session, image: str) -> None:
-    desk = opened(image, "&method=toy&toy.stripes=3&toy.along=cols")
-    view = desk.view()
+    view = arrived(image, "explain", "&method=toy&toy.stripes=3&toy.along=cols").view()
     assert (view.method, view.options_of("toy")) == ("toy", ToyOptions(3, "cols"))
     assert "toy.stripes=3" in view.to_address()
     owned = {field["name"]: field["link"] for field in link_fields() if field.get("of") == "toy"}
@@ -112,32 +107,6 @@ def test_it_says_how_far_it_is_and_then_has_its_map(session: Session, image: str
     assert shares == [0.5, 1.0]
     assert found.caption.startswith("4 stripes, towards the ")
     assert found.to_words().startswith("Half of the map lies on ")
-
-
-def test_it_is_looked_at_closely_with_its_words_and_its_controls(session: Session, image: str) -> None:
-    desk = opened(image)
-    assert "number of stripes" not in controls_of(session, desk)
-    make_map(session, desk.view(), "toy")
-    desk.follow(method="toy")
-    staged = stage_of(session, desk)
-    for words in (TOY.words.formula, "Toy &amp; Test 2026"):
-        assert words in staged["formula"]
-    controls = controls_of(session, desk)
-    assert list(controls) == ["number of stripes", "direction of stripes"]
-    stripes = controls["number of stripes"]
-    assert (stripes["link"], stripes["default"], stripes["low"], stripes["high"]) == ("toy.stripes", 2, 1, 9)
-    assert (stripes["name"], stripes["sentence"]) == ("stripes", "How many stripes there are.")
-    assert controls["direction of stripes"]["choices"] == ["rows", "cols"]
-    assert "2 stripes" in staged["caption"]
-    desk.follow(**{"toy.stripes": "5"})
-    assert desk.view().options == (("toy", ToyOptions(5)),)
-    assert cards_of(session, desk)["toy"]["options"] == "(('stripes', 5),)"
-    assert not cards_of(session, desk)["toy"]["kept"]  # it is another map, which nobody asked for yet
-    assert "number of stripes" not in controls_of(session, desk)  # another one stands for it
-    make_map(session, desk.view(), "toy")
-    assert controls_of(session, desk) == controls
-    assert "5 stripes" in stage_of(session, desk)["caption"]
-    assert "number of stripes 5" in stage_of(session, desk)["caption"]
 
 
 def test_the_library_knows_it_by_name(session: Session, image: str) -> None:

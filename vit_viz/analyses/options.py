@@ -169,14 +169,6 @@ class Options:
         """Every option by its name."""
         return {field.name: getattr(self, field.name) for field in self.schema()}
 
-    def caption(self) -> str:
-        """What shaped the result, in words: what is not at its default."""
-        labels = {field.name: field.option.label for field in self.schema()}
-        return ", ".join(
-            f"{labels[name]} {f'{value:g}' if isinstance(value, float) else value}"
-            for name, value in self.changed()
-        )
-
 
 @dataclass(frozen=True)
 class NoOptions(Options):

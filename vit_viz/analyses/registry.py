@@ -59,6 +59,7 @@ QUESTIONS: Registry[AnyQuestion] = Registry(
     share_maps.CLASS_DIFFERENCE,
     share_maps.OWN_PART,
     explain.COMPARISON,
+    removal.WITHOUT_PATCHES,
     classes.CLASSES,
     patches.PATCHES,
     patches.SEQUENCE,
@@ -89,7 +90,6 @@ PARTS: dict[str, Part[Any]] = {
         explain.EXPLAIN_ALL,
         share_maps.OWN_PARTS,
         trust.RANDOM_BAND,
-        removal.WITHOUT_PATCHES,
     )
 }
 """What answers are made of."""

@@ -6,15 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from itertools import chain
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import PreparedImage, in_batches, patch_mask
-from vit_viz.analyses.spec import Job, Part
+from vit_viz.analyses.spec import Job, Place, Question, Words
 from vit_viz.analyses.targets import Target
-from vit_viz.answer import Answer
+from vit_viz.answer import Answer, Table, axes
 from vit_viz.capture import are_ours, check_removal, edit, unedited
 from vit_viz.capture.noise import noise_like
 from vit_viz.errors import ParameterError
@@ -23,6 +25,10 @@ from vit_viz.model.submodules import submodules_of
 from vit_viz.outputs import UNITS, noun_of, output_kind, output_name, shown
 from vit_viz.progress import Watch
 from vit_viz.results import Ranking
+from vit_viz.sentences import formatted, percent
+
+MOST_PATCHES = 4096
+"""That are named one by one."""
 
 Baseline = Literal["mean", "blur", "gray", "black"]
 
@@ -39,15 +45,44 @@ class WithoutPatches(Answer):
     """What the model says when patches are gone.
 
     Args:
-        top: the classes that were asked about, then the best classes now; without classes, the similarity to the whole photo's
-            embedding.
+        top: the class that is explained, with the one that it is set against, the first classes of the whole photo, then the first
+            ones now; without classes, the similarity to the whole photo's embedding.
         before: scores of the same names with all patches there.
-        first: (name, score before, score now) of what came first with all patches.
+        share: of the patches that is gone.
     """
 
     top: Ranking
     before: NDArray[np.float32]
-    first: tuple[str, float, float]
+    share: float
+
+    AXES = axes(before=("name",))
+    DRAWN = ("top",)
+
+    def to_table(self) -> Table:
+        """Name, index where there is one, score with all patches, and score without some."""
+        names, indices = self.top.names, self.top.indices or ("",) * len(self.top.names)
+        rows = zip(names, indices, self.before, self.top.scores, strict=True)
+        return Table(("name", "index", "before", "now"), rows)
+
+    def to_words(self) -> str:
+        """What becomes of the class that is explained, and what comes first; of values nothing does. "" without classes."""
+        if not self.top.indices:
+            return ""
+        is_value = self.top.unit == UNITS["value"]
+        show = (lambda score: formatted(score, ".3g")) if is_value else percent
+        name, old, new = self.top.names[0], show(self.before[0]), show(self.top.scores[0])
+        if not self.share:
+            return f"With all patches: {name} {new}."
+        way = "falls" if self.top.scores[0] < self.before[0] else "rises"
+        change = f"stays at {new}" if old == new else f"{way} from {old} to {new}"
+        came_first, first = self.before.argmax() == 0, int(self.top.scores.argmax())
+        if is_value:
+            rest = ""
+        elif first == 0:
+            rest = " and still comes first" if came_first else " and comes first"
+        else:
+            rest = f"; {self.top.names[first]} comes first" + (" now" if came_first else "")
+        return f"Without {percent(self.share)} of the photo, {name} {change}{rest}."
 
 
 def baseline_pixels(subject: PreparedImage, baseline: Baseline) -> Tensor:
@@ -167,23 +202,43 @@ def _blurred(pixels: Tensor, sigma: tuple[int, int]) -> Tensor:
     return pixels
 
 
-def _without_patches(job: Job) -> WithoutPatches:
+@dataclass(frozen=True)
+class WithoutPatchesOptions(Options):
+    """Which patches are taken away."""
+
+    gone: Annotated[
+        str,
+        Option(
+            "patches",
+            "The patches row,col that are taken away, with semicolons between them, as in 3,4;3,5.",
+            pattern=rf"(\d{{1,4}},\d{{1,4}}(;\d{{1,4}},\d{{1,4}}){{0,{MOST_PATCHES - 1}}})?",
+        ),
+    ] = ""
+
+
+def _without_patches(job: Job, options: WithoutPatchesOptions) -> WithoutPatches:
     """What the model says of the image without some patches, truly removed, beside what it said of the whole."""
-    subject, labels, asked = job.image, job.loaded.labels, job.parameters.get("asked", ())
-    outputs = outputs_without(subject, job.parameters.get("gone", ())).float().cpu()
+    subject, labels = job.image, job.loaded.labels
+    patches = dict.fromkeys(options.gone.split(";") if options.gone else ())
+    gone = [(int(row), int(col)) for row, col in (patch.split(",") for patch in patches)]
+    outputs = outputs_without(subject, gone).float().cpu()
+    share = len(gone) / subject.layout.num_patches
     if not subject.has_classes:
         words = "similarity to the whole photo"
         now = float(F.cosine_similarity(outputs, job.outputs, dim=0))
         top = Ranking(
             (words,), np.array([now], np.float32), "cosine similarity", "patches removed", subject.provenance
         )
-        return WithoutPatches(top, np.ones(1, np.float32), (words, 1.0, now))
+        return WithoutPatches(top, np.ones(1, np.float32), share)
     kind = output_kind(subject.output, outputs.numel())
     before, after = shown(job.outputs, kind), shown(outputs, kind)
-    if not all(0 <= index < after.numel() for index in asked):
-        raise ParameterError(f"Classes are numbered from 0 to {after.numel() - 1}.")
-    chosen = tuple(dict.fromkeys([*asked, *after.topk(min(5, after.numel())).indices.tolist()]))
-    best = int(before.argmax())
+    target = subject.target(job.target).resolved(job.outputs)
+    explained = [index for index in (target.index, target.other) if index is not None]
+    first = (
+        scores.topk(min(count, scores.numel())).indices.tolist()
+        for scores, count in ((before, 3), (after, 5))
+    )
+    chosen = tuple(dict.fromkeys([*explained, *chain.from_iterable(first)]))
     name = partial(output_name, labels=labels, noun=noun_of(kind))
     top = Ranking(
         tuple(map(name, chosen)),
@@ -193,8 +248,23 @@ def _without_patches(job: Job) -> WithoutPatches:
         subject.provenance,
         chosen,
     )
-    told = (name(best), float(before[best]), float(after[best]))
-    return WithoutPatches(top, before[list(chosen)].numpy(), told)
+    return WithoutPatches(top, before[list(chosen)].numpy(), share)
 
 
-WITHOUT_PATCHES = Part(name="without patches", run=_without_patches, reads="image", forwards=1)
+WITHOUT_PATCHES = Question(
+    name="without_patches",
+    words=Words(
+        label="Without patches",
+        shows="what the model says when patches are removed from the sequence, beside what it says of the whole photo.",
+        hides="whether the patches that are left were enough: a model that never saw such a photo may say anything.",
+        formula=r"$\mathrm{softmax}(z)$ of the tokens without those of the patches, which keep their positions",
+        source="their keys are masked in every layer",
+    ),
+    options=WithoutPatchesOptions,
+    run=_without_patches,
+    reads="image",
+    place=Place("explain", options={"gone": ""}, is_beside=True),
+    cost="pass",
+    forwards=1,
+    takes_target=True,
+)

@@ -134,11 +134,6 @@ class RolloutOptions(Options):
         span = fitted.first, range(count)[fitted.last] + 1
         return None if span == (0, count) else span
 
-    def caption(self) -> str:
-        """What shaped the map, in words; its layers stand in its own caption."""
-        words = [f"attention share {self.attention_share:g}", f"{self.head_fusion} over heads"]
-        return ", ".join(words + ([f"discard {self.discard:g}"] if self.discard else []))
-
 
 def _chain(options: RolloutOptions) -> Chain:
     return Chain("attention", options.attention_share, options.head_fusion, options.discard)

@@ -13,7 +13,7 @@ from vit_viz.analyses.explain import Explanations, map_of, maps_of, two_classes
 from vit_viz.analyses.options import Options
 from vit_viz.analyses.spec import AnyMethod, Job, Part, Place, Question, Words
 from vit_viz.analyses.trust import OfMethodOptions
-from vit_viz.answer import axes, checked_array
+from vit_viz.answer import axes, checked_array, parts_of
 from vit_viz.errors import ParameterError
 from vit_viz.outputs import noun_of, output_kind, output_name
 from vit_viz.results import PatchMap
@@ -51,7 +51,31 @@ def _less(one: PatchMap, other: NDArray[np.float32], *, unit: str, **changes: An
 # --- one class, and not the other
 
 
-def class_difference(one: PatchMap, other: PatchMap, *, names: tuple[str, str]) -> PatchMap:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassDifference(PatchMap):
+    """The shares of the map for one class less those of the map for another.
+
+    Args:
+        names: of the two classes.
+    """
+
+    names: tuple[str, str] = ("", "")
+
+    def to_words(self) -> str:
+        """Where each class has the most that the other has not, and how much of one map would have to move to give the other."""
+        one, other = self.names
+        apart = float(np.abs(self.values).sum(dtype=np.float64)) / 2
+        if apart < 0.0005:
+            return "The two maps are alike: less than 0.1% of a map would have to move to turn one into the other."
+        places = (self.values.argmax(), self.values.argmin())
+        most, least = (np.unravel_index(int(place), self.values.shape) for place in places)
+        return (
+            f"Most for {one} at row {most[0]}, column {most[1]}; most for {other} at row {least[0]}, column {least[1]}. "
+            f"{apart:.1%} of the map lies elsewhere."
+        )
+
+
+def class_difference(one: PatchMap, other: PatchMap, *, names: tuple[str, str]) -> ClassDifference:
     """Where one class has a larger share of its map than another class of its own: the two maps as shares, subtracted.
 
     This is not the map of the difference of two logits, which asks for both classes in one pass: here each class has its own map.
@@ -67,15 +91,17 @@ def class_difference(one: PatchMap, other: PatchMap, *, names: tuple[str, str]) 
         raise ParameterError(
             f"{one.method[:1].upper()}{one.method[1:]} gives the same map for every class: there is nothing to subtract."
         )
-    return _less(
+    subtracted = _less(
         one,
         shares(other).values,
         unit="share of the map, subtracted",
         caption=f"{one.method}: share of the map for {names[0]} less share of the map for {names[1]}",
     )
+    parts: dict[str, Any] = {**parts_of(subtracted), "names": names}
+    return ClassDifference(**parts)
 
 
-def _class_difference(job: Job, options: OfMethodOptions) -> PatchMap:
+def _class_difference(job: Job, options: OfMethodOptions) -> ClassDifference:
     labels, (first, other) = job.loaded.labels, two_classes(job)
     method, asked = _quick(job, options)
     jobs = (replace(job, parameters={**job.parameters, "target": index}) for index in (first, other))
@@ -112,6 +138,7 @@ CLASS_DIFFERENCE = Question(
     cost="pass",
     forwards=8,
     takes_target=True,
+    takes_options=True,
 )
 
 
@@ -185,4 +212,5 @@ OWN_PART = Question(
     cost="pass",
     forwards=8,
     takes_target=True,
+    takes_options=True,
 )

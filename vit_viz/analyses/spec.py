@@ -149,6 +149,7 @@ class Question(Generic[OptionsT, AnswerT]):
         forwards: about how many forward passes it takes; 0 for a look-up.
         takes_query: whether it starts from a token.
         takes_target: whether it is about a class.
+        takes_options: whether it is about the map of a method, whose options may be given, too.
         without_query: what it is about where no query is given, in words; "" for what the output is read from.
     """
 
@@ -162,6 +163,7 @@ class Question(Generic[OptionsT, AnswerT]):
     forwards: int = 0
     takes_query: bool = False
     takes_target: bool = False
+    takes_options: bool = False
     without_query: str = ""
 
     def __post_init__(self) -> None:

@@ -129,6 +129,7 @@ TRUST = Question(
     cost="many passes",
     forwards=430,
     takes_target=True,
+    takes_options=True,
 )
 
 RANDOM_BAND = Part(

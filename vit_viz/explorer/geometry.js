@@ -147,7 +147,7 @@ export function patchQuery(patches, cols) {
 
 /**
  * The patches that a query consists of, the first of all being 0; none for a prefix token, a suffix token or the pool.
- * @param {string} query @param {Trace} trace @returns {number[]}
+ * @param {string} query @param {Pick<Trace, 'grid' | 'prefix' | 'suffix' | 'pooling' | 'unread'>} trace @returns {number[]}
  */
 export function queryPatches(query, trace) {
   if (query === 'pool' || isNamed(query, trace)) return [];
@@ -167,7 +167,7 @@ export function rectangle(from, to, cols) {
   return patches;
 }
 
-/** A query in words, as captions say it. @param {string} query @param {Trace} trace */
+/** A query in words, as captions say it. @param {string} query @param {Pick<Trace, 'grid' | 'prefix' | 'suffix' | 'pooling' | 'unread'>} trace */
 export function queryWords(query, trace) {
   if (query === 'pool') {
     const names = classTokens(trace);

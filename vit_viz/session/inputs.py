@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from vit_viz.analyses.options import Option, OptionField, Options
-from vit_viz.analyses.spec import AnyQuestion
+from vit_viz.analyses.removal import MOST_PATCHES
+from vit_viz.analyses.spec import BESIDE_OPTIONS, AnyQuestion
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query, parse_query
 from vit_viz.images import Mode
 from vit_viz.images.part import Part, parse_part
 from vit_viz.images.preprocess import MAX_INPUT_SIDE
 from vit_viz.session.edits import ModelEdits
-from vit_viz.session.questions import TargetWord
+from vit_viz.session.questions import TargetWord, options_of_method
 
 QUERY = 'Where it starts: "class", "pool", "register 0", a patch "row,col", or some "3,4;3,5"; else what the output is read from.'
 TARGET = 'The class, by number or name, or a pair "291-292" for why the one and not the other; else the model\'s first.'
-MOST_PATCHES = 4096
-"""Of a query."""
+OPTIONS = "Options of the method whose map this is about, by name, as the question of that name takes them."
 
 Json = dict[str, Any]
 
@@ -77,8 +77,8 @@ def read_fields(question: AnyQuestion, fields: Mapping[str, object]) -> tuple[In
     """What JSON or a tool's arguments say beside model and picture, checked as far as it can be without the model.
 
     Returns:
-        How the picture becomes the model's input; and query, target and options, as `vit_viz.session.questions.request_for`
-        takes them.
+        How the picture becomes the model's input; and query, target and options, under "options" those of the method whose map it
+        is about, as `vit_viz.session.questions.request_for` takes them.
     """
     known = properties(question)
     for name in fields:
@@ -91,9 +91,12 @@ def read_fields(question: AnyQuestion, fields: Mapping[str, object]) -> tuple[In
     if "edits" in fields:
         fields["edits"] = str(ModelEdits.parse(fields["edits"]))
     how = {name: inputs[name].read(name, _text(fields[name])) for name in inputs if name in fields}
-    others = {name: value for name, value in fields.items() if name not in {*inputs, "query", "target"}}
+    others = {name: value for name, value in fields.items() if name not in {*inputs, *BESIDE_OPTIONS}}
     query, target = query_of(fields.get("query")), target_of(fields.get("target"))
-    question.read(others)  # what is wrong is told before a model is loaded
+    chosen = question.read(others)  # what is wrong is told before a model is loaded
+    if (of_method := fields.get("options")) is not None:
+        options_of_method(question, chosen, of_method)
+        others["options"] = of_method
     return InputOptions.of(how.items()), {"query": query, "target": target, **others}
 
 
@@ -156,6 +159,8 @@ def properties(question: AnyQuestion) -> dict[str, Json]:
             "items": {},
             "default": None,
         }
+    if question.takes_options:
+        schemas["options"] = {"description": OPTIONS, "type": ["object", "null"], "default": None}
     return schemas | {field.name: schema_of(field) for field in question.options.schema()}
 
 

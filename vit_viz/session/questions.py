@@ -52,19 +52,24 @@ def request_for(
             f"{question.name!r} is about a picture: pass a picture, its path or the name of a sample."
         )
     layers = session.trace_of(subject).num_layers
-    parameters = chosen.for_layers(layers).values() | _of_method(question, chosen, of_method, layers)
+    parameters = chosen.for_layers(layers).values()
+    if of_method is not None:
+        changed = options_of_method(question, chosen, of_method).for_layers(layers).changed()
+        parameters |= {"options": changed} if changed else {}
     beside = _start(session, subject, question, query) | _target(session, subject, question, target)
     return subject.request(question.name, **parameters, **beside)
 
 
-def _of_method(question: AnyQuestion, chosen: Options, given: object, layers: int) -> dict[str, Any]:
-    """The options of the method whose map is put to the test, where they are not the usual ones."""
-    if given is None:
-        return {}
-    if not isinstance(chosen, OfMethodOptions) or not isinstance(given, Mapping):
-        raise ParameterError(f"{question.name!r} has no options of a method, by name.")
-    changed = chosen.tested.read(given).for_layers(layers).changed()
-    return {"options": changed} if changed else {}
+def options_of_method(question: AnyQuestion, chosen: Options, options: object) -> Options:
+    """The options of the method whose map a question is about."""
+    if not question.takes_options or not isinstance(chosen, OfMethodOptions):
+        raise ParameterError(f"{question.name!r} takes no options of a method.")
+    if not isinstance(options, Mapping):
+        raise ParameterError(
+            f"The options of {chosen.method!r} are given by name, not as {str(options)[:40]!r}."
+        )
+    read: Options = chosen.tested.read(options)
+    return read
 
 
 def ask(

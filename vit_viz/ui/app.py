@@ -37,7 +37,7 @@ from vit_viz.ui import opened
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.http_guard import guarded
 from vit_viz.ui.edge.request_log import log_with_request_numbers
-from vit_viz.ui.explain import answers as explain_answers, stage
+from vit_viz.ui.explain import answers as explain_answers
 from vit_viz.ui.header import answers as header_answers
 from vit_viz.ui.help import LISTING, listing
 from vit_viz.ui.kit import part
@@ -58,7 +58,6 @@ ANSWERS: Answers = {
     **header_answers.ANSWERS,
     **steps.ANSWERS,
     **explain_answers.ANSWERS,
-    **stage.ANSWERS,
 }
 """What the page asks of its link, by the name of its route."""
 

@@ -136,6 +136,7 @@ def _opened(asked: PageCall) -> dict[str, Any]:
         "sizes": sizes.value(session, view, owner),
         "awaits": view.awaits_upload,
         "about": _about(view),
+        "output_query": session.trace_of(asked.subject).layout.output_query,
         "positions": _positions(session.model(asked.subject.model)),
         "pictures": [{"id": image, "name": name} for image, name in offered.items()],
     }
@@ -166,6 +167,7 @@ def far_words(title: str, done: int = 0, total: int = 0) -> dict[str, Any]:
 
 
 def _target(asked: PageCall) -> dict[str, Any]:
+    asked.session.run(asked.subject.request("trace"), cancelled=asked.cancelled)
     targeted = with_target(asked.session, asked.subject, asked.view)
     if "find" not in asked.body:
         return target_value(asked.session, asked.subject, targeted) | {

@@ -21,9 +21,8 @@ from vit_viz.figures.styles import Look, bar, unsuitable
 from vit_viz.geometry import CropBox, format_query
 from vit_viz.lazy import torch
 from vit_viz.outputs import UNITS
-from vit_viz.results import PatchMap, Ranking
+from vit_viz.results import Ranking
 from vit_viz.samples import sample_names
-from vit_viz.sentences import formatted
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.pictures import FIGURES
@@ -196,22 +195,6 @@ def figure_address(address: str) -> str:
     place, _, asked = address.partition(".png?")
     is_figure = dict(parse_qsl(asked)).get("kind") in FIGURES
     return f"{place.replace('/picture/', '/figure/')}?{asked}" if is_figure else ""
-
-
-def cells_value(patch_map: PatchMap) -> Value:
-    """The numbers of a map for the pointer: value, and share of all that fell on any token."""
-    total = patch_map.total
-    flat = patch_map.values.ravel().tolist()
-    shares = [
-        f" ({formatted(value / total, '.2%')})" if total > 0 and not patch_map.signed else ""
-        for value in flat
-    ]
-    assert patch_map.crop_box is not None
-    return {
-        "grid": list(patch_map.grid),
-        "region": list(patch_map.crop_box.region),
-        "texts": [number(value) + share for value, share in zip(flat, shares, strict=True)],
-    }
 
 
 def rounded(values: ArrayLike) -> Any:

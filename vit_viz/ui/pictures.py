@@ -15,8 +15,7 @@ from vit_viz.analyses.share_maps import CLASS_DIFFERENCE, OWN_PART
 from vit_viz.analyses.spec import AnyMethod, AnyQuestion
 from vit_viz.answer import arrays_of
 from vit_viz.errors import ExportError, ParameterError
-from vit_viz.figures import maps, screen
-from vit_viz.figures.colormaps import Limits
+from vit_viz.figures import screen
 from vit_viz.figures.files import (
     MEDIA_TYPES,
     Answered,
@@ -186,21 +185,6 @@ def attention(session: Session, subject: Subject, view: ViewState) -> PatchMap:
     """The map of the Look tab."""
     patch_map: PatchMap = session.run(attention_request(session, subject, view))
     return patch_map
-
-
-def explanation(session: Session, subject: Subject, view: ViewState, **watch: Any) -> PatchMap:
-    """A map of the Explain tab, by the chosen method; `watch` may hold `progress` and `cancelled`."""
-    patch_map: PatchMap = session.run(explanation_request(session, subject, view), **watch)
-    return patch_map
-
-
-def on_scale(
-    session: Session, subject: Subject, view: ViewState, patch_map: PatchMap
-) -> tuple[PatchMap, Limits, str]:
-    """A map of the Explain tab as it is drawn: the map, the ends of its scale, and the scale in words."""
-    figure = explanation_figure(session, subject, view)
-    beside = None if figure.beside is None else session.run(figure.beside)
-    return maps.scaled(patch_map, beside, figure.drawing, figure.parameters)
 
 
 def fitting(session: Session, subject: Subject, view: ViewState) -> ViewState:

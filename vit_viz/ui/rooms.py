@@ -12,6 +12,7 @@ from vit_viz.analyses.head_names import MARGIN, RULES
 from vit_viz.explorer import colour_tables, template
 from vit_viz.explorer.value import described
 from vit_viz.figures.request import DrawingOptions
+from vit_viz.ui.explain import declared
 from vit_viz.ui.kit import EXPLORER, part, place, words
 from vit_viz.ui.page import Tab
 from vit_viz.ui.walkthrough.screen import STEPS
@@ -75,7 +76,8 @@ def _explain() -> dict[str, Any]:
             "mind a mirror.",
         ),
     )
-    return part("web/explain/room", html=place("explain"), how=how, tables=colour_tables())
+    told = {"methods": declared.methods(), "drawing": declared.drawing()}
+    return part("web/explain/room", html=place("explain"), how=how, tables=colour_tables(), **told)
 
 
 def _heads() -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from vit_viz.errors import BusyError
 from vit_viz.ui.edge.admission import LANES, OTHERS, SLOW_OF_PAGE, YOURS, Lane
 from vit_viz.ui.edge.http_guard import is_slow
-from vit_viz.ui.explain import answers as explain_answers, stage
+from vit_viz.ui.explain import answers as explain_answers
 
 LANE = Lane(places=20, each=5, each_address=10)
 
@@ -85,9 +85,7 @@ def test_no_bound_is_passed_and_more_never_lets_in_what_less_refused(
 
 def test_what_pages_ask_takes_the_places_of_slow_questions_where_it_is_slow() -> None:
     assert is_slow("/api/v1/saco")
-    for quick in ("/vit_viz/gallery", "/vit_viz/checked", "/vit_viz/open", "/api/v1/look", "/api/v1/nothing"):
+    for quick in ("/vit_viz/costs", "/vit_viz/checked", "/vit_viz/open", "/api/v1/look", "/api/v1/nothing"):
         assert not is_slow(quick), quick
-    assert {
-        name for part in (explain_answers, stage) for name in part.ANSWERS
-    } >= SLOW_OF_PAGE
+    assert set(explain_answers.ANSWERS) >= SLOW_OF_PAGE
     assert all(is_slow(f"/vit_viz/{name}") for name in SLOW_OF_PAGE)

@@ -11,10 +11,11 @@ import pytest
 from tests.session.test_session import picture
 from tests.ui.desk import call_of, odd_session
 from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.share_maps import class_difference
 from vit_viz.errors import Cancelled, ParameterError
 from vit_viz.session.request import Subject
 from vit_viz.ui import pictures
-from vit_viz.ui.explain import agree, lead, stage
+from vit_viz.ui.explain import agree, lead
 from vit_viz.ui.explain.questions import Questions, with_target
 from vit_viz.views.state import ViewState
 
@@ -29,83 +30,33 @@ def asked(**options: Any) -> Questions:
     return Questions(page, subject, with_target(session, subject, view))
 
 
-def staged(questions: Questions) -> dict[str, Any]:
-    return stage.stage_value(stage._shown(questions))
-
-
 @pytest.mark.parametrize(("pair", "method"), [("1-4", "relevance"), ("5-0", "legrad")])
-def test_the_stage_subtracts_two_classes_and_says_where_each_has_the_most(pair: str, method: str) -> None:
+def test_two_classes_subtracted_say_where_each_has_the_most(pair: str, method: str) -> None:
     questions = asked(target=pair, sides="difference", method=method)
-    value = staged(questions)
-    view = questions.targeted.view
-    values = pictures.explanation(questions.page.session, questions.subject, view).values
+    found = questions.page.session.run(
+        pictures.explanation_request(questions.page.session, questions.subject, questions.targeted.view)
+    )
+    values = found.values
     assert values.sum() == pytest.approx(0, abs=1e-6)
     first, other = pair.split("-")
     most, least = np.argwhere(values == values.max())[0], np.argwhere(values == values.min())[0]
-    assert value["said"].startswith(
-        f"Most for animal {first} at row {most[0]}, column {most[1]}; most for animal {other} at row {least[0]}, column {least[1]}."
+    assert found.to_words() == (
+        f"Most for animal {first} at row {most[0]}, column {most[1]}; most for animal {other} at row {least[0]}, "
+        f"column {least[1]}. {np.abs(values).sum() / 2:.1%} of the map lies elsewhere."
     )
-    assert value["bar"]["unit"] == f"share of the map, subtracted; orange animal {first}, blue animal {other}"
-    assert value["bar"]["low"] == f"-{value['bar']['high']}"
-    assert [side["side"] for side in value["sides"] if side["chosen"]] == ["difference"]
-    assert value["sides"][2]["label"] == f"animal {first}, and not animal {other}"
-    order = [int(patch) for patch in value["order"].split(",")]
-    assert order[0] == values.argmax()
-    assert order[-1] == values.argmin()
-    assert not value["is_own"]
+    alike = class_difference(found, found, names=("a", "b"))
+    assert alike.to_words().startswith("The two maps are alike: ")
 
 
-def test_each_class_of_a_pair_has_its_own_map_and_a_link_of_before_the_map_of_the_lead() -> None:
-    of = {
-        side: pictures.explanation(one.page.session, one.subject, one.targeted.view).values
-        for side in ("lead", "one", "other")
-        for one in [asked(target="1-4", sides=side)]
-    }
-    for side, target, words in (
-        ("one", "1", "animal 1"),
-        ("other", "4", "animal 4"),
-        ("lead", "1-4", "animal 1"),
-    ):
-        alone = asked(target=target)
-        values = pictures.explanation(alone.page.session, alone.subject, alone.targeted.view).values
-        np.testing.assert_allclose(of[side], values, rtol=1e-6)
-        assert f"for {words}" in staged(asked(target="1-4", sides=side))["caption"]
-    assert np.abs(of["one"] - of["other"]).max() > 0
-    assert staged(asked(target="1-4"))["is_own"]
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"target": "2-2"}, "A class cannot be set against itself"),
-        ({"target": "1-4", "method": "rollout"}, "there is nothing to subtract"),
-    ],
-)
-def test_what_cannot_be_subtracted_is_said_in_a_sentence(options: dict[str, str], words: str) -> None:
-    questions = asked(sides="difference", **options)
-    value = staged(questions)
-    assert words in f"{value['note']} {questions.targeted.problem}"
-    assert value["said"].startswith("Half of ")
-    assert value["sides"] == []
-
-
-@pytest.mark.parametrize("method", ["relevance", "rollout", "occlusion"])
-def test_a_map_is_said_by_how_few_patches_hold_half_of_it(method: str) -> None:
-    questions = asked(target="3", method=method)
+def shown_of(questions: Questions) -> lead.Shown:
     view = questions.targeted.view
-    patch_map = pictures.explanation(questions.page.session, questions.subject, view)
-    left = sorted((max(value, 0.0) for value in patch_map.values.ravel().tolist()), reverse=True)
-    total, held, count = sum(left), 0.0, 0
-    while held < total / 2:
-        held += left[count]
-        count += 1
-    row, column = np.argwhere(patch_map.values == patch_map.values.max())[0]
-    what = "what speaks for animal 3" if patch_map.signed else "the map"
-    assert staged(questions)["said"] == (
-        f"Half of {what} lies on {count} of {patch_map.values.size} patches; most at row {row}, column {column}."
-    )
-    alone = asked(target="3", method=method, ruler="only")
-    assert staged(alone)["said"] == ""
+    return lead.Shown(questions, view, METHODS[view.method])
+
+
+def known(questions: Questions) -> dict[str, Any]:
+    found = lead.value(shown_of(questions))
+    assert found is not None
+    return found
 
 
 def scores(deletion: list[float], reverse: list[float], chance: list[float]) -> Any:
@@ -155,8 +106,8 @@ def test_what_becomes_of_a_lead_is_said_with_its_numbers(measured: Any, words: l
 def test_the_difference_on_the_stage_has_a_test_of_its_own() -> None:
     pair = "5-0"
     questions = asked(target=pair, sides="difference", method="legrad")
-    shown = stage._shown(questions)
-    before = staged(questions)["lead"]
+    shown = shown_of(questions)
+    before = known(questions)
     assert "curves" not in before
     call, heard = call_of(questions.page.session, questions.targeted.view, "")
     last = lead.measured(shown, call)
@@ -165,7 +116,7 @@ def test_the_difference_on_the_stage_has_a_test_of_its_own() -> None:
     assert shares[-1] == pytest.approx(1)
     doing = [value["words"] for name, value in heard if name == "preview"]
     assert doing == ["Random orders of patches …", "The order of this map …"]
-    after = staged(questions)["lead"]
+    after = known(questions)
     assert before["key"] == after["key"]
     assert after["curves"] == last["curves"]
     logits, (one, other) = questions.trace.logits, map(int, pair.split("-"))
@@ -184,14 +135,14 @@ def test_before_the_lead_is_tested_its_time_is_said_and_less_where_the_random_or
     questions = asked(target="1-4", sides="difference", method="relevance")
     session = questions.page.session
     monkeypatch.setattr(session, "pass_seconds", {questions.subject: 0.1}.__getitem__)
-    whole = staged(questions)["lead"]["cost"]
+    whole = known(questions)["cost"]
     assert whole.endswith("; some hundred passes: at most about 43\N{NO-BREAK SPACE}s.")
     session.run(questions.band_request())
-    rest = staged(questions)["lead"]["cost"]
+    rest = known(questions)["cost"]
     assert rest.endswith("; the random orders are known: at most about 5\N{NO-BREAK SPACE}s.")
     assert rest.startswith("Takes them away, beside random orders of patches; ")
     monkeypatch.setattr(session, "pass_seconds", lambda _subject: None)
-    assert staged(questions)["lead"]["cost"].endswith("; the random orders are known.")
+    assert known(questions)["cost"].endswith("; the random orders are known.")
 
 
 def test_what_is_no_difference_has_no_such_test_and_what_stops_says_so() -> None:
@@ -200,17 +151,17 @@ def test_what_is_no_difference_has_no_such_test_and_what_stops_says_so() -> None
         {"target": "1", "sides": "difference"},
         {"target": "1-4", "sides": "one"},
     ):
-        assert staged(asked(**options))["lead"] is None
+        assert lead.value(shown_of(asked(**options))) is None
     single = asked(target="3", sides="difference")
     with pytest.raises(ParameterError, match="two classes whose maps are subtracted"):
-        lead.measured(stage._shown(single), call_of(single.page.session, single.targeted.view, "")[0])
+        lead.measured(shown_of(single), call_of(single.page.session, single.targeted.view, "")[0])
     pair = asked(target="2-3", sides="difference")
     with pytest.raises(Cancelled):
         lead.measured(
-            stage._shown(pair),
+            shown_of(pair),
             call_of(pair.page.session, pair.targeted.view, "", cancelled=lambda: True)[0],
         )
-    assert "curves" not in staged(pair)["lead"]
+    assert "curves" not in known(pair)
 
 
 def test_the_table_of_agreement_is_that_of_the_question_for_the_quick_maps() -> None:

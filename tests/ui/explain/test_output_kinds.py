@@ -16,7 +16,7 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.outputs import Output
 from vit_viz.session.session import Session
 from vit_viz.ui import opened
-from vit_viz.ui.explain.questions import Questions, answer_value, target_value, whole_value
+from vit_viz.ui.explain.questions import Questions, target_value
 from vit_viz.ui.explain.trust import followed, trust_value
 from vit_viz.ui.header.answers import _compared
 from vit_viz.ui.opened import PageCall
@@ -68,12 +68,14 @@ def test_every_list_of_answers_is_of_what_an_output_is(outputs: int, told: Outpu
 def test_the_playground_says_what_an_output_is(outputs: int, told: Output | None) -> None:
     questions = visit(outputs, told)
     _, amount, noun = expected(questions, told)
-    whole, gone = whole_value(questions), answer_value(questions, "3,4,5,9")
-    for value in (whole, gone):
-        assert value["top"][0]["name"].startswith(noun)
-        assert ("%" in value["top"][0]["text"]) == (amount == "probability")
-        assert ("now" in value["top"][0]) == (amount == "probability")  # a value has no bar
-    assert ("comes first" in gone["words"]) == (amount == "probability")
+    subject = questions.subject
+    whole, some = (
+        subject.request("without_patches", target=None, gone=gone) for gone in ("", "0,3;0,4;0,5;1,3")
+    )
+    for words in (questions.page.session.run(one).to_words() for one in (whole, some)):
+        assert f" {noun} " in words
+        assert ("%" in words.partition(noun)[2]) == (amount == "probability")
+    assert ("comes first" in words) == (amount == "probability")
 
 
 @pytest.mark.parametrize(("outputs", "told"), KINDS)

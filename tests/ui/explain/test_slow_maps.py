@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,9 +11,9 @@ from starlette.testclient import TestClient
 
 from tests.ui.desk import OWNER, call_of, make_map
 from vit_viz import rest
+from vit_viz.analyses.methods import METHODS
 from vit_viz.session.session import Session
 from vit_viz.surface import OWNER as SCOPE_OWNER
-from vit_viz.ui.explain.answers import gallery_value
 from vit_viz.ui.explain.questions import Questions
 from vit_viz.ui.opened import _about
 from vit_viz.ui.pictures import card_named
@@ -25,18 +24,14 @@ def view_of(image: str) -> ViewState:
     return ViewState(model="odd", image=image, mode="crop", target="5")
 
 
-def card(session: Session, view: ViewState, name: str) -> dict[str, Any]:
-    asked, _said = call_of(session, view)
-    cards = gallery_value(Questions.of(asked, view, asked.owner))["cards"]
-    return next(one for one in cards if one["name"] == name)
+def served(session: Session) -> TestClient:
+    """Questions of a page that its visitor asks."""
+    app = Starlette(routes=rest.routes(session))
 
+    async def owned(scope: Any, receive: Any, send: Any) -> None:
+        await app(scope | {SCOPE_OWNER: OWNER}, receive, send)
 
-def test_a_map_that_was_computed_is_at_hand_for_its_card(session: Session, image: str) -> None:
-    view = view_of(image)
-    assert not card(session, view, "occlusion")["kept"]
-    make_map(session, view, "occlusion")
-    assert card(session, view, "occlusion")["kept"]
-    assert not card(session, replace(view, target="2"), "occlusion")["kept"]
+    return TestClient(owned)
 
 
 @pytest.mark.parametrize("method", ["relevance", "attention", "rollout", "gradcam"])
@@ -46,13 +41,8 @@ def test_the_body_of_a_card_asks_for_what_the_tests_of_the_map_ask_for(
     """Else each map would be computed twice, and the one that is tested would not be the one that is seen."""
     view = view_of(image)
     made = make_map(session, view, method)
-    app = Starlette(routes=rest.routes(session))
-
-    async def owned(scope: Any, receive: Any, send: Any) -> None:
-        await app(scope | {SCOPE_OWNER: OWNER}, receive, send)
-
-    body = _about(view) | ({"target": "5"} if card(session, view, method)["aimed"] else {})
-    answer = TestClient(owned).post(f"/api/v1/{method}", content=json.dumps(body)).json()
+    body = _about(view) | ({"target": "5"} if METHODS[method].takes_target else {})
+    answer = served(session).post(f"/api/v1/{method}", content=json.dumps(body)).json()
     assert answer["numbers"]["values"] == made.values.tolist()
     assert answer["words"] == made.to_words() != ""
     questions = Questions.of(call_of(session, view)[0], view, OWNER)

@@ -1,51 +1,31 @@
 """What the Explain tab asks that is no question of its own right; the maps of the cards are questions, which the page draws.
 
-POST /vit_viz/gallery   {"view": LINK}: a card per method: what it is, what it costs, whether its map is at hand
+POST /vit_viz/costs     {"view": LINK}: what the maps of the slow methods cost, in words
 POST /vit_viz/agree     {"view": LINK}: which of the maps that are quick or at hand agree
 POST /vit_viz/trust     {"view": LINK, "methods": names}: how far to trust each map, and which comes first; previews with the first
 POST /vit_viz/sanity    {"view": LINK}: computes how the chosen map changes as the model unlearns
 POST /vit_viz/checked   {"view": LINK}: the same, where it is at hand
+POST /vit_viz/lead      {"view": LINK}: whether the lead of one class over another goes with the patches that two classes' maps,
+                        subtracted, give to the one; with "known" no more than what is at hand of it, and what it costs
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.spec import AnyMethod
 from vit_viz.progress import duration
-from vit_viz.ui.explain import agree, trust
+from vit_viz.ui.explain import agree, lead, trust
 from vit_viz.ui.explain.questions import Questions
 from vit_viz.ui.page import Answers
 
 
-def gallery_value(questions: Questions) -> dict[str, Any]:
-    """The cards of the gallery: one per method."""
-    return {
-        "key": questions.key,
-        "about": questions.targeted.view.about,
-        "target": questions.targeted.words,
-        "names": list(questions.targeted.names),
-        "cards": [_card(questions, method) for method in METHODS.cards],
-    }
-
-
-def _card(questions: Questions, method: AnyMethod) -> dict[str, Any]:
-    session, words = questions.page.session, method.words
-    seconds = session.pass_seconds(questions.subject)
-    return {
-        "name": method.name,
-        "label": words.label,
-        "blind": words.class_blind,
-        "aimed": method.takes_target,
-        "slow": method.is_slow,
-        "kept": method.is_slow and session.keeps(questions.request(method)),
-        "words": cost_words(method, questions.trace.layout.num_patches, seconds),
-        "runs": words.runs,
-        "shows": words.shows,
-        "hides": words.hides,
-        "options": repr(questions.options(method)),
-    }
+def costs(questions: Questions) -> dict[str, str]:
+    """What the map of each slow method costs, in words, by its name."""
+    patches, seconds = (
+        questions.trace.layout.num_patches,
+        questions.page.session.pass_seconds(questions.subject),
+    )
+    return {method.name: cost_words(method, patches, seconds) for method in METHODS.cards if method.is_slow}
 
 
 def cost_words(method: AnyMethod, patches: int, seconds: float | None) -> str:
@@ -57,9 +37,10 @@ def cost_words(method: AnyMethod, patches: int, seconds: float | None) -> str:
 
 
 ANSWERS: Answers = {
-    "gallery": lambda asked: gallery_value(Questions.of(asked, asked.view, asked.owner)),
+    "costs": lambda asked: {"words": costs(Questions.of(asked, asked.view, asked.owner))},
     "agree": lambda asked: {"value": agree.value(Questions.of(asked, asked.view, asked.owner))},
     "trust": trust.trust_of_all,
     "sanity": trust.sanity,
     "checked": trust.checked,
+    "lead": lead.lead,
 }

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vit_viz.analyses.faithfulness import Faithfulness
+from vit_viz.analyses.spec import AnyMethod
 from vit_viz.analyses.trust import RANDOM_BAND, TRUST, Trust
 from vit_viz.errors import ParameterError
 from vit_viz.explorer.value import Value
 from vit_viz.progress import duration
+from vit_viz.sentences import percent
 from vit_viz.session.request import Request
 from vit_viz.ui import pictures
-from vit_viz.ui.explain.questions import Questions, percent
-from vit_viz.ui.explain.sides import Shown
+from vit_viz.ui.explain.questions import Questions
 from vit_viz.ui.explain.trust import BAND_SHARE, logits, trust_value
 from vit_viz.ui.opened import PageCall
+from vit_viz.views.state import ViewState
+
+
+class Shown(NamedTuple):
+    """The two maps that are subtracted: of which view, and by which method."""
+
+    questions: Questions
+    view: ViewState
+    method: AnyMethod
+
+
+def lead(asked: PageCall) -> Value:
+    """What is known of it, where the body says so; else it is measured."""
+    questions = Questions.of(asked, asked.view, asked.owner)
+    shown = Shown(questions, questions.targeted.view, pictures.card_named(questions.targeted.view.method))
+    return {"value": value(shown)} if asked.body.get("known") else measured(shown, asked)
 
 
 def key(shown: Shown) -> str:

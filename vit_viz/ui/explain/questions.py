@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from vit_viz.analyses.removal import WithoutPatches
 from vit_viz.analyses.spec import AnyMethod
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
-from vit_viz.figures.lettering import number
 from vit_viz.labels import Labels
 from vit_viz.outputs import Noun, Output, noun_of, output_kind, output_name, shown
-from vit_viz.progress import StopCheck
-from vit_viz.sentences import formatted
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import pictures
@@ -24,10 +19,6 @@ from vit_viz.views.state import ViewState
 
 MOST_HITS = 12
 _CHIPS = 3  # classes that are offered at once; the search has all
-_LONGEST = 8000  # characters of a list of patches
-_BEST = 3  # classes of the whole photo that stand beside the target
-_NEW = 2  # of the best classes now, those that are shown even where they were not listed
-_ALIKE = "similarity to the whole photo"
 
 
 @dataclass(frozen=True)
@@ -200,105 +191,3 @@ class Questions:
     def band_request(self) -> Request:
         """What is asked for the random orders that all cards are compared with."""
         return self.subject.request("random band", target=target_of(self.targeted.view))
-
-
-@dataclass(frozen=True)
-class Line:
-    """One class, value, or the similarity of an embedding: its score with all patches, and without those that are gone."""
-
-    name: str
-    before: float
-    now: float
-    is_target: bool
-
-    def value(self, *, whole: bool, show: Callable[[float], str]) -> dict[str, Any]:
-        """As the page shows it; of the whole photo there is nothing to compare with. A value has no bar."""
-        text = show(self.now) if whole else f"{show(self.before)} → {show(self.now)}"
-        line: dict[str, Any] = {"name": self.name, "text": text, "target": self.is_target}
-        if show is not number:
-            line |= {"now": self.now} if whole else {"now": self.now, "before": self.before}
-        return line
-
-
-def percent(share: float) -> str:
-    """A probability for people, with a decimal where it is small or almost certain: 96%, 2.5%, <0.1%."""
-    if 0 < share < 0.0005:
-        return "<0.1%"
-    return formatted(share, ".0%" if 0.0995 <= share <= 0.99 else ".1%")
-
-
-def whole_value(questions: Questions) -> dict[str, Any]:
-    """What the model says of the whole photo."""
-    logits = questions.trace.logits
-    assert logits is not None  # `with_target` refuses what has none
-    if not questions.targeted.classes:
-        return {"top": [Line(_ALIKE, 1.0, 1.0, True).value(whole=True, show=_two_digits)], "words": ""}
-    scores = shown(logits.float(), questions.targeted.output).cpu().flatten().tolist()
-    name, targets, show = questions.targeted.name, questions.targeted.chosen, _written(questions.targeted)
-    lines = [Line(name(i), scores[i], scores[i], i in targets) for i in _listed(questions)]
-    words = f"With all patches: {lines[0].name} {show(lines[0].now)}."
-    return {"top": [line.value(whole=True, show=show) for line in lines], "words": words}
-
-
-def _two_digits(value: float) -> str:
-    return formatted(value, ".2f")
-
-
-def _written(targeted: TargetedView) -> Callable[[float], str]:
-    """How people read what the model says of one output."""
-    return number if targeted.is_value else percent if targeted.classes else _two_digits
-
-
-def answer_value(questions: Questions, gone: str, *, cancelled: StopCheck | None = None) -> dict[str, Any]:
-    """What the model says without these patches, given as numbers row by row with commas between."""
-    rows, cols = questions.trace.layout.grid
-    parts = [part for part in gone[:_LONGEST].split(",") if part]
-    if not all(part.isascii() and part.isdigit() and int(part[:7]) < rows * cols for part in parts):
-        raise ParameterError(f"Patches are numbered from 0 to {rows * cols - 1}.")
-    patches = sorted({int(part) for part in parts})
-    if not patches:
-        return whole_value(questions)
-    asked = _listed(questions) if questions.targeted.classes else ()
-    request = questions.subject.request(
-        "without patches",
-        gone=[divmod(patch, cols) for patch in patches],
-        **({"asked": asked} if asked else {}),
-    )
-    answer: WithoutPatches = questions.page.session.run(request, cancelled=cancelled)
-    show = _written(questions.targeted)
-    scores, before = answer.top.scores.tolist(), answer.before.tolist()
-    indices, targets = answer.top.indices or (-1,), questions.targeted.chosen
-    best = sorted(range(len(scores)), key=lambda place: -scores[place])[:_NEW]
-    lines = [
-        Line(name, before[place], scores[place], not asked or indices[place] in targets)
-        for place, name in enumerate(answer.top.names)
-        if place < len(asked) or place in best
-    ]
-    return {
-        "top": [line.value(whole=False, show=show) for line in lines],
-        "words": _sentence(lines, len(patches) / (rows * cols), show) if asked else "",
-    }
-
-
-def _listed(questions: Questions) -> tuple[int, ...]:
-    """The target, what it is set against, and the best classes of the whole photo."""
-    logits = questions.trace.logits
-    assert logits is not None
-    best = logits.flatten().topk(min(_BEST, questions.targeted.classes)).indices.tolist()
-    return tuple(dict.fromkeys([*questions.targeted.chosen, *best]))
-
-
-def _sentence(lines: list[Line], gone: float, show: Callable[[float], str]) -> str:
-    """What became of the target, and what comes first; of values none does."""
-    target, first = lines[0], max(lines, key=lambda line: line.now)
-    came_first = max(lines, key=lambda line: line.before) is target
-    old, new = show(target.before), show(target.now)
-    way = "falls" if target.now < target.before else "rises"
-    change = f"stays at {new}" if old == new else f"{way} from {old} to {new}"
-    if show is number:
-        rest = ""
-    elif first is target:
-        rest = " and still comes first" if came_first else " and comes first"
-    else:
-        rest = f"; {first.name} comes first" + (" now" if came_first else "")
-    return f"Without {percent(gone)} of the photo, {target.name} {change}{rest}."

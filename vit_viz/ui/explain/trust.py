@@ -15,9 +15,9 @@ from vit_viz.analyses.trust import RANDOMISATION, Trust
 from vit_viz.errors import ParameterError
 from vit_viz.figures.lettering import number
 from vit_viz.results import Curve
-from vit_viz.sentences import formatted, sentence
+from vit_viz.sentences import formatted, percent, sentence
 from vit_viz.ui import pictures
-from vit_viz.ui.explain.questions import Questions, percent
+from vit_viz.ui.explain.questions import Questions
 from vit_viz.ui.opened import PageCall
 from vit_viz.ui.payload import figure_address, picture_address, rounded
 from vit_viz.ui.pictures import card_named, target_of

@@ -56,6 +56,14 @@ export function short(/** @type {number} */ value) {
   return size >= 0.01 ? String(Number(value.toPrecision(3))) : value.toExponential(0);
 }
 
+/** A number with three digits that count, as `number` of vit_viz/figures/lettering.py writes it. */
+export function number(/** @type {number} */ value) {
+  const [, exponent] = value.toExponential(2).split('e').map(Number);
+  if (exponent >= -4 && exponent < 3) return String(Number(value.toPrecision(3)));
+  const [digits] = value.toExponential(2).split('e');
+  return `${Number(digits)}e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`;
+}
+
 /** A number with so many decimals; one that rounds to zero has no sign. @param {number} value @param {number} decimals */
 export function fixed(value, decimals) {
   const text = value.toFixed(decimals);

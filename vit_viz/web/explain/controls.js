@@ -1,5 +1,5 @@
-// The controls of the map on the stage: where it begins, the options of its method, how it is drawn, and the formula. The server says
-// which there are; what is chosen stands in the link.
+// The controls of the map on the stage: where it begins, the options of its method, how it is drawn, and the formula. What is chosen stands
+// in the link.
 
 import { isPossible, readOption } from '../../explorer/options.js';
 import { STRENGTHS } from '../../explorer/styles.js';
@@ -9,16 +9,13 @@ import { html } from '../kit/preact.js';
 /** @import { Store } from '../kit/store.js' */
 
 /**
- * An option with its name in links; layers: of the model, where it is one of them, and negative ones count from the last.
- * @typedef {Described & {layers?: number}} Control
- *
- * formula: as HTML; options: where the map begins, and those of its method; drawing: how it is drawn.
- * @typedef {{formula?: string, options?: Control[], drawing?: Control[]}} Told
+ * An option with its name in links; is_layer: whether it is one of the model's layers, of which there are `layers`, and negative ones count
+ * from the last.
+ * @typedef {Described & {is_layer?: boolean, layers?: number}} Control
  */
 
-/** @param {{store: Store, told: Told | null}} props */
-export function Controls({ store, told }) {
-  const { formula = '', options = [], drawing = [] } = told ?? {};
+/** @param {{store: Store, formula?: string, options: Control[], drawing: Control[]}} props formula: as HTML; drawing: how the map is drawn */
+export function Controls({ store, formula = '', options, drawing }) {
   return html`<details class="vv-formula vv-map-fold">
     <summary>Options and formula of this map</summary>
     <div class="vv-map-formula" dangerouslySetInnerHTML=${{ __html: formula }}></div>

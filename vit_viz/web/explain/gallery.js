@@ -7,28 +7,21 @@ import { fixed } from '../../ui/kit/numbers.js';
 import { Places, STOPPED } from '../kit/job.js';
 import { MapOnPhoto } from '../kit/map.js';
 import { JobLine, Problem, Toggle, useAsked, useJob } from '../kit/parts.js';
-import { html, signal, useComputed, useLayoutEffect, useMemo, useSignal } from '../kit/preact.js';
+import { html, signal, useComputed, useLayoutEffect, useMemo } from '../kit/preact.js';
 import { Fall } from './fall.js';
 import { captionOf, drawingOf, onScale, questionOf, ruleWords } from './maps.js';
 import { Sanity, useCheck } from './sanity.js';
+import { namesOf } from './staged.js';
 import { endOfStrips, firstChoice } from './trust.js';
 /** @import { Page } from '../kit/page.js' */
 /** @import { Job } from '../kit/job.js' */
 /** @import { ReadonlySignal, Signal } from '../kit/preact.js' */
 /** @import { Answered, Of } from './maps.js' */
 /** @import { Held } from './room.js' */
+/** @import { Method } from './staged.js' */
 /** @import { Trust } from './trust.js' */
 
 /**
- * What the server says of a method; blind: its map is the same for every class; aimed: its question takes one; slow: it is computed only
- * where somebody asks for it; kept: that was done; words: what it costs; runs: how often the model runs for it; options: with which it is
- * made.
- * @typedef {{name: string, label: string, blind?: boolean, aimed?: boolean, slow?: boolean, kept?: boolean, words?: string, runs?: string,
- *   shows?: string, hides?: string, options: string}} Method
- *
- * All cards; link: with which they were asked for; key: of the picture, the model and the class; about: of the picture and the model;
- * target, names: the class in words, or both classes, empty for an embedding.
- * @typedef {{link: string, key: string, about: string, target: string, names?: string[], cards: Method[]}} Base
  * @typedef {{names: string[], values: number[][], words: string}} Agreement values: rank correlations of each two
  *
  * What a test found of the maps for one class; order: methods, the most trusted first.
@@ -55,11 +48,20 @@ const SCALES = [
 ];
 
 /**
- * @param {{page: Page, base: Held<Base>, of: ReadonlySignal<Of | null>, agreed: ReadonlySignal<{value: Agreement | null} | null>, isSeen: () => boolean, made: () => void,
- *     taken: ReadonlySignal<number>, how: string, tables: Record<string, Uint32Array>}} props of: what the maps are of; made: a slow map is
- *     there; taken: share of the chosen map's patches that the slider took away; how: all is measured, as HTML
+ * What the room knows of its cards; costs: of the maps that take long, in words; isThere: whether such a map is at hand; done: it was computed;
+ * taken: share of the chosen map's patches that the slider took away; link: with which all maps are tested.
+ * @typedef {object} OfCards
+ * @property {ReadonlySignal<{value: Agreement | null} | null>} agreed
+ * @property {ReadonlySignal<{words: Record<string, string>} | null>} costs
+ * @property {() => boolean} isSeen
+ * @property {(method: Method, of: Of) => boolean} isThere
+ * @property {(method: Method, of: Of) => void} done
+ * @property {ReadonlySignal<number>} taken
+ * @property {() => string} link
  */
-export function Gallery({ page, base, of, agreed, isSeen, made, taken, how, tables }) {
+
+/** @param {{page: Page, base: Held<Of>, methods: Method[], how: string, tables: Record<string, Uint32Array>} & OfCards} props how: all is measured, as HTML */
+export function Gallery({ page, base, isSeen, how, ...shared }) {
   const places = useMemo(() => new Places(MOST_AT_A_TIME), []);
   const check = useCheck(page, places, isSeen);
   const error = base.error.value;
@@ -68,9 +70,9 @@ export function Gallery({ page, base, of, agreed, isSeen, made, taken, how, tabl
   return html`<div id="vv-gallery" class="column">
     <div class=${`vv-gallery vv-room ${isBusy}`}>
       <${Problem} words=${error} stays look="vv-gallery-error" />
-      ${!(now && of.value) && !error && html`<p class="vv-gallery-wait vv-quiet">Making the maps …</p>`}
+      ${!now && !error && html`<p class="vv-gallery-wait vv-quiet">Making the maps …</p>`}
       <div hidden=${Boolean(error)}>
-        ${now && of.value && html`<${Cards} ...${{ page, base: now, of: of.value, agreed, places, check, made, taken, tables }} />`}
+        ${now && html`<${Cards} ...${{ page, of: now, places, check, ...shared }} />`}
       </div>
       <details class="vv-fold vv-formula">
         <summary>How this is measured</summary>
@@ -83,27 +85,40 @@ export function Gallery({ page, base, of, agreed, isSeen, made, taken, how, tabl
 
 /**
  * The cards, and what is known of them.
- * @param {{page: Page, base: Base, of: Of, agreed: ReadonlySignal<{value: Agreement | null} | null>, places: Places, check: import('./sanity.js').Check, made: () => void,
- *     taken: ReadonlySignal<number>, tables: Record<string, Uint32Array>}} props
+ * @param {{page: Page, of: Of, places: Places, check: import('./sanity.js').Check, methods: Method[], tables: Record<string, Uint32Array>} &
+ *   Omit<OfCards, 'isSeen'>} props
  */
-function Cards({ page, base, of: looked, agreed, places, check, made, taken, tables }) {
+function Cards({
+  page,
+  of: looked,
+  agreed,
+  costs,
+  places,
+  check,
+  methods: cards,
+  isThere,
+  done,
+  taken,
+  link,
+  tables,
+}) {
   const { store, ask } = page;
-  const { key, about, target, names = [], link, cards } = base;
+  const about = JSON.stringify(looked.about);
+  const { name: target, link: towards } = looked.target;
+  const key = `${about} ${towards}`;
   /** @type {Signal<Map<string, Answered | null>>} by the names of methods; null: there is none */
   const answers = useMemo(() => signal(new Map()), []);
-  const { drawn, rule } = useScale(store, cards, names, answers.value);
+  const { drawn, rule } = useScale(store, cards, namesOf(looked.target), answers.value);
   /** @type {Signal<Map<string, Tested>>} by the keys of classes of this photo, the last tested last */
   const tests = useMemo(() => signal(new Map()), [about]);
-  const computed = useSignal(/** @type {string[]} */ ([])); // slow maps, as `mapOf` names them
   const job = useJob(places);
   const subject = store.subject();
   useLayoutEffect(() => () => job.end(), [key, subject]);
   const methods = Object.fromEntries(cards.map((method) => [method.name, method]));
-  const mapOf = (/** @type {Method} */ { name, options }) => `${key} ${name} ${options}`;
-  const { own, trust, order, of } = knownOf(tests.value, key, target, methods);
+  const optionsOf = (/** @type {string} */ name) => JSON.stringify(store.optionsOf(name));
+  const { own, trust, order, of } = knownOf(tests.value, key, target, optionsOf);
   const isTested = Object.keys(own.trust).length > 0;
-  const isThere = (/** @type {Method} */ { name }) => Boolean(answers.value.get(name));
-  const untested = cards.filter((method) => isThere(method) && !own.trust[method.name]);
+  const untested = cards.filter(({ name }) => answers.value.get(name) && !own.trust[name]);
   const learn = (/** @type {{cards: Record<string, Trust>, order?: string[]}} */ news) => {
     const { [key]: before, ...rest } = Object.fromEntries(tests.peek());
     const now = {
@@ -115,12 +130,20 @@ function Cards({ page, base, of: looked, agreed, places, check, made, taken, tab
   };
   const testAll = () => {
     // those that were tested are known, and take their places in the order
-    const body = { view: link, methods: [...Object.keys(own.trust), ...untested.map(({ name }) => name)] };
-    void job.follow((stop, tell) => ask('trust', body, stop, tell), { part: learn, whole: learn });
+    const names = [...Object.keys(own.trust), ...untested.map(({ name }) => name)];
+    const options = Object.fromEntries(names.map((name) => [name, optionsOf(name)]));
+    const hear = (/** @type {{cards: Record<string, Trust>, order?: string[]}} */ news) => {
+      const found = Object.entries(news.cards).map(([name, one]) => [
+        name,
+        { ...one, options: options[name] },
+      ]);
+      learn({ ...news, cards: Object.fromEntries(found) });
+    };
+    const body = { view: link(), methods: names };
+    void job.follow((stop, tell) => ask('trust', body, stop, tell), { part: hear, whole: hear });
   };
   const chosen = methods[store.view.method.value];
-  const isChecked = check.known?.key === key && check.known.method === chosen?.name;
-  const weights = isChecked ? check.known?.words : '';
+  const weights = check.known?.method === chosen?.name ? check.known?.words : '';
   const end = endOfStrips(Object.values(trust));
   const go = !untested.length ? '' : isTested ? 'Test the new maps too' : QUESTION;
   const words = job.words || job.error || (go === QUESTION ? UNSORTED : '');
@@ -128,13 +151,12 @@ function Cards({ page, base, of: looked, agreed, places, check, made, taken, tab
   const sorted = order.some((name) => trust[name]) ? `, the most faithful ${of && `for ${of} `}first` : '';
   const ranked = order.map((name) => ({ label: methods[name].label, trust: trust[name] }));
   const first = firstChoice(ranked, of);
-  const shared = { page, computed, answers, looked, places, subject, end, of, made, tables };
+  const shared = { page, answers, looked, places, subject, end, of, isThere, done, tables };
+  const costOf = costs.value?.words ?? {};
   const card = (/** @type {Method} */ method) => {
-    const { name } = method;
-    return html`<${Card}
-      key=${name}
-      ...${{ ...shared, method, about: mapOf(method), trust: trust[name], drawn: drawn.get(name) }}
-    />`;
+    const { name, runs } = method;
+    const its = { method, cost: costOf[name] ?? runs, trust: trust[name], drawn: drawn.get(name) };
+    return html`<${Card} key=${name} ...${{ ...shared, ...its }} />`;
   };
   return html`
     <div class="vv-gallery-head vv-row">
@@ -178,13 +200,13 @@ function useScale({ view }, cards, names, answers) {
 
 /**
  * What was found with the options that the maps have now: of this class, else of the class that was tested last, which is named then.
- * @param {Map<string, Tested>} tests @param {string} key @param {string} target @param {Record<string, Method>} methods
+ * @param {Map<string, Tested>} tests @param {string} key @param {string} target @param {(name: string) => string} optionsOf
  * @returns {{own: Tested, of: string} & Omit<Tested, 'target'>}
  */
-function knownOf(tests, key, target, methods) {
+function knownOf(tests, key, target, optionsOf) {
   const ofNow = (/** @type {Tested} */ { trust, order, ...tested }) => {
-    const now = Object.entries(trust).filter(([name, { options }]) => methods[name]?.options === options);
-    return { ...tested, trust: Object.fromEntries(now), order: order.filter((name) => methods[name]) };
+    const now = Object.entries(trust).filter(([name, { options }]) => optionsOf(name) === options);
+    return { ...tested, trust: Object.fromEntries(now), order };
   };
   const own = ofNow(tests.get(key) ?? { target, trust: {}, order: [] });
   const isMeasured = (/** @type {Tested} */ { trust }) => Object.values(trust).some(({ place }) => place);
@@ -206,7 +228,6 @@ function scrollToStage() {
  * One method: its map or how to get it, and its place beside random orders of patches. It is drawn again where one of these differs.
  * @typedef {object} CardOf
  * @property {Page} page
- * @property {Signal<string[]>} computed what slow maps are of that are there
  * @property {Signal<Map<string, Answered | null>>} answers takes what came of its question
  * @property {Of} looked what the maps are of
  * @property {{map: import('../kit/map.js').PatchMap, ends: [number, number]}} [drawn] its map on the scale of the cards
@@ -214,28 +235,29 @@ function scrollToStage() {
  * @property {Places} places
  * @property {string} subject what is looked at: with another one what runs ends, as with another map
  * @property {Method} method
- * @property {string} about what its map is of
+ * @property {string} [cost] of its map, in words
  * @property {Trust} [trust]
  * @property {string} of the class of the test, where it is another one
  * @property {number} end of the strips of all cards
- * @property {() => void} made a map that took long
+ * @property {OfCards['isThere']} isThere
+ * @property {OfCards['done']} done
  */
 
 /**
  * The map of a card: the answer to its question, which a slow method is asked once somebody wants it.
  * @param {CardOf} props
  */
-function useMap({ page: { store, ask }, computed, answers, looked, places, subject, method, about, made }) {
-  const { name, slow, kept } = method;
+function useMap({ page: { store, ask }, answers, looked, places, subject, method, isThere, done }) {
+  const { name, slow } = method;
   const job = useJob(places);
-  useLayoutEffect(() => () => job.end(), [about, subject]);
+  const question = questionOf(store, looked, method);
+  useLayoutEffect(() => () => job.end(), [JSON.stringify(question), subject]);
   /** @type {(name: string, question: any, stop: AbortSignal, tell?: import('../kit/ask.js').Tell) => Promise<Answered>} */
-  const askMap = async (question, { body, photo }, stop, tell) => ({
-    ...(await ask(question, body, stop, tell)),
+  const askMap = async (_, { body, photo }, stop, tell) => ({
+    ...(await ask(name, body, stop, tell)),
     photo,
   });
-  const question = questionOf(store, looked, method);
-  const isWanted = !slow || kept || computed.value.includes(about);
+  const isWanted = !slow || isThere(method, looked);
   const { state, value = null, error } = useAsked(askMap, isWanted && question);
   const answer = /** @type {Answered | null} */ (isWanted ? value : null);
   const isFailed = isWanted && state === 'failed';
@@ -245,10 +267,7 @@ function useMap({ page: { store, ask }, computed, answers, looked, places, subje
   }, [answer, isKnown]);
   const begin = () =>
     void job.follow((stop, tell) => askMap(...question, stop, tell), {
-      whole() {
-        computed.value = [...computed.peek(), about];
-        made();
-      },
+      whole: () => done(method, looked),
     });
   return {
     answer,
@@ -262,7 +281,7 @@ function useMap({ page: { store, ask }, computed, answers, looked, places, subje
 
 /** @param {CardOf} props */
 function Card(props) {
-  const { page, looked, drawn, tables, method, trust, of, end } = props;
+  const { page, looked, drawn, tables, method, cost, trust, of, end } = props;
   const { store } = page;
   const { name, label, blind } = method;
   const isChosen = useComputed(() => store.view.method.value === name).value;
@@ -285,7 +304,7 @@ function Card(props) {
     <button type="button" class="vv-open vv-bare" ...${open}>
       ${isShown && (shown ? html`<${MapOnPhoto} ...${shown} label=${caption} />` : html`<span class="vv-card-image" style=${style}></span>`)}
     </button>
-    ${!isShown && html`<div class="vv-blank" style=${style}><${Missing} ...${{ method, job, begin, error }} /></div>`}
+    ${!isShown && html`<div class="vv-blank" style=${style}><${Missing} ...${{ method, cost, job, begin, error }} /></div>`}
     <h4 class="vv-card-title">
       <span class="vv-card-name">${label}</span>
       <span class="vv-tag vv-small" hidden=${!blind}>same for every class</span>
@@ -297,14 +316,14 @@ function Card(props) {
   </article>`;
 }
 
-/** What a map costs or why there is none, a button that computes it, and how far that is. @param {{method: Method, job: Job, begin: () => void, error?: string}} props */
-function Missing({ method: { label, slow, words, runs }, job, begin, error }) {
+/** What a map costs or why there is none, a button that computes it, and how far that is. @param {{method: Method, cost?: string, job: Job, begin: () => void, error?: string}} props */
+function Missing({ method: { label, slow, runs }, cost, job, begin, error }) {
   const { share, left } = job;
   const amount = share > 0 ? `${Math.round(100 * share)}%${left && ` (${left})`} of ${runs}` : '';
   const title = 'Computes this map, which takes a while.';
   return html`<${JobLine}
     ...${{ job, begin, end: () => job.end(STOPPED), amount, go: slow ? 'compute' : '', cancel: `Cancel ${label}` }}
-    words=${amount ? '' : job.words || job.error || error || words || ''}
+    words=${amount ? '' : job.words || job.error || error || cost || ''}
     button=${{ class: 'vv-go vv-bare', title, 'aria-label': `Compute ${label}` }}
   />`;
 }

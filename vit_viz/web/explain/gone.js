@@ -1,12 +1,12 @@
 // Which patches are taken away on the stage, and what the model says without them.
 
-import { centreOf, movedPatch } from '../../explorer/geometry.js';
+import { centreOf, movedPatch, patchQuery } from '../../explorer/geometry.js';
 import { computed, effect, signal } from '../kit/preact.js';
 import { stroke } from './brush.js';
 /** @import { Ask } from '../kit/ask.js' */
 /** @import { ReadonlySignal } from '../kit/preact.js' */
 /** @import { Cell } from './brush.js' */
-/** @import { Answer, Photo } from './stage.js' */
+/** @import { Answer, Staged } from './staged.js' */
 
 const PATIENCE = 10_000; // milliseconds after which an answer counts as lost
 
@@ -18,23 +18,25 @@ const NOTHING = { key: '', most: 0, patches: /** @type {number[]} */ ([]) };
 
 /** @typedef {'erase' | 'restore' | 'choose'} Tool choose: of the query @typedef {ReturnType<typeof goneFrom>} Gone */
 
-/** @param {ReadonlySignal<Photo | null>} photo with the map on the stage @param {Ask} ask */
+/** @param {ReadonlySignal<Staged | null>} photo with the map on the stage @param {Ask} ask */
 export function goneFrom(photo, ask) {
   const taken = signal(NOTHING);
   const hand = computed(() => (taken.value.key === photo.value?.key ? taken.value : NOTHING));
-  const order = computed(() => (photo.value?.order ? photo.value.order.split(',').map(Number) : []));
+  const order = computed(() => photo.value?.order ?? []);
   const most = computed(() => Math.min(hand.value.most, Math.max(0, order.value.length - 1)));
   const patches = computed(() => (most.value ? order.value.slice(0, most.value) : hand.value.patches));
   const question = computed(() => {
     if (!photo.value || !patches.value.length) return null;
-    const { key, target, view } = photo.value;
-    const [about, gone] = [`${key}|${target}`, patches.value.join()];
-    return { about, of: `${about} ${gone}`, body: { view, gone } };
+    const { key, about, target, grid } = photo.value;
+    const [of, gone] = [`${key} ${target.link}`, patchQuery(patches.value, grid[1])];
+    return { about: of, of: `${of} ${gone}`, body: { ...about, target: target.link || null, gone } };
   });
   const said = newest(ask, question);
   const cursor = signal(/** @type {number | null} */ (null)); // the patch that the keys would take
   const wanted = signal(/** @type {Tool} */ ('erase'));
-  const tool = computed(() => (wanted.value === 'choose' && !photo.value?.pick ? 'erase' : wanted.value));
+  const tool = computed(() =>
+    wanted.value === 'choose' && !photo.value?.method.pick ? 'erase' : wanted.value,
+  );
   const take = (/** @type {Partial<typeof NOTHING>} */ change) =>
     void (taken.value = { ...NOTHING, key: photo.peek()?.key ?? '', ...change });
   return {
@@ -51,7 +53,7 @@ export function goneFrom(photo, ask) {
     },
     /** Takes or puts back what lies on the straight way between two patches. @param {Cell} from @param {Cell} to */
     brush(from, to) {
-      const { grid } = /** @type {Photo} */ (photo.peek());
+      const { grid } = /** @type {Staged} */ (photo.peek());
       const now = new Set(patches.peek());
       cursor.value = null;
       for (const patch of stroke(from, to, grid))
@@ -61,7 +63,7 @@ export function goneFrom(photo, ask) {
     },
     /** The keys go over the patches, from the middle on; without a step the patch there is taken or put back. @param {[number, number]} [step] */
     moveCursor(step) {
-      const { grid } = /** @type {Photo} */ (photo.peek());
+      const { grid } = /** @type {Staged} */ (photo.peek());
       const [at, now] = [cursor.peek(), new Set(patches.peek())];
       const next = at === null ? centreOf(grid) : movedPatch(at, step ?? [0, 0], grid);
       cursor.value = next;
@@ -72,7 +74,7 @@ export function goneFrom(photo, ask) {
   };
 }
 
-/** @typedef {{about: string, of: string, body: {view: string, gone: string}}} Question */
+/** @typedef {{about: string, of: string, body: any}} Question */
 const UNSAID = { of: '', answer: /** @type {Answer | null} */ (null), error: '' };
 
 /**
@@ -94,7 +96,7 @@ function newest(ask, question) {
       said.value = { ...said.peek(), error: '', ...news, of };
       follow(question.peek());
     };
-    ask('without', body, stop.signal).then(
+    ask('without_patches', body, stop.signal).then(
       (answer) => hear({ answer }),
       ({ message }) => hear({ error: message }),
     );

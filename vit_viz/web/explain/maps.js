@@ -1,6 +1,6 @@
 // The maps of the cards as questions: what is asked for each, what lies on one scale, and what a card says of its map.
 
-import { short } from '../../ui/kit/numbers.js';
+import { number } from '../../ui/kit/numbers.js';
 import { DRAWING, endsOf, mapIn } from '../kit/map.js';
 /** @import { Drawing, PatchMap, Photo } from '../kit/map.js' */
 /** @import { Store } from '../kit/store.js' */
@@ -8,8 +8,10 @@ import { DRAWING, endsOf, mapIn } from '../kit/map.js';
 /** @typedef {'own' | 'share' | 'only'} Ruler each map by itself, as shares on one scale, or as shares less the mean of the quick maps */
 
 /**
- * What the maps are of: a photo in front of a model as questions take it, the photo on the screen, and the class as links write it.
- * @typedef {{about: any, photo: Photo, target: {link: string}}} Of
+ * What the maps are of: a photo in front of a model as questions take it, the photo on the screen with its tokens, and what is explained.
+ * @typedef {import('../../explorer/geometry.js').Trace & Photo & {output_query: string, name?: string}} Traced
+ * @typedef {{about: any, photo: Pick<Traced, 'trace' | 'layers' | 'grid' | 'crop' | 'prefix' | 'suffix' | 'pooling' | 'output_query' | 'photo'
+ *   | 'photo_size' | 'unlit' | 'name'>, target: import('./room.js').Aim}} Of
  *
  * The answer to a question of a card, with the photo that it was asked of.
  * @typedef {{arrays: Record<string, {shape: number[], data: any}>, facts: any, words: string, photo: Photo}} Answered
@@ -65,18 +67,28 @@ export function onScale(answers, quick, ruler, clip) {
   const drawn = (/** @type {(map: PatchMap) => {map: PatchMap, ends: [number, number]}} */ how) =>
     new Map([...maps].map(([name, map]) => [name, how(map)]));
   if (ruler === 'own') return drawn((map) => ({ map, ends: endsOf(map.values, map.signed, clip) }));
-  const together = quick.flatMap((name) => maps.get(name) ?? []).map(shares);
+  const together = quick.flatMap((name) => maps.get(name) ?? []);
   if (!together.length || quick.some((name) => !answers.has(name))) return new Map();
+  const { ends, on } = commonScale(together, ruler, clip);
+  return drawn((map) => ({ map: on(map), ends: ruler === 'share' && !map.signed ? [0, ends[1]] : ends }));
+}
+
+/**
+ * The scale that maps have together: as shares, or as shares less their mean; `on` puts a map on it.
+ * @param {PatchMap[]} maps @param {Ruler} ruler @param {boolean} clip
+ * @returns {{ends: [number, number], on: (map: PatchMap) => PatchMap}}
+ */
+export function commonScale(maps, ruler, clip) {
+  const together = maps.map(shares);
   if (ruler === 'share') {
     const [, top] = endsOf(joined(together.map(({ values }) => values.map(Math.abs))), false, clip);
-    return drawn((map) => ({ map: shares(map), ends: [map.signed ? -top : 0, top] }));
+    return { ends: [-top, top], on: shares };
   }
   const mean = together[0].values.map(
     (_, i) => together.reduce((sum, { values }) => sum + values[i], 0) / together.length,
   );
-  const own = (/** @type {PatchMap} */ map) => less(map, mean, 'share of the map, less the mean of all');
-  const ends = endsOf(joined(together.map((map) => own(map).values)), true, clip);
-  return drawn((map) => ({ map: own(map), ends }));
+  const on = (/** @type {PatchMap} */ map) => less(map, mean, 'share of the map, less the mean of all');
+  return { ends: endsOf(joined(together.map((map) => on(map).values)), true, clip), on };
 }
 
 /** @param {Float32Array[]} parts */
@@ -87,9 +99,9 @@ function joined(parts) {
 /** A card in words: what its map is, what it says, and its scale with numbers. @param {Answered} answer @param {{map: PatchMap, ends: [number, number]}} drawn @param {Ruler} ruler */
 export function captionOf({ facts: { caption, note }, words }, { map, ends: [low, high] }, ruler) {
   const largest = map.values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-  const scale = `Scale: ${map.unit} from ${short(low)} to ${short(high)}`;
+  const scale = `Scale: ${map.unit} from ${number(low)} to ${number(high)}`;
   const beyond =
-    largest > high * 1.0001 ? `Its largest value, ${short(largest)}, lies beyond this scale` : '';
+    largest > high * 1.0001 ? `Its largest value, ${number(largest)}, lies beyond this scale` : '';
   const what = caption.charAt(0).toUpperCase() + caption.slice(1);
   return [what, note, ruler === 'only' ? '' : words, scale, beyond]
     .filter(Boolean)
@@ -105,7 +117,7 @@ export function captionOf({ facts: { caption, note }, words }, { map, ends: [low
 export function ruleWords(ruler, side, [one, other], ends) {
   if (ruler === 'only')
     return ends
-      ? `Each card as shares, less the mean of the quick maps: orange more than the mean, blue less, on one scale from ${short(ends[0])} to ${short(ends[1])} for all. Gray cards say what the others say.`
+      ? `Each card as shares, less the mean of the quick maps: orange more than the mean, blue less, on one scale from ${number(ends[0])} to ${number(ends[1])} for all. Gray cards say what the others say.`
       : '';
   if (!other || side === 'lead') return '';
   const onStage = {

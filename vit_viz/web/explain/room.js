@@ -6,34 +6,30 @@ import { asked } from '../kit/ask.js';
 import { opened, thePage } from '../kit/page.js';
 import { editsIn, headsWith, switched, withHeads, wordsOf } from '../kit/edits.js';
 import { Classes, Toggle } from '../kit/parts.js';
-import {
-  batch,
-  computed,
-  effect,
-  html,
-  render,
-  signal,
-  useComputed,
-  useMemo,
-  useRef,
-} from '../kit/preact.js';
+import { batch, computed, effect, html, render, signal, useMemo, useRef } from '../kit/preact.js';
 import { TARGETED } from '../kit/store.js';
 import { Gallery } from './gallery.js';
 import { goneFrom } from './gone.js';
 import { madeOf } from './made.js';
+import { questionOf } from './maps.js';
 import { Parts } from './parts.js';
 import { Stage } from './stage.js';
+import { stagedOf, wantedOn } from './staged.js';
 import { Terms } from './terms.js';
 /** @import { Answer } from '../kit/ask.js' */
 /** @import { Page } from '../kit/page.js' */
-/** @import { ReadonlySignal } from '../kit/preact.js' */
+/** @import { ReadonlySignal, Signal } from '../kit/preact.js' */
 /** @import { Target } from '../kit/parts.js' */
-/** @import { Base } from './gallery.js' */
-/** @import { Photo } from './stage.js' */
+/** @import { Control } from './controls.js' */
+/** @import { Of } from './maps.js' */
+/** @import { Method, Wanted } from './staged.js' */
 
 /**
  * What is explained: a class, or one set against another; link: the same as it stands in links, name: in words.
  * @typedef {Target & {link: string, name: string}} Aim
+ *
+ * What is known from the beginning; how: all is measured, as HTML; drawing: controls of how a map is drawn.
+ * @typedef {{how: string, methods: Method[], drawing: Control[]}} Declared
  */
 
 const TITLES = { why: 'Why', parts: 'What it is made of' };
@@ -42,20 +38,22 @@ const TITLES = { why: 'Why', parts: 'What it is made of' };
 /** What links say of how a figure is drawn. */
 const DRAWING = ['style', 'alpha', 'colors', 'smooth'];
 
-/** Names in links that say nothing of the map, and of the cards. */
-const NOT_OF_MAP = new Set(['tab', 'explain', 'layer', 'head']);
+/** @type {Answer} */
+const NOT_ASKED = { state: 'none' };
+
+/** Names in links that say nothing of the cards. */
 const NOT_OF_CARDS = new Set(['tab', 'explain', 'method', 'q', 'layer', 'head', 'ask', 'run', 'ask.*']);
 
-/** @type {import('../../ui/kit/elements.js').Mount<{how: string, tables: Record<string, string>}>} */
-export function mount(element, { how, tables }) {
-  render(html`<${Explain} ...${{ page: thePage(), how, tables }} />`, element);
+/** @type {import('../../ui/kit/elements.js').Mount<Declared & {tables: Record<string, string>}>} */
+export function mount(element, told) {
+  render(html`<${Explain} ...${{ page: thePage(), ...told }} />`, element);
 }
 
-/** @param {{page: Page, how: string, tables: Record<string, string>}} props how: all is measured, as HTML; tables: of colours */
-export function Explain({ page, how, tables }) {
+/** @param {{page: Page, tables: Record<string, string>} & Declared} props tables: of colours */
+export function Explain({ page, tables, ...declared }) {
   const { store, ask } = page;
   const link = () => store.linkOf(TARGETED);
-  const { open, aim, aimed } = useMemo(() => aimOf(page), [page]);
+  const { open, aim, held } = useMemo(() => aimOf(page), [page]);
   const face = /** @type {Face} */ (store.view.explain.value);
   /** What is known of the class that the link names, in this model, however it is edited; of another photo nothing. @returns {Aim | null} */
   const known = () => {
@@ -95,45 +93,46 @@ export function Explain({ page, how, tables }) {
     />`;
   return html`<div id="vv-target">
       <${Classes}
-        ...${{ target: aimed.value ?? {}, why, unlike, find, title: faces }}
+        ...${{ target: held.value.value?.target ?? {}, why, unlike, find, title: faces }}
         label="What is explained"
       />
     </div>
     <${Made} ...${{ page, open, aim, known, pair }} />
-    <${Why} ...${{ page, aim, how, tables }} />`;
+    <${Why} ...${{ page, aim, tables, ...declared }} />`;
 }
 
-/** What the tab is of, and what is explained of it. @param {Page} page */
+/** What the tab is of, and what is explained of it: both are asked at once. @param {Page} page */
 function aimOf(page) {
   const { store, ask } = page;
   const open = opened(page, 'explain');
-  const aim = asked(
-    async (name, of, stop) => ({
-      ...of,
-      target: /** @type {Aim} */ (await ask(name, { view: of.view }, stop)),
-    }),
+  const targeted = asked(
+    async (name, of, stop) => ({ ...of, target: await ask(name, { view: of.view }, stop) }),
     () =>
-      store.view.tab.value === 'explain' && open.value.state === 'done'
-        ? [
-            'target',
-            {
-              view: store.linkOf(TARGETED),
-              wanted: store.view.target.value,
-              ...subjectOf(open.value.value),
-            },
-          ]
+      store.view.tab.value === 'explain'
+        ? ['target', { view: store.linkOf(TARGETED), wanted: store.view.target.value }]
         : null,
+    page.turn,
   );
-  return {
-    open,
-    aim,
-    aimed: heldOf(computed(() => ({ ...aim.value, value: aim.value.value?.target }))).value,
+  let last = /** @type {any} */ (undefined);
+  /** @type {() => Answer} */
+  const now = () => {
+    const steps = [open.value, targeted.value];
+    const failed = steps.find(({ state }) => state === 'failed');
+    if (failed) return failed;
+    const isDone = steps.every(({ state }) => state === 'done');
+    if (isDone) last = { ...steps[1].value, ...subjectOf(steps[0].value) };
+    const isNone = steps.some(({ state }) => state === 'none');
+    return { state: isDone ? 'done' : isNone ? 'none' : 'pending', value: last };
   };
+  const aim = computed(now);
+  return { open, aim, held: heldOf(aim) };
 }
 
-/** What the answers to the questions of the tab stand on. @param {any} value of /vit_viz/open */
-function subjectOf({ about, trace, grid, crop, photo, photo_size, name, unlit }) {
-  return { about, photo: { trace, grid, crop, photo, photo_size, name, unlit } };
+/** What the answers to the questions of the tab stand on. @param {any} value of /vit_viz/open @returns {{about: any, photo: Of['photo']}} */
+function subjectOf({ about, trace, layers, grid, crop, prefix, suffix, pooling, output_query, ...value }) {
+  const { photo, photo_size, name, unlit } = value;
+  const tokens = { grid, crop, prefix, suffix, pooling, output_query };
+  return { about, photo: { trace, layers, ...tokens, photo, photo_size, name, unlit } };
 }
 
 /** A link to a class without what is edited in the model, and without the class. @param {string} view */
@@ -220,56 +219,94 @@ function Made({ page: { store, ask }, open, aim, known, pair }) {
   return html`<${Parts} ...${{ state, error, value: shown.current, press, figure }} />`;
 }
 
-/** The chosen map on the photo, and the maps of all methods. @param {{page: Page, aim: ReadonlySignal<Answer>, how: string, tables: Record<string, string>}} props */
-function Why({ page, aim, how, tables }) {
-  const { map, base, agreed, gone, taken, isSeen, made } = useMemo(() => whyOf(page), [page]);
-  const of = useComputed(() => aim.value.value ?? null); // of the last one that is known
+/**
+ * The chosen map on the photo, and the maps of all methods.
+ * @param {{page: Page, aim: ReadonlySignal<Answer>, tables: Record<string, string>} & Declared} props
+ */
+function Why({ page, aim, how, methods, drawing, tables }) {
   const colours = useMemo(
     () => Object.fromEntries(Object.entries(tables).map(([name, text]) => [name, decodeTable(text)])),
     [tables],
   );
+  const { stage, cards } = useMemo(() => whyOf(page, aim, methods, colours), [page]);
   return html`<div id="vv-explain-columns" class="vv-view" hidden=${page.store.view.explain.value !== 'why'}>
-    <${Stage} ...${{ page, map, gone, of, tables: colours }} />
-    <${Gallery} ...${{ page, base, of, agreed, isSeen, made, taken, how, tables: colours }} />
+    <${Stage} ...${{ page, ...stage, drawing, tables: colours }} />
+    <${Gallery} ...${{ page, methods, ...cards, how, tables: colours }} />
   </div>`;
 }
 
-/** What is asked for it. @param {Page} page */
-function whyOf({ store, ask, turn }) {
-  const namesBut = (/** @type {Set<string>} */ others) =>
-    [...store.fields.keys()].filter((name) => !others.has(name));
-  const [ofMap, ofCards] = [namesBut(NOT_OF_MAP), namesBut(NOT_OF_CARDS)];
+/** What is asked for it. @param {Page} page @param {ReadonlySignal<Answer>} aim @param {Method[]} methods @param {Record<string, Uint32Array>} tables */
+function whyOf({ store, ask, turn }, aim, methods, tables) {
+  const ofCards = [...store.fields.keys()].filter((name) => !NOT_OF_CARDS.has(name));
   const isSeen = () => store.view.tab.value === 'explain' && store.view.explain.value === 'why';
-  const [mapAgain, cardsAgain] = [signal(0), signal(0)]; // after maps that took long
-  const asking = asked(
-    async (name, { view, subject }, stop) => ({ ...(await ask(name, { view }, stop)), view, subject }),
-    () => (isSeen() ? ['stage', { view: store.linkOf(ofMap), subject: store.subject() }] : null),
-    computed(() => turn.value + mapAgain.value),
+  const of = computed(
+    () => /** @type {Of | null} */ (isSeen() && aim.value.state === 'done' ? aim.value.value : null),
   );
-  const map = /** @type {Held<Photo>} */ (heldOf(asking));
-  const base = /** @type {Held<Base>} */ (
-    heldOf(
-      asked(
-        async (name, body, stop) => ({ link: body.view, ...(await ask(name, body, stop)) }),
-        () => (isSeen() ? ['gallery', { view: store.linkOf(ofCards) }] : null),
-        computed(() => turn.value + cardsAgain.value),
-      ),
-    )
+  const slow = methods.filter((method) => method.slow);
+  /** Whether the slow maps are at hand, by their questions. @type {Signal<Map<string, boolean>>} */
+  const there = signal(new Map());
+  const learn = (/** @type {string} */ key, is = true) =>
+    void (there.value = new Map(there.peek()).set(key, is));
+  const keyOf = (/** @type {Method} */ method, /** @type {Of} */ now) =>
+    JSON.stringify(questionOf(store, now, method));
+  effect(() => {
+    for (const method of of.value ? slow : []) {
+      const [name, { body }] = questionOf(store, /** @type {Of} */ (of.value), method);
+      const key = keyOf(method, /** @type {Of} */ (of.value));
+      if (there.peek().has(key)) continue;
+      ask.kept(name, body).then(
+        (answer) => learn(key, Boolean(answer)),
+        () => learn(key, false),
+      );
+    }
+  });
+  const wanted = computed(() => {
+    const now = of.value;
+    const isOpen =
+      now && slow.some((one) => one.name === store.view.method.value && !there.value.has(keyOf(one, now)));
+    return !now || isOpen
+      ? null
+      : wantedOn(store, now, methods, (one) => Boolean(there.value.get(keyOf(one, now))));
+  });
+  const map = heldOf(
+    asked(
+      async (_, /** @type {Wanted} */ now, stop) => {
+        const [answer, scale] = await Promise.all(
+          [now.question, now.beside].map((one) => one && ask(...one, stop)),
+        );
+        return { ...now, answer, scale };
+      },
+      () => wanted.value && ['stage', wanted.value],
+      turn,
+    ),
   );
+  const shown = computed(() => map.value.value && stagedOf(map.value.value, store, methods, tables));
+  const error = computed(() => (aim.value.state === 'failed' ? (aim.value.error ?? '') : map.error.value));
+  const isPending = computed(() => isSeen() && !error.value && (!wanted.value || map.isPending.value));
+  const made = signal(0); // maps that took long
   const agreed = heldOf(
     asked(
       ask,
-      () => (isSeen() && base.value.value ? ['agree', { view: store.linkOf(ofCards) }] : null),
-      computed(() => turn.value + cardsAgain.value),
+      () => (of.value ? ['agree', { view: store.linkOf(ofCards) }] : null),
+      computed(() => turn.value + made.value),
     ),
   ).value;
-  const gone = goneFrom(map.value, ask);
+  const costs = heldOf(
+    asked(ask, () => (of.value ? ['costs', { view: store.linkOf(TARGETED) }] : null), turn),
+  ).value;
+  const gone = goneFrom(shown, ask);
   // the curve of a card is of its own map
-  const taken = computed(() => (map.value.value?.is_own === false ? 0 : gone.share.value));
-  const made = () => {
-    cardsAgain.value += 1; // it is compared with the others
-    const { state, value } = asking.peek();
-    if (state !== 'done' || value.shows !== store.view.method.peek()) mapAgain.value += 1;
+  const taken = computed(() => (shown.value?.isOwn === false ? 0 : gone.share.value));
+  const isThere = (/** @type {Method} */ method, /** @type {Of} */ now) =>
+    there.value.get(keyOf(method, now)) ?? false;
+  const done = (/** @type {Method} */ method, /** @type {Of} */ now) => {
+    learn(keyOf(method, now));
+    made.value += 1; // it is compared with the others
   };
-  return { map, base, agreed, gone, taken, isSeen, made };
+  const link = () => store.linkOf(ofCards);
+  const base = heldOf(computed(() => (isSeen() ? aim.value : NOT_ASKED)));
+  return {
+    stage: { shown, error, isPending, gone },
+    cards: { base, agreed, costs, isSeen, isThere, done, taken, link },
+  };
 }

@@ -6,96 +6,85 @@ import { stepOf } from '../../ui/kit/elements.js';
 import { MapOnPhoto, endsOf, mapIn } from '../kit/map.js';
 import { ColourBar, Problem, Toggle, cellUnder, useAsked } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preact.js';
+import { TARGETED } from '../kit/store.js';
 import { listenToPointers } from './brush.js';
 import { Controls } from './controls.js';
 import { Lead } from './fall.js';
-import { drawingOf, less, questionOf, shares } from './maps.js';
+import { less, questionOf, shares } from './maps.js';
+import { controlsOf, leftOf } from './staged.js';
 /** @import { Tell } from '../kit/ask.js' */
 /** @import { Page } from '../kit/page.js' */
 /** @import { ReadonlySignal, Signal } from '../kit/preact.js' */
 /** @import { Cell } from './brush.js' */
 /** @import { Gone, Tool } from './gone.js' */
-/** @import { Of } from './maps.js' */
-/** @import { Held } from './room.js' */
-
-/**
- * @typedef {[number, number, number, number]} Rect top, left, bottom, right in pixels of the original photo
- *
- * @typedef {{name: string, now?: number, before?: number, text: string, target?: boolean}} Line of an answer; now: share of its bar, from
- *     0 to 1, absent where the answer is a value; before: with all patches, absent where all are there; target: what the maps explain
- * @typedef {{words: string, top: Line[]}} Answer what the model says of the photo, or of what is left of it
- *
- * The map; view, subject: the link that it was asked for with, and the part of that which says what it is of; key: of the picture and
- * the model, another one begins anew; target: another one is asked about again; shows: the name of its method, another than the chosen
- * one's while that map is not made; pick: whether it follows a query; area: what of the photo it shows; cells: what each patch says;
- * region: of the photo that the model received (top, left, height, width); order: patches, the best first, as "7,3,20"; is_own: whether it
- * is the map of the card, whose curve is drawn; sides: the maps of two classes that can be chosen; said, lead: what these say when they are
- * subtracted, and how far that can be trusted.
- * @typedef {{view: string, subject: string, key: string, target: string, method: string, shows: string, src: string, alt: string, caption:
- *   string, note: string, save: string, figure?: string, pick: boolean, area: Rect, rings?: Rect[], bar?: import('../../ui/kit/elements.js')
- *   .ColourBar & {unit: string}, cells?: {grid: [number, number], region: Rect, texts: string[]}, grid: [number, number], region: Rect,
- *   photo_size: [number, number], order?: string, is_own?: boolean, whole: Answer, said?: string, sides?: Side[], lead?: import('./fall.js')
- *   .Known | null}} Photo
- * @typedef {{side: string, label: string, chosen: boolean}} Side
- */
+/** @import { Control } from './controls.js' */
+/** @import { Staged } from './staged.js' */
 
 const NOT_FETCHED = 'This picture could not be fetched; please reload the page.';
-/** @param {{page: Page, map: Held<Photo>, gone: Gone, of: ReadonlySignal<Of | null>, tables: Record<string, Uint32Array>}} props gone: of the patches of the map; of: what the maps are of */
-export function Stage({ page: { store, ask }, map, gone, of, tables }) {
-  const [there, setThere] = useState(''); // the pictures that were fetched, and could not be
-  const [lost, setLost] = useState('');
-  const [photo, refused] = [map.value.value, map.error.value];
-  const src = photo?.src ?? '';
-  const isThere = there === src;
-  const error = refused || (src && lost === src ? NOT_FETCHED : '');
-  const isBusy = map.isPending.value || (!error && !isThere);
-  const framed = { store, photo, gone, error, isBusy, isThere };
+
+/**
+ * @param {object} props
+ * @param {Page} props.page
+ * @param {ReadonlySignal<Staged | null>} props.shown
+ * @param {ReadonlySignal<string>} props.error
+ * @param {ReadonlySignal<boolean>} props.isPending
+ * @param {Gone} props.gone of the patches of the map
+ * @param {Control[]} props.drawing controls of how the map is drawn
+ * @param {Record<string, Uint32Array>} props.tables of colours
+ */
+export function Stage({ page: { store, ask }, shown, error: refused, isPending, gone, drawing, tables }) {
+  const [lost, setLost] = useState(''); // the photo that could not be fetched
+  const photo = shown.value;
+  const error = refused.value || (photo && lost === photo.photo.photo ? NOT_FETCHED : '');
+  const isBusy = isPending.value;
+  const framed = { store, photo, gone, error, isBusy, tables };
+  const { method } = photo ?? {};
   return html`<div id="vv-stage" class="column">
     <div id="vv-explain-picture" class="vv-play vv-room">
       <div class=${`vv-part-picture vv-play-picture ${isBusy ? 'vv-busy' : ''}`}>
-        <${Frame} ...${framed} loaded=${() => setThere(src)} failed=${() => setLost(src)} />
-        ${photo?.bar && !error && html`<${ColourBar} ...${photo.bar} colours=${photo.bar.stops} look="" />`}
-        <${OfMap} ...${{ store, ask, photo, of: of.value, tables }} />
-        <div class="vv-play-below" hidden=${!photo || Boolean(refused)}>
-          ${photo && html`<${Below} ...${{ ask, photo, gone }} />`}
+        <${Frame} ...${framed} failed=${() => setLost(photo?.photo.photo ?? '')} />
+        ${photo && !error && html`<${ColourBar} ...${photo.bar} look="" />`}
+        <${OfMap} ...${{ store, ask, photo, tables }} />
+        <div class="vv-play-below" hidden=${!photo || Boolean(refused.value)}>
+          ${photo && html`<${Below} ...${{ store, ask, photo, gone }} />`}
         </div>
         <${CaptionLine} photo=${error ? null : photo} />
       </div>
     </div>
-    <${Controls} store=${store} told=${photo} />
+    <${Controls}
+      ...${{ store, formula: method?.formula, drawing: photo ? drawing : [] }}
+      options=${photo && method ? controlsOf(method, photo.photo) : []}
+    />
   </div>`;
 }
 
 /**
  * What the map says, and of two classes the maps that there are.
- * @param {{store: Page['store'], ask: Page['ask'], photo: Photo | null, of: Of | null, tables: Record<string, Uint32Array>}} props
+ * @param {{store: Page['store'], ask: Page['ask'], photo: Staged | null, tables: Record<string, Uint32Array>}} props
  */
-function OfMap({ photo, of, ...shared }) {
+function OfMap({ photo, ...shared }) {
   return html`<p class="vv-sides-words" aria-live="polite" hidden=${!photo?.said}>${photo?.said}</p>
-    ${photo && of && Boolean(photo.sides?.length) && html`<${Sides} key=${photo.shows} ...${{ photo, of, ...shared }} />`}`;
+    ${photo && photo.sides.length > 0 && html`<${Sides} key=${photo.method.name} ...${{ photo, ...shared }} />`}`;
 }
 
 /**
  * The maps of two classes as small pictures, which choose what lies on the photo.
- * @param {{store: Page['store'], ask: Page['ask'], photo: Photo, of: Of, tables: Record<string, Uint32Array>}} props
+ * @param {{store: Page['store'], ask: Page['ask'], photo: Staged, tables: Record<string, Uint32Array>}} props
  */
-function Sides({ store, ask, photo: { sides = [], shows: name }, of, tables }) {
+function Sides({ store, ask, photo: { sides, method, drawing, ...of }, tables }) {
   const both = of.target.link;
-  const bodies = [...both.split('-'), both].map(
-    (target) => questionOf(store, of, { name, aimed: true }, target)[1].body,
-  );
+  const bodies = [...both.split('-'), both].map((target) => questionOf(store, of, method, target)[1].body);
   const answer = useAsked(
-    async (_, { bodies: asked, photo }, stop) => {
+    async (name, { bodies: asked, photo }, stop) => {
       const answers = asked.map((/** @type {any} */ body) => ask(name, body, stop));
       const [one, other, lead] = (await Promise.all(answers)).map(mapIn);
       const difference = less(one, shares(other).values, 'share of the map, subtracted');
       return { photo, maps: { one, other, difference, lead } };
     },
-    both.includes('-') && [name, { bodies, photo: of.photo }],
+    [method.name, { bodies, photo: of.photo }],
   ).value;
-  const drawing = drawingOf(store);
   const [tall, wide] = of.photo.photo_size;
-  const button = (/** @type {Side} */ { side, label, chosen }) => {
+  const button = (/** @type {Staged['sides'][0]} */ { side, label, chosen }) => {
     const which = {
       'data-side': side,
       'aria-pressed': String(chosen),
@@ -116,50 +105,50 @@ function Sides({ store, ask, photo: { sides = [], shows: name }, of, tables }) {
   </div>`;
 }
 
-/** @param {{photo: Photo | null}} props */
+/** @param {{photo: Staged | null}} props */
 function CaptionLine({ photo }) {
-  const { caption, save, figure, note } = photo ?? {};
+  const { caption, save = '', figure = '', note } = photo ?? {};
   const saved = (/** @type {MouseEvent} */ event) => {
-    if (figure && askForFigure(/** @type {Element} */ (event.currentTarget), figure)) event.preventDefault();
+    if (askForFigure(/** @type {Element} */ (event.currentTarget), figure)) event.preventDefault();
   };
   const link = {
     'data-save': '',
-    hidden: !save,
+    hidden: !photo,
     download: true,
     href: save && routeUrl(save),
     onClick: saved,
   };
   return html`<div class="vv-caption-line">
-      <span class="vv-caption">${caption}</span
-      ><a class="vv-save" ...${link}>${figure ? 'Save' : 'Save PNG'}</a>
+      <span class="vv-caption">${caption}</span><a class="vv-save" ...${link}>Save</a>
     </div>
     <p class="vv-note vv-small" hidden=${!note}>${note}</p>`;
 }
 
 // --- the photo
 
-const EMPTY = /** @type {Photo} */ (
+const EMPTY = /** @type {Staged} */ (
   /** @type {unknown} */ ({
-    area: [0, 0, 1, 1],
-    photo_size: [1, 1],
-    grid: [1, 1],
-    region: [0, 0, 0, 0],
-    alt: '',
+    ...{ caption: '', grid: [1, 1], area: [0, 0, 1, 1], method: {}, subject: '' },
+    photo: { crop: { region: [0, 0, 0, 0] }, photo: '' },
   })
 );
 
 /**
- * The map on the photo, with what is marked there. Until its picture is there the one before stays, dimmed, with its rings.
- * @param {{store: Page['store'], photo: Photo | null, gone: Gone, error: string, isBusy: boolean, isThere: boolean, loaded: () => void,
- *     failed: () => void}} props
+ * The map on the photo, with what is marked there. Until the next one is there it stays, dimmed.
+ * @param {{store: Page['store'], photo: Staged | null, gone: Gone, error: string, isBusy: boolean, failed: () => void, tables: Record<string,
+ *     Uint32Array>}} props
  */
-function Frame({ store, photo, gone, error, isBusy, isThere, loaded, failed }) {
+function Frame({ store, photo, gone, error, isBusy, failed, tables }) {
   const [image, marks] = [useRef(/** @type {any} */ (null)), useRef(/** @type {any} */ (null))];
   const tip = useSignal(/** @type {Tipped | null} */ (null));
-  const ringed = useRef(photo);
-  if (isThere) ringed.current = photo;
-  const { area, photo_size: size, grid, region, alt, pick, src, subject } = photo ?? EMPTY;
-  const ratio = (area[3] - area[1]) / (area[2] - area[0]);
+  const {
+    caption,
+    grid,
+    area: [, , tall, wide],
+    method,
+    subject,
+    photo: { crop, photo: src },
+  } = photo ?? EMPTY;
   const choose = (/** @type {Cell} */ [row, col]) => {
     if (subject === store.subject()) store.set({ q: patchQuery([row * grid[1] + col], grid[1]) });
   };
@@ -167,7 +156,7 @@ function Frame({ store, photo, gone, error, isBusy, isThere, loaded, failed }) {
   pointer.current = {
     ...{ brush: gone.brush, choose, isChoosing: () => gone.tool.value === 'choose' },
     cellAt: (/** @type {PointerEvent} */ event) =>
-      cellUnder(event, image.current, [0, 0, ...size], region, grid),
+      cellUnder(event, image.current, [0, 0, tall, wide], crop.region, grid),
     read: (/** @type {PointerEvent | null} */ event) =>
       void (tip.value = event && photo && !isBusy ? tipAt(event, image.current, photo) : null),
   };
@@ -183,37 +172,30 @@ function Frame({ store, photo, gone, error, isBusy, isThere, loaded, failed }) {
   };
   // a server that does not answer is told of once, for the whole page: then this request waits
   const look = () => void fetch(routeUrl(src), { credentials: 'same-origin' }).then(failed, failed);
-  const words = `${alt} Arrow keys move over the patches, space takes one away or puts it back.`;
+  const words = `${caption} Arrow keys move over the patches, space takes one away or puts it back.`;
   const frame = {
-    ...{ tabindex: 0, role: photo && !pick ? 'img' : 'application', onKeyDown: typed },
+    ...{ tabindex: 0, role: photo && !method.pick ? 'img' : 'application', onKeyDown: typed },
     'aria-label': photo ? words : 'Photo with the map over it',
-    style: photo ? { width: `calc(${ratio} * var(--vv-tallest))` } : {},
+    style: photo ? { width: `calc(${wide / tall} * var(--vv-tallest))` } : {},
     onBlur: () => void (gone.cursor.value = null),
   };
-  const picture = {
-    ...{ alt, draggable: false, hidden: !photo || Boolean(error), onLoad: loaded, onError: look },
-    ...(photo && { src: routeUrl(src), style: { aspectRatio: String(ratio) } }),
-  };
-  const drawing = {
-    preserveAspectRatio: 'none',
-    viewBox: `0 0 ${size[1]} ${size[0]}`,
-    hidden: Boolean(error),
-  };
-  return html`<div class=${`vv-frame vv-play-stage ${pick ? 'vv-pickable' : ''}`} ...${frame}>
-    <img class="vv-image" ref=${image} ...${picture} />
+  const drawing = { preserveAspectRatio: 'none', viewBox: `0 0 ${wide} ${tall}`, hidden: Boolean(error) };
+  const drawn = photo && { ...photo, label: caption, lost: look, tables };
+  return html`<div class=${`vv-frame vv-play-stage ${method.pick ? 'vv-pickable' : ''}`} ...${frame}>
+    <div class="vv-image" ref=${image} hidden=${!photo || Boolean(error)}>
+      ${drawn && html`<${MapOnPhoto} ...${drawn} />`}
+    </div>
     <svg class="vv-play-marks vv-layer" ref=${marks} aria-hidden="true" ...${drawing}>
       ${photo && html`<${Marks} ...${{ photo, gone }} />`}
     </svg>
-    <div class="vv-rings vv-layer" aria-hidden="true">
-      ${!error && ringed.current && ringsOf(ringed.current)}
-    </div>
+    <div class="vv-rings vv-layer" aria-hidden="true">${!error && photo && ringsOf(photo)}</div>
     <${Tip} tip=${tip} />
     <p class="vv-empty" hidden=${!error}>${error}</p>
   </div>`;
 }
 
-const ringsOf = (/** @type {Photo} */ { rings, area }) =>
-  rings?.map((rect) => html`<span class="vv-ring" style=${placeIn(rect, area)}></span>`);
+const ringsOf = (/** @type {Staged} */ { rings, area }) =>
+  rings.map((rect) => html`<span class="vv-ring" style=${placeIn(rect, area)}></span>`);
 
 /** The patch that a query is; null where it is none, or more than one. @param {string} query @param {[number, number]} grid */
 function patchIn(query, [rows, cols]) {
@@ -221,12 +203,15 @@ function patchIn(query, [rows, cols]) {
   return row < rows && col < cols ? row * cols + col : null;
 }
 
-/** What is gone, and the patch that the keys would take. @param {{photo: Photo, gone: Gone}} props */
+/** What is gone, and the patch that the keys would take. @param {{photo: Staged, gone: Gone}} props */
 function Marks({ photo, gone }) {
-  const { grid } = photo;
+  const {
+    grid,
+    photo: { crop },
+  } = photo;
   const mark = (/** @type {number} */ patch, /** @type {string} */ kind) => {
     const [row, col] = [Math.floor(patch / grid[1]), patch % grid[1]];
-    const [top, left, bottom, right] = patchRect(/** @type {any} */ (photo), row, col, grid);
+    const [top, left, bottom, right] = patchRect(crop, row, col, grid);
     const place = { x: left, y: top, width: right - left, height: bottom - top };
     return html`<rect key=${`${kind} ${patch}`} class=${kind} ...${place} />`;
   };
@@ -236,15 +221,15 @@ function Marks({ photo, gone }) {
 
 /** @typedef {{words: string, style: Record<string, string>}} Tipped */
 
-/** The number under a pointer. @param {PointerEvent} event @param {HTMLElement} image @param {Photo} photo @returns {Tipped | null} */
-function tipAt(event, image, { cells, area }) {
-  const cell = cells && cellUnder(event, image, area, cells.region, cells.grid);
-  if (!cells || !cell) return null;
+/** The number under a pointer. @param {PointerEvent} event @param {HTMLElement} image @param {Staged} photo @returns {Tipped | null} */
+function tipAt(event, image, { textOf, grid, area, photo: { crop } }) {
+  const cell = cellUnder(event, image, area, crop.region, grid);
+  if (!cell) return null;
   const [row, col] = cell;
   const box = /** @type {HTMLElement} */ (image.parentElement).getBoundingClientRect();
   const isNear = event.clientX - box.left > box.width - 230; // the right edge
   return {
-    words: `row ${row}, column ${col}: ${cells.texts[row * cells.grid[1] + col]}`,
+    words: `row ${row}, column ${col}: ${textOf(row * grid[1] + col)}`,
     style: {
       top: `${Math.max(0, event.clientY - box.top - 30)}px`,
       ...(isNear
@@ -270,15 +255,24 @@ const TOOLS = [
   ['choose', 'choose the query'],
 ];
 
-/** What is taken away, and what the model says of the rest. @param {{ask: Page['ask'], photo: Photo, gone: Gone}} props */
-function Below({ ask, photo, gone }) {
-  const { key, target, lead, view, pick } = photo;
+/** What is taken away, and what the model says of the rest. @param {{store: Page['store'], ask: Page['ask'], photo: Staged, gone: Gone}} props */
+function Below({ store, ask, photo, gone }) {
+  const { key, target, difference, method } = photo;
+  const view = store.linkOf([
+    ...TARGETED,
+    'method',
+    'sides',
+    ...(method.controls ?? []).map(({ link }) => link),
+  ]);
+  const known = useAsked(ask, difference && ['lead', { view, known: true }]).value?.value;
   const measure = (/** @type {AbortSignal} */ stop, /** @type {Tell} */ tell) =>
     ask('lead', { view }, stop, tell);
-  const choices = TOOLS.filter(([tool]) => pick || tool !== 'choose');
+  const choices = TOOLS.filter(([tool]) => method.pick || tool !== 'choose');
   const isWhole = !gone.patches.value.length;
   return html`
-    <${Lead} ...${{ known: lead, about: `${key}|${target}`, taken: gone.share, measure }} />
+    <${Lead}
+      ...${{ known: difference && known, about: `${key} ${target.link}`, taken: gone.share, measure }}
+    />
     <${Slider} ...${{ photo, gone }} />
     <${Said} ...${{ photo, gone }} />
     <div class="vv-play-tools vv-row">
@@ -293,13 +287,13 @@ function Below({ ask, photo, gone }) {
   `;
 }
 
-/** @param {{photo: Photo, gone: Gone}} props */
+/** @param {{photo: Staged, gone: Gone}} props */
 function Slider({ photo: { grid, method }, gone }) {
   const [most, last] = [gone.most.value, Math.max(0, gone.order.value.length - 1)];
   const words = goneWords(gone.patches.value.length, grid[0] * grid[1], most > 0);
   const range = {
     ...{ type: 'range', min: 0, max: last, step: 1, value: most, 'aria-valuetext': words },
-    'aria-label': `How many of the best patches are taken away, by ${method}`,
+    'aria-label': `How many of the best patches are taken away, by ${method.label}`,
     style: { '--share': `${(100 * most) / Math.max(1, last)}%` },
     onInput: (/** @type {any} */ { target }) => gone.takeMost(Number(target.value)),
   };
@@ -318,10 +312,10 @@ function goneWords(/** @type {number} */ gone, /** @type {number} */ all, /** @t
   return `${share}% of the patches are gone (${gone} of ${all})`;
 }
 
-/** What the model says of the photo, or of what is left of it. @param {{photo: Photo, gone: Gone}} props */
+/** What the model says of the photo, or of what is left of it. @param {{photo: Staged, gone: Gone}} props */
 function Said({ photo, gone }) {
   const { answer, error } = gone.said.value;
-  const { top, words } = answer ?? photo.whole;
+  const { top, words } = answer ? leftOf(answer, photo.target) : photo.whole;
   const percent = (/** @type {number} */ share) => `${100 * clamp(share)}%`;
   return html`
     <ol class="vv-play-top" aria-label="What the model answers" aria-busy=${String(gone.isWaiting.value)}>

@@ -67,8 +67,16 @@ export function asker(source, mostBytes = MOST_BYTES) {
   };
   /** @type {NonNullable<Source['kept']>} */
   const atHand = async (name, body, stop, hear) => {
-    const one = known.get(`${name} ${JSON.stringify(body)}`);
-    return one?.bytes ? one.answer : ((await source.kept?.(name, body, stop, hear)) ?? null);
+    const key = `${name} ${JSON.stringify(body)}`;
+    const one = known.get(key);
+    if (one?.bytes) return one.answer;
+    const value = (await source.kept?.(name, body, stop, hear)) ?? null;
+    if (value && !known.has(key)) {
+      const answer = Promise.resolve(value);
+      const [end, tells] = [new AbortController(), /** @type {Set<Tell>} */ (new Set())];
+      known.set(key, { end, tells, answer, waiting: 0, bytes: bytesOf(value) });
+    }
+    return value;
   };
   /** @param {string} why */
   const endAll = (why) => [...known.values()].forEach(({ end }) => end.abort(new Error(why)));

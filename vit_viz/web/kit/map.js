@@ -75,8 +75,9 @@ function kept({ values, signed }, share) {
  * @param {[number, number]} props.ends of the scale
  * @param {Record<string, Uint32Array>} props.tables colours of heat, by name
  * @param {string} [props.label] what is seen, in words
+ * @param {() => void} [props.lost] the photo could not be fetched
  */
-export function MapOnPhoto({ map, photo, drawing, ends, tables, label = '' }) {
+export function MapOnPhoto({ map, photo, drawing, ends, tables, label = '', lost }) {
   const [canvas, image] = [useRef(/** @type {any} */ (null)), useRef(/** @type {any} */ (null))];
   const { style: asked, alpha, colors, smooth, mask } = drawing;
   const { crop, signed, grid } = map;
@@ -110,7 +111,13 @@ export function MapOnPhoto({ map, photo, drawing, ends, tables, label = '' }) {
   const [top, left, height, width] = crop.region;
   const [tall, wide] = photo.photo_size;
   const gray = isTwoSided ? { backdropFilter: `grayscale(${alpha})` } : {}; // of the photo below the box alone
-  const picture = { src: routeUrl(photo.photo), alt: '', draggable: false, onLoad: () => now.current() };
+  const picture = {
+    src: routeUrl(photo.photo),
+    alt: '',
+    draggable: false,
+    onLoad: () => now.current(),
+    onError: lost,
+  };
   return html`<span
     class="vv-card-image vv-drawn-map"
     role="img"

@@ -465,8 +465,8 @@ function Chip({ entry: { name, index, probability, value }, on, choose }) {
   </button>`;
 }
 
-/** A probability for people, as `percent` of answers.py writes it. */
-function shareWords(/** @type {number} */ share) {
+/** A probability for people, as `percent` of vit_viz/sentences.py writes it. */
+export function shareWords(/** @type {number} */ share) {
   if (share > 0 && share < 0.0005) return '<0.1%';
   return `${(100 * share).toFixed(share >= 0.0995 && share <= 0.99 ? 0 : 1)}%`;
 }

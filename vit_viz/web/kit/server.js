@@ -52,7 +52,7 @@ export function unpacked(buffer) {
 /** What is asked of the page's own routes; the addresses in their answers are good for a while only. */
 const OF_PAGE = new Set([
   ...['open', 'target', 'offered', 'load', 'edited', 'walkthrough'],
-  ...['gallery', 'agree', 'stage', 'without', 'lead', 'trust', 'sanity', 'checked'],
+  ...['costs', 'agree', 'lead', 'trust', 'sanity', 'checked'],
 ]);
 
 /**
