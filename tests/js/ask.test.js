@@ -370,10 +370,12 @@ test('an answer is looked for where it is at hand; else it is heard how the ques
   const ask = asker(SERVER);
   /** @type {any[]} */
   const heard = [];
-  const look = () => ask.kept('depth', { power: 2 }, undefined, (told) => heard.push(told.pass_seconds));
-  assert.equal((await look()).link, 'x');
-  assert.deepEqual([await look(), heard], [null, [0.5]]);
-  await assert.rejects(look(), { message: 'No such power.' });
+  const look = (/** @type {number} */ power) =>
+    ask.kept('depth', { power }, undefined, (told) => heard.push(told.pass_seconds));
+  assert.equal((await look(1)).link, 'x');
+  assert.equal((await ask('depth', { power: 1 })).link, 'x'); // and is not asked for again
+  assert.deepEqual([await look(2), heard], [null, [0.5]]);
+  await assert.rejects(look(3), { message: 'No such power.' });
   assert.deepEqual(sent[0], ['/api/v1/depth', 'only-if-cached']);
   assert.equal(sent.length, 3);
 });
