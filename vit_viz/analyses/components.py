@@ -231,11 +231,7 @@ class ComponentsOptions(options_of(token_components)):  # type: ignore[misc]  # 
 
     second: Annotated[
         str,
-        Option(
-            "second photo",
-            "Another photo that shares the colours, by its name or id.",
-            pattern=r"[^\x00-\x1f]{0,200}",
-        ),
+        Option("second photo", "A photo to share the colours with.", pattern=r"[\w .-]{0,200}"),
     ] = ""
 
 
