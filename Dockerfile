@@ -33,5 +33,5 @@ COPY vit_viz ./vit_viz
 USER app
 EXPOSE 7860
 HEALTHCHECK --interval=30s --timeout=10s --start-period=60s --retries=3 \
-    CMD ["python", "-c", "import os, http.client as http; c = http.HTTPConnection('127.0.0.1', int(os.environ['GRADIO_SERVER_PORT']), timeout=8); c.request('GET', '/health'); raise SystemExit(c.getresponse().status != 200)"]
+    CMD ["python", "-c", "import os, http.client as http; c = http.HTTPConnection('localhost', int(os.environ['GRADIO_SERVER_PORT']), timeout=8); c.request('GET', '/health'); raise SystemExit(c.getresponse().status != 200)"]
 CMD ["python", "app.py"]

@@ -35,9 +35,9 @@ from benchmarks.shapes import random_model
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import VitVizError
-from vit_viz.session.answers import arrays_of
 from vit_viz.session.questions import ask
 from vit_viz.session.run import subject_of
+from vit_viz.session.serialization import arrays_of
 from vit_viz.session.session import Session
 from vit_viz.surveys import local
 from vit_viz.surveys.photos import Photo

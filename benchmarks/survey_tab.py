@@ -30,7 +30,7 @@ from tests.surveys.made import made_survey
 from vit_viz.surveys import trust
 from vit_viz.surveys.opened import open_survey
 from vit_viz.surveys.photo_files import PhotoFiles
-from vit_viz.ui.survey import answers
+from vit_viz.ui.survey import routes
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = HEADS = 6  # as the bundled model
@@ -69,7 +69,7 @@ def _server(folder: Path, brushes: int) -> None:
     for name, part in (("box", expressions[:brushes]), ("lasso of 40 corners", expressions[brushes:])):
         times = [
             _timed(
-                lambda where=where: answers.chosen_value(
+                lambda where=where: routes.chosen_value(
                     files, where, layer=1, head=2, measure="entropy", patch_size=(8, 8)
                 )
             )[1]

@@ -17,7 +17,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from a checkout that is not installed
 
 from vit_viz.session.session import Session
-from vit_viz.ui.walkthrough.answers import screen_of
+from vit_viz.ui.walkthrough.routes import screen_of
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import STEPS, html_of
 from vit_viz.views.state import ViewState

@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -153,8 +154,32 @@ def test_commands_need_no_shell(name: str) -> None:
     assert command[0] == "python"
 
 
+class OfIPv6(http.server.HTTPServer):
+    """What listens on IPv6 and nothing else, as the app does with `--host ::`."""
+
+    address_family = socket.AF_INET6
+
+
+IS_OF_IPV6 = "::1" in {address[0] for *_, address in socket.getaddrinfo("localhost", None)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "host"),
+    [
+        (http.server.HTTPServer, "127.0.0.1"),
+        pytest.param(
+            OfIPv6,
+            "::1",
+            marks=pytest.mark.skipif(
+                not IS_OF_IPV6, reason="localhost is no address of IPv6 on this machine"
+            ),
+        ),
+    ],
+)
 @pytest.mark.parametrize(("status", "code"), [(200, 0), (503, 1)])
-def test_the_health_of_the_image_is_that_of_the_queue(status: int, code: int) -> None:
+def test_the_health_of_the_image_is_that_of_the_queue(
+    status: int, code: int, kind: type[http.server.HTTPServer], host: str
+) -> None:
     asked: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -166,7 +191,7 @@ def test_the_health_of_the_image_is_that_of_the_queue(status: int, code: int) ->
         def log_message(self, *_args: object) -> None:
             pass
 
-    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+    with kind((host, 0), Handler) as server:
         answering = threading.Thread(target=server.handle_request)
         answering.start()
         environment = os.environ | {"GRADIO_SERVER_PORT": str(server.server_port)}

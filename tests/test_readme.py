@@ -15,10 +15,10 @@ import vit_viz
 from benchmarks.transformers_families import loading, refused
 from tests.test_docker import copied
 from vit_viz.checkpoints.catalog import CATALOG, Entry, entry_of
-from vit_viz.checkpoints.source import MAX_STRANGERS_BYTES
-from vit_viz.session.session import LEFT_SECONDS
+from vit_viz.checkpoints.source import MAX_VISITORS_BYTES
+from vit_viz.session.session import LONGEST_SECONDS
 from vit_viz.session.uploads import UPLOAD_BYTES, UPLOAD_SECONDS
-from vit_viz.turns import LONGEST_SECONDS, MAX_WAIT_SECONDS
+from vit_viz.turns import MAX_WAIT_SECONDS
 from vit_viz.ui.app import TABS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -195,9 +195,8 @@ def test_requirements_do_not_contradict_what_a_space_installs() -> None:
         ("180 seconds each", LONGEST_SECONDS == 180),
         ("60 seconds in the queue", MAX_WAIT_SECONDS == 60),
         ("an hour after its last use", UPLOAD_SECONDS == 3600),
-        ("ten minutes after the page is closed", LEFT_SECONDS == 600),
         ("512 MB in all", UPLOAD_BYTES == 512 * 2**20),
-        ("up to 2 GB", MAX_STRANGERS_BYTES == 2 * 10**9),
+        ("up to 2 GB", MAX_VISITORS_BYTES == 2 * 10**9),
     ],
 )
 def test_limits_are_those_of_the_code(words: str, value: bool) -> None:

@@ -12,7 +12,7 @@ from vit_viz import silence
 from vit_viz.silence import without_warnings
 
 
-class ToldLock:
+class ReportingLock:
     """A lock that tells when a second thread comes to it."""
 
     def __init__(self, lock: Any) -> None:
@@ -38,7 +38,7 @@ def test_what_is_inside_warns_nobody_and_the_filters_are_as_before() -> None:
 
 
 def test_threads_that_overlap_leave_the_filters_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    lock, inside, leave = ToldLock(silence._ONE_THREAD), threading.Event(), threading.Event()
+    lock, inside, leave = ReportingLock(silence._ONE_THREAD), threading.Event(), threading.Event()
     monkeypatch.setattr(silence, "_ONE_THREAD", lock)
 
     def other() -> None:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-import gc
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import copy_context
+from functools import partial
 
 import pytest
 
 from tests.waiting import PATIENCE, until
 from vit_viz.errors import BusyError, Cancelled
 from vit_viz.progress import within
-from vit_viz.turns import Turns, Visits
+from vit_viz.turns import GONE, MOST_OVERTAKEN, WHO, Turns, Who
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 @contextmanager
@@ -34,13 +46,38 @@ def held(turns: Turns, device: str = "cpu") -> Iterator[Callable[[], None]]:
     assert not thread.is_alive()
 
 
+@contextmanager
+def holding(turns: Turns, who: Who) -> Iterator[Callable[[], None]]:
+    """The same for somebody."""
+    token = WHO.set(who)
+    context = copy_context()
+    WHO.reset(token)
+    with ExitStack() as stack:
+        inside, free = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with turns.turn("cpu"):
+                inside.set()
+                free.wait(60)
+
+        thread = threading.Thread(target=context.run, args=(hold,))
+        thread.start()
+        stack.callback(thread.join, PATIENCE)
+        stack.callback(free.set)
+        assert inside.wait(PATIENCE)
+        yield free.set
+
+
 class Waiter:
     """A thread that asks for a turn and notes what became of it."""
 
-    def __init__(self, turns: Turns, log: list[object], name: object, **options: object) -> None:
+    def __init__(
+        self, turns: Turns, log: list[object], name: object, *, who: Who = ("", ""), **options: object
+    ) -> None:
         self.error: BaseException | None = None
 
         def ask() -> None:
+            WHO.set(who)
             try:
                 with turns.turn("cpu", **options):  # type: ignore[arg-type]
                     log.append(name)
@@ -66,6 +103,135 @@ def test_who_came_first_is_served_first() -> None:
         let_go()
         assert [waiter.end() for waiter in waiters] == [None] * 6
     assert log == [0, 1, 2, 3, 4, 5]
+
+
+ADA, BOB, CAROL, EVE = ("1.1.1.1", "ada"), ("1.1.1.1", "bob"), ("2.2.2.2", "carol"), ("3.3.3.3", "eve")
+
+
+def test_addresses_go_round_then_their_visitors_then_the_questions_of_each() -> None:
+    turns, log = Turns(), list[object]()
+    came = [
+        ("a1", ADA),
+        ("a2", ADA),
+        ("a3", ADA),
+        ("b1", BOB),
+        ("c1", CAROL),
+        ("b2", BOB),
+        ("c2", CAROL),
+        ("e1", EVE),
+    ]
+    with held(turns) as let_go:
+        waiters = [Waiter(turns, log, name, who=who) for name, who in came]
+        let_go()
+        assert [waiter.end() for waiter in waiters] == [None] * len(came)
+    assert log == ["a1", "c1", "e1", "b1", "c2", "a2", "b2", "a3"]
+
+
+def test_a_newcomer_is_called_within_one_round_however_many_questions_others_have() -> None:
+    turns, log = Turns(), list[object]()
+    with held(turns) as let_go:
+        greedy = [Waiter(turns, log, who, who=("", who)) for who in ("x", "y") for _ in range(20)]
+        newcomer = Waiter(turns, log, "new", who=("", "new"))
+        let_go()
+        assert newcomer.end() is None
+        assert [one.end() for one in greedy] == [None] * 40
+    assert log.index("new") == 2
+
+
+def test_where_too_many_wait_the_address_with_most_loses_its_newest() -> None:
+    """And of that address the visitor with most: never whoever has just come with less."""
+    turns, log = Turns(max_waiting=5), list[object]()
+    with held(turns) as let_go:
+        theirs = [Waiter(turns, log, n, who=who) for n, who in enumerate((ADA, ADA, BOB, ADA, CAROL))]
+        newcomer = Waiter(turns, log, "new", who=EVE)
+        assert isinstance(theirs[3].end(), BusyError)
+        other = Waiter(turns, log, "other", who=CAROL)
+        assert isinstance(theirs[1].end(), BusyError)
+        let_go()
+        for one in (theirs[0], theirs[2], theirs[4], newcomer, other):
+            assert one.end() is None
+
+
+def test_of_visitors_with_equally_many_the_last_to_come_is_refused_so_that_who_waits_is_served() -> None:
+    turns, log = Turns(max_waiting=3), list[object]()
+    with held(turns) as let_go:
+        waiters = [Waiter(turns, log, n, who=("", str(n))) for n in range(3)]
+        assert isinstance(Waiter(turns, log, 3, who=("", "3")).end(), BusyError)
+        let_go()
+        assert [one.end() for one in waiters] == [None] * 3
+
+
+def test_one_visitor_waits_with_a_few_and_holds_a_few() -> None:
+    turns, log = Turns(places=3, each=2, each_waiting=1), list[object]()
+    with ExitStack() as places:
+        free = [places.enter_context(holding(turns, who)) for who in (ADA, ADA)]
+        second = Waiter(turns, log, "second", who=ADA)
+        assert isinstance(Waiter(turns, log, "third", who=ADA).end(), BusyError)
+        assert Waiter(turns, log, "bob", who=BOB).end() is None  # there is a place that ada may not have
+        free[0]()
+        assert second.end() is None
+    assert log == ["bob", "second"]
+
+
+def test_a_slow_computation_is_passed_by_so_many_quick_ones_and_no_more() -> None:
+    turns, log = Turns(), list[object]()
+    with held(turns) as let_go:
+        slow = Waiter(turns, log, "slow")
+        quick = [Waiter(turns, log, n, is_quick=True) for n in range(MOST_OVERTAKEN + 3)]
+        let_go()
+        assert [one.end() for one in (slow, *quick)] == [None] * (len(quick) + 1)
+    assert log == [*range(MOST_OVERTAKEN), "slow", *range(MOST_OVERTAKEN, len(quick))]
+
+
+def test_what_nobody_waits_for_any_more_leaves_the_queue() -> None:
+    turns, gone = Turns(), threading.Event()
+    GONE.set(gone.is_set)
+    try:
+        gone.set()
+        with held(turns), pytest.raises(Cancelled):
+            turns.turn("cpu").__enter__()
+        assert turns.waiting("cpu") == 0
+    finally:
+        GONE.set(None)
+
+
+def played_in_places(turns: Turns, clock: Clock, who: list[Who], newcomer: Who, seconds: float) -> list[int]:
+    """Which of those who hold places are told to give theirs up to a newcomer, who comes so many seconds later."""
+    ended: list[int] = []
+
+    async def play() -> None:
+        with ExitStack() as places:
+            for number, one in enumerate(who):
+                WHO.set(one)
+                await turns.enter(places, "answers", partial(ended.append, number))
+                clock.now += 1
+            clock.now += seconds
+            WHO.set(newcomer)
+            with ExitStack() as place, suppress(BusyError):
+                await turns.enter(place, "answers", lambda: None)
+
+    asyncio.run(play())
+    return ended
+
+
+@pytest.mark.parametrize(
+    ("who", "newcomer", "seconds", "ended"),
+    [
+        ([ADA, ADA, BOB], CAROL, 99, [0]),  # the visitor with most, of the address with most
+        ([BOB, ADA, ADA], CAROL, 99, [1]),
+        ([ADA, BOB, CAROL], EVE, 99, [0]),  # the address with most, and there who has held for longest
+        ([CAROL, ADA, EVE], BOB, 99, [1]),  # of an address that has as many as any
+        ([ADA, ADA, BOB], ADA, 99, []),
+        ([BOB, ADA, ADA], BOB, 99, []),
+        ([ADA, ADA, BOB], CAROL, 0, []),  # not for long yet
+    ],
+)
+def test_who_holds_most_places_for_long_gives_one_up_to_somebody_who_has_none(
+    who: list[Who], newcomer: Who, seconds: float, ended: list[int]
+) -> None:
+    clock = Clock()
+    turns = Turns(places=3, max_seconds=0.0, clock=clock)
+    assert played_in_places(turns, clock, who, newcomer, seconds) == ended
 
 
 def test_one_holds_a_device_at_a_time() -> None:
@@ -202,43 +368,6 @@ def test_any_check_ends_it() -> None:
     assert not check()
     second.set()
     assert check()
-
-
-def test_a_visitor_who_leaves_ends_what_runs_and_nothing_that_begins_later() -> None:
-    visits = Visits()
-    mine, other = visits.check("ada"), visits.check("bob")
-    assert mine is not None
-    assert other is not None
-    visits.end("ada")
-    again = visits.check("ada")
-    assert again is not None
-    assert (mine(), other(), again()) == (True, False, False)
-
-
-def test_nobody_in_particular_cannot_leave() -> None:
-    visits = Visits()
-    assert visits.check("") is None
-    visits.end("")
-
-
-def test_visitors_without_computations_are_not_remembered() -> None:
-    visits = Visits()
-    kept = visits.check("bob")
-    for i in range(100):
-        visits.check(f"owner {i}")
-    gc.collect()
-    assert len(visits._signals) == 1
-    assert kept is not None
-
-
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Resting:

@@ -108,10 +108,10 @@ class Answer:
         return type(self), tuple(dict(p) if isinstance(p, MappingProxyType) else p for p in parts)
 
     def __repr__(self) -> str:
-        told = ", ".join(
-            f"{name}={_told(part)}" for name, part in parts_of(self).items() if name != "provenance"
+        parts = ", ".join(
+            f"{name}={_short(part)}" for name, part in parts_of(self).items() if name != "provenance"
         )
-        return f"{type(self).__name__}({told})"
+        return f"{type(self).__name__}({parts})"
 
     def to_table(self) -> Table:
         """Its numbers, one a line after its places; of several arrays the first column names each."""
@@ -232,13 +232,13 @@ def leaves_of(
         Of each its name, itself, and what its axes count.
     """
     is_answer = isinstance(answer, Answer)
-    known, shown = (answer.AXES, answer.DRAWN) if isinstance(answer, Answer) else ({}, None)
+    axes, drawn = (answer.AXES, answer.DRAWN) if isinstance(answer, Answer) else ({}, None)
     for key, part in parts_of(answer).items():
         whole = f"{name}.{key}".lstrip(".")
-        if only_drawn and shown is not None and key not in shown:
+        if only_drawn and drawn is not None and key not in drawn:
             continue
         if isinstance(part, np.ndarray) or (is_answer and isinstance(part, float)) or has_own(part):
-            yield whole, part, known.get(key, ())
+            yield whole, part, axes.get(key, ())
         elif isinstance(part, Answer | Mapping | tuple):
             yield from leaves_of(part, has_own, whole, only_drawn=only_drawn)
 
@@ -253,14 +253,14 @@ def joined_tables(tables: Mapping[str, Table], first: str) -> Table:
     """The lines of several tables under the columns of all, after a column that names the table."""
     columns = tuple(dict.fromkeys(name for table in tables.values() for name in table.columns))
     rows = (
-        (name, *(known.get(column, "") for column in columns))
+        (name, *(cells.get(column, "") for column in columns))
         for name, table in tables.items()
-        for known in (dict(zip(table.columns, row, strict=True)) for row in table.rows)
+        for cells in (dict(zip(table.columns, row, strict=True)) for row in table.rows)
     )
     return Table((first, *columns), rows)
 
 
-def _told(part: object) -> str:
+def _short(part: object) -> str:
     if isinstance(part, np.ndarray):
         return f"{part.dtype}{list(part.shape)}"
     if isinstance(part, Answer):

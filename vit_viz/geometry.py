@@ -64,7 +64,7 @@ class TokenLayout:
             object.__setattr__(self, names, tuple(getattr(self, names)))
         for name in ("pool", "patches"):
             if name in self.named:
-                raise ParameterError(f"No token can be named {name!r}: the word stands for something else.")
+                raise ParameterError(f"No token can be named {name!r}: that word has another meaning.")
         twice = [name for i, name in enumerate(self.named) if name in self.named[:i]]
         if twice:
             raise ParameterError(
@@ -73,7 +73,7 @@ class TokenLayout:
         for name in self.unread:
             if name not in self.named or not _CLASS_TOKEN.fullmatch(name):
                 raise ParameterError(
-                    f"Only class tokens of the layout can be named as not read, and {name!r} is none of them."
+                    f"Only class tokens of the layout can be declared as not read; {name!r} is not one of them."
                 )
         if self.pooling is None:
             object.__setattr__(self, "pooling", "class" if self.class_tokens else "mean")
@@ -277,13 +277,13 @@ def as_query(query: Query) -> Query:
     if isinstance(query, str):
         return parse_query(query) if _POSITIONS.fullmatch(query) else query
     as_list = getattr(query, "tolist", None)
-    given: Any = query if as_list is None else as_list()
-    if _is_place(given):
-        return int(given[0]), int(given[1])
-    if isinstance(given, list | tuple | set | frozenset) and all(map(_is_place, given)):
-        if not given:
+    value: Any = query if as_list is None else as_list()
+    if _is_place(value):
+        return int(value[0]), int(value[1])
+    if isinstance(value, list | tuple | set | frozenset) and all(map(_is_place, value)):
+        if not value:
             raise ParameterError("A region query needs at least one patch.")
-        return [(int(row), int(col)) for row, col in given]
+        return [(int(row), int(col)) for row, col in value]
     raise ParameterError(
         'A query is a token such as "class", "pool" or "register 0", a patch (row, col) or a list of patches, '
         f"not {query!r:.60}."

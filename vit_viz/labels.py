@@ -63,10 +63,10 @@ class Labels:
         if len(hits) == 1:
             return hits[0]
         near = hits or self.search(name, limit=5)
-        known = ", ".join(f"{self.names[index]!r} ({index})" for index in near[:5])
+        similar = ", ".join(f"{self.names[index]!r} ({index})" for index in near[:5])
         count = f"{len(hits)} classes are" if hits else "No class is"
-        what = "pass one index of" if hits else "similar names:" if known else "pass its index."
-        raise ParameterError(f"{count} called {name[:60]!r}: {what} {known}".rstrip(" .") + ".")
+        what = "pass one index of" if hits else "similar names:" if similar else "pass its index."
+        raise ParameterError(f"{count} called {name[:60]!r}: {what} {similar}".rstrip(" .") + ".")
 
     def index(self, synset: str) -> int:
         """The class of a synset.

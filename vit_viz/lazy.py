@@ -1,4 +1,4 @@
-"""What is imported when it is first used: names of a package, and libraries that only an extra installs.
+"""Imports on first use: names of a package, and libraries that only an extra installs.
 
 `import vit_viz` then costs nothing, and a process that only reads pictures never imports torch.
 """

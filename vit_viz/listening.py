@@ -1,4 +1,4 @@
-"""Where the app is to listen, checked before anything is loaded: a port that is free, an address of this machine."""
+"""The address and port that the app listens on, checked before anything is loaded: a free port, an address of this machine."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def check_address(host: str | None, port: int | None) -> None:
         port: None: GRADIO_SERVER_PORT, or the first that is free, which Gradio looks for.
     """
     whole_number("GRADIO_NUM_PORTS", 100, unit="ports")
-    asked = setting("GRADIO_SERVER_PORT")
+    configured = setting("GRADIO_SERVER_PORT")
     for variable in ("GRADIO_NUM_PORTS", "GRADIO_SERVER_PORT"):
         if not setting(variable):
             os.environ.pop(variable, None)  # Gradio takes an empty one for a number
-    if asked and not asked.isdecimal():
-        raise ParameterError(f"GRADIO_SERVER_PORT is a port, not {asked[:40]!r}.")
-    if port is None and asked:
-        port = int(asked)
+    if configured and not configured.isdecimal():
+        raise ParameterError(f"GRADIO_SERVER_PORT is a port, not {configured[:40]!r}.")
+    if port is None and configured:
+        port = int(configured)
     if port is not None and not (isinstance(port, int) and 1 <= port <= _LARGEST_PORT):
         raise ParameterError(f"A port is a whole number from 1 to {_LARGEST_PORT}, not {port!r}.")
     # Gradio wants its port to be free on this machine's own address, too

@@ -30,8 +30,8 @@ from vit_viz.lazy import extra
 from vit_viz.progress import StopCheck
 from vit_viz.sentences import sentence
 from vit_viz.service import MODEL, as_json, read_body, requested, schema_of_body
-from vit_viz.session.answers import summary_of
 from vit_viz.session.inputs import OPTIONS, QUERY, TARGET, InputOptions, Json
+from vit_viz.session.serialization import summary_of
 from vit_viz.session.session import Session
 
 if TYPE_CHECKING:
@@ -54,12 +54,13 @@ FULL, PICTURE = "all_numbers", "picture"
 PICTURE_BYTES = 100 * 2**10
 _DPI = (120, 90, 72)  # of a figure 12 cm wide: as large as an agent looks at
 _DIGITS = 6
-THREADS = 4
+THREADS = 16
 ABOUT = f"""What a Vision Transformer looks at: attention maps, explanations, their trust. Start with look or relevance on a sample.
 
 What several tools take alike:
 - model: {MODEL}
-- image: the name of a sample ({", ".join(samples.sample_names())}), or the photo as data:image/...;base64,BYTES.
+- image: the name of a sample ({", ".join(samples.sample_names())}),
+  the photo as data:image/...;base64,BYTES (over HTTP at most 48 kB), or the id of one that was brought by POST /vit_viz/bring.
 {"".join(f"- {field.name}: {field.option.sentence}" + chr(10) for field in InputOptions.schema())}- query: {QUERY}
 - target: {TARGET}
 - options: {OPTIONS}
@@ -114,7 +115,7 @@ def surface(session: Session) -> Surface:
     """The same over HTTP, for `launch(surfaces=...)`."""
     from starlette.routing import Route
 
-    from vit_viz.surface import BODY_BYTES, OWNER, Surface
+    from vit_viz.surface import OWNER, QUESTION_BYTES, Surface
 
     def caller(context: Any) -> tuple[str, str]:
         request = context.request
@@ -124,7 +125,7 @@ def surface(session: Session) -> Surface:
     from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 
     manager = StreamableHTTPSessionManager(
-        offered, json_response=True, stateless=True, max_request_body_size=BODY_BYTES
+        offered, json_response=True, stateless=True, max_request_body_size=QUESTION_BYTES
     )
     return Surface("mcp", [Route(ADDRESS, StreamableHTTPASGIApp(manager))], manager.run)
 
@@ -137,13 +138,17 @@ def _tool(question: AnyQuestion) -> Tool:
     common: Json = {name: {} for name in schema["properties"] if name not in own}  # told in the instructions
     if "image" in common:
         common["image"] = {"type": "string"}
-    asked = {name: _short(one) for name, one in schema["properties"].items() if name in own}
+    own_properties = {name: _short(one) for name, one in schema["properties"].items() if name in own}
     whole: Json = {FULL: {"type": "boolean"}, PICTURE: {"type": "boolean"}}
     runs = f" Computing it takes {words.runs}." if words.runs else ""
     return Tool(
         name=question.name,
         description=f"{words.label}: {words.shows}{runs}",
-        input_schema={"type": "object", "properties": common | asked | whole, "required": schema["required"]},
+        input_schema={
+            "type": "object",
+            "properties": common | own_properties | whole,
+            "required": schema["required"],
+        },
         annotations=ToolAnnotations(read_only_hint=True),
     )
 
@@ -161,16 +166,16 @@ def _called(
     from mcp.types import CallToolResult, ImageContent, TextContent
 
     try:
-        said, picture = _answer(session, name, dict(arguments), owner, app, cancelled)
+        result, picture = _answer(session, name, dict(arguments), owner, app, cancelled)
     except Exception as error:
         return CallToolResult(content=[TextContent(type="text", text=sentence(error))], is_error=True)
-    content: list[Any] = [TextContent(type="text", text=json.dumps(said, allow_nan=False))]
+    content: list[Any] = [TextContent(type="text", text=json.dumps(result, allow_nan=False))]
     if picture is not None:
         data = base64.b64encode(picture).decode("ascii")
         is_png = picture.startswith(b"\x89PNG")
         kind = "image/png" if is_png else "image/jpeg"
         content.append(ImageContent(type="image", data=data, mime_type=kind))
-    return CallToolResult(content=content, structured_content=said)
+    return CallToolResult(content=content, structured_content=result)
 
 
 def _answer(
@@ -179,18 +184,17 @@ def _answer(
     question = QUESTIONS.named(name)
     wants_all, wants_picture = (_switch(arguments, switch) for switch in (FULL, PICTURE))
     with requested(session, question, read_body(question, arguments), owner=owner) as request:
-        given = Answered(session, request, session.run(request, cancelled=cancelled))
-        arrays = arrays_of(given.answer)
+        result = Answered(session, request, session.run(request, cancelled=cancelled))
+        arrays = arrays_of(result.answer)
         count = sum(array.size for array in arrays.values())
         if wants_all and count > MOST_NUMBERS:
             raise ParameterError(
                 f"This answer has {count} numbers, more than the {MOST_NUMBERS} that a tool sends."
             )
-        said = as_json(given, app=app) | {"summary": {n: summary_of(a) for n, a in arrays.items()}}
-        if not wants_all and count > SMALL:
-            del said["numbers"]
-        said["does_not_show"] = question.words.hides
-        return _rounded(said), _picture(given) if wants_picture else None
+        content = as_json(result, app=app, with_numbers=wants_all or count <= SMALL)
+        content["summary"] = {name: summary_of(array) for name, array in arrays.items()}
+        content["does_not_show"] = question.words.hides
+        return _rounded(content), _picture(result) if wants_picture else None
 
 
 def _switch(arguments: Json, name: str) -> bool:
@@ -200,18 +204,18 @@ def _switch(arguments: Json, name: str) -> bool:
     return value
 
 
-def _rounded(said: Any) -> Any:
-    if isinstance(said, dict):
-        return {name: _rounded(one) for name, one in said.items()}
-    if isinstance(said, list):
-        return [_rounded(one) for one in said]
-    return float(f"{said:.{_DIGITS}g}") if isinstance(said, float) else said
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _rounded(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_rounded(one) for one in value]
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
 
 
-def _picture(given: Answered) -> bytes:
+def _picture(result: Answered) -> bytes:
     """The figure in at most PICTURE_BYTES: as PNG, or where a photo makes that too large, as JPEG."""
     for dpi in _DPI:
-        png = as_file(given, "png", dpi=dpi)
+        png = as_file(result, "png", dpi=dpi)
         if len(png) <= PICTURE_BYTES:
             return png
         with Image.open(io.BytesIO(png)) as opened:

@@ -22,12 +22,12 @@ PROBLEMS: dict[str, Output] = {"regression": "value", "multi_label_classificatio
 """Of transformers' `problem_type`; the third one, "single_label_classification", says no more than nothing does."""
 
 
-def checked_output(given: object) -> Output | None:
+def checked_output(value: object) -> Output | None:
     """The kind that was named; None where none was."""
-    if given is None or given in get_args(Output):
-        return given  # type: ignore[return-value]  # one of them
+    if value is None or value in get_args(Output):
+        return value  # type: ignore[return-value]  # one of them
     raise ParameterError(
-        f"output says what one output of the model is: {', '.join(map(repr, get_args(Output)))}; not {str(given)[:40]!r}."
+        f"output says what one output of the model is: {', '.join(map(repr, get_args(Output)))}; not {str(value)[:40]!r}."
     )
 
 

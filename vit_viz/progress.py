@@ -1,4 +1,4 @@
-"""How far a long computation is, and whether it should go on: its caller, its time limit or its visitor may end it."""
+"""Progress of a long computation, and whether it should go on: its caller, its time limit or its visitor may end it."""
 
 from __future__ import annotations
 

@@ -37,6 +37,7 @@ from typing import Any
 import anyio
 import numpy as np
 from anyio.to_thread import run_sync
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -53,22 +54,25 @@ from vit_viz.lazy import named
 from vit_viz.progress import StopCheck, time_left
 from vit_viz.sentences import sentence
 from vit_viz.service import MOST_NUMBERS, as_json, described, link, read_body, requested, schema_of_body
-from vit_viz.session.answers import facts_of, numbers_of
 from vit_viz.session.inputs import Json, sentence_of
 from vit_viz.session.request import Request as Asked
+from vit_viz.session.serialization import facts_of, numbers_of
 from vit_viz.session.session import Session
 from vit_viz.surface import EVENTS, KEPT, OWNER, Surface
 
 logger = logging.getLogger(__name__)
 
 PREFIX = "/api/v1"
-THREADS, SLOW_THREADS = 16, 8
-"""Answers that are computed or wait for a device at a time; those that cost many passes have threads of their own."""
+THREADS = 32
+"""Answers that are computed or wait for a device at a time; those that cost many passes have threads of their own.
+
+As many as the door lets in (vit_viz.ui.edge.door), which has them wait in turn.
+"""
 
 FOR_OTHERS = Surface("api")
 """That also who has not opened the page may ask, for `launch(surfaces=...)`."""
 
-TOLD_SECONDS = 0.2  # between two looks how far an answer is
+PROGRESS_SECONDS = 0.2  # between two looks how far an answer is
 QUIET_SECONDS = 10.0  # after which it is said again, so that nothing on the way takes the stream for dead
 _JSON, SAFETENSORS = "application/json", "application/x-safetensors"
 _TYPES = {_JSON: "json", "text/csv": "csv", "application/x-npz": "npz", SAFETENSORS: "safetensors"} | {
@@ -77,7 +81,13 @@ _TYPES = {_JSON: "json", "text/csv": "csv", "application/x-npz": "npz", SAFETENS
 _TYPES[EVENTS] = "json"
 """What an answer may be sent as; the first where the caller does not mind."""
 
-_MOST = {"json": MOST_NUMBERS, "csv": MOST_LINES}  # numbers of an answer
+_MOST = {"json": MOST_NUMBERS, "csv": MOST_LINES} | dict.fromkeys(("npz", "safetensors"), 2**24)  # numbers
+_WRITING = {
+    "json": 160,
+    "csv": 160,
+    "npz": 16,
+    "safetensors": 16,
+}  # bytes of memory for each, while it is written
 _PARTS = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')  # of the header Accept; a comma within quotes ends none
 _QUALITY = re.compile(r"0(\.\d*)?|\.\d+|1(\.0*)?")
 _OTHERS = ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")  # Starlette adds HEAD to GET
@@ -86,18 +96,17 @@ _ERROR = {"type": "object", "properties": {"error": {"type": "string"}}, "requir
 
 def routes(session: Session) -> list[Route]:
     """All of it."""
-    threads = {False: anyio.CapacityLimiter(THREADS), True: anyio.CapacityLimiter(SLOW_THREADS)}
+    threads = {is_slow: anyio.CapacityLimiter(THREADS) for is_slow in (False, True)}
 
     async def ask(request: Request) -> Response:
-        body = await request.body()
         name = request.path_params["name"]
         question, media_type = QUESTIONS.get(name), _accepted(request, _TYPES)
         if question is None:
             return _unknown(name)
         if media_type is None:
             return _not_offered(_TYPES)
-        is_told, only_kept = media_type == EVENTS, KEPT in request.headers.get("cache-control", "")
-        if is_told:
+        is_streamed, only_kept = media_type == EVENTS, KEPT in request.headers.get("cache-control", "")
+        if is_streamed:
             media_type = _accepted(request, [_JSON, SAFETENSORS]) or _JSON
 
         def refused(error: Exception) -> Response:
@@ -107,17 +116,20 @@ def routes(session: Session) -> list[Route]:
             return _said({"question": name, "refused": sentence(error)}, media_type)
 
         try:
-            # off the event loop: it may be large
-            read = await run_sync(lambda: read_body(question, read_json(body)))
+            read = await run_in_threadpool(
+                lambda body: read_body(question, read_json(body)), await request.body()
+            )
         except Exception as error:
             return refused(error)
         owner, app = request.scope.get(OWNER, "api"), str(request.base_url)
 
-        def answer(told: Told | None, cancelled: StopCheck) -> Response:
+        def answer(progress: AnswerProgress | None, cancelled: StopCheck) -> Response:
             watched: dict[str, Any] = {"cancelled": cancelled}
-            if told is not None:
-                watched |= {"progress": partial(setattr, told, "share")}
-                watched |= {"preview": lambda so_far: setattr(told, "preview", _preview(so_far, media_type))}
+            if progress is not None:
+                watched |= {"progress": partial(setattr, progress, "share")}
+                watched |= {
+                    "preview": lambda so_far: setattr(progress, "preview", _preview(so_far, media_type))
+                }
             try:
                 with requested(session, question, read, owner=owner) as asked:
                     if only_kept and not session.keeps(asked):
@@ -126,7 +138,7 @@ def routes(session: Session) -> list[Route]:
             except Exception as error:
                 return refused(error)
 
-        return Computed(answer, threads[question.is_slow and not only_kept], is_told=is_told)
+        return Computed(answer, threads[question.is_slow and not only_kept], is_streamed=is_streamed)
 
     return [
         # a method that is not meant has a route, too: Starlette would answer it in words that are no JSON
@@ -148,17 +160,17 @@ def _only_post(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in QUESTIONS:
         return _unknown(name)
-    said = f"Questions are posted: POST {PREFIX}/{name} with a JSON body; GET {PREFIX} says what it takes."
-    return JSONResponse({"error": said}, 405, {"Allow": "POST"})
+    error = f"Questions are posted: POST {PREFIX}/{name} with a JSON body; GET {PREFIX} says what it takes."
+    return JSONResponse({"error": error}, 405, {"Allow": "POST"})
 
 
 def _unknown(name: str) -> Response:
-    said = f"There is nothing called {name[:40]!r}; GET {PREFIX} lists what there is."
-    return JSONResponse({"error": said}, 404)
+    error = f"There is nothing called {name[:40]!r}; GET {PREFIX} lists what there is."
+    return JSONResponse({"error": error}, 404)
 
 
 @dataclass
-class Told:
+class AnswerProgress:
     """How far an answer is.
 
     Args:
@@ -172,15 +184,15 @@ class Told:
     notice: str = ""
 
 
-_HEARD: ContextVar[Told | None] = ContextVar("heard", default=None)
+_HEARD: ContextVar[AnswerProgress | None] = ContextVar("heard", default=None)
 """Of the answer that is being computed, where somebody hears how far it is."""
 
 
 def notice(text: str) -> None:
     """Tell whoever waits for an answer why it takes longer than it should; the log is told in any case."""
     logger.warning(text)
-    if (told := _HEARD.get()) is not None:
-        told.notice = text
+    if (progress := _HEARD.get()) is not None:
+        progress.notice = text
 
 
 class Computed(Response):
@@ -188,22 +200,22 @@ class Computed(Response):
 
     Args:
         compute: takes what it writes down how far it is in, where somebody hears of it, and what says whether it is still wanted.
-        is_told: whether the caller hears how far it is.
+        is_streamed: whether the caller hears how far it is.
     """
 
     def __init__(
         self,
-        compute: Callable[[Told | None, StopCheck], Response],
+        compute: Callable[[AnswerProgress | None, StopCheck], Response],
         threads: anyio.CapacityLimiter,
         *,
-        is_told: bool,
+        is_streamed: bool,
     ) -> None:
         super().__init__()
-        self._compute, self._threads, self._is_told = compute, threads, is_told
+        self._compute, self._threads, self._is_streamed = compute, threads, is_streamed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Compute and send it."""
-        gone, told, made = threading.Event(), Told(), list[Response]()
+        gone, progress, made = threading.Event(), AnswerProgress(), list[Response]()
 
         async def leave() -> None:
             while (await receive())["type"] != "http.disconnect":
@@ -211,7 +223,7 @@ class Computed(Response):
             gone.set()
 
         async def work() -> None:
-            heard = told if self._is_told else None
+            heard = progress if self._is_streamed else None
             _HEARD.set(heard)
             compute = held_states()(
                 self._compute
@@ -223,39 +235,39 @@ class Computed(Response):
             tasks.start_soon(leave)
             tasks.start_soon(work)
             try:
-                await (self._tell(send, told) if self._is_told else anyio.sleep_forever())
+                await (self._stream(send, progress) if self._is_streamed else anyio.sleep_forever())
             finally:
                 gone.set()  # also where it cannot be sent, or the server stops
-        if not self._is_told:
+        if not self._is_streamed:
             await made[0](scope, receive, send)
         elif made[0].status_code < 400:
             body = bytes(made[0].body)
             is_text = made[0].media_type == _JSON
             await _send_event(send, "answer", body if is_text else base64.b64encode(body), is_last=True)
         else:
-            said = json.loads(bytes(made[0].body)) | {"status": made[0].status_code}
-            await _send_event(send, "refused", json.dumps(said).encode(), is_last=True)
+            refused = json.loads(bytes(made[0].body)) | {"status": made[0].status_code}
+            await _send_event(send, "refused", json.dumps(refused).encode(), is_last=True)
 
-    async def _tell(self, send: Send, told: Told) -> None:
+    async def _stream(self, send: Send, progress: AnswerProgress) -> None:
         """Say how far it is, until this is cancelled."""
-        started = said_at = time.monotonic()
+        started = sent_at = time.monotonic()
         headers = [(b"content-type", f"{EVENTS}; charset=utf-8".encode())]
         with anyio.CancelScope(shield=True):  # what is sent is sent whole: the answer follows it
             await send({"type": "http.response.start", "status": 200, "headers": headers})
-        said, shown = -1.0, b""
+        last_share, last_preview = -1.0, b""
         while True:
             now = time.monotonic()
-            if told.share != said or now - said_at >= QUIET_SECONDS:
-                said, said_at = told.share, now
-                left = ". ".join(filter(None, (time_left(said, now - started), told.notice)))
-                far = {"share": said, "left": left}
+            if progress.share != last_share or now - sent_at >= QUIET_SECONDS:
+                last_share, sent_at = progress.share, now
+                left = ". ".join(filter(None, (time_left(last_share, now - started), progress.notice)))
+                far = {"share": last_share, "left": left}
                 with anyio.CancelScope(shield=True):
                     await _send_event(send, "progress", json.dumps(far).encode())
-            if told.preview is not shown:
-                shown = told.preview
+            if progress.preview is not last_preview:
+                last_preview = progress.preview
                 with anyio.CancelScope(shield=True):
-                    await _send_event(send, "preview", shown)
-            await anyio.sleep(TOLD_SECONDS)
+                    await _send_event(send, "preview", last_preview)
+            await anyio.sleep(PROGRESS_SECONDS)
 
 
 async def _send_event(send: Send, kind: str, data: bytes, *, is_last: bool = False) -> None:
@@ -271,20 +283,26 @@ def refusal(error: Exception) -> Response:
     return JSONResponse({"error": sentence(error)}, status)
 
 
-def _sent(given: Answered, media_type: str, *, app: str) -> Response:
+def _sent(result: Answered, media_type: str, *, app: str) -> Response:
     """An answer as the type that was chosen, unless it has too many numbers for it."""
     form = _TYPES[media_type]
-    count = sum(array.size for array in arrays_of(given.answer).values())
+    count = sum(array.size for array in arrays_of(result.answer).values())
     if count > _MOST.get(form, count):
-        said = f"This answer has {count} numbers, too many for {form.upper()}; ask for it with Accept: application/x-npz."
-        return JSONResponse({"error": said}, 413)
+        other = "; ask for it with Accept: application/x-npz" if form in ("json", "csv") else ""
+        return JSONResponse(
+            {"error": f"This answer has {count} numbers, too many for {form.upper()}{other}."}, 413
+        )
+    with result.session.writing(count * _WRITING.get(form, 0)):
+        return _written(result, media_type, form, app=app)
+
+
+def _written(result: Answered, media_type: str, form: str, *, app: str) -> Response:
     if form not in ("json", "safetensors"):
-        return Response(as_file(given, form), media_type=media_type)
-    whole = as_json(given, app=app)
+        return Response(as_file(result, form), media_type=media_type)
+    whole = as_json(result, app=app, with_numbers=form == "json")
     if form == "json":
         return Response(json.dumps(whole, allow_nan=False), media_type=_JSON)
-    beside = {name: part for name, part in whole.items() if name != "numbers"}
-    return Response(_safetensors(given.answer, beside), media_type=media_type)
+    return Response(_safetensors(result.answer, whole), media_type=media_type)
 
 
 def _not_kept(session: Session, asked: Asked, media_type: str, *, app: str) -> Response:
@@ -349,22 +367,22 @@ def _accepted(request: Request, offered: Iterable[str]) -> str | None:
 
 
 def _not_offered(offered: Iterable[str]) -> Response:
-    said = f"None of the types in Accept is offered here; these are: {', '.join(offered)}."
-    return JSONResponse({"error": said}, 406)
+    error = f"None of the types in Accept is offered here; these are: {', '.join(offered)}."
+    return JSONResponse({"error": error}, 406)
 
 
 def read_json(body: bytes) -> object:
     """The JSON of a question."""
     try:
-        asked = json.loads(body or b"{}")
-        json.dumps(asked, ensure_ascii=False).encode()
+        parsed = json.loads(body or b"{}")
+        json.dumps(parsed, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise ParameterError(
             "A text in the body of a question has half a character (a lone surrogate)."
         ) from None
     except (ValueError, RecursionError):
         raise ParameterError("The body of a question is a JSON object.") from None
-    return asked
+    return parsed
 
 
 # --- what there is

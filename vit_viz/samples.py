@@ -195,8 +195,8 @@ def _photo_folder() -> Path | None:
 def _find_samples() -> Mapping[str, Callable[[], Image.Image]]:
     folder = _photo_folder()
     photos = {name: folder / file for name, file in _PHOTOS.items()} if folder else {}
-    known = {name: partial(decode, file) for name, file in photos.items() if file.is_file()}
-    return MappingProxyType(known | {"shapes": shapes, "twins": twins, "textures": textures})
+    from_files = {name: partial(decode, file) for name, file in photos.items() if file.is_file()}
+    return MappingProxyType(from_files | {"shapes": shapes, "twins": twins, "textures": textures})
 
 
 SAMPLES = _find_samples()

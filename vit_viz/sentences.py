@@ -29,13 +29,13 @@ def sentence(error: BaseException) -> str:
     return GENERIC
 
 
-def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
+def did_you_mean(word: str, candidates: Iterable[str], otherwise: str = "") -> str:
     """How a sentence about an unknown name ends: with the known name that is most like it, or with all of them.
 
     Args:
         otherwise: what is said in place of all of them, where they are many.
     """
-    names = list(known)
+    names = list(candidates)
     near = difflib.get_close_matches(word, names, 1)
     if near:
         return f"; did you mean {near[0]!r}?"

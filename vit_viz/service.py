@@ -1,4 +1,4 @@
-"""What is asked by others than the page, over HTTP and MCP: JSON in; numbers, words, a picture and a link out.
+"""Questions from outside the page, over HTTP and MCP: JSON in; numbers, words, a picture and a link out.
 
 Only names travel: of a model as the page offers it, of a sample; a picture of the caller's own comes as its bytes, is decoded as an
 upload is, and is forgotten once it is answered. Never a path, never an address to fetch.
@@ -18,7 +18,7 @@ from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.errors import ImageError, ParameterError
 from vit_viz.figures.files import Answered
 from vit_viz.images.part import format_part
-from vit_viz.session.inputs import Json, properties, read_fields, sentence_of
+from vit_viz.session.inputs import Json, parse_arguments, properties, sentence_of
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
@@ -34,18 +34,18 @@ MOST_NUMBERS = 2**20
 """In one answer as JSON, which takes twenty bytes for each; NPZ takes any number."""
 
 IMAGE = (
-    'The photo: {"sample": NAME}, {"upload": ID} of a picture that this browser brought to the page, {"survey": NAME} of a photo '
-    'of the survey that the app shows, or {"base64": BYTES} with the bytes of a JPEG, PNG, WebP, ... file; or, as a text, the name '
-    "of a sample or a data: address."
+    'The photo: {"sample": NAME}, {"upload": ID} of a picture that you brought by POST /vit_viz/bring, {"survey": NAME} of a photo '
+    'of the survey that the app shows, or {"base64": BYTES} with the bytes of a JPEG, PNG, WebP, ... file (over HTTP at most '
+    "48 kB); or, as a text, the name of a sample, an ID or a data: address."
 )
 
 
 def schema_of_body(question: AnyQuestion) -> Json:
     """JSON Schema of what a question takes."""
-    said: dict[str, Json] = {"model": {"description": MODEL, "type": "string", "default": ""}}
+    schemas: dict[str, Json] = {"model": {"description": MODEL, "type": "string", "default": ""}}
     if question.takes_image:
         sample = {"type": "string", "enum": list(samples.sample_names())}
-        said["image"] = {
+        schemas["image"] = {
             "description": IMAGE,
             "type": ["object", "string"],
             "properties": {
@@ -61,7 +61,7 @@ def schema_of_body(question: AnyQuestion) -> Json:
     required = ["image"] if question.takes_image else []
     return {
         "type": "object",
-        "properties": said | properties(question),
+        "properties": schemas | properties(question),
         "required": required,
         "additionalProperties": False,
     }
@@ -92,35 +92,35 @@ def read_body(question: AnyQuestion, body: object) -> tuple[Subject, Json, bytes
     fields: dict[str, object] = dict(body)
     model, image = fields.pop("model", "") or "", fields.pop("image", None)
     if not isinstance(model, str) or len(model) > 200:
-        raise ParameterError("A model is named by a text.")
+        raise ParameterError("The name of a model must be a text.")
     if question.takes_image == (image is None):
         there = IMAGE if question.takes_image else "It takes no image."
         raise ParameterError(
             f"{question.name!r} is about {'a photo' if question.takes_image else 'a model'}. {there}"
         )
     name, picture = ("", None) if image is None else _image(image)
-    how, asked = read_fields(question, fields)
-    return Subject(model, name, **(how.given if question.takes_image else {})), asked, picture
+    how, asked = parse_arguments(question, fields)
+    return Subject(model, name, **(how.fields if question.takes_image else {})), asked, picture
 
 
-def _image(given: object) -> tuple[str, bytes | None]:
+def _image(image: object) -> tuple[str, bytes | None]:
     """The name of a sample or the id of an upload, or the bytes of a picture."""
-    if isinstance(given, str) and given[:5].lower() == "data:":
-        form, comma, text = given[5:].partition(",")
+    if isinstance(image, str) and image[:5].lower() == "data:":
+        form, comma, text = image[5:].partition(",")
         if not comma or not form.lower().endswith(";base64"):
             raise ParameterError(
                 "A data: address of a picture is data:image/png;base64,BYTES, of any kind of picture."
             )
-        given = {"base64": text}
-    elif isinstance(given, str):
-        given = {"sample": given}
+        image = {"base64": text}
+    elif isinstance(image, str):
+        image = {"upload" if UPLOAD.fullmatch(image) else "sample": image}
     if (
-        not isinstance(given, dict)
-        or len(given) != 1
-        or not {"sample", "upload", "survey", "base64"} & set(given)
+        not isinstance(image, dict)
+        or len(image) != 1
+        or not {"sample", "upload", "survey", "base64"} & set(image)
     ):
         raise ParameterError(IMAGE)
-    ((kind, value),) = given.items()
+    ((kind, value),) = image.items()
     if not isinstance(value, str):
         raise ParameterError(IMAGE)
     if kind == "sample":
@@ -138,7 +138,7 @@ def _image(given: object) -> tuple[str, bytes | None]:
     try:
         return "", base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):
-        raise ParameterError("The base64 of a picture holds something that is no base64.") from None
+        raise ParameterError("The base64 of a picture is not valid.") from None
 
 
 @contextmanager
@@ -161,27 +161,31 @@ def requested(
             session.uploads.remove(brought, owner=owner)
 
 
-def as_json(given: Answered, *, app: str) -> Json:
+def as_json(result: Answered, *, app: str, with_numbers: bool = True) -> Json:
     """Everything about an answer: its numbers, its facts, where they came from, what was asked, and where the app shows it.
 
     Args:
         app: address of the app, with a slash at the end.
     """
-    return {"question": given.request.question} | given.to_json() | {"link": link(given, app=app)}
+    return (
+        {"question": result.request.question}
+        | result.to_json(with_numbers=with_numbers)
+        | {"link": link(result, app=app)}
+    )
 
 
-def link(given: Answered, *, app: str) -> str | None:
+def link(result: Answered, *, app: str) -> str | None:
     """Where the app shows this; None for a picture of the caller's own, which it does not have."""
-    question, subject = QUESTIONS.named(given.request.question), given.shown.subject
+    question, subject = QUESTIONS.named(result.request.question), result.shown.subject
     if question.takes_image and not subject.image:
         return None
-    model = given.request.subject.model
+    model = result.request.subject.model
     view = ViewState(
-        model=default_name(given.session) if model == given.session.default_model else model,
+        model=default_name(result.session) if model == result.session.default_model else model,
         image=subject.image,
         mode=subject.mode,
         size=subject.size,
         part="" if subject.part is None else format_part(subject.part),
         edits=str(subject.edits),
     )
-    return f"{app}?{showing(view, question, dict(given.request.parameters)).to_address()}"
+    return f"{app}?{showing(view, question, dict(result.request.parameters)).to_address()}"

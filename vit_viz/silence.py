@@ -1,4 +1,4 @@
-"""Warnings of libraries that the user is told in other words, or not at all."""
+"""Warnings of libraries that the user sees in other words, or not at all."""
 
 from __future__ import annotations
 

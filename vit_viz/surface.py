@@ -1,8 +1,7 @@
-"""What the app offers beside the page where whoever runs it asks for it: questions by name over HTTP (vit_viz.rest, vit_viz.mcp).
+"""Surfaces beside the page that the app offers on request: questions by name over HTTP (vit_viz.rest, vit_viz.mcp).
 
-They stand behind the same guard as the page: the same host names, the same limits for each visitor. A browser that has opened the
-page may ask over HTTP always, within the limits of the page; others where that is offered. Their questions may compute for long, so
-each takes a place in the lane of slow ones; what holds a large picture counts as an upload while it arrives.
+They stand behind the same door as the page: the same host names, the same turns. A browser that has opened the page may ask over
+HTTP always; others where that is offered. A question is small: a picture is brought first, by itself, and then named by its id.
 """
 
 from __future__ import annotations
@@ -27,16 +26,13 @@ OWNER = "vit_viz.owner"
 """Key in a request's scope: who asks, as the session knows it."""
 
 BRING = "/vit_viz/bring"
-"""Where the page sends pictures, each as the body of a request; see vit_viz.ui.header.answers."""
+"""Where the page sends pictures, each as the body of a request; see vit_viz.ui.header.routes."""
 
 FILE_HEADER = "x-vit-viz-file"
 """In which it says what the file is called, percent-encoded; an address would stand in the logs of proxies."""
 
-PICTURE_BYTES = 20 * 2**20
-"""Of a picture that is sent, as of an upload."""
-
-BODY_BYTES = PICTURE_BYTES * 4 // 3 + 2**16
-"""Of a question: a picture as base64, and some words."""
+PICTURE_BYTES, QUESTION_BYTES = 20 * 2**20, 64 * 2**10
+"""Of a picture that is brought, and of anything else that is sent."""
 
 
 @dataclass(frozen=True)

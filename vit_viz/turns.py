@@ -1,28 +1,37 @@
-"""Sharing devices between computations, and ending those of visitors who leave.
+"""Turns at what there is little of: a device, the process that decodes pictures, the threads that make answers.
 
-One computation at a time holds a device. The others wait in the order in which they came, but quick ones before slow ones; while
-quick questions are open, a slow one also rests after each batch, because those need the processor for more than their pass. The
-queue is never long: a computation that would have to wait too long is refused at once.
+Whoever waits is called in turn: network addresses go round, then the visitors of each, then the questions of each visitor in their
+order. Where too many wait, the address with most, its visitor with most, loses the newest question. Where every place is held and
+one is held for long, it is given up to a visitor who holds none. Quick computations go before slow ones, and while quick questions
+are open a slow one also rests after each batch, because those need the processor for more than their pass.
 """
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
-import weakref
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import count
 
 from vit_viz.errors import BusyError
 from vit_viz.progress import POLL_SECONDS, StopCheck, stop_if
 
-MAX_WAITING = 40
-"""Most computations that wait for one device: fewer than there are threads, so that what needs no device is still served."""
+Who = tuple[str, str]
+"""A network address, "" where it is not known, and a visitor's name."""
 
+WHO: ContextVar[Who] = ContextVar("who", default=("", ""))
+"""For whom this context computes; its default is nobody in particular."""
+
+GONE: ContextVar[StopCheck | None] = ContextVar("gone", default=None)
+"""Whether nobody waits any more for what this context computes; None where nobody is asked."""
+
+MAX_WAITING = 1024
 MAX_WAIT_SECONDS = 60.0
-LONGEST_SECONDS = 180.0
 MOST_OVERTAKEN = 8
 """How many quick computations may pass one slow computation that came before them."""
 
@@ -31,187 +40,223 @@ LONGEST_REST_SECONDS = 2.0
 """How long slow computations leave a device alone after each batch while quick questions are open: so many times as long as the
 batch took, and no longer than this. So they keep a quarter of it, however many quick questions there are."""
 
-SLOW_WAIT_SECONDS = 600.0
-"""How long a slow computation waits for others of the same visitor."""
-
 
 @dataclass(eq=False)
-class _Waiter:
-    thread: int
-    is_quick: bool = False
-    overtaken: int = 0
-    called: threading.Event = field(default_factory=threading.Event)
+class _Turn:
+    """Somebody who waits for a place, or holds one.
 
-    @property
-    def may_be_overtaken(self) -> bool:
-        """Whether a quick computation may go first."""
-        return not self.is_quick and self.overtaken < MOST_OVERTAKEN
+    Args:
+        key: who asks again with it goes on; wake: called when there is news; end: makes whoever holds the place give it up.
+        since: when it was called.
+    """
+
+    key: Hashable
+    who: Who
+    wake: Callable[[], object]
+    is_quick: bool = False
+    end: Callable[[], object] | None = None
+    number: int = 0
+    overtaken: int = 0
+    depth: int = 1
+    since: float | None = None
+    refused: str = ""
 
 
 @dataclass(eq=False)
 class _Queue:
-    """The thread that holds a device, how often it has entered, and what waits for it.
+    """Who holds places and who waits; when each address and visitor that waits was last called, or came; until when it rests."""
 
-    Args:
-        began_slow: when the slow computation that holds it began; None for a quick one.
-        rests_until: before which no slow one begins while quick questions are open.
-    """
-
-    holder: int | None = None
-    depth: int = 0
-    waiting: deque[_Waiter] = field(default_factory=deque)
-    began_slow: float | None = None
+    held: list[_Turn] = field(default_factory=list)
+    waiting: list[_Turn] = field(default_factory=list)
+    called: dict[str | Who, int] = field(default_factory=dict)
     rests_until: float = 0.0
 
-    def add(self, waiter: _Waiter) -> None:
-        """Add a computation: a quick one goes before the slow ones that have not been overtaken too often."""
-        at = len(self.waiting)
-        while waiter.is_quick and at and self.waiting[at - 1].may_be_overtaken:
-            at -= 1
-            self.waiting[at].overtaken += 1
-        self.waiting.insert(at, waiter)
+    def next(self, each: int, *, only_quick: bool) -> _Turn | None:
+        """Whose turn it is, of those who hold fewer than `each` places."""
+        mine = Counter(one.who for one in self.held)
+        may = [one for one in self.waiting if mine[one.who] < each and (one.is_quick or not only_quick)]
+        may.sort(key=lambda one: (self.called[one.who[0]], self.called[one.who], one.number))
+        slow = next((one for one in may if not one.is_quick), None)
+        quick = next((one for one in may if one.is_quick), None)
+        if slow is None or quick is None or slow.overtaken >= MOST_OVERTAKEN:
+            return slow or quick
+        slow.overtaken += quick.number > slow.number
+        return quick
 
-    def hold(self, thread: int, *, began_slow: float | None) -> None:
-        """Pass the device to a thread."""
-        self.holder, self.depth, self.began_slow = thread, 1, began_slow
-
-    def release(self, now: float, *, rests: bool) -> None:
-        """Nobody holds the device; after a slow computation it may rest."""
-        if rests and self.began_slow is not None:
-            self.rests_until = now + min(RESTS * (now - self.began_slow), LONGEST_REST_SECONDS)
-        self.holder, self.depth, self.began_slow = None, 0, None
-
-    def call_next(self, now: float, *, only_quick: bool) -> None:
-        """Pass the device to the first in the queue, or the first quick one; no newcomer can get in between."""
-        waiter = next((one for one in self.waiting if one.is_quick or not only_quick), None)
-        if waiter is not None:
-            self.waiting.remove(waiter)
-            self.hold(waiter.thread, began_slow=None if waiter.is_quick else now)
-            waiter.called.set()
+    def largest(self, turns: list[_Turn], now: float) -> _Turn:
+        """The turn of the address with most, its visitor with most: of those held the longest, of those that wait the newest."""
+        of = _counts(turns)
+        return max(turns, key=lambda one: (*of(one), now - (one.since or now), one.number))
 
 
 class Turns:
-    """A lock for each device: one holder at a time, first come first served, a bounded number of waiters.
+    """Places by the name of what they are at.
 
     Args:
-        max_waiting: computations that may wait for one device; the next one is refused.
+        places: that are held at once; each: of them, by one visitor.
+        max_waiting: who may wait for one thing; each_waiting: of them, of one visitor.
         max_seconds: how long one may wait.
+        held_seconds: how long a place is kept while somebody waits who holds none.
         clock: seconds, monotonic; a parameter so that tests need not wait.
     """
 
     def __init__(
         self,
         *,
+        places: int = 1,
+        each: int | None = None,
         max_waiting: int = MAX_WAITING,
+        each_waiting: int = MAX_WAITING,
         max_seconds: float = MAX_WAIT_SECONDS,
+        held_seconds: float = 20.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.max_waiting = max_waiting
-        self.max_seconds = max_seconds
-        self.has_quick_questions: StopCheck = lambda: False  # the app sets that of its guard
+        self.places, self.each = places, each or places
+        self.max_waiting, self.each_waiting, self.max_seconds = max_waiting, each_waiting, max_seconds
+        self.held_seconds = held_seconds
+        self.has_quick_questions: StopCheck = lambda: False  # the app sets that of its door
         self._clock = clock
         self._lock = threading.Lock()
         self._queues: dict[Hashable, _Queue] = {}
+        self._numbers = count()
 
     @contextmanager
     def turn(
-        self, device: Hashable, *, cancelled: StopCheck | None = None, is_quick: bool = False
+        self, name: Hashable, *, cancelled: StopCheck | None = None, is_quick: bool = False
     ) -> Iterator[None]:
-        """Hold a device for one batch; a thread that holds it already goes on.
+        """Hold a place for one batch, in a thread; one that holds it already goes on.
 
         Args:
             is_quick: whether this is all of a quick computation, which may pass slow ones that wait.
-            cancelled: called while waiting; True ends it.
+            cancelled: called while waiting; True ends it. Without, it ends where nobody waits any more.
         """
-        queue = self._enter(device, cancelled, is_quick)
-        try:
+        news, cancelled = threading.Event(), cancelled or GONE.get()
+        me = _Turn(threading.get_ident(), WHO.get(), news.set, is_quick)
+        with self._holding(name, me) as mine:
+            deadline = time.monotonic() + self.max_seconds
+            while mine.since is None:
+                news.wait(POLL_SECONDS)
+                stop_if(cancelled)
+                self._look(name, mine, deadline)
+            stop_if(cancelled if mine is me else None)
             yield
+
+    async def enter(self, places: ExitStack, name: Hashable, end: Callable[[], object]) -> None:
+        """The same for a task, until `places` is closed; `end` makes it give up its place."""
+        news, loop = asyncio.Event(), asyncio.get_running_loop()
+        me = _Turn(object(), WHO.get(), lambda: loop.call_soon_threadsafe(news.set), end=end)
+        places.enter_context(self._holding(name, me))
+        deadline = time.monotonic() + self.max_seconds
+        while me.since is None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(news.wait(), 10 * POLL_SECONDS)
+            self._look(name, me, deadline)
+
+    def waiting(self, name: Hashable) -> int:
+        """How many wait for a thing now."""
+        with self._lock:
+            return len(self._queues[name].waiting) if name in self._queues else 0
+
+    def is_held(self, name: Hashable) -> bool:
+        """Whether anybody has a place, or waits for one; asked from any thread."""
+        return name in self._queues
+
+    @contextmanager
+    def _holding(self, name: Hashable, me: _Turn) -> Iterator[_Turn]:
+        with self._lock:
+            queue = self._queues.setdefault(name, _Queue())
+            mine = next((one for one in queue.held if one.key == me.key), me)
+            if mine is me:
+                self._add(name, queue, me)
+            else:
+                mine.depth += 1
+        try:
+            yield mine
         finally:
             with self._lock:
-                queue.depth -= 1
-                if not queue.depth:
-                    queue.release(self._clock(), rests=self.has_quick_questions())
-                    self._call_next(device, queue)
+                mine.depth -= 1
+                if not mine.depth:
+                    self._remove(queue, mine)
+                    self._call(name, queue)
 
-    def waiting(self, device: Hashable) -> int:
-        """How many wait for a device now."""
-        with self._lock:
-            queue = self._queues.get(device)
-            return 0 if queue is None else len(queue.waiting)
+    def _add(self, name: Hashable, queue: _Queue, me: _Turn) -> None:
+        """Let one more in, or wait, and nobody too many."""
+        me.number = next(self._numbers)
+        for known in (me.who[0], me.who):
+            queue.called.setdefault(known, me.number)
+        queue.waiting.append(me)
+        self._call(name, queue)
+        is_greedy = sum(one.who == me.who for one in queue.waiting) > self.each_waiting
+        if me.since is None and (is_greedy or len(queue.waiting) > self.max_waiting):
+            gone = me if is_greedy else queue.largest(queue.waiting, 0.0)
+            others = len(queue.waiting) - 1
+            gone.refused = (
+                f"The machine is busy: {others} are waiting for it already; please try again in a moment."
+            )
+            gone.wake()
 
-    def _enter(self, device: Hashable, cancelled: StopCheck | None, is_quick: bool) -> _Queue:
-        me = threading.get_ident()
-        with self._lock:
-            queue = self._queues.setdefault(device, _Queue())
-            if queue.holder == me:
-                queue.depth += 1
-                return queue
-            if queue.holder is None and (is_quick or not (queue.waiting or self._rests(queue))):
-                queue.hold(me, began_slow=None if is_quick else self._clock())
-                return queue
-            if len(queue.waiting) >= self.max_waiting:
-                raise BusyError(
-                    f"The machine is busy: {len(queue.waiting)} are waiting for it already; please try again in a moment."
-                )
-            waiter = _Waiter(me, is_quick)
-            queue.add(waiter)
-        try:
-            self._wait(device, queue, waiter, cancelled)
-        except BaseException:
-            with self._lock:
-                if waiter.called.is_set():  # the device came at the same moment: pass it on
-                    queue.release(self._clock(), rests=False)
-                else:
-                    queue.waiting.remove(waiter)
-                self._call_next(device, queue)
-            raise
-        return queue
+    def _remove(self, queue: _Queue, me: _Turn) -> None:
+        if me in queue.held:
+            queue.held.remove(me)
+            if not me.is_quick and me.since is not None and self.has_quick_questions():
+                took = self._clock() - me.since
+                queue.rests_until = self._clock() + min(RESTS * took, LONGEST_REST_SECONDS)
+        elif me in queue.waiting:
+            queue.waiting.remove(me)
+        left = {name for one in queue.waiting for name in (one.who[0], one.who)}
+        queue.called = {name: when for name, when in queue.called.items() if name in left}
 
     def _rests(self, queue: _Queue) -> bool:
         """Whether slow computations leave a device to quick questions for now."""
         return self._clock() < queue.rests_until and self.has_quick_questions()
 
-    def _call_next(self, device: Hashable, queue: _Queue) -> None:
-        """Pass a device that nobody holds to whoever may have it; one that nobody waits for is forgotten after its rest."""
-        if queue.holder is None:
-            now = self._clock()
-            queue.call_next(now, only_quick=self._rests(queue))
-            if queue.holder is None and not queue.waiting and now >= queue.rests_until:
-                self._queues.pop(device, None)
+    def _call(self, name: Hashable, queue: _Queue) -> None:
+        """Give free places to those whose turn it is; what nobody holds or waits for is forgotten after its rest."""
+        while len(queue.held) < self.places and queue.waiting:
+            one = queue.next(self.each, only_quick=self._rests(queue))
+            if one is None:
+                break
+            queue.waiting.remove(one)
+            queue.held.append(one)
+            one.since = self._clock()
+            queue.called[one.who[0]] = queue.called[one.who] = next(self._numbers)
+            one.wake()
+        if not (queue.held or queue.waiting or self._clock() < queue.rests_until):
+            self._queues.pop(name, None)
 
-    def _wait(self, device: Hashable, queue: _Queue, waiter: _Waiter, cancelled: StopCheck | None) -> None:
-        deadline = time.monotonic() + self.max_seconds
-        while not waiter.called.wait(POLL_SECONDS):
-            with self._lock:
-                self._call_next(device, queue)  # its rest may be over
-            stop_if(cancelled)
+    def _look(self, name: Hashable, me: _Turn, deadline: float) -> None:
+        """Whether there is news for one who waits; a rest may be over, a place held for too long."""
+        with self._lock:
+            queue = self._queues[name]
+            self._call(name, queue)
+            if me.since is not None:
+                return
+            if me.refused:
+                raise BusyError(me.refused)
+            self._make_way(queue, me)
             if time.monotonic() > deadline:
                 raise BusyError(
                     f"The machine is busy: it was not free for {self.max_seconds:.0f} seconds; please try again in a moment."
                 )
-        stop_if(cancelled)
+
+    def _make_way(self, queue: _Queue, me: _Turn) -> None:
+        """Where this visitor holds nothing, end the largest of those that hold a place for long, and of no smaller address."""
+        now, of = self._clock(), _counts(queue.held)
+        (near, mine), address = of(me), me.who[0]
+        long = [
+            one
+            for one in queue.held
+            if one.end and now - (one.since or now) > self.held_seconds
+            if one.who[0] == address or of(one)[0] > near
+        ]
+        if long and not mine and len(queue.held) >= self.places:
+            largest = queue.largest(long, now)
+            end, largest.end = largest.end, None
+            if end is not None:
+                end()
 
 
-class Visits:
-    """Ends the computations of visitors who leave. Nothing is kept about them: one who returns counts as new."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._signals: weakref.WeakValueDictionary[str, threading.Event] = weakref.WeakValueDictionary()
-
-    def check(self, owner: str) -> StopCheck | None:
-        """A check whether the visitor has left since this call; None where no visitor asks."""
-        if not owner:
-            return None
-        with self._lock:
-            signal = self._signals.get(owner)
-            if signal is None:
-                signal = self._signals[owner] = threading.Event()
-            return signal.is_set
-
-    def end(self, owner: str) -> None:
-        """End what is running for a visitor."""
-        with self._lock:
-            signal = self._signals.pop(owner, None)
-        if signal is not None:
-            signal.set()
+def _counts(turns: list[_Turn]) -> Callable[[_Turn], tuple[int, int]]:
+    """How many turns the address and the visitor of one have."""
+    near, mine = Counter(one.who[0] for one in turns), Counter(one.who for one in turns)
+    return lambda one: (near[one.who[0]], mine[one.who])

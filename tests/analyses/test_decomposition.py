@@ -482,25 +482,7 @@ def test_half_precision_differs_by_its_own_rounding_alone() -> None:
 # --- what is refused
 
 
-class Post(VisionTransformer):
-    """A subclass, which may compute anything."""
-
-
 def test_what_has_no_such_sum_is_refused_in_a_sentence() -> None:
-    post_norm = nn.TransformerEncoder(
-        nn.TransformerEncoderLayer(DIM, HEADS, batch_first=True), 2, enable_nested_tensor=False
-    )
-    post_norm.eval()
-    with pytest.raises(ParameterError, match="needs the blocks of vit_viz's own VisionTransformer"):
-        decomposition_of(PreparedImage(post_norm, picture(), model().layout(16, 36), has_classes=True), None)
-    subclass = model()
-    subclass.__class__ = Post
-    with pytest.raises(ParameterError, match="vit_viz's own classes alone"):
-        decomposition(subclass, picture())
-    replaced = model()
-    replaced.blocks[1].mlp = nn.Sequential(replaced.blocks[1].mlp)
-    with pytest.raises(ParameterError, match="vit_viz's own classes alone"):
-        decomposition(replaced, picture())
     with pytest.raises(ParameterError, match="A probability is no sum of parts"):
         decomposition(model(), picture(), target=Target("probability", 3))
     with pytest.raises(ParameterError, match="Class 7 does not exist"):
@@ -560,6 +542,20 @@ def test_the_finding_says_what_stands_out_and_no_more() -> None:
     )
     pool = answer(layers=("pool",), terms=np.zeros((1, 3, 101)), heads=np.array([[1, 0, 4.4]]), mlps=[2.6])
     assert pool.finding == "55% of cat comes from head 2 of the pool"
+
+
+def test_what_is_equal_to_another_is_not_named_as_the_most() -> None:
+    assert answer(mlps=[4, 4]).finding == "No single part gives most of cat; no head stands out"
+    pair = with_heads([[4, 0, 0], [0, 4, 0]])
+    assert pair.finding == "No single part gives most of cat; no head stands out"
+    beside = with_heads([[1.5, 0, 0], [0, 1.5, 0]], mlps=[0, 5])
+    assert beside.finding == "62% of cat comes from the last MLP; no head stands out"
+    terms = np.zeros((2, 3, 101))
+    terms[1, 1, 1 + 34] = terms[1, 1, 1 + 78] = 2
+    apart = with_heads([[0, 0, 0], [0, 4, 0]], terms)
+    assert apart.finding == "Half of cat comes from head 1 of layer 1"
+    terms[1, 1, 1 + 34] = 3
+    assert with_heads([[0, 0, 0], [0, 5, 0]], terms).finding.endswith("from around (3, 4)")
 
 
 def test_the_finding_says_from_where_only_where_a_head_took_it_from_one_place() -> None:

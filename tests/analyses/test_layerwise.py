@@ -242,7 +242,7 @@ class SumOfLayers(Model):
 @pytest.mark.parametrize(
     ("module", "size", "why"),
     [
-        (lambda: SumOfLayers("apart", 3), (16, 36), "does not answer from what its last block returns alone"),
+        (lambda: SumOfLayers("apart", 3), (16, 36), "computes its output from more than its last block"),
         (
             lambda: models.Detector(TokenLayout(grid=(4, 7), prefix=("class",))),
             (16, 42),

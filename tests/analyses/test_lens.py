@@ -8,11 +8,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.analyses.test_layerwise import SumOfLayers
 from tests.capture import models
 from tests.capture.test_features import Model
 from tests.comparing import assert_same
 from vit_viz.analyses.lens import PROBE, lens_of, logit_lens, read_alone
 from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.capture.report import SOUND
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.model import VisionTransformer, ViTConfig
@@ -182,4 +184,43 @@ def test_a_module_without_blocks_is_told_that_its_layers_were_not_found():
     recorded = subject.trace()
     recorded.residual = torch.zeros(4, 29, 40)
     with pytest.raises(CaptureError, match="it has no list of blocks"):
+        lens_of(subject, recorded)
+
+
+@pytest.mark.parametrize(
+    ("output", "shown"),
+    [("value", lambda scores: scores), ("sigmoid", torch.sigmoid)],
+    ids=["value", "sigmoid"],
+)
+def test_values_are_shown_as_they_are_and_classes_that_stand_alone_by_the_sigmoid(photo, output, shown):
+    vit = model()
+    subject = PreparedImage.of(vit, photo, output=output)
+    found = lens_of(subject, subject.trace(keep_residual=True), target=4)
+    expected = shown(vit.head(vit.norm(vit.tokens(photo)[0, 1:])))
+    assert_same(found.maps.values[0].ravel(), expected[:, 4].numpy())
+
+
+def in_pairs():
+    """Four layers in two blocks."""
+    module = models.timm_vit(depth=4)
+    module.blocks = torch.nn.Sequential(module.blocks[:2], module.blocks[2:])
+    return module
+
+
+@pytest.mark.parametrize(
+    ("make", "known", "why"),
+    [
+        (lambda: models.lively(SumOfLayers("apart", 3)), None, "not defined for this model"),
+        (lambda: models.lively(SumOfLayers("apart", 3)), SOUND, "does not answer from what its last block"),
+        (in_pairs, SOUND, "4 layers of attention, but 2 blocks"),
+    ],
+)
+def test_of_a_module_whose_layers_cannot_stand_for_the_last_one_no_lens_is_shown(make, known, why):
+    torch.manual_seed(1)
+    module = make().eval()
+    size = (16, 36) if isinstance(module, SumOfLayers) else (64, 96)
+    subject = PreparedImage.of(module, models.pixels(size=size), has_classes=True)
+    recorded = subject.trace()
+    recorded.residual, recorded.known = torch.zeros(recorded.num_layers + 1, 27, 40), known or recorded.known
+    with pytest.raises(CaptureError, match=why):
         lens_of(subject, recorded)

@@ -80,8 +80,14 @@ def test_the_share_is_that_of_pixels_of_the_crop():
 def test_what_lies_outside_the_image_is_not_the_object():
     padded = CropBox((80, 80), (32, 32), (-40.0, 0.0, 160.0, 80.0))
     there = object_on_grid(padded, (4, 2), mask=np.ones((80, 80), dtype=bool))
-    assert there.known.min() == 1
+    assert there.counted.min() == 1
     np.testing.assert_allclose(there.share, [[0, 0], [1, 1], [1, 1], [0, 0]])
+    little = CropBox(
+        (80, 80), (32, 32), (0.0, 0.0, 84.0, 84.0)
+    )  # a point of each patch and axis lies in pixel 80
+    within = np.array([1, 14 / 16])
+    share = object_on_grid(little, (2, 2), mask=np.ones((80, 80), dtype=bool)).share
+    np.testing.assert_allclose(share, within[:, None] * within)
 
 
 def test_equal_values_pass_a_threshold_together():
@@ -95,8 +101,9 @@ def test_equally_high_patches_point_by_their_share():
     assert result.pointing == pytest.approx(1 / 3)
 
 
-@pytest.mark.parametrize("values", [[[0, 4, 3, 1], [8, 2, 0, 5]], [[0, 4, 3, 1], [0, 2, 0, 5]]])
-def test_what_a_mask_leaves_out_counts_neither_way(values):
+@pytest.mark.parametrize("left_out", [8, 0, 5])
+def test_what_a_mask_leaves_out_counts_neither_way(left_out):
+    values = [[0, 4, 3, 1], [left_out, 2, 0, 5]]
     mask = np.zeros((80, 200), np.uint8)
     mask[:, 60:100] = 1  # patches (0, 1) and (1, 1)
     mask[40:, :60] = 255  # patch (1, 0), whatever the map has there

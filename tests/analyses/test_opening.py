@@ -26,7 +26,8 @@ def grid(**places: float) -> np.ndarray:
         (grid(r1c2=9, r2c3=9), 18 / 36 / 2),  # they share a corner only
         (grid(r0c4=9, r1c0=9), 18 / 36 / 2),  # the end of a row and the start of the next do not touch
         (grid(r3c4=17), 18 / 36 / 2),  # a single one, and the first of the others, far away
-        (np.ones((ROWS, COLS)), 2 / 20),
+        (np.ones((ROWS, COLS)), 0.0),  # nothing is brighter than the rest
+        (np.full((ROWS, COLS), 1 / 20, np.float32), 0.0),
         (np.zeros((ROWS, COLS)), 0.0),
         (np.array([[3.0, 1.0, 0.0]]), 3 / 4),  # of fewer than ten patches, one
     ],
@@ -72,6 +73,13 @@ def test_the_tour_visits_the_best_patches_of_that_head_apart_from_each_other(tra
     rows = {(2, 1, patch + 1): grid(r2c2=value, r2c3=value) for patch, value in places.items()}
     found = opening(trace_with(trace_of, rows | {(2, 1, 0): grid(r1c2=9, r1c3=9)}))
     assert found.tour == (7, 19, 0)
+
+
+def test_a_patch_whose_row_is_even_is_not_visited(trace_of):
+    best = grid(r1c2=9, r1c3=9)
+    assert opening(trace_with(trace_of, {(2, 1, 0): best})).tour == ()
+    assert opening(trace_with(trace_of, {(2, 1, 0): best, (2, 1, 18): best})).tour == (17,)
+    assert opening(trace_with(trace_of, {})).score == 0
 
 
 @pytest.mark.parametrize(("layers", "first"), [(1, 0), (2, 1), (3, 2), (6, 4), (12, 8), (24, 16)])

@@ -42,7 +42,9 @@ def test_a_map_of_both_signs_counts_by_its_magnitudes() -> None:
 def test_the_difference_of_a_real_photo_is_that_of_its_two_maps_and_sums_to_zero(
     pair: tuple[str, str],
 ) -> None:
-    got = vv.run("mini", "lion", "class_difference", target=pair).values
+    difference = vv.run("mini", "lion", "class_difference", target=pair)
+    got, find = difference.values, vv.load("mini").labels.find  # type: ignore[union-attr]
+    assert dict(difference.provenance.parameters)["target"] == "-".join(str(find(name)) for name in pair)
     one, other = (vv.explain("mini", "lion", target=name)["relevance"].values for name in pair)
     for place in np.ndindex(got.shape):
         expected = one[place] / one.sum() - other[place] / other.sum()
@@ -90,3 +92,30 @@ def test_what_only_a_method_says_sums_to_nothing_over_the_methods() -> None:
     assert np.abs(np.sum(list(own.values()), axis=0)).max() < 1e-6
     with pytest.raises(ParameterError, match="takes long"):
         vv.run("mini", "lion", "own_part", method="saliency")
+
+
+def test_what_is_said_of_tokens_beside_the_patches_is_no_share_of_a_difference() -> None:
+    values = np.array([[1, 3, 2]])
+    blind = replace(patch_map(values, class_blind=True), prefix={"class": 0.3}, suffix={"end": 0.1})
+    own = own_parts({"blind": blind, "other": patch_map(values[:, ::-1])}).maps["blind"]
+    assert (own.prefix, own.suffix, own.class_blind) == ({}, {}, False)
+    assert "less the mean of 2 methods" in own.caption
+    with pytest.raises(ParameterError, match="one method"):
+        class_difference(patch_map(values), patch_map(values, method="another"), names=("a", "b"))
+
+
+def test_what_only_a_method_says_is_of_the_options_that_are_asked_for() -> None:
+    own, changed = (
+        vv.run("mini", "lion", "own_part", method="rollout", options=how) for how in ({}, {"discard": 0.5})
+    )
+    one, other = (shares(vv.run("mini", "lion", "rollout", discard=share)).values for share in (0.0, 0.5))
+    assert np.abs(other - one).max() > 1e-4
+    np.testing.assert_allclose(changed.values - own.values, other - one, atol=1e-6)
+    assert changed.caption == own.caption
+
+
+def test_what_only_a_method_says_of_a_class_is_less_the_mean_of_maps_of_that_class() -> None:
+    maps = vv.run("mini", "lion", "comparison", target="banana").maps
+    own = vv.run("mini", "lion", "own_part", method="relevance", target="banana").values
+    mean = np.mean([shares(one).values for one in maps.values()], axis=0)
+    np.testing.assert_allclose(own, shares(maps["relevance"]).values - mean, atol=1e-6)

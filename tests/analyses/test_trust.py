@@ -107,6 +107,21 @@ def test_the_classes_and_the_mirror_are_set_against_each_other_by_rank(
     assert trust(loaded, photo, method="rollout").class_sensitivity == 0
 
 
+def test_the_map_is_tested_with_the_options_that_are_asked_for(
+    loaded: LoadedModel, photo: Image.Image
+) -> None:
+    usual, got = (
+        trust(loaded, photo, method="rollout", options=options)
+        for options in ({}, {"discard": 0.5, "head_fusion": "max"})
+    )
+    asked = vv.run(loaded, photo, "rollout", discard=0.5, head_fusion="max")
+    shown = vv.faithfulness(loaded, photo, asked, progress=False)
+    assert_same(got.faithfulness.deletion.y, shown.deletion.y)
+    assert not np.allclose(got.faithfulness.deletion.y, usual.faithfulness.deletion.y)
+    assert usual.mirror is not None
+    assert got.mirror is None  # of the mirrored photo the usual maps are there
+
+
 @pytest.mark.parametrize(("classes", "is_known"), [(1, False), (2, True)])
 def test_two_classes_are_enough_to_be_told_apart(
     make_model: Callable[..., VisionTransformer], photo: Image.Image, classes: int, is_known: bool

@@ -14,7 +14,7 @@ from torch import Tensor
 from tests.browser.engine import Jobs
 from tests.browser.oracle import PARITY, differences, oracle
 from tests.model.inside import randomise
-from vit_viz.browser.known import known_models
+from vit_viz.browser.published import published_models
 from vit_viz.checkpoints import load
 from vit_viz.samples import sample
 
@@ -102,7 +102,7 @@ def passes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         path = folder / str(number) / f"{name}.safetensors"
         path.parent.mkdir()
         save_file({key: tensor.contiguous() for key, tensor in make().items()}, path)
-        about = known_models() | {"name": name}
+        about = published_models() | {"name": name}
         jobs.add("photo", path=str(path), picture=jobs.picture(image), options={"mode": "crop"}, about=about)
         loaded.append(load(path, device="cpu"))
     return dict(zip(CASES, zip(jobs.run(), loaded, strict=True), strict=True))
@@ -131,7 +131,7 @@ def test_a_file_of_others_is_what_python_makes_of_it(passes: dict[str, Any], cas
 def test_a_thousand_classes_are_those_of_imagenet(tmp_path: Path) -> None:
     path, jobs = tmp_path / "mine.safetensors", Jobs(tmp_path)
     save_file(of_timm("vit_tiny_patch16_224", num_classes=1000), path)
-    about = known_models() | {"name": "mine"}
+    about = published_models() | {"name": "mine"}
     jobs.add("photo", path=str(path), picture=jobs.picture(sample("lion")), options={}, about=about)
     (named,) = jobs.run()
     labels = load(path, device="cpu").labels

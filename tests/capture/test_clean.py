@@ -19,7 +19,7 @@ from tests.capture.tutorials import DIM, HEAD_DIM, HEADS, FusedQkv, TutorialViT
 from tests.comparing import assert_same
 from tests.waiting import PATIENCE
 from vit_viz.capture import trace
-from vit_viz.capture.buffers import Arena, BufferPool
+from vit_viz.capture.buffers import BufferPool
 from vit_viz.capture.proof import proof_queries
 from vit_viz.errors import Cancelled, CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
@@ -179,16 +179,6 @@ def test_the_pool_frees_what_exceeds_its_bound() -> None:
     pool = BufferPool(max_idle_bytes=1000)
     pool.give_back([torch.empty(200), torch.empty(100), torch.empty(50)])
     assert pool.idle_bytes == 600
-
-
-def test_an_arena_grows_beyond_the_expected_layers() -> None:
-    arena = Arena(BufferPool(), slots=1)
-    parts = [torch.randn(2, 3) for _ in range(5)]
-    for part in parts:
-        arena.store("q", part)
-    stacked = arena.stacked("q")
-    assert stacked is not None
-    assert torch.equal(stacked, torch.stack(parts))
 
 
 def test_nbytes_counts_operands_once() -> None:

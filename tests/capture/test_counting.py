@@ -7,19 +7,19 @@ from itertools import count
 import pytest
 
 from tests.capture.models import own, pixels
-from vit_viz.capture.counting import GivenLayers, OwnLayers
+from vit_viz.capture.counting import ListedLayers, OwnLayers
 from vit_viz.errors import CaptureError
 
 
 def test_a_block_that_runs_again_has_the_layers_that_it_had() -> None:
-    counter = GivenLayers([4, 2])
+    counter = ListedLayers([4, 2])
     assert [counter.next(), counter.next()] == [4, 2]
     with pytest.raises(CaptureError, match="more often when it ran again"):
         counter.next()
 
 
 def test_layers_of_one_pass_count_up_from_the_first() -> None:
-    counter = GivenLayers(count())
+    counter = ListedLayers(count())
     assert [counter.next() for _ in range(3)] == [0, 1, 2]
     assert counter.seen == {0, 1, 2}
 

@@ -115,6 +115,51 @@ def test_another_output_than_that_of_its_scores_is_refused(monkeypatch: pytest.M
     at_each_place = flex._at_each_place
     monkeypatch.setattr(flex, "_at_each_place", lambda *operands: at_each_place(*operands).roll(1, -1))
     with pytest.raises(
-        CaptureError, match=r"flex_attention gives another output.* scaled_dot_product_attention"
+        CaptureError, match=r"flex_attention returns an output.* scaled_dot_product_attention"
     ):
         trace(models("masked")[0], pixels(), layout=LAYOUT)
+
+
+class InGroups(Attend):
+    """Four heads, the first two of which share keys and values, as do the last two; written out by hand or not."""
+
+    is_written_out = False
+
+    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+        q, k, v = (
+            part.transpose(1, 2).reshape(1, TOKENS, 4, 10).transpose(1, 2)[:, :heads]
+            for part, heads in ((q, 4), (k, 2), (v, 2))
+        )
+        if self.is_written_out:
+            k, v = k[:, [0, 0, 1, 1]], v[:, [0, 0, 1, 1]]
+            output = torch.softmax(q @ k.transpose(-2, -1) / 10**0.5, -1) @ v
+        else:
+            output = flex_attention(q, k, v, enable_gqa=True)  # type: ignore[assignment]
+        return output.transpose(1, 2).reshape(1, TOKENS, HEADS, 8).transpose(1, 2)
+
+
+def test_neighbouring_heads_share_the_keys_of_their_group() -> None:
+    model = lively(Model(blocks(InGroups, InGroups))).requires_grad_(False)
+    recorded = trace(model, pixels(), layout=LAYOUT)
+    for block in model.modules():
+        block.is_written_out = True  # type: ignore[assignment]
+    expected = trace(model, pixels(), layout=LAYOUT)
+    assert torch.allclose(recorded.attention(1), expected.attention(1), rtol=1e-4, atol=1e-6)
+
+
+def test_half_precision_is_recorded_and_proven() -> None:
+    made, _ = models("biased")
+    recorded = trace(made.bfloat16(), pixels().bfloat16(), layout=LAYOUT)
+    assert recorded.proof_status == "proven"
+
+
+def test_a_query_that_sees_no_key_leaves_the_answer_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lonely(image: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        return near(image, head, query, key) & (query != 3)
+
+    mask = create_block_mask(lonely, None, None, TOKENS, TOKENS, device="cpu")
+    monkeypatch.setitem(MADE, "lonely", ({"block_mask": mask}, lambda scores: scores))
+    made, _ = models("lonely")
+    answer = made(pixels())[0]
+    assert answer.isfinite().all()
+    assert torch.allclose(trace(made, pixels(), layout=LAYOUT).logits, answer, rtol=1e-4, atol=1e-5)  # type: ignore[arg-type]

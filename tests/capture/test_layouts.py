@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from vit_viz.capture.layouts import known_layout, plain_layout
+from vit_viz.capture.layouts import inferred_layout, plain_layout
 from vit_viz.capture.tokens_read import as_source
 from vit_viz.geometry import TokenLayout
 
@@ -89,7 +89,7 @@ def of_torchvision(**more: Any) -> SimpleNamespace:
     ],
 )
 def test_a_layout_that_the_attributes_determine_is_known(module: Any, expected: TokenLayout) -> None:
-    assert known_layout(module, size=SIZE, tokens=expected.num_tokens) == expected
+    assert inferred_layout(module, size=SIZE, tokens=expected.num_tokens) == expected
 
 
 @pytest.mark.parametrize(
@@ -109,10 +109,10 @@ def test_a_layout_that_the_attributes_determine_is_known(module: Any, expected: 
     ],
 )
 def test_a_layout_that_does_not_fit_is_not_known(module: Any, tokens: int) -> None:
-    assert known_layout(module, size=SIZE, tokens=tokens) is None
+    assert inferred_layout(module, size=SIZE, tokens=tokens) is None
 
 
 def test_a_model_that_says_its_layout_is_believed() -> None:
     layout = TokenLayout(grid=(2, 3), prefix=())
     module = SimpleNamespace(layout=lambda height, width: layout if (height, width) == SIZE else None)
-    assert known_layout(module, size=SIZE, tokens=6) == layout
+    assert inferred_layout(module, size=SIZE, tokens=6) == layout

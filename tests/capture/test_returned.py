@@ -234,7 +234,7 @@ def test_each_image_is_asked_alone_where_a_batch_is_not_answered_image_by_image(
         assert len(set(alone.tolist())) == count
     edited = vv.edit(heads={(0, 1): [0.0, 1.0]})
     if form != "no axis for one image":
-        with edited, pytest.raises(CaptureError, match="which number is whose is not known"):
+        with edited, pytest.raises(CaptureError, match="cannot be assigned to images"):
             prepared.outputs(pixels(2))
 
 

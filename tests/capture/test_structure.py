@@ -289,7 +289,7 @@ def test_unknown_layouts_are_advised_only_where_the_tokens_answer_to_patches() -
     with pytest.raises(ParameterError, match=r"prefix=\(\), suffix=\('class',\)"):
         trace(ready(made.ClassLast(blocks(Attend))), pixels())
     with pytest.raises(
-        ParameterError, match="answers to pixels all over the image, as where attention runs over channels"
+        ParameterError, match="responds to pixels all over the image, as when attention runs over channels"
     ):
         trace(ready(made.ChannelModel()), pixels())
 

@@ -347,7 +347,7 @@ def test_a_query_is_taken_by_the_methods_that_start_from_one() -> None:
     names = ("rollout", "attention", "attention_flow")
     maps = vv.explain(reader("class"), pixels(), methods=names, layout=layout, query=(2, 3))
     assert all("patch (2, 3)" in patch_map.caption for patch_map in maps.values())
-    with pytest.raises(ParameterError, match="'saliency' starts from no query"):
+    with pytest.raises(ParameterError, match="'saliency' takes no query"):
         vv.explain(reader("class"), pixels(), methods="saliency", layout=layout, query=(2, 3))
 
 

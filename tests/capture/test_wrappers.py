@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import vit_viz as vv
 from tests.checkpoints.test_plain_module import timm_vit, vit
 from tests.comparing import assert_same
-from vit_viz.capture.wrappers import preprocess_within, told_within, unwrapped_module
+from vit_viz.capture.wrappers import answer_within, preprocess_within, unwrapped_module
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.model import VisionTransformer
 
@@ -199,7 +199,7 @@ def test_where_a_model_lies_is_found_anew_once_the_module_has_changed() -> None:
     wrapped = Counting(model)
 
     def is_told() -> bool:
-        return told_within(wrapped, pixels, lambda part: "itself" if part is model else None) == "itself"
+        return answer_within(wrapped, pixels, lambda part: "itself" if part is model else None) == "itself"
 
     assert is_told()
     assert is_told()
@@ -215,13 +215,17 @@ def test_where_a_model_lies_is_found_anew_once_the_module_has_changed() -> None:
     assert not is_told()
     wrapped.model._change = torch.clone
     assert is_told()
-    assert told_within(wrapped, pixels[..., 1:], lambda part: "itself" if part is model else None) == "itself"
+    assert (
+        answer_within(wrapped, pixels[..., 1:], lambda part: "itself" if part is model else None) == "itself"
+    )
 
 
 def test_where_a_model_lies_is_found_for_each_part_that_is_asked_for() -> None:
     wrapped, pixels = Counting(nn.Flatten()), torch.randn(1, 3, 4, 6)
     for part, said in ((wrapped.loss, None), (wrapped.model, "itself")):
-        assert told_within(wrapped, pixels, lambda one, part=part: "itself" if one is part else None) == said
+        assert (
+            answer_within(wrapped, pixels, lambda one, part=part: "itself" if one is part else None) == said
+        )
 
 
 def test_what_a_black_photo_shows_of_a_wrapper_is_not_believed() -> None:

@@ -39,6 +39,31 @@ def test_no_two_rows_of_a_unit_matrix_change_places_unnoticed() -> None:
         assert len(found | {weights_digest(Matrix(unit))}) == len(pairs) + 1
 
 
+@pytest.mark.parametrize("distance", [1, 2, 509, 2 * 509, 1021, 2 * 1021, 96 * 509])
+def test_two_numbers_that_change_places_are_seen_at_any_distance(distance: int) -> None:
+    weight = torch.randn(96, 1021)  # of words that are summed by rows and by columns of 509
+    found = {weights_digest(Matrix(weight))}
+    for first in (0, 7, 1018):
+        other = weight.clone().view(-1)
+        other[[first, first + distance]] = other[[first + distance, first]]
+        found.add(weights_digest(Matrix(other.view(96, 1021))))
+    assert len(found) == 4
+
+
+def test_names_shapes_and_precisions_are_part_of_it() -> None:
+    found = set[str]()
+    for name, numbers in (
+        ("scale", torch.zeros(4, 6)),
+        ("shift", torch.zeros(4, 6)),
+        ("scale", torch.zeros(6, 4)),
+        ("scale", torch.zeros(4, 6, dtype=torch.int32)),
+    ):
+        module = nn.Module()
+        module.register_buffer(name, numbers)
+        found.add(weights_digest(module))
+    assert len(found) == 4
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64, torch.int8, torch.bool])
 @pytest.mark.parametrize("size", [(1,), (), (3, 5), (190, 131)], ids=str)
 def test_any_number_that_changes_is_seen(dtype: torch.dtype, size: tuple[int, ...]) -> None:

@@ -91,7 +91,7 @@ def test_heads_of_64_are_assumed_and_said_where_nothing_else_is_known(tmp_path: 
 def test_a_width_that_64_does_not_divide_asks_for_the_number_of_heads(tmp_path: Path) -> None:
     config = ViTConfig(img_size=24, patch_size=6, embed_dim=40, depth=1, num_heads=5, num_classes=7)
     save_file(dict(VisionTransformer(config).state_dict()), tmp_path / "nobody.safetensors")
-    with pytest.raises(KeyMismatch, match=r"put a config.json that says the number of heads beside it"):
+    with pytest.raises(KeyMismatch, match=r"with a config.json that says the number of heads"):
         load(tmp_path / "nobody.safetensors")
 
 
@@ -208,13 +208,6 @@ def test_a_whole_pickled_module_is_refused(tmp_path: Path) -> None:
     torch.save(torch.nn.Linear(2, 2), tmp_path / "module.pt")
     with pytest.raises(UnsafeFile, match="save its state_dict as safetensors"):
         load(tmp_path / "module.pt")
-
-
-def test_a_tensor_that_claims_more_than_its_data_is_refused(tmp_path: Path) -> None:
-    torch.save({"head.weight": torch.zeros(1).expand(10**9)}, tmp_path / "huge.pth")
-    with LargestTensor() as tensors, pytest.raises(UnsafeFile, match="claims to be larger than its data"):
-        load(tmp_path / "huge.pth")
-    assert tensors.bytes <= (tmp_path / "huge.pth").stat().st_size
 
 
 @pytest.mark.parametrize("suffix", [".safetensors", ".pth", ".bin"])

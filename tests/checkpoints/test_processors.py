@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
+from vit_viz.checkpoints import load
 from vit_viz.checkpoints.families.base import Recipe
 from vit_viz.checkpoints.local import local_checkpoint
 from vit_viz.checkpoints.plain_module import own_preprocess, plain_module
@@ -293,3 +295,17 @@ def test_other_modes_have_the_filter_and_the_scale_of_the_processor(mode: Any) -
     levels = np.asarray(image.resize(size, Image.Resampling.NEAREST), np.float64)
     pixels = recipe.apply(image, mode=mode).pixels[0].permute(1, 2, 0).numpy()
     np.testing.assert_allclose(pixels, levels / 127.5 - 1, atol=1e-6)
+
+
+def test_a_checkpoint_beside_an_unknown_processor_is_loaded_with_a_recipe(tmp_path: Path) -> None:
+    sizes = {"hidden_size": 40, "num_hidden_layers": 1, "num_attention_heads": 5, "intermediate_size": 48}
+    model = transformers.ViTModel(transformers.ViTConfig(**sizes, image_size=48, patch_size=6))
+    model.save_pretrained(tmp_path)
+    (tmp_path / "preprocessor_config.json").write_text('{"image_processor_type": "OfSomebodyElse"}')
+    with pytest.raises(ParameterError, match=r"pass preprocess=Preprocess\(\.\.\.\) to load"):
+        load(tmp_path)
+    told = Preprocess(input_size=(36, 60), resize_to=67, mean=(0.1, 0.4, 0.7), crop="squash")
+    loaded = load(tmp_path, preprocess=told)
+    assert loaded.preprocess == replace(told, patch_size=(6, 6))
+    assert dict(loaded.provenance.parameters)["preprocessing"] == "passed to load"
+    assert loaded.provenance.preprocess == loaded.preprocess.describe()

@@ -190,7 +190,7 @@ def test_without_stored_indices_the_teachers_say_which_tokens_are_read(tmp_path:
 
 def test_a_lone_file_needs_the_number_of_heads(tmp_path: Path) -> None:
     save_file(radio().state(), tmp_path / "mine.safetensors")
-    with pytest.raises(KeyMismatch, match=r"put a config\.json that says the number of heads"):
+    with pytest.raises(KeyMismatch, match=r"with a config\.json that says the number of heads"):
         load(tmp_path / "mine.safetensors")
 
 

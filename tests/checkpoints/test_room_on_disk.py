@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.checkpoints.fake_hub import REPO, Hub, weights
-from vit_viz.checkpoints import load, strangers
+from vit_viz.checkpoints import load, visitor_models
 from vit_viz.checkpoints.weights import read_weights
 from vit_viz.errors import CheckpointError, UnsafeFile
 
@@ -24,7 +24,7 @@ def leave(free: int, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("is_own", [True, False])
 def test_the_size_of_the_file_counts(hub: Hub, monkeypatch: pytest.MonkeyPatch, is_own: bool) -> None:
     hub.offer()
-    needed = len(weights()) + (0 if is_own else strangers.RESERVE_BYTES)
+    needed = len(weights()) + (0 if is_own else visitor_models.RESERVE_BYTES)
     leave(needed - 1, monkeypatch)
     with pytest.raises(CheckpointError, match="There is no room on the disk"):
         load(REPO, device="cpu", local_files=is_own)
@@ -34,7 +34,7 @@ def test_the_size_of_the_file_counts(hub: Hub, monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_a_gigabyte_is_reserved() -> None:
-    assert strangers.RESERVE_BYTES == 10**9
+    assert visitor_models.RESERVE_BYTES == 10**9
 
 
 def test_a_sparse_tensor_is_refused(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ REFUSED_NAMES: list[tuple[list[str], str]] = [
     (["trust", "twins", "-o", "trust.gif"], "An animation goes through the layers"),
     (["rollout", "twins", "-o", "map.gif"], "An animation goes through the layers"),
     (["explain", "twins", "--methods", "rollout", "-o", "there/", "--format", "webp"], "An animation goes"),
-    (["look", "twins", "-o", "there/map.png", "--format", "svg"], "--format is of files in a folder"),
+    (["look", "twins", "-o", "there/map.png", "--format", "svg"], "--format is for files in a folder"),
     (["look", "twins", "-o", "none/map.png"], "There is no folder 'none': make it, or add --parents."),
     (["look", "twins", "shapes", "-o", "none/deeper/"], "There is no folder 'none/deeper'"),
     (["page", "twins", "-o", "none/page.html"], "There is no folder 'none'"),

@@ -74,8 +74,8 @@ def test_diverging_table_is_neutral_in_its_centre_and_equally_light_on_both_side
 
 def test_diverging_table_has_equal_steps() -> None:
     places = oklab(linear(table("diverging")))
-    blue, red = places[:128], places[128:]
-    steps = np.concatenate([np.linalg.norm(side[8:] - side[:-8], axis=1) for side in (blue, red)])
+    blue, orange = places[:128], places[128:]
+    steps = np.concatenate([np.linalg.norm(side[8:] - side[:-8], axis=1) for side in (blue, orange)])
     np.testing.assert_allclose(steps, steps.mean(), rtol=0.08)
 
 

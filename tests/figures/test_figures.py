@@ -358,7 +358,7 @@ def test_the_same_file_of_other_pixels_is_refused(
 ) -> None:
     odd_picture(7).save(tmp_path / "other.png")
     saved = file_of(session, look, Output("csv")).data
-    with pytest.raises(ExportError, match="its pixels are others"):
+    with pytest.raises(ExportError, match="its pixels differ"):
         replay(saved, session, image=tmp_path / "other.png")
     with pytest.raises(ExportError, match="please name the photo"):
         replay(saved, session)
@@ -381,7 +381,7 @@ def test_other_weights_are_refused(session: Session, look: FigureRequest, photo_
         (b"%PDF-1.4", "no provenance"),
         (b"<?xml version='1.0'?><vit_viz:record>[1]</vit_viz:record>", "no provenance"),
         (b"RIFF....WEBP", "no provenance"),
-        (b"# vit_viz: {}\nrow\n", "not what was asked"),
+        (b"# vit_viz: {}\nrow\n", "not the request"),
         (b'# vit_viz: {"figure": {}, "output": {}}\n', "does not say clearly"),
     ],
 )

@@ -403,6 +403,9 @@ def test_answers_are_plotted_on_axes_of_matplotlib() -> None:
     ax = table_of([[0.5, 1.25], [2.25, 0.0]]).plot(Figure().subplots())
     assert (ax.get_ylabel(), ax.get_xlabel()) == ("layer", "head")
     np.testing.assert_array_equal(ax.images[0].get_array(), [[0.5, 1.25], [2.25, 0.0]])
+    image = table_of([[-2.0, 1.0]], signed=True).plot(Figure().subplots()).images[0]
+    ends = [image.cmap(image.norm(value))[:3] for value in (-2.0, 2.0)]
+    np.testing.assert_allclose(ends, table("diverging")[[0, 255]] / 255)
     ax = Ranking(("cat", "dog"), np.array([0.7, 0.1]), "probability", "model").plot(Figure().subplots())
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([0.1, 0.7])
     with pytest.raises(ExportError, match="plot one of its parts: maps"):

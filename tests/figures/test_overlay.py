@@ -195,7 +195,7 @@ def test_rounding_explains_a_pixel_and_no_more(
         if width in accepted:
             assert photo_region(photo, box)[3] == pytest.approx(width)
         else:
-            with pytest.raises(ParameterError, match=f"one of {width} x {height} has another shape"):
+            with pytest.raises(ParameterError, match=f"this one, {width} x {height}, has another shape"):
                 photo_region(photo, box)
 
 

@@ -157,7 +157,9 @@ def test_a_photo_of_another_shape_than_the_pixels_is_refused_with_both(
 ) -> None:
     module, pixels, _ = case
     patch_map = vv.attention_map(vv.trace(module, pixels), layer=0, head=1, query=(0, 1))
-    sentence = f"67 x 35 pixels; one of {size[1]} x {size[0]} has another shape: .* as the model received it"
+    sentence = (
+        f"67 x 35 pixels; this one, {size[1]} x {size[0]}, has another shape: .* as the model received it"
+    )
     with pytest.raises(ParameterError, match=sentence):
         patch_map.overlay(Image.new("RGB", size[::-1]))
 

@@ -303,7 +303,7 @@ def test_the_record_of_an_npz_is_read_without_its_arrays(monkeypatch: pytest.Mon
 
     data = bomb(name="values", size=64 << 20)
     monkeypatch.setattr(zipfile.ZipFile, "open", noted)
-    with pytest.raises(ExportError, match="not what was asked"):
+    with pytest.raises(ExportError, match="not the request"):
         replay(data, odd_session())
     assert read == ["vit_viz.npy"]
 
@@ -381,7 +381,7 @@ def test_what_is_made_again_keeps_its_format(place: Path, capsys: pytest.Capture
     made("map.png")
     capsys.readouterr()
     assert main(["replay", "map.png", "-o", "map.svg"]) == 2
-    assert "its name ends in '.png', not in '.svg'" in capsys.readouterr().err
+    assert "the name must end in '.png', not in '.svg'" in capsys.readouterr().err
     assert main(["replay", "map.png", "-o", "more/map.png"]) == 2
     assert main(["replay", "map.png", "-o", "more/map.png", "--parents"]) == 0
     assert (place / "more" / "map.png").read_bytes() == (place / "map.png").read_bytes()

@@ -72,7 +72,7 @@ def test_a_saved_result_says_where_its_numbers_came_from(tmp_path: Path, result:
 
 
 def test_a_result_saved_by_itself_does_not_say_what_was_asked(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="not what was asked"):
+    with pytest.raises(ExportError, match="not the request"):
         replay(a_map().save(tmp_path / "map.csv"), odd_session())
 
 

@@ -137,8 +137,8 @@ def test_the_photo_has_the_map_of_all_heads_over_it() -> None:
     whole = answer().map_of().values
     best = np.unravel_index(int(whole.argmax()), GRID)
     tall, wide = pixels.shape[0] // 2, pixels.shape[1] // 4
-    red = pixels[best[0] * tall + tall // 2, best[1] * wide + wide // 2]
-    assert red[0] > red[2] + 40  # the photo itself is drawn without its colours
+    orange = pixels[best[0] * tall + tall // 2, best[1] * wide + wide // 2]
+    assert orange[0] > orange[2] + 40  # the photo itself is drawn without its colours
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,9 @@ FLAGS = ("--api", "--mcp", "--survey", "example")
 
 
 def cookie_of(server: HasUrl) -> str:
-    """A new name for a browser, as the page gives it."""
-    return str(httpx.get(f"{server.url}/", timeout=90).cookies["vit_viz"])
+    """A new name for a browser as the page gives it, NAME=VALUE."""
+    ((name, value),) = httpx.get(f"{server.url}/", timeout=90).cookies.items()
+    return f"{name}={value}"
 
 
 def line_to(server: HasUrl, head: Sequence[str], body: bytes = b"") -> socket.socket:
@@ -81,15 +82,9 @@ def bodies_that_stall(server: HasUrl, stop: Any) -> None:
         path = "/mcp" if number % 2 else "/api/v1/relevance"
         length = 5_000_000 if number % 3 == 0 else 300
         head = [f"POST {path} HTTP/1.1", "Content-Type: application/json", f"Content-Length: {length}"]
-        return line_to(server, [*head, *([f"Cookie: vit_viz={cookie}"] if cookie else [])], b'{"image"')
+        return line_to(server, [*head, *([f"Cookie: {cookie}"] if cookie else [])], b'{"image"')
 
     hold(stop, [lambda n=n, c=c: stalled(n, c) for n, c in enumerate(cookies)], again_seconds=1.0)
-
-
-def streams_that_stay(server: HasUrl, stop: Any) -> None:
-    """400 streams of agents, of which nobody says anything."""
-    head = ["GET /mcp HTTP/1.1", "Accept: text/event-stream"]
-    hold(stop, [lambda: line_to(server, head)] * 400, again_seconds=1.0)
 
 
 def answers_that_nobody_reads(server: HasUrl, stop: Any) -> None:
@@ -98,7 +93,7 @@ def answers_that_nobody_reads(server: HasUrl, stop: Any) -> None:
         trace = with_picture(visitor)
         head = [
             f"GET /vit_viz/explorer/{trace}.html HTTP/1.1",
-            f"Cookie: vit_viz={visitor.http.cookies['vit_viz']}",
+            f"Cookie: {visitor.cookie}",
         ]
 
         def unread() -> socket.socket:
@@ -139,7 +134,7 @@ def requests_without_end(server: HasUrl, stop: Any) -> None:
     """96 threads of one client ask for pictures, figures, files and numbers that they may have."""
     with Visitor(server, timeout=90) as visitor:
         paths = valid_requests(with_picture(visitor))
-        ask_without_end(server, stop, paths, {"vit_viz": visitor.http.cookies["vit_viz"]})
+        ask_without_end(server, stop, paths, visitor.cookie)
 
 
 def refused_without_end(server: HasUrl, stop: Any) -> None:
@@ -153,7 +148,7 @@ def refused_without_end(server: HasUrl, stop: Any) -> None:
             *("/nowhere", "/vit_viz/nowhere", "/gradio_api/file=/etc/passwd"),
             *(f"/vit_viz/survey/chosen?layer=1&head=1&where={where}" for where in ("x" * 20_000, "1 = ", "2 > 1 or " * 400)),
         ]  # fmt: skip
-        ask_without_end(server, stop, paths, {"vit_viz": visitor.http.cookies["vit_viz"]})
+        ask_without_end(server, stop, paths, visitor.cookie)
 
 
 def long_filters(server: HasUrl, stop: Any) -> None:
@@ -165,19 +160,19 @@ def long_filters(server: HasUrl, stop: Any) -> None:
         *(chain.format(n) * (3900 // (len(chain) + 4)) + "1 = 1" for n in range(1000, 1040)),
     ]
     paths = [str(httpx.URL("/vit_viz/survey/chosen", params={"where": where})) for where in wheres]
-    ask_without_end(server, stop, paths, {"vit_viz": cookie_of(server)})
+    ask_without_end(server, stop, paths, cookie_of(server))
 
 
 def pages_without_end(server: HasUrl, stop: Any) -> None:
     """24 threads of a client that keeps no cookies open the page, and its scripts, again and again."""
-    ask_without_end(server, stop, ["/", "/theme.css", "/gradio_api/app_id"], {}, threads=24)
+    ask_without_end(server, stop, ["/", "/theme.css", "/gradio_api/app_id"], "", threads=24)
 
 
 def asked_on_line(server: HasUrl, name: str, cookie: str, **body: Any) -> socket.socket:
     """A connection on which a page has asked something of its link, and waits to hear how far the answer is."""
     content = json.dumps({"view": ""} | body).encode()
     head = [f"POST /vit_viz/{name} HTTP/1.1", "Content-Type: application/json", "Accept: text/event-stream"]
-    return line_to(server, [*head, f"Content-Length: {len(content)}", f"Cookie: vit_viz={cookie}"], content)
+    return line_to(server, [*head, f"Content-Length: {len(content)}", f"Cookie: {cookie}"], content)
 
 
 def questions_that_wait(server: HasUrl, stop: Any) -> None:
@@ -193,12 +188,12 @@ def questions_that_wait(server: HasUrl, stop: Any) -> None:
 
 
 def ask_without_end(
-    server: HasUrl, stop: Any, paths: Sequence[str], cookies: dict[str, str], *, threads: int = THREADS
+    server: HasUrl, stop: Any, paths: Sequence[str], cookie: str, *, threads: int = THREADS
 ) -> None:
     """Ask from many threads, each as soon as it was answered."""
 
     def asking(first: int) -> None:
-        with httpx.Client(base_url=server.url, timeout=120, cookies=cookies) as client:
+        with httpx.Client(base_url=server.url, timeout=120, headers={"cookie": cookie}) as client:
             number = first
             while not stop.is_set():
                 try:

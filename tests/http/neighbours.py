@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import secrets
 import socket
 import threading
 import time
@@ -155,7 +154,7 @@ def trust_that_nobody_reads(server: Target, begun: Any, stop: Any) -> None:
     while not stop.is_set():
         for visitor in visitors:
             about = visitor.about_link({"methods": methods})
-            lines.append(asked_on_line(server, "trust", visitor.http.cookies["vit_viz"], **about))
+            lines.append(asked_on_line(server, "trust", visitor.cookie, **about))
         begun.set()
         stop.wait(0.5)
         while len(lines) > UNREAD * len(visitors):
@@ -174,7 +173,7 @@ def uploads_broken_off(server: Target, begun: Any, stop: Any) -> None:
     def broken() -> None:
         head = (
             f"POST {BRING} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 19000200\r\n"
-            f"Cookie: vit_viz={cookie_of(server)}\r\n\r\n"
+            f"Cookie: {cookie_of(server)}\r\n\r\n"
         ).encode()
         for _ in range(50):
             if stop.is_set():
@@ -193,19 +192,3 @@ def uploads_broken_off(server: Target, begun: Any, stop: Any) -> None:
         thread.start()
     for thread in threads:
         thread.join(60)
-
-
-def invented_pages(server: Target, begun: Any, stop: Any) -> None:
-    """2,400 heartbeats for names that nobody has, opened and closed: without a cookie, with one, with one for each."""
-    cookie = secrets.token_urlsafe(24)
-    with httpx.Client(base_url=server.url, timeout=30) as client:
-        for number in range(2400):
-            if stop.is_set():
-                return
-            names = (None, cookie, secrets.token_urlsafe(24))
-            chosen = names[number % 3]
-            headers = {} if chosen is None else {"cookie": f"vit_viz={chosen}"}
-            address = f"/gradio_api/heartbeat/{secrets.token_hex(6)}"
-            with client.stream("GET", address, headers=headers) as answer:
-                answer.status_code  # noqa: B018 - it is open now, and closed at once
-            begun.set()

@@ -23,10 +23,10 @@ HANGS = 60.0  # seconds after which one file counts as never answered
 SETTLE_SECONDS = 60.0  # that the server gets to give memory back
 QUIET_SECONDS = 25  # without any change; the inbox remembers pictures for 20 seconds
 AT_ONCE = """
-import vit_viz.session.session, vit_viz.session.uploads
-vit_viz.session.session.LEFT_SECONDS = 1.0
+import vit_viz.session.uploads
+vit_viz.session.uploads.UploadStore.__init__.__kwdefaults__['max_seconds'] = 20.0
 vit_viz.session.uploads.sweep_every.__defaults__ = (1.0,)
-"""  # a visitor's pictures stay for ten minutes after the visit; the test cannot
+"""  # a picture is kept for an hour; the test cannot wait for that
 
 
 @dataclass

@@ -10,10 +10,9 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from tests.http.visitor import Visitor, config_in
+from tests.http.visitor import config_in
 from tests.serving import Server
 from tests.waiting import PATIENCE
-from vit_viz.ui.edge.pages import AT_ONCE, TOO_QUICKLY
 
 pytestmark = pytest.mark.server
 
@@ -64,26 +63,3 @@ def test_what_is_large_in_the_page_has_one_address_as_long_as_it_is_the_same(
     assert "immutable" in answers[0].headers["cache-control"]
     assert "set-cookie" not in answers[0].headers
     assert httpx.get(other.url + script(app), timeout=PATIENCE).status_code == 404
-
-
-def test_questions_of_ever_new_pages_are_refused_and_everybody_else_s_are_not(
-    meet: Callable[..., Visitor],
-) -> None:
-    greedy, modest = meet(), meet()
-    assert greedy.arrive().refusals == modest.arrive().refusals == []
-    first = greedy.page
-    let_in = 1  # its first page; how many more pass in which time is tested with a clock, in tests/ui/edge/test_http_guard.py
-    for _ in range(20 * AT_ONCE):
-        greedy.rename()
-        with greedy.heartbeat() as answer:
-            if answer.status_code != 200:
-                answer.read()
-                break
-        let_in += 1
-    assert let_in >= AT_ONCE  # a slow machine lets in more, never less
-    assert (answer.status_code, answer.json()["error"]) == (429, TOO_QUICKLY)
-    greedy.page = first
-    with greedy.heartbeat() as answer:
-        assert answer.status_code == 200
-    for visitor in (greedy, modest):
-        assert visitor.ask("facts").refusals == []

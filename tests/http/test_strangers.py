@@ -11,7 +11,6 @@ import pytest
 
 from tests.http.neighbours import (
     Experience,
-    invented_pages,
     neighbours,
     trust_that_nobody_reads,
     under,
@@ -40,7 +39,7 @@ def calm(attacked: Server) -> Experience:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("attack", [trust_that_nobody_reads, uploads_broken_off, invented_pages])
+@pytest.mark.parametrize("attack", [trust_that_nobody_reads, uploads_broken_off])
 def test_neighbours_are_served_while_somebody_attacks_and_after(
     attacked: Server, calm: Experience, attack: Any
 ) -> None:

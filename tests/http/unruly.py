@@ -14,7 +14,7 @@ from tests.http.visitor import PAGE_ANSWERS, HasUrl, Visitor
 
 MOST_STREAMS = 12  # that one visitor holds open: more than slow questions of one visitor may wait
 METHODS = ["relevance", "rollout", "grad_cam", "attention"]
-ACTIONS = ["slow", "quick", "new", "back", "beat", "hang_up", "odd", "garbage"]
+ACTIONS = ["slow", "quick", "new", "back", "hang_up", "odd", "garbage"]
 ODD_PARTS: tuple[dict[str, Any], ...] = (
     {"view": None},
     {"view": 5},
@@ -68,16 +68,11 @@ class Unruly:
         """Go on as another page, and ask at once."""
         self.visitor.rename()
         self.pages.append(self.visitor.page)
-        self.said.append(("beat", (beat := self.beat()).status_code, beat.text))
         return self.dice.choice([self.slow, self.quick])()
 
     def back(self) -> None:
         """Go on under a name from before."""
         self.visitor.page = self.dice.choice(self.pages)
-
-    def beat(self) -> httpx.Response:
-        """Say that the page is open."""
-        return self._open(self.visitor.heartbeat())
 
     def hang_up(self) -> None:
         """Close one of the streams in the middle."""

@@ -1,4 +1,4 @@
-"""One visitor without a browser: holds a page open, keeps its link, and asks as the page's own scripts do."""
+"""One visitor without a browser: keeps the link of a page, and asks as the page's own scripts do."""
 
 from __future__ import annotations
 
@@ -88,33 +88,21 @@ class Visitor:
             self.http.cookies.jar.set_policy(NoCookies())
         self.rename()
         self.link: dict[str, str] = {}
-        self._heart: AbstractContextManager[httpx.Response] | None = None
 
     def rename(self) -> None:
         """Be another page of the same browser from now on."""
-        self.page = secrets.token_hex(8)
+        self.page = secrets.token_hex(16)
 
     def arrive(self, search: str = "") -> Told:
-        """Open the page at an address, as a browser does that tells when it is closed, and ask what is said of the photo."""
+        """Open the page at an address, and ask what is said of the photo."""
         self.http.get("/" + search)
         self.link = dict(parse_qsl(search.lstrip("?")))
-        refused = self.keep_open() if self._heart is None else None
-        return refused or self.ask("facts")
+        return self.ask("facts")
 
-    def keep_open(self) -> Told | None:
-        """Say that the page is open until it is closed; returns the refusal, if it is one."""
-        heart = self.heartbeat()
-        answer = heart.__enter__()
-        if answer.status_code == 200:
-            self._heart = heart
-            return None
-        answer.read()
-        heart.__exit__(None, None, None)
-        return Told.of(answer)
-
-    def heartbeat(self) -> AbstractContextManager[httpx.Response]:
-        """The connection by which this page says that it is open."""
-        return self.http.stream("GET", f"/gradio_api/heartbeat/{self.page}")
+    @property
+    def cookie(self) -> str:
+        """What the browser sends, NAME=VALUE."""
+        return "; ".join(f"{name}={value}" for name, value in self.http.cookies.items())
 
     def opened(self) -> dict[str, Any]:
         """What the rooms in the browser are told of what the link names."""
@@ -162,15 +150,8 @@ class Visitor:
             self.follow(image=told.value["image"])
         return told
 
-    def close_page(self) -> None:
-        """Close the page, of which the server hears by the end of its heartbeat, but not the browser."""
-        if self._heart is not None:
-            self._heart.__exit__(None, None, None)
-            self._heart = None
-
     def close(self) -> None:
         """Close page and browser."""
-        self.close_page()
         self.http.close()
 
     def __enter__(self) -> Visitor:

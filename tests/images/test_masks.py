@@ -175,6 +175,53 @@ def test_what_does_not_say_what_the_object_is_is_refused_with_what_it_holds(mask
     assert str(caught.value).count(". ") == 0
 
 
+RAMP = np.arange(SIZE[0] * SIZE[1]).reshape(SIZE)
+FEW = RAMP % 20 == 0
+"""A twentieth of all pixels."""
+
+
+def grays_of(kinds: int) -> Any:
+    """So many grays from black to white, as often each."""
+    return np.linspace(0, 255, kinds).astype(np.uint8)[RAMP % kinds]
+
+
+def of_grays(numbers: Any, step: int) -> Image.Image:
+    return palette({i: (i * step,) * 3 for i in range(255 // step + 1)}, numbers)
+
+
+LIMITS: dict[str, tuple[Any, Any]] = {
+    "alpha of 128": (np.dstack([np.full(SIZE, 9), np.where(OBJECT, 128, 127)]).astype(np.uint8), OBJECT),
+    "class 100 beside 255": (classes(100, 255), WITH_BORDER),
+    "class 101 beside 255": (classes(101, 255), "holds 0, 101, 255, which"),
+    "64 grays": (grays_of(64), grays_of(64) > 127),
+    "63 grays": (grays_of(63), "holds 0, 4, 8, 12, 16, 20, 24, 28 and 55 more, which"),
+    "a tenth of middle grays": (np.where(OBJECT, 250, (RAMP % 10 == 0) * 100), OBJECT),
+    "more than that": (np.where(OBJECT, 250, (RAMP % 6 == 0) * 100), "holds 0, 100, 250, which"),
+    "few pixels of 183": (np.where(FEW, 183, RAMP % 2), FEW),
+    "few pixels of 182": (np.where(FEW, 182, RAMP % 2), "holds 0, 1, 182, which"),
+    "half as a share": (np.where(BORDER, 0.5, OBJECT), "holds 0, 128, 255, which"),
+    "255 without a ground": (classes(255) // 51 * 50 + 5, "holds 5, 255, which"),
+    "channels that differ by 8": (rgb((255, 247, 250), 0, (250, 249, 250)), OBJECT | BORDER),
+    "channels of one pixel that differ by 9": (
+        np.where((RAMP == 0)[..., None], (9, 0, 9), np.asarray(rgb(255, 0))).astype(np.uint8),
+        "holds #000000, #090009, #ffffff, which",
+    ),
+    "a palette of all grays": (of_grays(np.asarray(softened()), 1), np.asarray(softened()) > 127),
+    "a palette of some grays": (of_grays(np.asarray(softened()) // 3, 3), np.asarray(softened()) > 128),
+    "cream that is no 255": (palette({0: BLACK, 1: RED, 2: CREAM}, classes(1) + 2 * BORDER), WITH_BORDER),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_each_limit_of_the_rule_lies_where_it_is_said(name: str) -> None:
+    mask, expected = LIMITS[name]
+    if isinstance(expected, str):
+        with pytest.raises(ParameterError, match=expected):
+            mask_labels(mask)
+    else:
+        np.testing.assert_array_equal(mask_labels(mask), expected)
+
+
 def png(picture: Image.Image, **options: Any) -> bytes:
     file = io.BytesIO()
     picture.save(file, "PNG", **options)

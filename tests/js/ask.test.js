@@ -5,7 +5,6 @@ import { test } from 'node:test';
 
 import { asked, asker } from '../../vit_viz/web/kit/ask.js';
 import { signal } from '../../vit_viz/web/kit/preact.js';
-import { isHeardOf } from '../../vit_viz/ui/visit/link.js';
 import { SERVER, unpacked } from '../../vit_viz/web/kit/server.js';
 import { Browser } from './browser.js';
 
@@ -223,26 +222,6 @@ test('all who wait for an answer hear how far it is, and nobody who left', async
   one.abort();
   tells[0]({ share: 0.75, left: '' });
   assert.deepEqual([heard, tells[1]], [['one 0.5', 'two 0.5', 'two 0.75'], undefined]);
-});
-
-test('a browser that keeps no cookies is nobody until the server has heard of its page', async (t) => {
-  const statuses = [404, 200];
-  /** @type {string[]} */
-  const asking = [];
-  const fetch = async (/** @type {string} */ path) => {
-    asking.push(path);
-    return new Response('{"trace": "x"}', { status: statuses.shift() });
-  };
-  new Browser().install(t, { fetch });
-  const opened = SERVER.answer('open', { view: '' }, wait().signal);
-  await settled();
-  assert.deepEqual(asking.length, 1);
-  isHeardOf();
-  assert.deepEqual(await opened, { trace: 'x' });
-  statuses.push(404);
-  statuses.push(404);
-  await assert.rejects(SERVER.answer('nothing', {}, wait().signal), /refused this question \(404\)/);
-  assert.deepEqual(asking, ['/vit_viz/open', '/vit_viz/open', '/api/v1/nothing', '/api/v1/nothing']);
 });
 
 test('on a Space that is lent GPUs each question says what the page of the Hub says of who asks', async (t) => {

@@ -5,8 +5,8 @@ import { test } from 'node:test';
 
 import { Connection, makeBar } from '../../vit_viz/ui/visit/connection.js';
 import { mount } from '../../vit_viz/ui/visit/address.js';
-import { PAGE_NAME, heardOf } from '../../vit_viz/ui/visit/link.js';
-import { Browser, Element, parse } from './browser.js';
+import { PAGE_NAME } from '../../vit_viz/ui/visit/link.js';
+import { Browser, parse } from './browser.js';
 import { settle } from './visit.js';
 
 /** A page whose server is there or not. @param {any} context */
@@ -109,15 +109,8 @@ test('the bar stands above the page or in the dialog over it, and its button ask
   assert.equal(asked, 1);
 });
 
-test('a page is known by its name as long as it is open, and the end of that is the first sign of a lost server', (t) => {
+test('a page asks now and then whether its server answers, but not while nobody sees it', async (t) => {
   const browser = new Browser();
-  /** @type {any[]} */ const opened = [];
-  class EventSource extends Element {
-    constructor(/** @type {string} */ address) {
-      super('source');
-      opened.push([address, this]);
-    }
-  }
   const { window } = browser;
   window.gradio_config = { root: '', app_id: 7 };
   /** @type {string[]} */ const asked = [];
@@ -125,19 +118,16 @@ test('a page is known by its name as long as it is open, and the end of that is 
     asked.push(target);
     return { ok: true, status: 200, json: async () => ({ app_id: 7 }) };
   };
-  window.EventSource = EventSource;
+  /** @type {(() => void)[]} */ const ticks = [];
+  window.setInterval = (/** @type {() => void} */ tick) => ticks.push(tick);
   browser.install(t);
-  let isKnown = false;
-  void heardOf.then(() => (isKnown = true));
   mount(/** @type {any} */ (null), {});
-  const [[address, source]] = opened;
-  assert.equal(address, `/gradio_api/heartbeat/${PAGE_NAME}`);
-  assert.match(PAGE_NAME, /^[a-z0-9]{4,32}$/);
-  source.fire('open');
-  return settle().then(async () => {
-    assert.ok(isKnown);
-    source.fire('error');
-    await settle();
-    assert.deepEqual(asked, ['/gradio_api/app_id']);
-  });
+  assert.match(PAGE_NAME, /^[0-9a-f]{32}$/);
+  ticks[0]();
+  await settle();
+  assert.deepEqual(asked, ['/gradio_api/app_id']);
+  /** @type {any} */ (globalThis).document.hidden = true;
+  ticks[0]();
+  await settle();
+  assert.equal(asked.length, 1);
 });

@@ -43,7 +43,7 @@ function decomposed(off = []) {
     },
     facts: {
       rest_names: ['bias', 'embedding'],
-      ...{ total, output: total, layers: ['0', '1'], grid: [ROWS, COLS], prefix: PREFIX },
+      ...{ total, output: total, layers: ['0', '1'], grid: [ROWS, COLS], prefix: PREFIX, suffix: [] },
       ...{ unit: 'logit', note: 'Direct parts.', finding: 'Half of lion comes from nowhere' },
     },
   };
@@ -89,6 +89,36 @@ test('a head has its map, a layer and the whole their sums, and the scale is tha
   assert.equal(all.strongestAt(4, -1)?.place, '1.3');
   assert.equal(all.strongestAt(4, 1)?.place, '1.2');
   assert.equal(all.has('1.3') && !all.has('1.4') && !all.has('2'), true);
+});
+
+test('of heads that gave equally much none is called the one that gave most', () => {
+  const given = made();
+  const all = new Terms(given, [ROWS, COLS]);
+  assert.equal(all.best(), '1.2');
+  const equal = { ...given, now: { ...given.now, heads: given.now.heads.map((row) => row.map(() => 1)) } };
+  assert.equal(new Terms(equal, [ROWS, COLS]).best(), null);
+  const maps = Float32Array.from(given.now.maps);
+  maps[5 * PATCHES + 2] = maps[7 * PATCHES + 2]; // as much as the strongest at that patch
+  const tied = new Terms({ ...given, now: { ...given.now, maps } }, [ROWS, COLS]);
+  assert.equal(all.strongestAt(2, 1)?.place, '1.3');
+  assert.equal(tied.strongestAt(2, 1), null);
+  assert.equal(tied.strongestAt(1, 1)?.place, '1.3');
+});
+
+test('tokens after the patches are outside the photo', () => {
+  const told = decomposed();
+  told.facts.prefix = ['class'];
+  const last = { ...told, facts: { ...told.facts, grid: [2, 3], suffix: ['detection 0', 'register 0'] } };
+  const one = madeOf(/** @type {any} */ (LION), /** @type {any} */ (last), /** @type {any} */ (last), []);
+  assert.deepEqual(
+    [...one.now.maps.subarray(0, PATCHES)],
+    [...told.arrays.terms.data.subarray(1, 1 + PATCHES)],
+  );
+  const place = (/** @type {number} */ token) =>
+    told.arrays.terms.data.filter((_, i) => i % (3 + PATCHES) === token).reduce((sum, value) => sum + value);
+  assert.deepEqual(Object.keys(one.outside), ['class token', 'detection 0 token', 'registers']);
+  assert.equal(one.outside['detection 0 token'].toFixed(3), place(7).toFixed(3));
+  assert.equal(one.outside.registers.toFixed(3), place(8).toFixed(3));
 });
 
 test('a head that is off shows what it took before, and the sum leaves it out', () => {
@@ -290,7 +320,7 @@ test('the button names the head that gives most, then the one that is shown, and
   const off = page.find('.vv-parts-off');
   assert.deepEqual([off.title, pressed(off)], ['layer 1, head 2: off, was +8.20', 'true']);
   assert.equal(page.place('1').title, 'all heads of layer 1: +17.10, before +25.30');
-  assert.equal(page.all('.vv-parts-tick').length, 4);
+  assert.equal(page.all('.vv-parts-sumbar .vv-tick').length, 4);
   await page.click('.vv-parts-switch');
   assert.equal(page.store.view.edits.value, '');
   assert.ok(page.find('.vv-parts-effect').hidden);

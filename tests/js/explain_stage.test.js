@@ -80,6 +80,8 @@ async function open(t, answers = {}, search = '&method=rollout') {
     },
     words: () => page.text('.vv-play-words'),
     busy: () => page.find('.vv-play-top').getAttribute('aria-busy'),
+    /** How long the bar of the first answer is. */
+    long: () => page.find('.vv-answer .vv-track').style.getPropertyValue('--long'),
     places: () =>
       [...marks.children].map((/** @type {any} */ mark) =>
         [mark.getAttribute('class'), mark.getAttribute('y'), mark.getAttribute('x')].join(' '),
@@ -108,7 +110,7 @@ test('a stage shows the map and what the model says of the whole photo, and asks
     ...['lion', '', '90%', 'cat', '', '10%', 'dog', '', '1.0%'],
   ]);
   assert.deepEqual(texts(all('.vv-target-answer > .vv-class')), ['lion']);
-  assert.deepEqual([all('.vv-answer-tick').length, gone()], [0, []]); // nothing to compare with yet
+  assert.deepEqual([all('.vv-answer .vv-tick').length, gone()], [0, []]); // nothing to compare with yet
   assert.equal(words(), 'With all patches: lion 90%.');
 });
 
@@ -200,18 +202,18 @@ test('one question is under way at a time, and the last one is asked when it is 
 });
 
 test('an answer says what changed, or why there is none, until the next one', async (t) => {
-  const { answer, find, all, text, down, words, busy } = await open(t);
+  const { answer, find, all, text, down, words, busy, long } = await open(t);
   await down(0, 0);
   await answer();
   assert.equal(words(), 'a lion');
   assert.deepEqual(texts(all('.vv-answer > *')), ['lion', '', '90% → 25%']);
-  assert.deepEqual([find('.vv-answer-bar').style.width, find('.vv-answer-tick').style.left], ['25%', '90%']);
+  assert.deepEqual([long(), find('.vv-answer .vv-tick').style.left], ['25.00%', '90.00%']);
   await down(0, 1);
   await answer(new Error('Too many.'));
   assert.deepEqual([text('.vv-play-error'), words(), busy()], ['Too many.', 'a lion', 'false']);
   await down(0, 2);
   await answer({ arrays: { 'top.scores': { data: [-1] } } });
-  assert.equal(find('.vv-answer-bar').style.width, '0%');
+  assert.equal(long(), '0.00%');
   assert.ok(find('.vv-play-error').hidden);
 });
 

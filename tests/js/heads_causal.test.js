@@ -13,7 +13,7 @@ test('the estimate is asked for once for a class and a way of switching off', as
   assert.deepEqual(part.asked, ['head_tables lion', 'head_names lion', 'head_importance lion zero 7']);
   assert.deepEqual(part.texts(), ['4.0', '−2.0', '.00', '1.0', '2.0', '3.0']);
   assert.deepEqual(['low', 'high', 'unit'].map(part.text), ['-4', '4', 'change of the logit of lion']);
-  const bars = part.cells().map((/** @type {any} */ cell) => cell.querySelector('.vv-heads-bar'));
+  const bars = part.cells().map((/** @type {any} */ cell) => cell.querySelector('.vv-track'));
   const drawn = (/** @type {any} */ { style }) =>
     ['--from', '--long'].map((name) => style.getPropertyValue(name));
   assert.deepEqual(bars.slice(0, 3).map(drawn), [['50.00%', '50.00%'], ['25.00%', '25.00%'], ['50.00%', '0.00%']]); // prettier-ignore

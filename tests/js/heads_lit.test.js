@@ -5,6 +5,7 @@ import { test } from 'node:test';
 
 import { Lit, Rows, usePhoto } from '../../vit_viz/web/heads/maps.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
+import { AGAINST, FOR } from '../../vit_viz/web/kit/signed.js';
 import { Browser, Element, parse } from './browser.js';
 import { settle } from './visit.js';
 
@@ -219,10 +220,20 @@ test('a photo that is too dark to be lit is tinted, and a change has the colours
   const dark = await light(context, { subject: { ...subject, unlit: 'too dark' } });
   const bytes = dark.pixels.map((pixel) => pixel >>> 24);
   assert.deepEqual([bytes[0], bytes[4]], [0, 191]);
-  const colours = Uint32Array.from({ length: 256 }, (_, i) => i);
   const values = Float32Array.of(-2, 0, 2, 1, 0, 0);
-  const { pixels } = await light(context, { isChange: true, values, top: 2, colours });
-  assert.deepEqual(pixels.slice(0, 4).map((pixel) => [pixel & 255, pixel >>> 24]), [[0, 230], [128, 0], [255, 230], [191, 115]]); // prettier-ignore
+  const { pixels } = await light(context, { isChange: true, values, top: 2 });
+  const [less, none, more, half] = [...new Uint8Array(Uint32Array.from(pixels).buffer).values()].reduce(
+    (/** @type {number[][]} */ all, byte, i) => (i % 4 ? all.at(-1)?.push(byte) : all.push([byte]), all),
+    [],
+  );
+  assert.deepEqual(
+    [less, more],
+    [
+      [...AGAINST, 217],
+      [...FOR, 217],
+    ],
+  ); // blue is less, orange more
+  assert.deepEqual([none[3], half], [1, [...FOR, 108]]);
 });
 
 test('a photo that comes after its numbers is lit once it is there', async (context) => {

@@ -34,7 +34,7 @@ test('the tab opens with what is like the middle patch, two thirds of the way th
   assert.deepEqual(big(), tones.flatMap((tone) => [tone, tone, tone, 191])); // prettier-ignore
   assert.deepEqual(small(0), tones); // each state on a scale of its own
   assert.deepEqual(marks(), [RING]);
-  assert.deepEqual(texts(find('room-heads').children.slice(1)), ['input', 'after 0', 'after 1', 'after 2', 'after 3']); // prettier-ignore
+  assert.deepEqual(texts(find('room-table').querySelectorAll('thead th').slice(1)), ['input', 'after 0', 'after 1', 'after 2', 'after 3']); // prettier-ignore
   assert.deepEqual(chosenCell(), ['similarity 3']);
   assert.equal(ready(), 'similarity');
   assert.equal(find('room-scroll').getAttribute('aria-busy'), 'false');
@@ -316,7 +316,7 @@ test('a small photo that is chosen becomes the large one, without a question', a
   assert.match(words('room-readout'), /^Most alike is patch \(1, 2\), cosine 43; the average patch 26[.]2; the class token 1[.]/); // prettier-ignore
   assert.deepEqual([fetched(asked).length, ready()], [requests, 'similarity']);
   assert.deepEqual(small(4), [0, 0, 0, 73, 164, 255]);
-  await click(find('room-heads')); // between the photos
+  await click(find('room-table').querySelector('thead')); // between the photos
   assert.equal(told.length, 1);
 });
 

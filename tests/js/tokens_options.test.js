@@ -225,3 +225,20 @@ test('a press without a way draws no box, and the button stays on until it is pr
   stage.fire('click', at(25, 60));
   assert.deepEqual(told, [[{ q: '1,1' }, true]]); // no box
 });
+
+test('the segment that overlaps most with the box is named where it is one alone', async () => {
+  const about = async (/** @type {number[] | null} */ overlap) => {
+    const chosen = { token_measure: 'segments', token_box: '0,0,1,1' };
+    const boxed = { ...segments, overlap };
+    const part = await open(
+      { chosen },
+      { answer: (/** @type {string} */ path) => (path.includes('segments') ? boxed : null) },
+    );
+    await settle();
+    return part.element.querySelector('.vv-room-panel').textContent;
+  };
+  assert.match(await about([0.2, 0.5]), /in areas of patches; segment 1 comes closest\./);
+  const even = await about([0, 0]);
+  assert.match(even, /Overlap with the box: intersection over union, in areas of patches\./);
+  assert.doesNotMatch(even, /comes closest/);
+});

@@ -29,7 +29,7 @@ OPTIONAL = {"pillow_heif", "spaces"}
 
 
 OF_EXTRAS = ("mcp.py", "notebook", "rest.py", "surveys")
-"""Modules beside `ui` that need an extra, as that does; `figures.py` reads plotly for the page only."""
+"""Modules beside `ui` that need an extra, as that does; `vit_viz/figures/plots.py` reads plotly for the page only."""
 
 
 def named(lines: list[str]) -> dict[str, Requirement]:

@@ -167,36 +167,6 @@ def test_a_refusal_that_comes_later_takes_the_place_of_the_picture(checking: Che
     assert checking.runs == 1
 
 
-def test_a_visitor_who_leaves_ends_the_check_and_nothing_of_it_is_remembered(checking: Checking) -> None:
-    session = session_with(Tutorial())
-    view = view_of(session)
-    session.trace_of(subject_of(view))
-    assert checking.begun.wait(60)
-    session.end_computations("ada")
-    checking.may_go.set()
-    until(lambda: session.checks.is_idle)
-    assert (checking.runs, checking.passes) == (1, 1)
-    recorded = session.trace_of(subject_of(view))  # back again
-    until(lambda: session.checks.is_idle)
-    assert not recorded.is_being_checked
-    assert (checking.runs, checking.passes, recorded.proof_status) == (2, 4, "proven")
-
-
-def test_a_check_goes_on_for_who_waits_for_it_though_the_visitor_has_left(checking: Checking) -> None:
-    session = session_with(Tutorial())
-    view = view_of(session)
-    check = session.trace_of(subject_of(view)).known
-    assert checking.begun.wait(60)
-    waiting = threading.Thread(target=check.result)  # type: ignore[union-attr]
-    waiting.start()
-    until(lambda: check.is_awaited)  # type: ignore[union-attr]
-    session.end_computations("ada")
-    checking.may_go.set()
-    waiting.join(60)
-    until(lambda: session.checks.is_idle)
-    assert (checking.runs, checking.passes) == (1, 3)
-
-
 def test_small_pictures_of_all_heads_wait_for_the_finding_too(checking: Checking) -> None:
     session = session_with(Tutorial())
     view = view_of(session)
@@ -204,19 +174,6 @@ def test_small_pictures_of_all_heads_wait_for_the_finding_too(checking: Checking
     checking.may_go.set()
     with pytest.raises(CaptureError, match="would mislead"):
         session.run(subject_of(view).request("mosaic", query="class"))
-
-
-def test_a_check_that_two_want_ends_only_when_both_have_left(checking: Checking) -> None:
-    session = session_with(Tutorial())
-    views = {owner: view_of(session, owner) for owner in ("ada", "bob")}
-    for owner, view in views.items():
-        session.trace_of(subject_of(view, owner))
-    assert checking.begun.wait(60)
-    session.end_computations("ada")
-    checking.may_go.set()
-    until(lambda: session.checks.is_idle)
-    assert session.trace_of(subject_of(views["bob"], "bob")).proof_status == "proven"
-    assert (checking.runs, checking.passes) == (1, 3)
 
 
 def test_a_dropped_model_ends_its_check_and_is_gone(checking: Checking) -> None:
@@ -279,7 +236,6 @@ def test_the_page_asks_again_at_an_address_that_keeps_the_check_going(checking: 
     view = view_of(session)
     handle = facts_value(session, view, "ada")["proof"]["trace"]
     assert checking.begun.wait(60)
-    session.end_computations("ada")  # the page lost its connection
     with TestClient(Starlette(routes=routes(session))) as client:
 
         def state() -> object:

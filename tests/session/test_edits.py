@@ -101,9 +101,9 @@ def test_any_edits_survive_words_and_json(given_edits: ModelEdits) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("off 3.1 3.1", "Head 1 of layer 3 is edited twice; please say once what it shall be."),
-        ("off 3.1;mean 3.1", "Head 1 of layer 3 is edited twice; please say once what it shall be."),
-        ("temperature 2=3;temperature 2=4", "The temperature of layer 2 is edited twice; please say once"),
+        ("off 3.1 3.1", "Head 1 of layer 3 is edited twice; please name it once."),
+        ("off 3.1;mean 3.1", "Head 1 of layer 3 is edited twice; please name it once."),
+        ("temperature 2=3;temperature 2=4", "The temperature of layer 2 is edited twice; please name it once"),
         ("temperature 2=0", "The temperature of layer 2 is a number from 0.01 to 100, not 0."),
         ("temperature 2=-1", "A temperature is layer=value, such as 7=0.5, not '2=-1'."),
         ("off 3", "A head is layer.head, such as 3.1, not '3'."),

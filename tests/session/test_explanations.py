@@ -27,6 +27,7 @@ from vit_viz.session.engine import _COPY, Engine
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
+from vit_viz.turns import GONE
 
 
 @pytest.fixture
@@ -271,7 +272,7 @@ def test_everything_that_runs_the_model_takes_turns(counted: Counted, image: str
     def check(*_: object) -> None:
         running.append(threading.current_thread().name)
         line = session.turns._queues.get(("cpu", 0))
-        if line is None or line.holder != threading.get_ident():
+        if line is None or threading.get_ident() not in {one.key for one in line.held}:
             outside.append(threading.current_thread().name)
 
     def check_there_and_back(_block: object, _inputs: object, output: torch.Tensor) -> None:
@@ -345,28 +346,17 @@ def test_who_waits_for_somebodys_computation_may_give_up_and_it_goes_on(counted:
     assert isinstance(found[1], PatchMap)
 
 
-def test_a_visitor_who_leaves_ends_a_slow_method(counted: Counted) -> None:
-    session = counted.session
+def test_whoever_hangs_up_ends_a_slow_method_that_nobody_watches(counted: Counted) -> None:
+    session, gone = counted.session, threading.Event()
     image = session.add_upload(picture(0), owner="ada")
     request = Request.of("tiny", image, "occlusion", owner="ada", target=1)
-    with pytest.raises(Cancelled):
-        session.run(request, progress=lambda _share: session.leave("ada"))
+    before = GONE.set(gone.is_set)
+    try:
+        with pytest.raises(Cancelled):
+            session.run(request, progress=lambda _share: gone.set())
+    finally:
+        GONE.reset(before)
     assert not session.keeps(request)
-
-
-def test_a_question_that_somebody_watches_outlasts_the_page_before_it(counted: Counted) -> None:
-    """A page that is loaded again asks before its visitor is seen to leave the page before it."""
-    session = counted.session
-    image = session.add_upload(picture(0), owner="ada")
-    request = Request.of("tiny", image, "occlusion", owner="ada", target=1)
-    left: list[float] = []
-
-    def leave(share: float) -> None:
-        left.append(share)
-        session.leave("ada")
-
-    assert isinstance(session.run(request, progress=leave, cancelled=lambda: False), PatchMap)
-    assert left
 
 
 def test_slow_answers_to_one_visitor_wait_for_each_other_and_quick_ones_do_not(counted: Counted) -> None:

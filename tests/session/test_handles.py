@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from vit_viz.session.handles import COOKIE, VISITOR, Handles, new_visitor, visitor_in
+from vit_viz.session import handles as handles_module
+from vit_viz.session.handles import VISITOR, Handles, cookie_name, new_visitor, visitor_in
 from vit_viz.session.request import Subject
 
 LION = Subject("mini", "lion", "fit", "ada")
@@ -78,11 +81,11 @@ def test_the_handle_of_a_browser_without_a_name_is_bound_to_none() -> None:
 
 @pytest.mark.parametrize("name", ["", "short", "a" * 33, "a" * 31 + ";", "ä" * 32])
 def test_a_name_that_was_not_given_by_us_is_no_name(name: str) -> None:
-    assert visitor_in({COOKIE: name}) == ""
+    assert visitor_in({cookie_name(): name}) == ""
     ada, eve = new_visitor(), new_visitor()
-    assert visitor_in({COOKIE: ada}) == ada
-    assert visitor_in({COOKIE: ada[:24] + eve[24:]}) == ""
-    assert visitor_in({COOKIE: "a" * 40}) == ""
+    assert visitor_in({cookie_name(): ada}) == ada
+    assert visitor_in({cookie_name(): ada[:24] + eve[24:]}) == ""
+    assert visitor_in({cookie_name(): "a" * 40}) == ""
     assert visitor_in({}) == ""
 
 
@@ -164,3 +167,15 @@ def test_subjects_that_differ_in_one_field_have_handles_of_their_own(other: Subj
     first, second = handles.issue(LION), handles.issue(other)
     assert first != second
     assert (handles.find(first), handles.find(second)) == (LION, other)
+
+
+def test_the_cookie_s_name_follows_from_the_server_s_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two servers of one host name, which browsers do not tell apart by their ports, leave each other's cookies alone."""
+    names = set[str]()
+    for key in (b"1" * 32, b"2" * 32, b"1" * 32):
+        monkeypatch.setattr(handles_module, "_key", lambda key=key: key)
+        cookie_name.cache_clear()
+        names.add(cookie_name())
+    cookie_name.cache_clear()
+    assert len(names) == 2
+    assert all(re.fullmatch("vit_viz_[0-9a-f]{8}", name) for name in names)

@@ -9,7 +9,14 @@ import pytest
 
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import ParameterError
-from vit_viz.session.inputs import InputOptions, properties, query_of, query_sentence, read_fields, target_of
+from vit_viz.session.inputs import (
+    InputOptions,
+    parse_arguments,
+    properties,
+    query_of,
+    query_sentence,
+    target_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -64,17 +71,17 @@ def test_fields_that_were_given_are_read_and_the_rest_is_as_usual() -> None:
         "query": [2, 3],
         "discard": 0.25,
     }
-    how, asked = read_fields(QUESTIONS.named("rollout"), fields)
+    how, asked = parse_arguments(QUESTIONS.named("rollout"), fields)
     assert (how.mode, how.size, how.rectangle) == ("crop", 7, (1, 2, 40, 50))
     assert how.edits == "off 0.2 1.1"
     assert asked == {"query": (2, 3), "target": None, "discard": 0.25}
     assert {"mode", "size", "part", "edits"} <= fields.keys()  # what was given is left as it was
     assert fields["edits"] == ["off 1.1", "off 0.2"]
-    assert read_fields(QUESTIONS.named("relevance"), {"target": [3, 5]})[1] == {
+    assert parse_arguments(QUESTIONS.named("relevance"), {"target": [3, 5]})[1] == {
         "query": None,
         "target": (3, 5),
     }
-    assert read_fields(QUESTIONS.named("rollout"), {})[0] == InputOptions()
+    assert parse_arguments(QUESTIONS.named("rollout"), {})[0] == InputOptions()
 
 
 @pytest.mark.parametrize(
@@ -91,7 +98,7 @@ def test_fields_that_were_given_are_read_and_the_rest_is_as_usual() -> None:
 )  # fmt: skip
 def test_what_a_question_does_not_take_is_refused(name: str, fields: dict[str, Any], said: str) -> None:
     with pytest.raises(ParameterError) as refused:
-        read_fields(QUESTIONS.named(name), fields)
+        parse_arguments(QUESTIONS.named(name), fields)
     assert str(refused.value).startswith(said)
 
 
@@ -148,5 +155,5 @@ def test_a_schema_says_what_is_possible() -> None:
 
 
 def test_what_stands_for_a_missing_query_is_said() -> None:
-    assert query_sentence(QUESTIONS.named("links")).endswith('or some "3,4;3,5"; else all of them.')
+    assert query_sentence(QUESTIONS.named("links")).endswith('or several, "3,4;3,5"; else all of them.')
     assert query_sentence(QUESTIONS.named("rollout")).endswith("; else what the output is read from.")

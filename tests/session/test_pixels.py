@@ -111,8 +111,8 @@ def test_under_a_map_lies_what_pixels_show_where_their_normalisation_is_known(mo
 @pytest.mark.parametrize(
     ("image", "options", "why"),
     [
-        (torch.zeros(1, 3, 16, 36), {"size": 9}, "pixels are given as they are"),
-        (torch.zeros(1, 3, 16, 36), {"part": (0, 0, 8, 8)}, "pixels are given as they are"),
+        (torch.zeros(1, 3, 16, 36), {"size": 9}, "pixels are used as they are"),
+        (torch.zeros(1, 3, 16, 36), {"part": (0, 0, 8, 8)}, "pixels are used as they are"),
         (torch.full((1, 3, 16, 36), torch.nan), {}, "finite"),
         (torch.zeros(3, 16, 36), {}, r"\[1, channels, height, width\]"),
         ([], {}, "at least one picture"),
@@ -129,3 +129,22 @@ def test_what_is_no_batch_of_pixels_is_refused(
 def test_a_layout_is_for_a_module() -> None:
     with pytest.raises(ParameterError, match="this model tells by itself"):
         vv.run("mini", "lion", "rollout", layout=LAYOUT)
+
+
+def test_equal_pixels_are_kept_once(module: Any, images: torch.Tensor) -> None:
+    given = [images[:1].clone(), images[:1].clone(), images[1:]]
+    session, (first, again, other) = session_and_subjects(module, given, edits="", layout=LAYOUT)
+    assert first == again != other
+    assert torch.equal(session.pixels(other.image), images[1:])  # type: ignore[arg-type]
+
+
+def test_a_model_that_is_named_with_labels_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[object] = []
+    monkeypatch.setattr("vit_viz.session.run.load", lambda ref: loads.append(ref) or vv.load(ref))
+    labels = [f"kind {i}" for i in range(vv.load("mini").config.num_classes)]
+    first, second = (vv.run("mini", "lion", "classes", labels=labels, progress=False) for _ in range(2))
+    assert loads == ["mini"]
+    assert first is second
+    assert first.names == tuple(labels[i] for i in first.indices)
+    other = vv.run("mini", "lion", "classes", labels=labels[::-1], progress=False)
+    assert (other.indices, other.names[0]) == (first.indices, labels[::-1][first.indices[0]])

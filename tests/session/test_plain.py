@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from vit_viz.answer import Provenance
-from vit_viz.session.answers import facts_of, numbers_of, provenance_in, summary_of
+from vit_viz.session.serialization import facts_of, numbers_of, provenance_in, summary_of
 
 VALUES = np.array([[0.5, -2.0, 3.0], [3.0, 0.25, 1.0]], np.float32)
 

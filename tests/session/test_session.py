@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from vit_viz.results import PatchMap
 from vit_viz.session.models import MOST_LOADS
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
+from vit_viz.turns import GONE
 
 
 class Counted:
@@ -323,7 +325,10 @@ def test_a_visitor_who_leaves_does_not_wait_any_more_and_others_do(counted: Coun
     images = {o: session.add_upload(picture(i), owner=o) for i, o in enumerate(["ada", "bob", "eve"])}
     counted.may_go.clear()
 
+    gone = {owner: threading.Event() for owner in images}
+
     def ask(owner: str) -> None:
+        GONE.set(gone[owner].is_set)
         try:
             outcomes[owner] = session.trace("tiny", images[owner], owner=owner)
         except Cancelled as error:
@@ -335,7 +340,7 @@ def test_a_visitor_who_leaves_does_not_wait_any_more_and_others_do(counted: Coun
     for place, owner in enumerate(["bob", "eve"]):
         threads[owner].start()
         until(lambda place=place: session.turns.waiting(("cpu", 0)) == place + 1)  # type: ignore[misc]
-    session.leave("bob")
+    gone["bob"].set()
     threads["bob"].join(PATIENCE)
     assert isinstance(outcomes["bob"], Cancelled)
     counted.may_go.set()
@@ -343,12 +348,6 @@ def test_a_visitor_who_leaves_does_not_wait_any_more_and_others_do(counted: Coun
         thread.join(PATIENCE)
     assert not isinstance(outcomes["eve"], Cancelled)
     assert counted.forwards == 2
-
-
-def test_a_visitor_who_comes_back_is_served(counted: Counted) -> None:
-    image = counted.session.add_upload(picture(0), owner="ada")
-    counted.session.leave("ada")
-    assert counted.session.trace("tiny", image, owner="ada").num_layers == 3
 
 
 def test_a_forward_that_fails_gives_the_device_back(
@@ -430,19 +429,58 @@ def test_what_is_kept_of_an_upload_goes_with_it(counted: Counted) -> None:
     assert session.cache.stats.entries == 1  # the sample's
 
 
-def test_what_is_kept_of_a_picture_stays_while_somebody_else_has_it_too(counted: Counted) -> None:
+def test_nobody_learns_by_the_time_of_an_answer_whether_somebody_else_has_brought_a_picture(
+    counted: Counted,
+) -> None:
+    """Each computes of their own, the same picture or not; of a sample one computes for all."""
     session = counted.session
     images = {owner: session.add_upload(picture(0), owner=owner) for owner in ("ada", "bob")}
-    session.trace("tiny", images["ada"], owner="ada")
+    for owner, image in images.items():
+        request = Request.of("tiny", image, "rollout", owner=owner, query="class")
+        assert not session.keeps(request)
+        session.run(request)
+        assert session.keeps(request)
+        assert session.keeps(Request.of("tiny", image, "trace", owner=owner))
+    assert counted.forwards == 2
     session.uploads.forget("ada")
     session.trace("tiny", images["bob"], owner="bob")
-    assert counted.forwards == 1
+    assert counted.forwards == 2  # what is bob's stays
+    for owner in ("ada", "bob"):
+        session.trace("tiny", "lion", owner=owner)
+    assert counted.forwards == 3
 
 
-def test_pictures_stay_a_while_when_a_visitor_leaves(counted: Counted) -> None:
-    image = counted.session.add_upload(picture(0), owner="ada")
-    counted.session.leave("ada")
-    assert counted.session.image(image, owner="ada").size == (60, 40)
+def test_what_is_drawn_of_a_picture_tells_nobody_else_of_it_either(counted: Counted) -> None:
+    session, made = counted.session, list[str]()
+    for owner in ("ada", "bob", "ada"):
+        image = next(iter(session.uploads.of(owner)), "") or session.add_upload(picture(0), owner=owner)
+        digest = session.digest(image, owner=owner)
+        key = ("drawn", digest)
+        session.kept(key, lambda owner=owner: made.append(owner) or b"x", image, digest, size_of=len)  # type: ignore[func-returns-value,misc]
+    assert made == ["ada", "bob"]
+
+
+def test_an_id_that_is_nobody_s_and_one_that_is_another_s_answer_the_same_in_the_same_work(
+    counted: Counted,
+) -> None:
+    session = counted.session
+    theirs = session.add_upload(picture(0), owner="ada")
+    calls: dict[str, list[str]] = {}
+    for image in (theirs, "u" + "x" * 24):
+        seen = calls[image] = []
+
+        def follow(frame: Any, event: str, _arg: object, seen: list[str] = seen) -> None:
+            if event == "call":
+                seen.append(frame.f_code.co_qualname)
+
+        sys.setprofile(follow)
+        try:
+            with pytest.raises(ImageError) as refused:
+                session.image(image, owner="bob")
+        finally:
+            sys.setprofile(None)
+        seen.append(str(refused.value))
+    assert calls[theirs] == calls["u" + "x" * 24]
 
 
 def test_memory_that_waits_for_the_next_trace_is_part_of_the_budget() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -12,17 +11,14 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.session.test_session import Counted, picture, until
+from tests.session.test_session import Counted, picture
 from tests.waiting import PATIENCE
 from vit_viz import samples
-from vit_viz.errors import ImageError
-from vit_viz.images import image_hash
 from vit_viz.results import PatchMap
 from vit_viz.session import engine
 from vit_viz.session.models import MODEL_BYTES
 from vit_viz.session.request import Request, Subject, is_about
 from vit_viz.session.session import Session
-from vit_viz.session.uploads import LEFT_SECONDS, UploadStore
 
 
 @pytest.fixture
@@ -226,71 +222,6 @@ def test_what_is_kept_of_a_sample_stays(counted: Counted) -> None:
     name = samples.sample_names()[-1]
     counted.session.trace("tiny", name)
     assert counted.session.cache.stats.entries == 1
-
-
-# --- leaving
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_leaving_does_not_extend_the_life_of_an_upload(counted: Counted) -> None:
-    clock = Clock()
-    store = counted.session.uploads = UploadStore(max_seconds=3600, clock=clock)
-    image = counted.session.add_upload(picture(0), owner="ada")
-    clock.now = 3590
-    counted.session.leave("ada")
-    clock.now = 3599
-    store.sweep()
-    assert store.used_bytes > 0
-    clock.now = 3600
-    store.sweep()
-    assert store.used_bytes == 0
-    with pytest.raises(ImageError):
-        counted.session.image(image, owner="ada")
-
-
-def test_leaving_twice_does_not_extend_it_either(counted: Counted) -> None:
-    clock = Clock()
-    store = counted.session.uploads = UploadStore(max_seconds=3600, clock=clock)
-    counted.session.add_upload(picture(0), owner="ada")
-    counted.session.leave("ada")
-    clock.now = LEFT_SECONDS - 1
-    counted.session.leave("ada")
-    clock.now = LEFT_SECONDS
-    store.sweep()
-    assert store.used_bytes == 0
-
-
-def test_leaving_shortens_the_life_of_ones_own_uploads_only(counted: Counted) -> None:
-    clock = Clock()
-    store = counted.session.uploads = UploadStore(max_seconds=3600, clock=clock)
-    counted.session.add_upload(picture(0), owner="ada")
-    image = counted.session.add_upload(picture(1), owner="bob")
-    counted.session.leave("ada")
-    clock.now = LEFT_SECONDS
-    store.sweep()
-    assert counted.session.image(image, owner="bob").size == (60, 40)
-    assert store.get(image, owner="bob").digest == image_hash(picture(1))
-    assert len(store._stored) == 1
-
-
-def test_two_who_compute_at_once_leave_one_after_the_other(counted: Counted) -> None:
-    session = counted.session
-    images = {owner: session.add_upload(picture(i), owner=owner) for i, owner in enumerate(["ada", "bob"])}
-    counted.may_go.clear()
-    threads = [threading.Thread(target=session.trace, args=("tiny", images["ada"]), kwargs={"owner": "ada"})]
-    threads[0].start()
-    assert counted.in_forward.wait(PATIENCE)
-    session.leave("bob")  # who has nothing running
-    counted.may_go.set()
-    threads[0].join(PATIENCE)
-    until(lambda: counted.at_once == 0)
-    assert session.cache.stats.entries == 1
 
 
 def test_a_picture_given_as_a_picture_keeps_its_shape(counted: Counted) -> None:

@@ -26,6 +26,7 @@ from tests.session.test_session import Counted, picture
 from tests.session.test_session_keeps import with_a_full_gpu
 from vit_viz.capture.state import weights_of
 from vit_viz.checkpoints import LoadedModel, Model
+from vit_viz.checkpoints.digest import weights_digest
 from vit_viz.checkpoints.plain_module import plain_module
 from vit_viz.figures.replay import record_of, replay
 from vit_viz.rest import Computed
@@ -205,6 +206,23 @@ def test_a_figure_is_of_the_weights_that_it_names(kind: str) -> None:
     assert len({record_of(file)["weights"] for file in files}) == 3
 
 
+def test_each_answer_reads_the_weights_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[nn.Module] = []
+    monkeypatch.setattr("vit_viz.capture.state.weights_digest", lambda m: read.append(m) or weights_digest(m))
+    loaded = ours()
+    asked = {"progress": False}
+    for ask in (
+        lambda: vv.trace(loaded, picture(0)),
+        lambda: vv.explain(loaded, picture(0)),
+        lambda: vv.run(loaded, picture(0), "rollout", **asked),
+        lambda: vv.run(loaded, picture(0), "rollout", **asked),
+        lambda: vv.figure(loaded, picture(0), "rollout", format="csv", **asked),
+    ):
+        read.clear()
+        ask()
+        assert read == [loaded.model]
+
+
 def test_a_loaded_model_keeps_the_name_of_its_file_as_long_as_its_weights_are_those() -> None:
     loaded = vv.load("mini")
     weights = loaded.provenance.weights
@@ -314,7 +332,7 @@ def test_one_answer_over_http_is_of_one_state_of_the_weights() -> None:
         return JSONResponse({})
 
     async def ask(_request: object) -> Computed:
-        return Computed(compute, anyio.CapacityLimiter(1), is_told=False)
+        return Computed(compute, anyio.CapacityLimiter(1), is_streamed=False)
 
     app = Starlette(routes=[Route("/", ask)])
     with TestClient(app) as client:

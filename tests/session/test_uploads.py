@@ -129,34 +129,6 @@ def test_tiny_pictures_count_too() -> None:
     store.get(keys[20])
 
 
-def test_uploads_of_a_visitor_who_left_expire_sooner() -> None:
-    clock = Clock()
-    store = UploadStore(max_seconds=3600, clock=clock)
-    mine, theirs = store.add(picture(0), owner="ada"), store.add(picture(1), owner="bob")
-    store.forget("ada", after=600)
-    clock.now = 599
-    store.sweep()
-    assert store.used_bytes == 2 * ONE
-    clock.now = 601
-    store.sweep()
-    assert store.used_bytes == ONE
-    with pytest.raises(ImageError):
-        store.get(mine, owner="ada")
-    store.get(theirs, owner="bob")
-
-
-def test_a_visitor_who_comes_back_in_time_keeps_the_picture() -> None:
-    clock = Clock()
-    store = UploadStore(max_seconds=3600, clock=clock)
-    key = store.add(picture(0), owner="ada")
-    store.forget("ada", after=600)
-    clock.now = 599
-    kept = store.get(key, owner="ada")
-    clock.now = 4000
-    assert store.get(key, owner="ada").digest == kept.digest
-    assert store.used_bytes == ONE
-
-
 def test_uploads_expire_while_nobody_asks_for_anything() -> None:
     clock, gone = Clock(), threading.Event()
     store = UploadStore(max_seconds=60, clock=clock, on_gone=lambda _digest: gone.set())

@@ -115,7 +115,7 @@ def test_a_folder_that_holds_something_else_stays_as_it_is(
         (folder / LISTING).write_text(listing)
     if listing is None or not listing.startswith("["):
         with pytest.raises(
-            ExportError, match="holds something that is no site of vit_viz; please choose another"
+            ExportError, match="holds something that is not a site of vit_viz; please choose another"
         ):
             write_site([mini], folder)
         assert not (folder / "index.html").exists()

@@ -1,4 +1,4 @@
-"""A tiny model behind the guard, with every surface that is offered beside the page."""
+"""A tiny model behind the door, with every surface that is offered beside the page."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from vit_viz import rest
 from vit_viz.session.session import Session
 from vit_viz.surface import Surface
 from vit_viz.ui import opened
+from vit_viz.ui.edge.door import guarded
 from vit_viz.ui.edge.exposure import Exposure
-from vit_viz.ui.edge.http_guard import guarded
-from vit_viz.ui.walkthrough import answers as steps
+from vit_viz.ui.header.routes import bring_route
+from vit_viz.ui.walkthrough import routes as steps
 
 
 class Behind(Starlette):
-    """Stands for Gradio's app behind the guard."""
+    """Stands for Gradio's app behind the door."""
 
     def __init__(self, session: Session, surfaces: list[Surface]) -> None:
         exposure = Exposure.of("127.0.0.1", environment={})
@@ -30,6 +31,7 @@ class Behind(Starlette):
             routes=[
                 *rest.routes(session),
                 *opened.routes(session),
+                bring_route(session),
                 opened.page_route(session, "walkthrough", steps.answer),
                 *beside,
             ],

@@ -87,7 +87,7 @@ def test_the_link_of_an_answer_opens_the_edited_model_elsewhere(session: Session
 @pytest.mark.parametrize(
     ("edits", "said"),
     [
-        ("off 1.3 1.3", "Head 3 of layer 1 is edited twice; please say once what it shall be."),
+        ("off 1.3 1.3", "Head 3 of layer 1 is edited twice; please name it once."),
         ("off 7.0", "Layer 7 does not exist: this model has layers 0-2."),
         ("forbid everything>everything", "Every token has to see at least one, but class would see none in layer 0: forbid less."),
         ([1], "Edits are words such as 'off 3.1;temperature 7=0.5', or a list of them."),

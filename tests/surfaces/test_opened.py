@@ -17,7 +17,7 @@ from vit_viz import samples
 from vit_viz.analyses.opening import opening
 from vit_viz.errors import ParameterError
 from vit_viz.rest import SAFETENSORS
-from vit_viz.session.handles import COOKIE, new_visitor
+from vit_viz.session.handles import cookie_name, new_visitor
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import GONE
@@ -36,7 +36,7 @@ def ada() -> str:
 
 
 def opened(client: TestClient, view: Any, visitor: str = "", **options: Any) -> Any:
-    headers = {"Cookie": f"{COOKIE}={visitor}"} if visitor else {}
+    headers = {"Cookie": f"{cookie_name()}={visitor}"} if visitor else {}
     body = options or {"json": {"view": view}}
     return client.post("/vit_viz/open", headers=headers, **body)
 
@@ -61,7 +61,7 @@ def test_a_view_is_opened_with_its_tokens_its_place_on_the_photo_and_what_a_ques
     assert isinstance(found, Subject)
     assert (found.image, found.mode, str(found.edits)) == (mine, "crop", "off 1.3")
     assert session.handles.find(told["trace"], visitor=new_visitor()) is None
-    headers = {"Cookie": f"{COOKIE}={ada}", "Accept": SAFETENSORS}
+    headers = {"Cookie": f"{cookie_name()}={ada}", "Accept": SAFETENSORS}
     asked = client.post("/api/v1/patches", json=about, headers=headers)
     assert safetensors.numpy.load(asked.content)["values"].shape == (4, 6, 4)
     received = safetensors.numpy.load(client.post("/api/v1/sequence", json=about, headers=headers).content)[
@@ -89,7 +89,7 @@ def test_what_is_opened_says_where_a_look_begins_and_which_pictures_there_are(
 
 
 def test_the_classes_that_a_view_can_be_explained_for(client: TestClient, ada: str) -> None:
-    headers = {"Cookie": f"{COOKIE}={ada}"}
+    headers = {"Cookie": f"{cookie_name()}={ada}"}
 
     def target(view: str, **more: str) -> dict[str, Any]:
         return client.post("/vit_viz/target", json={"view": view, **more}, headers=headers).json()  # type: ignore[no-any-return]
@@ -127,7 +127,7 @@ class OneSurvey:
 def test_a_photo_of_the_survey_is_opened_and_asked_about_by_its_name(
     client: TestClient, session: Session, ada: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    headers = {"Cookie": f"{COOKIE}={ada}"}
+    headers = {"Cookie": f"{cookie_name()}={ada}"}
     body = {"image": {"survey": "survey-0"}}
     gone = client.post("/api/v1/patches", json=body, headers=headers)
     assert (gone.status_code, gone.json()) == (400, {"error": GONE})
@@ -144,7 +144,9 @@ def test_a_photo_of_the_survey_is_opened_and_asked_about_by_its_name(
 def test_the_patches_say_what_becomes_of_their_pixels(client: TestClient, session: Session, ada: str) -> None:
     mine = session.add_upload(odd_picture(), owner=ada)
     body = {"image": {"upload": mine}, "mode": "crop"}
-    facts = client.post("/api/v1/patches", json=body, headers={"Cookie": f"{COOKIE}={ada}"}).json()["facts"]
+    facts = client.post("/api/v1/patches", json=body, headers={"Cookie": f"{cookie_name()}={ada}"}).json()[
+        "facts"
+    ]
     shapes = {"image": [3, 32, 48], "patch": [3, 8, 8], "patches": [24, 192], "tokens": [26, 40]}
     assert facts["shapes"] == shapes
     assert facts["note"] == "photo 37 x 90 px to input 32 x 48 px, 38.5% of the photo left out"
@@ -183,7 +185,7 @@ def test_a_target_is_the_first_classes_and_those_that_are_chosen(
 
     def told(target: str, **more: Any) -> Any:
         body = {"view": f"image={mine}&mode=crop&target={target}", **more}
-        headers = {"Cookie": f"{COOKIE}={ada}"}
+        headers = {"Cookie": f"{cookie_name()}={ada}"}
         return client.post("/vit_viz/target", headers=headers, json=body).json()
 
     first = told("")
@@ -204,7 +206,9 @@ def test_a_target_is_the_first_classes_and_those_that_are_chosen(
 
 def test_what_an_answer_is_made_of_says_what_stands_out(client: TestClient, ada: str) -> None:
     body = {"image": {"sample": "twins"}, "mode": "crop", "target": "3-1"}
-    answer = client.post("/api/v1/decomposition", json=body, headers={"Cookie": f"{COOKIE}={ada}"}).json()
+    answer = client.post(
+        "/api/v1/decomposition", json=body, headers={"Cookie": f"{cookie_name()}={ada}"}
+    ).json()
     assert "the lead of animal" in answer["facts"]["finding"]
     assert "; " in answer["facts"]["finding"]
 
@@ -212,15 +216,13 @@ def test_what_an_answer_is_made_of_says_what_stands_out(client: TestClient, ada:
 def test_a_browser_that_keeps_no_cookies_is_known_by_the_name_of_its_page(
     client: TestClient, session: Session
 ) -> None:
-    pages = client.app.middleware_stack.pages  # type: ignore[attr-defined]
-    for name, visitor in (("mypage01", "no cookie testclient"), ("itspage1", "somebody else")):
-        with pages.heartbeat(name, visitor, f"page {name}"):
-            pass  # it is remembered for a while
-    mine = session.add_upload(odd_picture(), owner="page mypage01")
+    mine = session.add_upload(odd_picture(), owner="page 0123456789abcdef")
     body = {"view": f"image={mine}"}
-    answer = client.post("/vit_viz/open", json=body, headers={PAGE_HEADER: "mypage01"})
+    answer = client.post("/vit_viz/open", json=body, headers={PAGE_HEADER: "0123456789abcdef"})
     assert answer.json()["about"]["image"] == {"upload": mine}
-    asked = client.post("/api/v1/patches", json=answer.json()["about"], headers={PAGE_HEADER: "mypage01"})
+    asked = client.post(
+        "/api/v1/patches", json=answer.json()["about"], headers={PAGE_HEADER: "0123456789abcdef"}
+    )
     assert asked.status_code == 200
     for name in ("itspage1", "nopage01", "", "../x"):
         refused = client.post("/vit_viz/open", json=body, headers={PAGE_HEADER: name})
@@ -230,14 +232,14 @@ def test_a_browser_that_keeps_no_cookies_is_known_by_the_name_of_its_page(
 
 def test_who_has_not_opened_the_page_opens_nothing(client: TestClient, ada: str) -> None:
     assert opened(client, "image=twins").status_code == 404
-    assert client.get("/vit_viz/open", headers={"Cookie": f"{COOKIE}={ada}"}).status_code == 405
+    assert client.get("/vit_viz/open", headers={"Cookie": f"{cookie_name()}={ada}"}).status_code == 405
 
 
 def test_a_step_of_the_walkthrough_is_told_to_whoever_has_opened_the_page(
     client: TestClient, session: Session, ada: str
 ) -> None:
     mine = session.add_upload(odd_picture(), owner=ada)
-    headers = {"Cookie": f"{COOKIE}={ada}"}
+    headers = {"Cookie": f"{cookie_name()}={ada}"}
 
     def step(more: str, **options: Any) -> Any:
         return client.post("/vit_viz/walkthrough", json={"view": f"image={mine}{more}"}, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import json
@@ -28,17 +29,17 @@ from vit_viz import rest
 from vit_viz.analyses.ablation import CausalMap
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import BusyError, Cancelled, CaptureError, ParameterError
+from vit_viz.images import image_hash
 from vit_viz.results import HeadTable
-from vit_viz.session.handles import COOKIE, new_visitor
+from vit_viz.session.handles import cookie_name, new_visitor
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import GONE
-from vit_viz.surface import BODY_BYTES, EVENTS, PICTURE_BYTES
+from vit_viz.surface import EVENTS, PAGE_HEADER, QUESTION_BYTES
+from vit_viz.ui import opened
 from vit_viz.ui.app import TABS
-from vit_viz.ui.edge.addresses import REQUEST_BYTES, kind_of
-from vit_viz.ui.edge.admission import LANES, SLOW
-from vit_viz.ui.edge.bodies import TOO_MANY_OF_YOURS
+from vit_viz.ui.edge.addresses import kind_of
 from vit_viz.views.panel import Panel
 from vit_viz.views.places import showing
 from vit_viz.views.state import ViewState
@@ -60,7 +61,7 @@ def test_others_than_the_page_ask_only_where_that_is_offered(
     session: Session, open_client: Callable[..., TestClient]
 ) -> None:
     client = open_client(session)
-    made_up = {"Cookie": f"{COOKIE}={'x' * 40}"}
+    made_up = {"Cookie": f"{cookie_name()}={'x' * 40}"}
     for headers in ({}, made_up):
         for path in (rest.PREFIX, f"{rest.PREFIX}/openapi.json"):
             assert client.get(path, headers=headers).status_code == 404
@@ -75,34 +76,30 @@ def test_a_browser_that_has_opened_the_page_asks_as_its_page_does(
     client = open_client(session)
     ada, eve = new_visitor(), new_visitor()
     mine = session.add_upload(odd_picture(), owner=ada)
-    guard: Any = client.app.middleware_stack  # type: ignore[attr-defined]  # of the stand-in
-    owners, lanes, run, place = set(), list[str](), session.run, guard.admission.place
-    lets_slow_ones_rest: dict[str, bool] = {}
+    door: Any = client.app.middleware_stack  # type: ignore[attr-defined]  # of the stand-in
+    owners, lanes, run = set(), dict[str, str](), session.run
 
     def noted(request: Request, **options: Any) -> Any:
         owners.add(request.owner)
-        lets_slow_ones_rest[request.question] = guard.has_quick_questions()
+        lanes[request.question] = "quick" if door.has_quick_questions() else "slow"
+        assert door.slow.is_held("answers") == (lanes[request.question] == "slow")
         return run(request, **options)
 
-    def placed(lane: str, visitor: str, address: str) -> Any:
-        lanes.append(lane)
-        return place(lane, visitor, address)
-
     monkeypatch.setattr(session, "run", noted)
-    monkeypatch.setattr(guard.admission, "place", placed)
     asked = {"image": {"upload": mine}}
     for name in ("look", "saco"):
-        answer = ask(client, name, asked, headers={"Cookie": f"{COOKIE}={ada}"})
+        answer = ask(client, name, asked, headers={"Cookie": f"{cookie_name()}={ada}"})
         assert answer.status_code == 200, answer.text
-    assert (owners, lanes) == ({ada}, ["quick", SLOW])
-    assert (lets_slow_ones_rest["look"], lets_slow_ones_rest["saco"]) == (True, False)
-    of_eve = {"Cookie": f"{COOKIE}={eve}"}
+    assert (owners, lanes["look"], lanes["saco"]) == ({ada}, "quick", "slow")
+    of_eve = {"Cookie": f"{cookie_name()}={eve}"}
     assert client.get(rest.PREFIX, headers=of_eve).status_code == 200
     for stranger in (mine, "u" + "x" * 24, "twins", "../twins"):
         refused = ask(client, "look", {"image": {"upload": stranger}}, headers=of_eve)
         assert (refused.status_code, refused.json()) == (400, {"error": GONE})
     assert ask(client, "look", asked, headers=of_eve | {"Sec-Fetch-Site": "cross-site"}).status_code == 403
-    assert ask(client, "look", asked, headers={"Cookie": f"{COOKIE}={ada}"}).status_code == 200  # it is kept
+    assert (
+        ask(client, "look", asked, headers={"Cookie": f"{cookie_name()}={ada}"}).status_code == 200
+    )  # it is kept
 
 
 def test_every_question_is_listed_with_its_schema(api: TestClient) -> None:
@@ -675,18 +672,18 @@ def test_a_question_keeps_its_place_until_its_answer_is_computed(
     session: Session, open_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = open_client(session, rest.FOR_OTHERS)
-    guard: Any = client.app.middleware_stack  # type: ignore[attr-defined]  # of the stand-in
+    door: Any = client.app.middleware_stack  # type: ignore[attr-defined]  # of the stand-in
     following = Following(session, monkeypatch)
-    following.look = lambda: guard.admission.holds(SLOW)
+    following.look = lambda: door.quick.is_held("answers")
     assert ask(client, "look", headers=TOLD).status_code == 200
     assert following.seen == [True, True]
-    assert not guard.admission.holds(SLOW)
+    assert not door.quick.is_held("answers")
 
 
 def test_slow_questions_leave_quick_ones_their_threads(
     session: Session, open_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rest, "SLOW_THREADS", 1)
+    monkeypatch.setattr(rest, "THREADS", 1)
     client = open_client(session, rest.FOR_OTHERS)
     began, released, run = threading.Event(), threading.Event(), session.run
 
@@ -721,7 +718,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("look", {"image": {"base64": "%%%"}}, "The base64 of a picture"),
     ("look", {"image": {"base64": "AAAA"}}, "This"),
     ("look", TWINS | {"model": "/etc/passwd"}, "The model '/etc/passwd' is not offered here"),
-    ("look", TWINS | {"model": 3}, "A model is named by a text."),
+    ("look", TWINS | {"model": 3}, "The name of a model must be a text."),
     ("look", TWINS | {"size": "huge"}, "The size is a whole number"),
     ("look", TWINS | {"part": [0, 0, 9, 9]}, "A part has at least 32 x 32"),
     ("look", TWINS | {"query": {"row": 1}}, "A query is a token name or row,col pairs"),
@@ -776,62 +773,70 @@ def test_another_method_is_answered_in_one_sentence(
     assert answer.json()["error"].startswith(words)
 
 
-# --- limits of the guard
+# --- pictures that are brought
 
 
-@pytest.fixture
-def other(session: Session, open_client: Callable[..., TestClient]) -> TestClient:
-    """An app whose visitors have sent nothing yet: one who sends much is slowed down."""
-    return open_client(session, rest.FOR_OTHERS)
+def test_a_program_brings_a_picture_by_itself_and_asks_about_it_by_its_id(
+    api: TestClient, session: Session, open_client: Callable[..., TestClient]
+) -> None:
+    """A large one, too; a browser has others, and where programs may not ask they may not bring either."""
+    noise = np.random.default_rng(5).integers(0, 256, (300, 400, 3), dtype=np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(noise).save(file, "PNG")
+    assert file.tell() > QUESTION_BYTES
+    brought = api.post("/vit_viz/bring", content=file.getvalue()).json()
+    for image in ({"upload": brought["image"]}, brought["image"]):
+        answer = ask(api, "patches", {"image": image})
+        assert answer.status_code == 200
+        assert answer.json()["provenance"]["image"] == image_hash(Image.fromarray(noise))
+    of_ada = {"Cookie": f"{cookie_name()}={new_visitor()}"}
+    refused = ask(api, "patches", {"image": {"upload": brought["image"]}}, headers=of_ada)
+    assert (refused.status_code, refused.json()) == (400, {"error": GONE})
+    assert open_client(session).post("/vit_viz/bring", content=b"x").status_code == 404
+    session.uploads.remove(brought["image"], owner="program testclient")
 
 
-def test_a_body_is_bounded(other: TestClient) -> None:
-    assert BODY_BYTES > PICTURE_BYTES * 4 / 3
-    for size, status in ((BODY_BYTES - 1, 400), (BODY_BYTES + 1, 413)):
-        answer = other.post(f"{rest.PREFIX}/look", content=b"x" * size)
+# --- limits of the door
+
+
+def test_a_body_is_bounded(api: TestClient) -> None:
+    for size, status in ((QUESTION_BYTES, 400), (QUESTION_BYTES + 1, 413)):
+        answer = api.post(f"{rest.PREFIX}/look", content=b"x" * size)
         assert (answer.status_code, "error" in answer.json()) == (status, True)
 
 
-def test_a_body_that_hides_its_length_is_bounded_too(other: TestClient) -> None:
+def test_a_body_that_hides_its_length_is_bounded_too(api: TestClient) -> None:
     def parts() -> Any:
-        for _ in range(BODY_BYTES // 2**20 + 1):
-            yield b"x" * 2**20
+        for _ in range(65):
+            yield b"x" * 2**10
 
-    assert other.post(f"{rest.PREFIX}/look", content=parts()).status_code == 413
+    assert api.post(f"{rest.PREFIX}/look", content=parts()).status_code == 413
+
+
+def test_a_question_is_read_beside_everybody_else_s_requests(
+    api: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a thread, and not where the event loop runs."""
+    read, loops = rest.read_json, list[bool]()
+
+    def noted(body: bytes) -> object:
+        try:
+            asyncio.get_running_loop()
+            loops.append(True)
+        except RuntimeError:
+            loops.append(False)
+        return read(body)
+
+    monkeypatch.setattr(rest, "read_json", noted)
+    monkeypatch.setattr(opened, "read_json", noted)
+    assert ask(api, "look").status_code == 200
+    assert api.post("/vit_viz/open", json={"view": ""}, headers={PAGE_HEADER: "a" * 16}).status_code == 200
+    assert loops == [False, False]
 
 
 def test_pages_of_other_sites_and_other_names_are_refused(api: TestClient) -> None:
     assert ask(api, "look", headers={"sec-fetch-site": "cross-site"}).status_code == 403
     assert ask(api, "look", headers={"host": "evil.example"}).status_code == 421
-
-
-def test_each_caller_has_a_share_of_the_places(api: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted: list[tuple[int, int]] = []
-
-    def check(_lane: Any, *, waiting: int, mine: int, of_address: int = 0) -> None:
-        counted.append((waiting, mine))
-        raise BusyError("You have too many questions waiting.")
-
-    monkeypatch.setattr(type(LANES[SLOW]), "check", check)
-    answer = ask(api, "look")
-    assert (answer.status_code, answer.json()) == (429, {"error": "You have too many questions waiting."})
-    assert counted == [(0, 0)]
-
-
-@pytest.mark.slow
-def test_bodies_of_a_caller_share_room_by_what_has_arrived_of_them(
-    session: Session, open_client: Callable[..., TestClient]
-) -> None:
-    client = open_client(session, rest.FOR_OTHERS)
-    arrivals = client.app.middleware_stack.arrivals  # type: ignore[attr-defined]
-    large = b"x" * (REQUEST_BYTES + 1)
-    assert client.post(f"{rest.PREFIX}/look", content=large).status_code == 400  # no JSON
-    arrivals._held["no cookie testclient"] = arrivals.visitor_bytes - len(large) + 1
-    answer = client.post(f"{rest.PREFIX}/look", content=large)
-    assert (answer.status_code, answer.json()) == (429, {"error": TOO_MANY_OF_YOURS})
-    assert ask(client, "look").status_code == 200
-    del arrivals._held["no cookie testclient"]
-    assert client.post(f"{rest.PREFIX}/look", content=large).status_code == 400
 
 
 def test_a_question_belongs_to_its_caller(
@@ -846,7 +851,7 @@ def test_a_question_belongs_to_its_caller(
 
     monkeypatch.setattr(session, "run", noted)
     ask(api, "classes")
-    assert set(owners) == {"api no cookie testclient"}
+    assert set(owners) == {"program testclient"}
 
 
 @pytest.mark.parametrize(

@@ -320,7 +320,7 @@ def test_models_of_other_shapes_can_be_compared_by_their_photos(tmp_path):
 
     small, large = of("small", 2, 0), of("large", 3, 1)
     with pytest.raises(
-        ParameterError, match=r"1 x 2 and 1 x 3 layers and heads, so that only their photos can be"
+        ParameterError, match=r"1 x 2 and 1 x 3 layers and heads, so only their photos can be"
     ):
         compare_surveys(small, large)
     found = compare_surveys(small, large, heads=False)

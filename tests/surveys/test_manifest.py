@@ -23,7 +23,7 @@ def test_a_survey_is_begun_once_and_gone_on_with_as_it_was_begun(tmp_path: Path)
     folder = tmp_path / "a" / "new" / "folder"
     first = begun(folder)
     written = (folder / manifest.FILE).read_text()
-    assert json.loads(written) == first
+    assert {name: one for name, one in json.loads(written).items() if name != manifest.SEAL} == first
     assert len(written.splitlines()) > len(first)  # people read it, too
     assert [one.name for one in folder.iterdir()] == [manifest.FILE]  # nothing half written
     changed = manifest.manifest(IDENTITY, request={"photos": "others"}, classes=[], proof={})
@@ -40,9 +40,9 @@ def test_another_survey_is_refused_by_what_differs(tmp_path: Path, key: str) -> 
 
 def test_a_folder_with_something_else_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(ParameterError, match="something that is no survey"):
+    with pytest.raises(ParameterError, match="something that is not a survey"):
         begun(tmp_path)
-    with pytest.raises(ParameterError, match="something that is no survey"):
+    with pytest.raises(ParameterError, match="something that is not a survey"):
         begun(tmp_path / "notes.txt")
     assert [one.name for one in tmp_path.iterdir()] == ["notes.txt"]
 
@@ -56,7 +56,7 @@ def test_an_empty_folder_and_one_with_a_lock_alone_are_taken(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "words"), [("[1]", "is no object"), ("{", "cannot be read"), (None, "cannot be read")]
+    ("text", "words"), [("[1]", "is not a JSON object"), ("{", "cannot be read"), (None, "cannot be read")]
 )
 def test_what_is_no_manifest_is_told(tmp_path: Path, text: str | None, words: str) -> None:
     if text is not None:
@@ -74,3 +74,27 @@ def test_while_one_writes_no_other_does(tmp_path: Path) -> None:
         pytest.fail("two write")
     with manifest.alone(tmp_path):
         assert [one.name for one in tmp_path.iterdir()] == [manifest._LOCK]
+
+
+def test_a_changed_byte_is_noticed_when_a_survey_is_gone_on_with(tmp_path: Path) -> None:
+    """Wherever it is, in what is compared, in what is not, in the seal itself or its name."""
+    begun(tmp_path)
+    file = tmp_path / manifest.FILE
+    written = file.read_bytes()
+    for place in range(0, len(written), len(written) // 40):
+        file.write_bytes(written[:place] + bytes([written[place] ^ 1]) + written[place + 1 :])
+        with pytest.raises(ParameterError):
+            begun(tmp_path)
+    name = written.index(manifest.SEAL.encode())
+    for place in (name, name + 1, name + 20, len(written) - 1):
+        file.write_bytes(written[:place] + b"a" + written[place + 1 :])
+        with pytest.raises(ParameterError):
+            begun(tmp_path)
+    file.write_bytes(written)
+    begun(tmp_path)
+
+
+def test_a_survey_from_before_there_was_a_seal_is_gone_on_with(tmp_path: Path) -> None:
+    first = begun(tmp_path)
+    (tmp_path / manifest.FILE).write_text(json.dumps(first))
+    assert begun(tmp_path) == first

@@ -366,7 +366,7 @@ def test_any_two_numbers_can_be_compared_but_no_text(survey, folder):
     heads = frame(folder, "heads").query("layer == 1 and head == 2").sort_values("row")
     values = photo_lists.column_of(survey, "head_distance", layer=1, head=2)
     np.testing.assert_allclose(values, heads["distance"], rtol=1e-6)
-    with pytest.raises(ParameterError, match="no number 'label'"):
+    with pytest.raises(ParameterError, match="no numeric column 'label'"):
         photo_lists.column_of(survey, "label")
 
 

@@ -21,8 +21,8 @@ from vit_viz.surveys import manifest
 from vit_viz.surveys.comparison import compare_surveys
 from vit_viz.surveys.opened import open_survey
 from vit_viz.surveys.run import Survey, survey
-from vit_viz.ui.survey.answers import lists_of
 from vit_viz.ui.survey.compared import Compared
+from vit_viz.ui.survey.routes import lists_of
 
 
 @pytest.fixture(scope="module")

@@ -55,7 +55,7 @@ def test_a_column_of_a_head_is_that_of_its_layer(survey):
     for name in ("head_margin", "entropy", "x" * 41):
         with pytest.raises(ParameterError) as refused:
             photo_lists.column_of(survey, name)
-        assert str(refused.value) == f"The survey has no number {name[:40]!r} of a photo."
+        assert str(refused.value) == f"The survey has no numeric column {name[:40]!r} for photos."
 
 
 def test_columns_are_offered_where_a_number_is_known(survey):

@@ -124,7 +124,7 @@ def test_a_survey_whose_linear_kernel_is_not_here_is_refused(
         run.model = here
         monkeypatch.setattr(linear, "_has_onednn", lambda: False)
         with pytest.raises(
-            ParameterError, match="begun with the linear kernel of oneDNN, which does not compute on cpu"
+            ParameterError, match="begun with the linear kernel of oneDNN, which is not available on cpu"
         ):
             run()
 

@@ -25,7 +25,7 @@ from vit_viz.analyses.heads import head_table
 from vit_viz.analyses.localisation import localisation, object_on_grid
 from vit_viz.analyses.many_photos import begun_numbers
 from vit_viz.capture import trace
-from vit_viz.capture.edits import standing
+from vit_viz.capture.edits import with_edits
 from vit_viz.errors import Cancelled, ExportError, ParameterError
 from vit_viz.images import decode
 from vit_viz.session.edits import ModelEdits
@@ -248,7 +248,7 @@ def test_the_survey_of_an_edited_model_is_what_traces_of_it_say(
     assert done.manifest["proof"]["status"] == "proven"
     plain = trace(model, files[0], mode="crop")
     for row, file in zip(rows_of(done)["photos"], files, strict=True):
-        with standing(ModelEdits.parse(edits).of(plain), model.model):
+        with with_edits(ModelEdits.parse(edits).of(plain), model.model):
             recorded = trace(model, file, mode="crop")
         shares = recorded.logits.double().softmax(0).topk(5)
         assert row["top_classes"] == shares.indices.tolist()
@@ -268,7 +268,7 @@ def test_methods_explain_the_edited_model(model, photos, tmp_path):
     file = sorted(photos.glob("*.png"))[0]
     done = survey(model, [file], tmp_path / "out", methods=("relevance",), edits="off 0.2 1.1")
     edits = ModelEdits.parse("off 0.2 1.1").of(trace(model, file, mode="crop"))
-    with standing(edits, model.model):
+    with with_edits(edits, model.model):
         found = explain(model, file, methods=("relevance",), mode="crop")["relevance"]
         tested = faithfulness(model, file, found, mode="crop")
     (row,) = rows_of(done)["methods"]
@@ -405,7 +405,7 @@ def test_one_photo_more_is_another_survey(run, done, photos):
 
 def test_a_folder_with_something_else_in_it_is_refused(run, tmp_path):
     (tmp_path / "thesis.tex").write_text("do not lose")
-    with pytest.raises(ParameterError, match="holds something that is no survey"):
+    with pytest.raises(ParameterError, match="holds something that is not a survey"):
         run(tmp_path)
     assert (tmp_path / "thesis.tex").read_text() == "do not lose"
 

@@ -21,7 +21,7 @@ from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.progress import StopCheck
-from vit_viz.rest import Told
+from vit_viz.rest import AnswerProgress
 from vit_viz.results import PatchMap
 from vit_viz.session.session import Session
 from vit_viz.ui.app import TABS, build_app
@@ -117,7 +117,7 @@ def make_map(session: Session, view: ViewState, method: str) -> PatchMap:
 
 
 @dataclass
-class Heard(Told):
+class Heard(AnswerProgress):
     """What whoever hears how far an answer is was told, in its order: ("share", ...) and ("preview", ...)."""
 
     said: list[tuple[str, Any]] = field(default_factory=list)

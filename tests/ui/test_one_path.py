@@ -22,8 +22,9 @@ from vit_viz.sentences import sentence
 from vit_viz.session.devices import FULL
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
+from vit_viz.turns import GONE
 from vit_viz.ui import pictures
-from vit_viz.ui.walkthrough.answers import screen_of
+from vit_viz.ui.walkthrough.routes import screen_of
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.views.state import ViewState
 from vit_viz.walkthrough import (
@@ -147,16 +148,18 @@ def end_of(session: Session, ask: Callable[[], object]) -> BaseException:
     outcome: list[BaseException] = []
 
     def run() -> None:
+        GONE.set(gone.is_set)
         try:
             ask()
         except BaseException as error:
             outcome.append(error)
 
+    gone = threading.Event()
     with held(session):
         thread = threading.Thread(target=run)
         thread.start()
         until(lambda: session.turns.waiting(DEVICE) == 1 or outcome)
-        session.leave("ada")
+        gone.set()
         thread.join(PATIENCE)
         assert not thread.is_alive()
     return outcome[0]

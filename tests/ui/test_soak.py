@@ -73,7 +73,7 @@ def visit(session: Session, file: Path, number: int) -> None:
         session.run(Request.of("mini", image, "rollout", owner=owner, query="class"))
         session.prepared(Subject("mini", image, owner=owner))
     if number % PICTURES_OF_ONE == PICTURES_OF_ONE - 1:
-        session.leave(owner)
+        session.uploads.forget(owner)
 
 
 def written(folder: Path, number: int, size: tuple[int, int]) -> Path:

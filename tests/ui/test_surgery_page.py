@@ -33,7 +33,7 @@ def test_heads_are_switched_off_by_hand_and_another_browser_opens_the_same(
     page.keyboard.press("Enter")
     expect(edited).to_have_text("2 heads off")
     page.wait_for_function("location.search.includes('edits=off+5.0+5.1')")
-    expect(words).to_contain_text("Red: more attention now", use_inner_text=True)
+    expect(words).to_contain_text("Orange: more attention now", use_inner_text=True)
 
     other = visit(page.url)
     expect(other.locator(".vv-edited-words")).to_have_text("2 heads off")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import colorsys
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from vit_viz.figures.colormaps import table
+from vit_viz.figures.styles import AGAINST, FOR
 from vit_viz.ui import theme as look
 from vit_viz.ui.theme import stylesheet
 
 _HERE = Path(look.__file__).parent
+_PACKAGE = _HERE.parent
 _TOKENS = (_HERE / "tokens.css").read_text("utf-8")
 
 
@@ -34,11 +39,55 @@ def _contrast(one: tuple[int, ...], other: tuple[int, ...]) -> float:
 
 
 @pytest.mark.parametrize("look", [":root", ".dark"])
-@pytest.mark.parametrize("text", ["text", "muted", "accent-text", "good", "bad"])
+@pytest.mark.parametrize("text", ["text", "muted", "accent-text", "good", "bad", "for-text", "against-text"])
 def test_every_text_can_be_read_on_every_ground(look: str, text: str) -> None:
     colours = _colours(look)
     for ground in ("ground", "card", "soft"):
         assert _contrast(colours[text], colours[ground]) >= 4.7, ground
+
+
+@pytest.mark.parametrize("look", [":root", ".dark"])
+@pytest.mark.parametrize("shape", ["accent", "for", "against"])
+def test_every_bar_stands_out_from_its_track(look: str, shape: str) -> None:
+    colours = _colours(look)
+    for ground in ("ground", "card", "soft", "line"):
+        assert _contrast(colours[shape], colours[ground]) >= 3, ground
+
+
+def _hue(colour: Iterable[int]) -> float:
+    return colorsys.rgb_to_hsv(*(part / 255 for part in colour))[0] * 360
+
+
+def test_orange_is_for_and_blue_against_in_css_scripts_and_figures() -> None:
+    script = (_PACKAGE / "web" / "kit" / "signed.js").read_text("utf-8")
+    for name, meant, end in (("for", FOR, -1), ("against", AGAINST, 0)):
+        written = re.search(rf"export const {name.upper()} = \[(\d+), (\d+), (\d+)\]", script)
+        assert written is not None
+        assert tuple(map(int, written.groups())) == meant
+        found = [_colours(look)[part] for look in (":root", ".dark") for part in (name, f"{name}-text")]
+        for colour in (*found, table("diverging")[end].tolist()):
+            assert abs(_hue(colour) - _hue(meant)) < 12, (name, colour)
+
+
+def test_no_rule_has_an_orange_or_a_blue_of_its_own() -> None:
+    for file in sorted(set(_PACKAGE.rglob("*.css")) - {_HERE / "tokens.css"}):
+        for written in re.findall(r"#([0-9a-f]{6})\b", file.read_text("utf-8")):
+            colour = tuple(bytes.fromhex(written))
+            vivid = (max(colour) - min(colour)) / max(1, *colour) > 0.4
+            assert not (vivid and any(abs(_hue(colour) - _hue(meant)) < 12 for meant in (FOR, AGAINST))), (
+                file.name,
+                written,
+            )
+
+
+def test_no_legend_has_another_colour_for_more_or_less() -> None:
+    channels = re.compile(r"red[^.\n]{0,20},? green", re.I)  # of a picture, not of a scale
+    legend = re.compile(
+        r"\bred\b[^.\n]{0,40}\b(more|less|for|against|above|below)\b|\b(blue|0|1),? \(?red\b", re.I
+    )
+    for file in sorted({*_PACKAGE.rglob("*.py"), *_PACKAGE.rglob("*.js")} - {_PACKAGE / "web/kit/preact.js"}):
+        lines = file.read_text("utf-8").splitlines()
+        assert [line for line in lines if legend.search(line) and not channels.search(line)] == [], file
 
 
 @pytest.mark.parametrize("look", [":root", ".dark"])

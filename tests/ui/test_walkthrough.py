@@ -22,7 +22,7 @@ from vit_viz.figures.lettering import number
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer
 from vit_viz.session.session import Session
-from vit_viz.ui.walkthrough.answers import screen_of
+from vit_viz.ui.walkthrough.routes import screen_of
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import PAPERS, STEPS, Choice, Code, Screen, Slider, code_html, html_of
 from vit_viz.views.state import ViewState

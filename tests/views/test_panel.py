@@ -6,7 +6,7 @@ import pytest
 
 from vit_viz.errors import ParameterError
 from vit_viz.views.panel import Panel
-from vit_viz.views.places import shown_on
+from vit_viz.views.places import panel_of
 from vit_viz.views.state import ViewState
 
 
@@ -74,11 +74,11 @@ def test_a_tab_answers_the_question_that_it_shows(
     address: str, name: str, options: dict[str, object]
 ) -> None:
     view, _ = ViewState.from_address(address)
-    panel = shown_on(view)
+    panel = panel_of(view)
     assert panel.name == name
     assert panel.options.values().items() >= options.items()
 
 
 def test_a_tab_that_draws_no_answer_by_itself_says_so() -> None:
     with pytest.raises(ParameterError, match="no figure of its own"):
-        shown_on(ViewState(tab="walkthrough"))
+        panel_of(ViewState(tab="walkthrough"))

@@ -92,8 +92,8 @@ def ablate_heads(
         output=output,
         target=target,
     )
-    with bar("ablation", progress) as told:
-        return head_map(subject, target=target, how=how, progress=told, cancelled=cancelled)
+    with bar("ablation", progress) as report:
+        return head_map(subject, target=target, how=how, progress=report, cancelled=cancelled)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,9 +164,9 @@ def causal_map(
     guess = estimate.values
     watch.total = guess.size
 
-    def tell(table: HeadTable, known: NDArray[np.bool_]) -> None:
+    def tell(table: HeadTable, computed: NDArray[np.bool_]) -> None:
         if partial is not None:
-            partial(CausalMap(table, estimate, known))
+            partial(CausalMap(table, estimate, computed))
 
     plan = _by_estimate(guess, _together(*guess.shape))
     table = _filled(subject, all_heads, fixed, how, plan, watch, tell)
@@ -409,15 +409,15 @@ def _filled(
 ) -> HeadTable:
     """The map, filled batch by batch in the order of a plan; what is there so far is told after each, with which heads it has."""
     values = np.zeros(all_heads.heads)
-    known = np.zeros(values.shape, dtype=bool)
+    computed = np.zeros(values.shape, dtype=bool)
     before = float(target(all_heads.logits))
     table = _as_table(subject, values, target, f"head ablation ({how})", how)
     for heads in plan:
         layers, of_layer = zip(*heads, strict=True)
         values[layers, of_layer] = _scores(subject, all_heads, target, heads, how, watch) - before
-        known[layers, of_layer] = True
+        computed[layers, of_layer] = True
         table = replace(table, values=values.astype(np.float32))
-        tell(table, known.copy())
+        tell(table, computed.copy())
     return table
 
 

@@ -128,7 +128,7 @@ def mass_mask(patch_map: PatchMap, share: float = 0.6) -> NDArray[np.bool_]:
     Source: DINO, Caron et al. 2021, arXiv:2104.14294, Fig. 1 and appendix (mass 0.6).
     """
     if not 0 < share <= 1:
-        raise ParameterError(f"The share of a mass mask lies above 0 and at most at 1, not at {share}.")
+        raise ParameterError(f"The share of a mass mask must be above 0 and at most 1, not {share}.")
     values = patch_map.values.astype(np.float64).ravel()
     if (values < 0).any():
         raise ParameterError("A mass mask needs a map without negative values.")
@@ -266,7 +266,7 @@ class OneHeadOptions(Options):
     ] = "mean"
 
     @property
-    def head_given(self) -> int | HeadFusion:
+    def head_or_fusion(self) -> int | HeadFusion:
         """The head as `attention_map` takes it."""
         return int(self.head) if self.head.isdigit() else self.head  # type: ignore[return-value]  # by its pattern
 
@@ -281,7 +281,7 @@ def _look(job: Job, options: LookOptions) -> PatchMap:
         job.trace,
         layer=options.layer,
         query=job.query,
-        head=options.head_given,
+        head=options.head_or_fusion,
         direction=options.direction,
         norm_weighted=options.norm,
     )

@@ -34,7 +34,7 @@ from vit_viz.results import PatchMap
 from vit_viz.sentences import formatted
 
 
-def saliency(given: MethodInput) -> PatchMap:
+def saliency(inputs: MethodInput) -> PatchMap:
     """How strongly the target reacts to a small change of each patch's pixels.
 
     |d target / d pixel|, its maximum over channels, averaged over the pixels of the patch.
@@ -43,9 +43,9 @@ def saliency(given: MethodInput) -> PatchMap:
     """
     from captum.attr import Saliency
 
-    subject = given.subject
-    forward = watched_target(given, 1)
-    gradient = in_turn(Saliency(forward), given).attribute(leaf(subject))
+    subject = inputs.subject
+    forward = watched_target(inputs, 1)
+    gradient = holding_device(Saliency(forward), inputs).attribute(leaf(subject))
     return attribution_map(
         subject,
         patch_mean(subject, gradient.amax(1)),
@@ -74,16 +74,16 @@ SALIENCY = Method(
 )
 
 
-def input_x_gradient(given: MethodInput) -> PatchMap:
+def input_x_gradient(inputs: MethodInput) -> PatchMap:
     """What each patch adds to the target if the model were linear around this image: sum of pixel * d target / d pixel.
 
     Source: Shrikumar et al. 2016, arXiv:1605.01713.
     """
     from captum.attr import InputXGradient
 
-    subject = given.subject
-    forward = watched_target(given, 1)
-    attributions = in_turn(InputXGradient(forward), given).attribute(leaf(subject))
+    subject = inputs.subject
+    forward = watched_target(inputs, 1)
+    attributions = holding_device(InputXGradient(forward), inputs).attribute(leaf(subject))
     return attribution_map(subject, patch_sum(subject, attributions), "input x gradient")
 
 
@@ -106,7 +106,7 @@ INPUT_X_GRADIENT = Method(
 
 
 def integrated_gradients(
-    given: MethodInput, *, steps: int = 50, max_steps: int = 1600, tolerance: float = 0.02
+    inputs: MethodInput, *, steps: int = 50, max_steps: int = 1600, tolerance: float = 0.02
 ) -> PatchMap:
     """What each patch adds to the target on the way from the mean image to this one; the parts sum to the change of the target.
 
@@ -124,15 +124,15 @@ def integrated_gradients(
     """
     from captum.attr import IntegratedGradients
 
-    subject = given.subject
+    subject = inputs.subject
     if not 0 < steps <= max_steps or not tolerance > 0:
         raise ParameterError("Integrated gradients need 0 < steps <= max_steps and a positive tolerance.")
     baseline = torch.zeros_like(subject.pixels)
-    ends = subject.scores(torch.cat([subject.pixels, baseline]), given.target)
+    ends = subject.scores(torch.cat([subject.pixels, baseline]), inputs.target)
     change = float(ends[0] - ends[1])
     while True:
-        forward = watched_target(given, steps + 2)
-        attributions, delta = in_turn(IntegratedGradients(forward), given).attribute(
+        forward = watched_target(inputs, steps + 2)
+        attributions, delta = holding_device(IntegratedGradients(forward), inputs).attribute(
             subject.pixels,
             baselines=baseline,
             n_steps=steps,
@@ -143,8 +143,10 @@ def integrated_gradients(
         if error < tolerance or 2 * steps > max_steps:
             break
         steps *= 2
-    told, whole = (formatted(float(one), "+.3g") for one in (delta, change))
-    words = f"Convergence delta {told}, {100 * error:.1f}% of the change {whole}, at {steps} steps."
+    delta_text, change_text = (formatted(float(one), "+.3g") for one in (delta, change))
+    words = (
+        f"Convergence delta {delta_text}, {100 * error:.1f}% of the change {change_text}, at {steps} steps."
+    )
     note = words if error < tolerance else f"Not converged: {words[0].lower()}{words[1:]}"
     result = patch_sum(subject, attributions)
     return attribution_map(
@@ -170,7 +172,7 @@ INTEGRATED_GRADIENTS = Method(
 )
 
 
-def smoothgrad(given: MethodInput, *, samples: int = 16, noise: float = 0.15, seed: int = 0) -> PatchMap:
+def smoothgrad(inputs: MethodInput, *, samples: int = 16, noise: float = 0.15, seed: int = 0) -> PatchMap:
     """Saliency averaged over noisy copies of the image, which removes what changes from pixel to pixel by chance.
 
     The gradients are averaged with their sign, then treated as in saliency.
@@ -182,11 +184,11 @@ def smoothgrad(given: MethodInput, *, samples: int = 16, noise: float = 0.15, se
     """
     from captum.attr import Saliency
 
-    subject = given.subject
+    subject = inputs.subject
     check_samples(samples)
-    forward, random = watched_target(given, samples), torch.Generator().manual_seed(seed)
+    forward, random = watched_target(inputs, samples), torch.Generator().manual_seed(seed)
     spread = float(subject.pixels.max() - subject.pixels.min())
-    method = in_turn(Saliency(forward), given)
+    method = holding_device(Saliency(forward), inputs)
 
     def summed(count: int) -> Tensor:
         copies = noisy_copies(subject, count, noise * spread, random)
@@ -228,18 +230,18 @@ SMOOTHGRAD = Method(
 )
 
 
-def gradient_shap(given: MethodInput, *, samples: int = 32, seed: int = 0) -> PatchMap:
+def gradient_shap(inputs: MethodInput, *, samples: int = 32, seed: int = 0) -> PatchMap:
     """Integrated gradients with random points on the way from the mean image, a little noise added.
 
     Source: Lundberg & Lee 2017, arXiv:1705.07874, as captum has it.
     """
     from captum.attr import Saliency
 
-    subject = given.subject
+    subject = inputs.subject
     check_samples(samples)
-    forward, random = watched_target(given, samples), torch.Generator().manual_seed(seed)
+    forward, random = watched_target(inputs, samples), torch.Generator().manual_seed(seed)
     ways = np.random.RandomState(seed)  # as captum draws them
-    method = in_turn(Saliency(forward), given)
+    method = holding_device(Saliency(forward), inputs)
 
     def summed(count: int) -> Tensor:
         copies = noisy_copies(subject, count, 0.09, random)
@@ -271,16 +273,16 @@ GRADIENT_SHAP = Method(
 )
 
 
-def occlusion(given: MethodInput) -> PatchMap:
+def occlusion(inputs: MethodInput) -> PatchMap:
     """By how much the target falls when one patch is painted with the preprocessing mean.
 
     Source: Zeiler & Fergus 2014, arXiv:1311.2901; one window per patch.
     """
     from captum.attr import Occlusion
 
-    subject = given.subject
+    subject = inputs.subject
     patches = subject.layout.num_patches
-    forward = watched_target(given, patches + 1)
+    forward = watched_target(inputs, patches + 1)
     window = (subject.pixels.shape[1], *subject.patch_size)
     with torch.no_grad():
         attributions = Occlusion(forward).attribute(
@@ -318,9 +320,9 @@ STABLE = 0.8
 """Rank correlation of two halves from which on a map is called stable."""
 
 
-def watched_target(given: MethodInput, images: int) -> Callable[[Tensor], Tensor]:
+def watched_target(inputs: MethodInput, images: int) -> Callable[[Tensor], Tensor]:
     """The target as captum wants it: pixels [batch, ...] -> [batch], counted up to so many images and cancellable."""
-    subject, target, watch = given.subject, given.target, given.watch(images)
+    subject, target, watch = inputs.subject, inputs.target, inputs.watch(images)
 
     def scores_of(pixels: Tensor) -> Tensor:
         watch.check()
@@ -331,15 +333,15 @@ def watched_target(given: MethodInput, images: int) -> Callable[[Tensor], Tensor
     return scores_of
 
 
-def in_turn(method: Any, given: MethodInput) -> Any:
+def holding_device(method: Any, method_input: MethodInput) -> Any:
     """A gradient method of captum whose forward and backward of each batch are one turn at the device."""
-    given.once(_check_reached)
+    method_input.once(_check_reached)
 
     def gradient_of(
         forward_fn: Callable[..., Tensor], inputs: tuple[Tensor, ...], *_: Any, **__: Any
     ) -> tuple[Tensor, ...]:
         # undisturbed to the end: a checkpointed block runs again for its gradient
-        with given.subject.turn(), differentiable(), undisturbed(given.subject.model):
+        with method_input.subject.turn(), differentiable(), undisturbed(method_input.subject.model):
             leaves = [
                 one if one.requires_grad and not one.is_inference() else one.detach().clone().requires_grad_()
                 for one in inputs
@@ -352,11 +354,11 @@ def in_turn(method: Any, given: MethodInput) -> Any:
     return method
 
 
-def _check_reached(given: MethodInput) -> None:
+def _check_reached(inputs: MethodInput) -> None:
     """One pass forwards and backwards beside the method's own: does the target's gradient reach the pixels?"""
-    subject = given.subject
+    subject = inputs.subject
     with subject.turn():
-        check_pixels_reached(subject.model, leaf(subject), subject.outputs, given.target)
+        check_pixels_reached(subject.model, leaf(subject), subject.outputs, inputs.target)
 
 
 def attribution_map(

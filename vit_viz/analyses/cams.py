@@ -48,20 +48,20 @@ def xgradcam(a: Tensor, g: Tensor) -> Tensor:
     return (a @ torch.where(sums == 0, 0, (g * a).sum(0) / sums)).float()
 
 
-def token_cam(combine: Combine, given: MethodInput) -> PatchMap:
+def token_cam(combine: Combine, inputs: MethodInput) -> PatchMap:
     """Which patches carry, into the last attention, the features that the target grows with.
 
     Args:
         combine: `gradcam`, `hirescam`, `layercam` or `xgradcam`.
-        given: with a trace that kept what the last attention reads, `Trace.last_features`.
+        inputs: with a trace that kept what the last attention reads, `Trace.last_features`.
 
     Returns:
         Values at 0 or above over the patch grid, as they are, where the published code scales each map to [0, 1].
 
     Source: as `combine` says; on tokens instead of feature maps.
     """
-    given.trace.wait()  # where tokens change places before the last layer, the map would mislead
-    name, subject, features = _LABELS[combine], given.subject, given.trace.last_features()
+    inputs.trace.wait()  # where tokens change places before the last layer, the map would mislead
+    name, subject, features = _LABELS[combine], inputs.subject, inputs.trace.last_features()
     a, g = (both[subject.layout.patch_slice] for both in (features.values, features.gradient))
     return PatchMap(
         to_numpy(combine(a, g).clamp(min=0)).reshape(subject.layout.grid),
@@ -73,7 +73,7 @@ def token_cam(combine: Combine, given: MethodInput) -> PatchMap:
         provenance=subject.provenance.with_parameters(method=combine.__name__),
         crop_box=subject.crop_box,
         caption=f"{name} on the tokens that enter the last attention",
-        note=_left_out(given.trace.structure.reading),
+        note=_left_out(inputs.trace.structure.reading),
     )
 
 
@@ -82,15 +82,15 @@ def _left_out(reading: Reading | None) -> str:
     share = 1.0 if reading is None else reading.shares[-1]
     if reading is None or share == 1:
         return ""
-    told = f"Only {share:.0%}" if share > 0.005 else "Hardly anything"
-    return f"{told} of what the {reading.of} takes from the image passes through the last layer; this map leaves out the rest."
+    part = f"Only {share:.0%}" if share > 0.005 else "Hardly anything"
+    return f"{part} of what the {reading.of} takes from the image passes through the last layer; this map leaves out the rest."
 
 
 def _declared(combine: Combine, words: Words) -> Method[NoOptions]:
     return Method(
         name=combine.__name__,
         options=NoOptions,
-        run=lambda given, _options: token_cam(combine, given),
+        run=lambda inputs, _options: token_cam(combine, inputs),
         cost="pass",
         words=words,
         shared=SharedPass(features=True),

@@ -77,11 +77,11 @@ def layer_range(trace: Trace, layers: LayerRange | None) -> LayerRange:
         return 0, trace.num_layers
     if not isinstance(layers, Sequence) or len(layers) != 2:
         raise ParameterError(f"Layers are a range (first, end), end excluded, not {layers!r:.60}.")
-    given = [as_index("A layer", layer) for layer in layers]
-    first, end = (layer + trace.num_layers if layer < 0 else layer for layer in given)
+    indices = [as_index("A layer", layer) for layer in layers]
+    first, end = (layer + trace.num_layers if layer < 0 else layer for layer in indices)
     if not 0 <= first < end <= trace.num_layers:
         raise ParameterError(
-            f"Layers {given[0]} to {given[1]} (end excluded) are not a range within 0 to {trace.num_layers}."
+            f"Layers {indices[0]} to {indices[1]} (end excluded) are not a range within 0 to {trace.num_layers}."
         )
     return first, end
 
@@ -110,8 +110,8 @@ def start_row(trace: Trace, query: Query, *, gradient: bool = False) -> Tensor:
         )
         if slope is None and has_target:
             raise CaptureError(
-                "What is explained is not read from the attention that pools the tokens of this model, so no map of it starts "
-                'there: ask for the map of one token, such as query="0,0", or for occlusion, which needs no start.'
+                "The target does not depend on the attention that pools this model's tokens, so no map can start there: "
+                'ask for the map of one token, such as query="0,0", or for occlusion, which needs no start.'
             )
         if attention is None or slope is None:
             raise CaptureError(

@@ -23,7 +23,7 @@ def answers_classes(loaded: Model, recorded: Trace) -> bool:
 def top_classes(loaded: Model, recorded: Trace, *, count: int = 5) -> Ranking:
     """The most probable classes with their probability; of a model whose outputs are values, the largest of these."""
     if recorded.logits is None or not answers_classes(loaded, recorded):
-        raise ParameterError(f"{loaded.name} has no classes: what it returns is no answer in words.")
+        raise ParameterError(f"{loaded.name} has no classes, so its output has no words.")
     answers = shown(recorded.logits.float(), loaded.output)
     kind = output_kind(loaded.output, answers.numel())
     scores, indices = answers.topk(min(count, answers.numel()))

@@ -127,8 +127,8 @@ def token_components(
         >>> vv.token_components(vv.trace("mini", sample("shapes"), keep_residual=True)).explained.shape
         (7, 3)
     """
-    given = [as_trace(one) for one in ([traces] if isinstance(traces, Trace) else traces)]
-    grids = [patches_of(one, token_states(one, role)) for one in given]  # each [states, rows, cols, dim]
+    recorded = [as_trace(one) for one in ([traces] if isinstance(traces, Trace) else traces)]
+    grids = [patches_of(one, token_states(one, role)) for one in recorded]  # each [states, rows, cols, dim]
     if not grids:
         raise ParameterError("Components need at least one trace.")
     if len({(grid.shape[0], grid.shape[-1]) for grid in grids}) > 1:
@@ -155,7 +155,7 @@ def token_components(
     words = {"role": role, "balanced": balanced, "foreground": foreground, "whitened": whitened}
     parts = _split(coordinates, grids)
     return TokenComponents(
-        tuple(_maps(one, part, role, words) for one, part in zip(given, parts, strict=True)),
+        tuple(_maps(one, part, role, words) for one, part in zip(recorded, parts, strict=True)),
         to_numpy(explained),
         to_numpy(basis.shares.float()),
         tuple(to_numpy(part[..., 0]) for part in _split(kept[..., None], grids)) if foreground else (),

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.analyses.direct_parts import direct_parts
+from vit_viz.analyses.direct_parts import direct_parts, recorded_parts
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.spec import Job, Place, Question, Words
@@ -39,8 +39,8 @@ class Decomposition(Answer):
     """An output as a sum: `heads`, `mlps` and `rest` together are `total`.
 
     Args:
-        terms: what each head took from each token, [layers, heads, tokens], prefix tokens first; [layers, 1, tokens] for all heads
-            of a layer together.
+        terms: what each head took from each token, [layers, heads, tokens], prefix tokens first and suffix tokens last;
+            [layers, 1, tokens] for all heads of a layer together.
         heads: of each head, [layers, heads]: the sum of its terms.
         mlps: of each MLP, [layers]: all that a block adds beside its attention.
         rest: what neither heads nor MLPs gave, in the order of `rest_names`.
@@ -53,6 +53,7 @@ class Decomposition(Answer):
         unit: the same in full: "logit of class 291 (lion)".
         crop_box: where the patches lie in the original image.
         finding: what stands out, in one sentence; it follows from the numbers, whatever is given.
+        suffix: names of the tokens after the patches.
     """
 
     terms: NDArray[np.float32]
@@ -71,6 +72,7 @@ class Decomposition(Answer):
     crop_box: CropBox | None = None
     note: str = NOTE
     finding: str = ""
+    suffix: tuple[str, ...] = ()
 
     AXES = axes(terms=("layer", "head", "token"), heads=("layer", "head"), mlps=("layer",), rest=("part",))
 
@@ -79,9 +81,10 @@ class Decomposition(Answer):
             object.__setattr__(
                 self, name, checked_array(getattr(self, name), ndim, f"{name} of a decomposition")
             )
-        for name in ("rest_names", "layers", "prefix", "grid"):
+        for name in ("rest_names", "layers", "prefix", "suffix", "grid"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        shape = (len(self.layers), self.terms.shape[1], len(self.prefix) + self.grid[0] * self.grid[1])
+        tokens = len(self.prefix) + self._patches + len(self.suffix)
+        shape = (len(self.layers), self.terms.shape[1], tokens)
         if self.terms.shape != shape or len(self.rest) != len(self.rest_names):
             raise ParameterError(
                 f"Terms of {list(shape)} and {len(self.rest_names)} other parts are expected, not {list(self.terms.shape)} and "
@@ -94,9 +97,13 @@ class Decomposition(Answer):
         return f"Decomposition({self.unit}: {formatted(self.total, '.6g')}; {self.finding})"
 
     @property
+    def _patches(self) -> int:
+        return self.grid[0] * self.grid[1]
+
+    @property
     def maps(self) -> NDArray[np.float32]:
         """The terms of the patches, [layers, heads, rows, cols]."""
-        patches = self.terms[:, :, len(self.prefix) :]
+        patches = self.terms[:, :, len(self.prefix) :][:, :, : self._patches]
         return patches.reshape(*patches.shape[:2], *self.grid)
 
     @property
@@ -130,9 +137,9 @@ class Decomposition(Answer):
         tokens = (rows if head is None else rows[:, head : head + 1]).sum((0, 1), dtype=np.float64)
         whose = "all heads" if head is None else f"head {head}"
         where = "" if layer is None else f" of layer {self.layers[layer]}"
-        count = len(self.prefix)
+        count, end = len(self.prefix), len(self.prefix) + self._patches
         return PatchMap(
-            tokens[count:].reshape(self.grid).astype(np.float32),
+            tokens[count:end].reshape(self.grid).astype(np.float32),
             unit=f"part of the {self.unit}",
             value_range=(-np.inf, np.inf),
             signed=True,
@@ -140,6 +147,7 @@ class Decomposition(Answer):
             class_blind=False,
             provenance=self.provenance,
             prefix=dict(zip(self.prefix, tokens[:count].tolist(), strict=True)),
+            suffix=dict(zip(self.suffix, tokens[end:].tolist(), strict=True)),
             crop_box=self.crop_box,
             caption=f"what {whose}{where} took from each patch",
             note=self.note,
@@ -155,7 +163,8 @@ class Decomposition(Answer):
         kind = "head" if self.terms.shape[1] == self.heads.shape[1] else "heads"
         for (layer, head, token), value in np.ndenumerate(self.terms):
             patch = token - len(self.prefix)
-            place = (self.prefix[token], "") if patch < 0 else divmod(patch, self.grid[1])
+            name = [*self.prefix, *[""] * self._patches, *self.suffix][token]
+            place = (name, "") if name else divmod(patch, self.grid[1])
             rows.append(
                 (f"from a token by {kind}", self.layers[layer], head if kind == "head" else "", *place, value)
             )
@@ -182,7 +191,7 @@ def decomposition(
     each (layer, head, source token), MLP, the embedding and the biases one term, together the number that the model returned.
     LayerScale multiplies inside. A mean over patches sums over tokens first, each with the scale of its own norm. A learned pool is
     the last layer: its heads have the terms, and what layers before it do, they do through the pool. A bias of the values belongs
-    to the heads, that of an MLP to the MLP.
+    to the heads, that of an MLP to the MLP. Of a module that is not ours the sum is read from autograd's graph of one more pass.
 
     Args:
         target: a class by its index or name, a pair (class, other class) for the lead of one over the other, or a similarity; None
@@ -194,8 +203,9 @@ def decomposition(
         Parts in units of the output, signed. Inside `vit_viz.edit` those of the edited model, exactly.
 
     Raises:
-        ParameterError: the model is not ours (of a post-norm model there is no such sum), or the target is none that is a sum.
-        CaptureError: the parts do not sum to the output, as where a hook changes what modules return.
+        ParameterError: the target is none that is a sum.
+        CaptureError: the parts do not sum to the output, as where a hook changes what modules return; or there is no such sum of
+            the model, as of a post-norm one, or none that is known.
 
     Source: Gandelsman, Efros & Steinhardt 2024, arXiv:2310.05916, section 3; Elhage et al. 2021, "A mathematical framework for
     transformer circuits" (the direct path). The mean that a LayerNorm subtracts is linear, so each part is freed of its own. Not in
@@ -209,8 +219,8 @@ def decomposition(
         True
     """
     subject = PreparedImage.of(loaded, image, mode=mode, size=size)
-    _checked_model(subject)
-    return decomposition_of(subject, subject.trace(keep_residual=True), target=target, maps=maps)
+    recorded = subject.trace(keep_residual=_own(subject) is not None)
+    return decomposition_of(subject, recorded, target=target, maps=maps)
 
 
 def decomposition_of(
@@ -219,8 +229,8 @@ def decomposition_of(
     """As `decomposition`, of a trace that kept the residual stream, made under the edits that `subject.turn` stands for."""
     if maps not in get_args(Maps):
         raise ParameterError(f"Maps are of heads or of layers, not of {maps!r}.")
-    model = _checked_model(subject)
-    if trace.residual is None:
+    ours = _own(subject)
+    if ours is not None and trace.residual is None:
         raise CaptureError(
             "A decomposition needs a trace that kept the residual stream (keep_residual=True)."
         )
@@ -228,9 +238,23 @@ def decomposition_of(
     device = "cpu" if trace.device.type == "mps" else trace.device  # which has no double precision
     outputs = subject.logits(trace).to(device).double()
     fixed = subject.target(target).resolved(outputs)
-    with torch.no_grad(), subject.turn(), undisturbed(model), exact():
-        edits = surrounding_edits(images=1) if is_edited() else None
-        parts = direct_parts(model, trace, _weights(fixed, outputs), edits)
+    weights = _weights(fixed, outputs)
+    if ours is None:
+        from vit_viz.capture.addends import stream_of  # it imports torch, for which a start need not wait
+
+        with subject.turn():
+            stream = stream_of(
+                subject.model,
+                subject.pixels.to(subject.dtype),
+                weights,
+                layout=trace.layout,
+                pool=subject.pool,
+            )
+        parts = recorded_parts(stream, float(weights @ outputs))
+    else:
+        with torch.no_grad(), subject.turn(), undisturbed(ours), exact():
+            edits = surrounding_edits(images=1) if is_edited() else None
+            parts = direct_parts(ours, trace, weights, edits)
     terms = parts.terms.sum(1, keepdim=True) if maps == "layers" else parts.terms
     rest = np.array(list(parts.rest.values()))
     total = float(parts.terms.sum()) + float(parts.mlps.sum()) + float(rest.sum())
@@ -250,6 +274,7 @@ def decomposition_of(
         trace.provenance.with_parameters(method="decomposition", target=fixed.describe(), maps=maps),
         trace.crop_box,
         f"{_POOL_NOTE} {NOTE}" if parts.layers == ("pool",) else NOTE,
+        suffix=trace.layout.suffix,
     )
     tolerance = max(_TOLERANCE, 8 * torch.finfo(subject.dtype).eps)
     if not abs(total - decomposed.output) <= tolerance * max(map(abs, decomposed.parts.values())):
@@ -263,13 +288,10 @@ def decomposition_of(
 # --- parts
 
 
-def _checked_model(subject: PreparedImage) -> VisionTransformer:
-    model = subject.transformer("A sum of direct parts")
-    if not are_ours(submodules_of(model)):
-        raise ParameterError(
-            "A sum of direct parts is known of models that are made of vit_viz's own classes alone; this one has parts of others."
-        )
-    return model
+def _own(subject: PreparedImage) -> VisionTransformer | None:
+    """The model, where it is made of vit_viz's own classes alone: its weights say what is otherwise read from a pass."""
+    model = subject.model
+    return model if isinstance(model, VisionTransformer) and are_ours(submodules_of(model)) else None
 
 
 def _weights(target: Target, outputs: Tensor) -> Tensor:
@@ -322,14 +344,17 @@ def _finding(decomposed: Decomposition) -> str:
     best = f"head {head} of {'the pool' if decomposed.layers == ('pool',) else f'layer {decomposed.layers[row]}'}"
     parts[best] = float(heads[row, head])
     name = max(parts, key=lambda one: parts[one])
+    is_alone = (heads == heads[row, head]).sum() == 1
     share = parts[name] / max(abs(decomposed.total), 1e-30)
-    if share > 1:
+    if share >= 0.2 and ([*parts.values()].count(parts[name]) > 1 or (name == best and not is_alone)):
+        first = f"No single part gives most of {decomposed.about}"
+    elif share > 1:
         first = f"{name[0].upper()}{name[1:]} gives more than all of {decomposed.about}, and others take away from it"
     elif share >= 0.2:
         first = f"{_share(share)} of {decomposed.about} comes from {name}"
     else:
         first = f"No single part makes up a fifth of {decomposed.about}"
-    if not heads[row, head] > 2 * np.abs(heads).mean():
+    if not is_alone or not heads[row, head] > 2 * np.abs(heads).mean():
         return f"{first}; no head stands out"
     place = _place(decomposed, row, head, sign)
     return f"{first}{place}" if name == best else f"{first}; of the heads, {best} gave most{place}"
@@ -350,16 +375,21 @@ def _place(decomposed: Decomposition, row: int, head: int, sign: float) -> str:
         return ""
     terms = np.maximum(sign * decomposed.terms[row, head].astype(np.float64), 0)
     count, total = len(decomposed.prefix), float(terms.sum())
-    if count and terms[:count].max() > total / 2:
-        name = decomposed.prefix[int(terms[:count].argmax())]
-        return f", from {name}" if name.startswith("register") else f", from the {name} token"
-    padded = np.pad(terms[count:].reshape(decomposed.grid), 1)
+    patches, others = np.split(np.roll(terms, -count), [decomposed.grid[0] * decomposed.grid[1]])
+    if len(others) and others.max() > total / 2:
+        name = (*decomposed.suffix, *decomposed.prefix)[int(others.argmax())]
+        return f", from {name}" if name.startswith(("register", "token")) else f", from the {name} token"
+    padded = np.pad(patches.reshape(decomposed.grid), 1)
     around = np.lib.stride_tricks.sliding_window_view(padded, (3, 3)).sum((2, 3))
     # four times what chance gives to nine patches
     if not around.max() > max(0.15, 4 * 9 / around.size) * total:
         return ""
     top, left = np.unravel_index(int(around.argmax()), around.shape)
     window = padded[top : top + 3, left : left + 3]
+    elsewhere = padded.copy()
+    elsewhere[top : top + 3, left : left + 3] = 0
+    if np.lib.stride_tricks.sliding_window_view(elsewhere, (3, 3)).sum((2, 3)).max() >= around.max():
+        return ""  # as much from another place
     middle = [round(float((window.sum(1 - axis) @ np.arange(-1, 2)) / window.sum())) for axis in (0, 1)]
     return f", from around ({top + middle[0]}, {left + middle[1]})"
 
@@ -376,8 +406,8 @@ class DecompositionOptions(Options):
 
 def _decomposition(job: Job, options: DecompositionOptions) -> Decomposition:
     subject = job.image
-    _checked_model(subject)  # before anything is recorded of it
-    return decomposition_of(subject, job.tokens, target=job.target, maps=options.maps)
+    recorded = job.trace if _own(subject) is None else job.tokens
+    return decomposition_of(subject, recorded, target=job.target, maps=options.maps)
 
 
 DECOMPOSITION = Question(

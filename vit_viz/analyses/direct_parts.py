@@ -18,10 +18,13 @@ from vit_viz.model import Block, LayerScale, VisionTransformer
 
 if TYPE_CHECKING:
     from vit_viz.capture.active_edits import ActiveEdits
+    from vit_viz.capture.addends import Stream
 
 _FEW = 8  # queries whose attention is formed by itself; of more, that of all is, tile by tile
 _EMBEDDING, _ATTENTION = "embedding", "output biases of attention"
 _NORM, _HEAD = "bias of the last norm", "bias of the output layer"
+_BOTH = "biases behind the last layer"  # where a norm is written out
+_ROUNDING = 1e-6  # of the largest part, below which a part of a module is none
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +86,26 @@ def direct_parts(
     names = tuple(str(layer) for layer in range(len(terms)))
     rest = {_EMBEDDING: states[0], _ATTENTION: biases} | rest
     return DirectParts(names, torch.stack(terms), torch.tensor(mlps, dtype=torch.float64), _there(rest))
+
+
+def recorded_parts(stream: Stream, value: float) -> DirectParts:
+    """The same of any module, from what its stream is a sum of, and the number that it answers."""
+    terms = stream.terms
+    mlps, biases = torch.zeros(len(terms), dtype=torch.float64), -float(terms.sum())
+    for one in stream.addends:
+        if one.calls:
+            biases += one.part
+        else:
+            mlps[min(one.layer, len(mlps) - 1)] += one.part
+    embedding = stream.part - float(terms.sum()) - biases - float(mlps.sum())
+    rest = {_EMBEDDING: embedding, _ATTENTION: biases}
+    behind = value - stream.part
+    rest |= {_BOTH: behind} if stream.norms is None else {_NORM: stream.norms, _HEAD: behind - stream.norms}
+    least = _ROUNDING * max(
+        float(part.abs().max()) for part in (terms.sum(-1), mlps, torch.tensor([*rest.values()]))
+    )
+    names = ("pool",) if stream.is_pool else tuple(str(layer) for layer in range(len(terms)))
+    return DirectParts(names, terms, mlps, {name: part for name, part in rest.items() if abs(part) > least})
 
 
 # --- from the output to the stream

@@ -98,14 +98,14 @@ def explain(
         output=output,
         target=target,
     )
-    with bar("explain", progress) as told:
+    with bar("explain", progress) as report:
         maps = explain_subject(
             subject,
             methods=methods,
             target=target,
             query=query,
             layers=layers,
-            progress=told,
+            progress=report,
             cancelled=cancelled,
         )
     for name, why in maps.missing.items():
@@ -130,23 +130,23 @@ def explain_subject(
         options: of some methods, by their names; the others have their defaults.
     """
     chosen = {METHODS.named(name): METHODS[name].options() for name in methods}
-    chosen |= {METHODS.named(name): given for name, given in (options or {}).items()}
+    chosen |= {METHODS.named(name): settings for name, settings in (options or {}).items()}
     for method in chosen:
         if query is not None and not method.takes_query:
-            raise ParameterError(f"{method.name!r} starts from no query.")
-    quick = {method: given for method, given in chosen.items() if not method.is_slow}
-    slow = {method: given for method, given in chosen.items() if method.is_slow}
+            raise ParameterError(f"{method.name!r} takes no query.")
+    quick = {method: settings for method, settings in chosen.items() if not method.is_slow}
+    slow = {method: settings for method, settings in chosen.items() if method.is_slow}
     parts = max(1, len(slow) + bool(quick))
     maps = Maps()
     wanted = subject.target(target)
     if quick:
         wanted = _quick_maps(subject, quick, wanted, query, layers, maps)
-    for done, (method, given) in enumerate(slow.items(), start=int(bool(quick))):
+    for done, (method, settings) in enumerate(slow.items(), start=int(bool(quick))):
         wanted = wanted if wanted.is_resolved else subject.resolved(wanted)
-        told = _part(progress, done, parts)
-        alone = MethodInput(subject, wanted, start=query, layers=layers, progress=told, cancelled=cancelled)
+        report = _part(progress, done, parts)
+        alone = MethodInput(subject, wanted, start=query, layers=layers, progress=report, cancelled=cancelled)
         with maps.or_why(method):
-            maps[method.name] = method.run(alone, given)
+            maps[method.name] = method.run(alone, settings)
     if maps.missing and not maps:
         raise CaptureError(next(iter(maps.missing.values())))
     ready = {name: _towards(maps[name], wanted, subject.labels) for name in methods if name in maps}
@@ -205,16 +205,16 @@ def _quick_maps(
     if trace is not None and through_layers:
         with maps.or_why(*through_layers):
             check_reached(trace, layers)
-    methods = {method: given for method, given in methods.items() if method.name not in maps.missing}
+    methods = {method: settings for method, settings in methods.items() if method.name not in maps.missing}
     if not methods:
         return target
     trace = trace or subject.trace(keep_norms=keep_norms)
     fixed = target.resolved(subject.logits(trace))
-    chains = [method.shared.chain(given) for method, given in methods.items() if method.shared.chain]
+    chains = [method.shared.chain(settings) for method, settings in methods.items() if method.shared.chain]
     common = MethodInput(subject, fixed, trace, query, layers, tuple(dict.fromkeys(chains)))
-    for method, given in methods.items():
+    for method, settings in methods.items():
         with maps.or_why(method):
-            maps[method.name] = method.run(common, given)
+            maps[method.name] = method.run(common, settings)
     return fixed
 
 
@@ -302,8 +302,8 @@ def map_of(job: Job, question: AnyQuestion, options: Options | None = None) -> P
     ):
         return maps_of(job, job.target).map(question.name)  # what a function reads, its own trace alone knows
     start = start_of(job) if question.follows_pin else None
-    asked = parameters_of(question, chosen, query=start, target=job.target)
-    patch_map: PatchMap = job.answer_of(question.name, **asked)
+    parameters = parameters_of(question, chosen, query=start, target=job.target)
+    patch_map: PatchMap = job.answer_of(question.name, **parameters)
     return patch_map
 
 

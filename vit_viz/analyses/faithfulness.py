@@ -195,14 +195,14 @@ def faithfulness(
         output=output,
         target=target,
     )
-    with bar("faithfulness", progress) as told:
+    with bar("faithfulness", progress) as report:
         if band is None:
-            first, told = (None, None) if told is None else _shared(told, RANDOM_ORDERS)
+            first, report = (None, None) if report is None else _shared(report, RANDOM_ORDERS)
             band = random_band(
                 subject, target=target, baselines=baselines, progress=first, cancelled=cancelled
             )
         return faithfulness_of(
-            subject, patch_map, band, target=target, removal=removal, progress=told, cancelled=cancelled
+            subject, patch_map, band, target=target, removal=removal, progress=report, cancelled=cancelled
         )
 
 

@@ -64,7 +64,7 @@ def attention_flow(
             f"Attention flow takes models of up to {MAX_TOKENS} tokens, not {trace.num_tokens}: rollout takes any number."
         )
     if not 0 <= attention_share <= 1:
-        raise ParameterError(f"The attention share lies between 0 and 1, not at {attention_share}.")
+        raise ParameterError(f"The attention share must be between 0 and 1, not {attention_share}.")
     first, end = layer_range(trace, layers)
     query = trace.output_query(query)
     capacities = [to_numpy(start_row(trace, query))[None]]
@@ -109,16 +109,16 @@ class FlowOptions(Options):
     ] = 0.5
 
 
-def _run(given: MethodInput, options: FlowOptions) -> PatchMap:
-    recorded = given.subject.trace()
+def _run(inputs: MethodInput, options: FlowOptions) -> PatchMap:
+    recorded = inputs.subject.trace()
     recorded.check_layers_follow()  # before it is asked where they start
     return attention_flow(
         recorded,
-        query=given.query_in(recorded),
+        query=inputs.query_in(recorded),
         attention_share=options.attention_share,
-        layers=given.layers,
-        progress=given.progress,
-        cancelled=given.cancelled,
+        layers=inputs.layers,
+        progress=inputs.progress,
+        cancelled=inputs.cancelled,
     )
 
 

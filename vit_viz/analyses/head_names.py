@@ -191,8 +191,8 @@ def _sentence(rule: Rule | None, numbers: Mapping[str, float]) -> str:
         return "Nothing stands out: no measure passes its threshold."
     bounds = [(name, bound, "at least") for name, bound in rule.at_least.items()]
     bounds += [(name, bound, "at most") for name, bound in rule.at_most.items()]
-    told = ", ".join(f"{name} {numbers[name]:.2f} ({words} {bound:g})" for name, bound, words in bounds)
-    return f"{rule.sentence} {told[0].upper()}{told[1:]}."
+    measured = ", ".join(f"{name} {numbers[name]:.2f} ({words} {bound:g})" for name, bound, words in bounds)
+    return f"{rule.sentence} {measured[0].upper()}{measured[1:]}."
 
 
 def _numbers(

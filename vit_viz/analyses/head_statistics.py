@@ -1,4 +1,4 @@
-"""From the sums over a layer's attention to the measures of its heads."""
+"""Measures of heads, computed from sums over a layer's attention."""
 
 from __future__ import annotations
 

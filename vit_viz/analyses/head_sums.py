@@ -181,17 +181,17 @@ Sum = Callable[[LayerInput, Tile], Tensor]
 
 
 def layer_sums(
-    given: LayerInput, names: Collection[str], *, cancelled: StopCheck | None = None
+    inputs: LayerInput, names: Collection[str], *, cancelled: StopCheck | None = None
 ) -> dict[str, Tensor]:
     """The named sums over all queries of a layer; every block of attention is formed once, and may be the last."""
     totals: dict[str, Tensor] = {}
-    trace = given.trace
-    layer = trace.layers[given.layer]
+    trace = inputs.trace
+    layer = trace.layers[inputs.layer]
     for queries in layer.blocks(None):
         stop_if(cancelled)
         tile = Tile.of(layer, trace.layout, queries)
         for name in names:
-            part = SUMS[name](given, tile)
+            part = SUMS[name](inputs, tile)
             totals[name] = part if name not in totals else totals[name] + part
     return totals
 
@@ -217,7 +217,7 @@ def are_outliers(norms: Tensor, factor: float) -> Tensor:
 # --- the sums, each [heads, ...]
 
 
-def _entropy(_given: LayerInput, tile: Tile) -> Tensor:
+def _entropy(_inputs: LayerInput, tile: Tile) -> Tensor:
     """sum a ln a; 0 ln 0 is 0, since a is a factor and the logarithm is finite."""
     if tile.logarithm is None:
         logarithm = tile.attention.clamp(min=_TINY).log_()
@@ -229,7 +229,7 @@ def _entropy(_given: LayerInput, tile: Tile) -> Tensor:
     return (tile.attention * logarithm).sum((1, 2))
 
 
-def _columns(given: LayerInput, tile: Tile) -> Tensor:
+def _columns(inputs: LayerInput, tile: Tile) -> Tensor:
     """What each key receives, [heads, 3, tokens]: from all queries, from patches, and of the rollout row where one is followed.
 
     Rows of the rollout are renormalised as rollout does, with an attention share of a half.
@@ -238,60 +238,60 @@ def _columns(given: LayerInput, tile: Tile) -> Tensor:
     weights = attention.new_zeros(3, attention.shape[1])
     weights[0] = 1
     weights[1, tile.patches] = 1
-    if given.row is not None:
-        weights[2] = given.row[queries] / row_norms(given, attention)
+    if inputs.row is not None:
+        weights[2] = inputs.row[queries] / row_norms(inputs, attention)
     return weights @ attention
 
 
-def _kept(given: LayerInput, tile: Tile) -> Tensor:
+def _kept(inputs: LayerInput, tile: Tile) -> Tensor:
     """What the skip connection keeps of the rollout row, [tokens]."""
-    assert given.row is not None
-    kept = torch.zeros_like(given.row)
-    kept[tile.queries] = given.row[tile.queries] / row_norms(given, tile.attention)
+    assert inputs.row is not None
+    kept = torch.zeros_like(inputs.row)
+    kept[tile.queries] = inputs.row[tile.queries] / row_norms(inputs, tile.attention)
     return kept
 
 
-def row_norms(given: LayerInput, attention: Tensor) -> Tensor | float:
+def row_norms(inputs: LayerInput, attention: Tensor) -> Tensor | float:
     """By what a row of half attention and half identity is divided: 1 unless keys are hidden from a query."""
-    if given.trace.determined_by_qk(given.layer):
+    if inputs.trace.determined_by_qk(inputs.layer):
         return 1.0
     return 0.5 * attention.sum(-1).mean(0) + 0.5
 
 
-def _diagonal(_given: LayerInput, tile: Tile) -> Tensor:
+def _diagonal(_inputs: LayerInput, tile: Tile) -> Tensor:
     itself: Tensor = tile.between.diagonal(tile.first_patch, 1, 2)
     return itself.sum(1)
 
 
-def _distance(given: LayerInput, tile: Tile) -> Tensor:
+def _distance(inputs: LayerInput, tile: Tile) -> Tensor:
     """Renormalised over patch keys, row by row: sum_j a_ij d_ij and sum_j a_ij of a query i are one product for all heads.
 
     Over whole rows, with factors of 0 at what is no patch: keys that lie side by side in memory are read three times as fast.
     """
-    assert given.lengths is not None
+    assert inputs.lengths is not None
     rows = tile.attention[:, tile.patches]  # [heads, patches of the block, tokens]
     factors = rows.new_zeros(rows.shape[1], 2, rows.shape[2])
-    factors[:, 0, tile.layout.patch_slice] = given.lengths.of(tile.first_patch, rows.shape[1])
+    factors[:, 0, tile.layout.patch_slice] = inputs.lengths.of(tile.first_patch, rows.shape[1])
     factors[:, 1, tile.layout.patch_slice] = 1
     sums = torch.bmm(factors, rows.permute(1, 2, 0))  # [patches of the block, 2, heads]
     return (sums[:, 0] / sums[:, 1]).sum(0)
 
 
-def _offsets(given: LayerInput, tile: Tile) -> Tensor:
-    return given.offsets.sums(tile.between, tile.first_patch)
+def _offsets(inputs: LayerInput, tile: Tile) -> Tensor:
+    return inputs.offsets.sums(tile.between, tile.first_patch)
 
 
-def _squares(_given: LayerInput, tile: Tile) -> Tensor:
+def _squares(_inputs: LayerInput, tile: Tile) -> Tensor:
     lengths: Tensor = torch.linalg.vector_norm(tile.between.flatten(1), dim=1)
     return lengths.square()
 
 
-def _alike(given: LayerInput, tile: Tile) -> Tensor:
+def _alike(inputs: LayerInput, tile: Tile) -> Tensor:
     """With c the cosine of two patch tokens, side by side: sum_ij a_ij c_ij of each head, sum_ij c_ij^2, and c at each offset."""
-    first, directions = tile.first_patch, given.directions
+    first, directions = tile.first_patch, inputs.directions
     cosine = directions[first : first + tile.between.shape[1]] @ directions.T
     flat = cosine.flatten()
-    by_offset = given.offsets.sums(cosine, tile.first_patch).flatten()
+    by_offset = inputs.offsets.sums(cosine, tile.first_patch).flatten()
     return torch.cat((tile.between.flatten(1) @ flat, (flat @ flat)[None], by_offset))
 
 

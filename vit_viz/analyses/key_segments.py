@@ -101,11 +101,13 @@ def segment_overlap(
             neither way.
     """
     if segments.crop_box is None:
-        raise ParameterError("Overlap needs segments that know where they lie in the image (a crop box).")
+        raise ParameterError(
+            "Overlap needs segments with a crop box, which says where they lie in the image."
+        )
     rows, cols = segments.labels.shape
     there = object_on_grid(segments.crop_box, (rows, cols), boxes=boxes, mask=mask)
     inside, sizes = (
-        np.bincount(segments.labels.ravel(), weights=part.ravel()) for part in (there.share, there.known)
+        np.bincount(segments.labels.ravel(), weights=part.ravel()) for part in (there.share, there.counted)
     )
     union = np.maximum(sizes + there.share.sum() - inside, 1e-12)
     overlap: NDArray[np.float32] = (inside / union).astype(np.float32)
@@ -158,7 +160,7 @@ def _grouped(
     if count not in (None, 2):
         raise ParameterError(f"A cut makes 2 segments, not {count}; k-means makes any number.")
     if not 2 <= len(vectors) <= _MOST_IN_A_CUT:
-        raise ParameterError(f"A cut is computed of 2 to {_MOST_IN_A_CUT} patches, not of {len(vectors)}.")
+        raise ParameterError(f"A cut needs 2 to {_MOST_IN_A_CUT} patches, not {len(vectors)}.")
     strength = normalised_cut(vectors)
     return (strength > 0).astype(np.int64), strength
 
@@ -194,7 +196,7 @@ class SegmentOptions(Options):
     role: Annotated[Role, Option("role", "Which vectors: keys, queries, or tokens after the layer.")] = "keys"
     method: Annotated[Grouping, Option("method", "k-means, or a cut into two.")] = "k-means"
     count: Annotated[int, Option("segments", "How many, by k-means; a cut has 2.", low=1, high=24)] = 4
-    seed: Annotated[int, Option("seed", "Of the random starts.", low=0, high=9999)] = 0
+    seed: Annotated[int, Option("seed", "Seed of the random starts.", low=0, high=9999)] = 0
     box: Annotated[
         str,
         Option(

@@ -59,8 +59,8 @@ def layer_similarity(
         >>> similarity.names[1], similarity.values.shape
         ('after layer 0', (7, 7))
     """
-    given = [as_trace(one) for one in ([traces] if isinstance(traces, Trace) else traces)]
-    parts = [token_states(one, role)[:, one.layout.patch_slice] for one in given]
+    recorded = [as_trace(one) for one in ([traces] if isinstance(traces, Trace) else traces)]
+    parts = [token_states(one, role)[:, one.layout.patch_slice] for one in recorded]
     if not parts or len({(part.shape[0], part.shape[2]) for part in parts}) > 1:
         raise ParameterError("Layers are compared over at least one trace, and over traces of one model.")
     states = torch.cat(parts, dim=1)  # [states, patches, dim]
@@ -76,12 +76,12 @@ def layer_similarity(
     values = torch.where(scale > 0, products / scale.clamp(min=1e-300), 0)
     return StateMatrix(
         to_numpy(values.clamp(-1, 1)),
-        state_names(given[0], role),
+        state_names(recorded[0], role),
         unit="linear CKA, without bias" if debiased else "linear CKA",
         value_range=(-1.0, 1.0) if debiased else (0.0, 1.0),
         method="layer similarity",
-        provenance=given[0].provenance.with_parameters(
-            method="layer_similarity", role=role, debiased=debiased, photos=len(given)
+        provenance=recorded[0].provenance.with_parameters(
+            method="layer_similarity", role=role, debiased=debiased, photos=len(recorded)
         ),
         note=f"Over {count} patches of {dim} numbers.",
     )

@@ -194,7 +194,7 @@ LINKS = Question(
     ),
     options=LinkOptions,
     run=lambda job, options: links(
-        job.trace, query=job.query, **options.values() | {"head": options.head_given}
+        job.trace, query=job.query, **options.values() | {"head": options.head_or_fusion}
     ),
     reads="trace",
     place=Place(

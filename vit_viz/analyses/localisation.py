@@ -44,12 +44,12 @@ class ObjectOnGrid:
 
     Args:
         share: of each patch that the object covers.
-        known: of each patch that is the object or not, and so counts; less than 1 where a mask leaves pixels out.
+        counted: of each patch that is the object or not, and so counts; less than 1 where a mask leaves pixels out.
         centres: 1 where the centre of a patch lies on the object, 0 where it does not, and -1 where a mask leaves it out.
     """
 
     share: NDArray[np.float64]
-    known: NDArray[np.float64]
+    counted: NDArray[np.float64]
     centres: NDArray[np.int8]
 
     def pointing(self, values: NDArray[np.floating]) -> float:
@@ -61,7 +61,7 @@ class ObjectOnGrid:
     def energy(self, values: NDArray[np.floating]) -> float:
         """Share of the positive mass on what counts that lies on the object; 0 where there is none."""
         positive = values.astype(np.float64).clip(min=0)
-        mass = float((positive * self.known).sum())
+        mass = float((positive * self.counted).sum())
         return float((positive * self.share).sum()) / mass if mass > 0 else 0.0
 
 
@@ -77,7 +77,7 @@ def localisation(patch_map: PatchMap, *, boxes: Sequence[Box] = (), mask: Any = 
     """
     if patch_map.crop_box is None:
         raise ParameterError(
-            "Localisation needs a map that knows where its patches lie in the image (a crop box)."
+            "Localisation needs a map with a crop box, which says where its patches lie in the image."
         )
     there = object_on_grid(patch_map.crop_box, patch_map.grid, boxes=boxes, mask=mask)
     return Localisation(
@@ -122,19 +122,19 @@ def _in_mask(
     labels: NDArray[np.int8], y: NDArray[np.float64], x: NDArray[np.float64], size: tuple[int, int]
 ) -> NDArray[np.int8]:
     if labels.shape != size:
-        told = " x ".join(map(str, labels.shape[::-1]))
-        raise ParameterError(f"A mask has the photo's {size[1]} x {size[0]} pixels; this one has {told}.")
+        shape = " x ".join(map(str, labels.shape[::-1]))
+        raise ParameterError(f"A mask has the photo's {size[1]} x {size[0]} pixels; this one has {shape}.")
     rows, cols = np.floor(y).astype(int), np.floor(x).astype(int)
-    known = ((rows >= 0) & (rows < size[0]))[:, None] & ((cols >= 0) & (cols < size[1]))
+    is_inside = ((rows >= 0) & (rows < size[0]))[:, None] & ((cols >= 0) & (cols < size[1]))
     at = labels[np.clip(rows, 0, size[0] - 1)[:, None], np.clip(cols, 0, size[1] - 1)]
-    return np.where(known, at, 0).astype(np.int8)  # beyond the photo no object lies
+    return np.where(is_inside, at, 0).astype(np.int8)  # beyond the photo no object lies
 
 
 def _best_iou(values: NDArray[np.float32], there: ObjectOnGrid) -> float:
     """Best intersection over union of {values >= t} with the object, over all thresholds t, in areas of patches."""
     flat = values.ravel()
     order = np.argsort(-flat, kind="stable")
-    covered, size = (np.cumsum(part.ravel()[order]) for part in (there.share, there.known))
+    covered, size = (np.cumsum(part.ravel()[order]) for part in (there.share, there.counted))
     union = size + there.share.sum() - covered
     is_threshold = np.append(flat[order][1:] < flat[order][:-1], True)  # equal values go together
     return float((covered / np.maximum(union, _TINY))[is_threshold].max())

@@ -1,4 +1,4 @@
-"""What is noted of each of many photos: a few numbers per head, streamed from q and k, from which a survey is made.
+"""Numbers per head of each of many photos, streamed from q and k; surveys are made of them.
 
 The heads of several photos are one long row of heads to everything that measures heads, so that a batch gives the numbers of
 `head_table` without a measure of its own, and no N x N matrix of a layer is kept.
@@ -77,8 +77,8 @@ class PhotoNumbers:
     def shown(self, photo: int, output: Output | None) -> NDArray[np.float64]:
         """What people are told of the outputs of a photo, [classes]; see `vit_viz.outputs.shown`."""
         wide = torch.from_numpy(self._scores[photo].astype(np.float64))
-        told: NDArray[np.float64] = shown(wide, output).numpy()
-        return told
+        numbers: NDArray[np.float64] = shown(wide, output).numpy()
+        return numbers
 
     def highest(self, photo: int, count: int) -> list[int]:
         """The classes of a photo's highest outputs, the first one first; of equal ones the lower number first."""

@@ -60,8 +60,8 @@ def map_stability(
     """
     fixed = subject.resolved(target)
 
-    with bar("map_stability", progress) as told:
-        watch = Watch(2 + 2 * tries, progress=told, cancelled=cancelled)
+    with bar("map_stability", progress) as report:
+        watch = Watch(2 + 2 * tries, progress=report, cancelled=cancelled)
         whole = watched_map(subject, method, fixed, watch)
         check_ranks(whole)
         original = whole.values
@@ -105,11 +105,12 @@ def _changed(
 class StabilityOptions(OfMethodOptions):
     """Whose map is put to the test, and how."""
 
-    tries: Annotated[int, Option("tries", "Of moves, and as many of noise.", low=1, high=50)] = 10
+    tries: Annotated[int, Option("tries", "How many moves, and as many times noise.", low=1, high=50)] = 10
     noise: Annotated[
-        float, Option("noise", "Its standard deviation, as a share of that of the input.", high=1, step=0.01)
+        float,
+        Option("noise", "Standard deviation of the noise, as a share of the input's.", high=1, step=0.01),
     ] = 0.05
-    seed: Annotated[int, Option("seed", "Of what is drawn.", high=9999)] = 0
+    seed: Annotated[int, Option("seed", "Seed of the random numbers.", high=9999)] = 0
 
 
 MAP_STABILITY = Question(

@@ -1,4 +1,4 @@
-"""What every method is given: an image in front of its model, a target, and the recorded pass that the quick methods share."""
+"""Inputs of explanation methods: an image in front of its model, a target, and the recorded pass that the quick methods share."""
 
 from __future__ import annotations
 
@@ -47,14 +47,18 @@ class MethodInput:
     def subject(self) -> PreparedImage:
         """The image as its model receives it."""
         if self.prepared is None:
-            raise ParameterError("This method runs the model, and a trace alone has none.")
+            raise ParameterError(
+                "This method runs the model: pass the model and a picture, not only a trace."
+            )
         return self.prepared
 
     @property
     def target(self) -> Target:
         """What is explained, with its class or embedding fixed."""
         if self.goal is None:
-            raise ParameterError("This method explains a target, and a trace alone names none.")
+            raise ParameterError(
+                "This method explains a target: pass the model and a picture, not only a trace."
+            )
         return self.goal
 
     @property
@@ -78,7 +82,7 @@ class MethodInput:
         """Counts the steps of a slow method, says how far it is, and ends it when that is wanted."""
         return Watch(total, progress=self.progress, cancelled=self.cancelled)
 
-    def carried(self, chain: Chain, layers: LayerRange | None) -> tuple[Tensor, Tensor]:
+    def chain_row(self, chain: Chain, layers: LayerRange | None) -> tuple[Tensor, Tensor]:
         """The row of a chain behind all layers, and the row that it started from, both [tokens]."""
         if chain in self.chains and layers == self.layers and chain in self._rows:
             return self._rows[chain]

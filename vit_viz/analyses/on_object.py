@@ -52,7 +52,7 @@ def on_object(patch_map: PatchMap, there: ObjectOnGrid, *, seed: int = 0) -> Sta
 
     Source: Zhang et al. 2018, arXiv:1608.00507 (pointing game); Wang et al. 2020, arXiv:1910.01279 (energy).
     """
-    share, known = there.share, there.known
+    share, counted = there.share, there.counted
     if share.shape != patch_map.grid or not share.any():
         raise ParameterError("The object covers no patch of this map.")
     check_ranks(patch_map)
@@ -66,13 +66,15 @@ def on_object(patch_map: PatchMap, there: ObjectOnGrid, *, seed: int = 0) -> Sta
         _scores(patch_map.values, there),
         (
             there.centres[counts].mean(),
-            share.sum() / known.sum(),
+            share.sum() / counted.sum(),
             np.mean([_iou(one.reshape(share.shape), there) for one in orders]),
         ),
         _scores(far.max() - far, there),
-        _scores(share / np.maximum(known, _TINY), there),
+        _scores(share / np.maximum(counted, _TINY), there),
     ]
-    left_out = "" if known.all() and known.min() == 1 else f" {1 - known.mean():.1%} is left out by the mask."
+    left_out = (
+        "" if counted.all() and counted.min() == 1 else f" {1 - counted.mean():.1%} is left out by the mask."
+    )
     nothing = (
         "" if (patch_map.values > 0).any() else " The map has no positive value, so no energy is inside."
     )
@@ -94,12 +96,12 @@ def _scores(values: NDArray[np.floating], there: ObjectOnGrid) -> tuple[float, f
 
 
 def _iou(values: NDArray[np.floating], there: ObjectOnGrid) -> float:
-    counts = there.known > 0
-    share, known = there.share[counts], there.known[counts]
+    counts = there.counted > 0
+    share, counted = there.share[counts], there.counted[counts]
     size = float(share.sum())
     chosen = highest(values[counts], max(1, round(size)))
     inside = float((chosen * share).sum())
-    return inside / (float((chosen * known).sum()) + size - inside)
+    return inside / (float((chosen * counted).sum()) + size - inside)
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class OnObjectOptions(OneHeadOptions):
             pattern=rf"[A-Za-z0-9+/=]{{0,{MOST_MASK}}}",
         ),
     ] = ""
-    seed: Annotated[int, Option("seed", "Of the random orders.", high=9999)] = 0
+    seed: Annotated[int, Option("seed", "Seed of the random orders.", high=9999)] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

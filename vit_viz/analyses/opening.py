@@ -1,9 +1,10 @@
-"""What a first look should show: the head whose map says most at a glance, and patches worth a visit.
+"""Where a first look starts: the head whose map says most at a glance, and patches worth a visit.
 
 A map says much at a glance where little of the photo has most of the attention, in one place. So the score of a map is the share of
 the patches' mass that lies on the brightest tenth of the patches, times the share of that tenth that hangs together in its largest
-piece (patches that share a side). It is 1 where one connected tenth has everything; for an even map it is a tenth; a single bright
-patch in a corner, as models without registers have them, scores little, because the rest of its tenth lies scattered.
+piece (patches that share a side). It is 1 where one connected tenth has everything, and 0 for an even map, which has no brightest
+patches; a single bright patch in a corner, as models without registers have them, scores little, because the rest of its tenth lies
+scattered.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def opening(trace: Trace) -> Opening:
     """The head of the last third of the layers whose map of the output's query has the highest score; of equals the first.
 
     The tour visits the patches whose own rows in that head score highest, each at least a third of the grid's longer side away
-    from those before it.
+    from those before it; a patch whose row is even is none of them.
     """
     first = first_of_last_third(trace.num_layers)
     places = [(layer, head) for layer in range(first, trace.num_layers) for head in range(trace.num_heads)]
@@ -65,7 +66,7 @@ def score(values: NDArray[np.floating]) -> float:
         values: weights over the patch grid, [rows, cols].
     """
     total = float(values.sum())
-    if not total > 0:
+    if not total > 0 or values.min() == values.max():
         return 0.0
     count = max(1, round(values.size / 10))
     brightest = np.argsort(-values, axis=None, kind="stable")[:count]
@@ -94,9 +95,9 @@ def _tour(trace: Trace, layer: int, head: int) -> tuple[int, ...]:
     patches = list(range(0, rows * cols, -(-rows * cols // _MOST_ROWS)))
     queries = [trace.layout.token(divmod(patch, cols)) for patch in patches]
     maps = trace.layout.patches(to_numpy(trace.attention(layer, heads=[head], queries=queries))[0])
-    best = sorted(zip([-score(one) for one in maps], patches, strict=True))
+    best = sorted((-score(one), patch) for one, patch in zip(maps, patches, strict=True))
     stops: list[int] = []
-    for _, patch in best:
+    for patch in (patch for score_below, patch in best if score_below < 0):
         row, col = divmod(patch, cols)
         near = (np.hypot(row - stop // cols, col - stop % cols) < max(rows, cols) / 3 for stop in stops)
         if len(stops) < STOPS and not any(near):

@@ -109,10 +109,10 @@ class OptionField:
                 raise ParameterError(f"{called} cannot be {text[:40]!r}. {option.sentence}")
             return text
         if self.kind is bool:
-            known = {"1": True, "true": True, "0": False, "false": False}
-            if text.lower() not in known:
+            booleans = {"1": True, "true": True, "0": False, "false": False}
+            if text.lower() not in booleans:
                 raise ParameterError(f"{called} is 1 or 0, not {text[:40]!r}.")
-            return known[text.lower()]
+            return booleans[text.lower()]
         try:
             number = float(text)
         except ValueError:
@@ -146,10 +146,10 @@ class Options:
     @classmethod
     def of(cls: type[SomeOptions], pairs: Iterable[tuple[str, Any]]) -> SomeOptions:
         """From pairs (name, value); what is not named has its default."""
-        values, known = dict(pairs), [field.name for field in cls.schema()]
+        values, names = dict(pairs), [field.name for field in cls.schema()]
         for name in values:
-            if name not in known:
-                raise ParameterError(f"There is no option {name!r} here; there are: {', '.join(known)}.")
+            if name not in names:
+                raise ParameterError(f"There is no option {name!r} here; there are: {', '.join(names)}.")
         return cls(**values)
 
     def changed(self) -> tuple[tuple[str, Hashable], ...]:
@@ -209,11 +209,11 @@ def _described(name: str, hint: Any, default: Any) -> OptionField:
 def read_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     """One of some words, which may also be written with spaces, as the sentence has them."""
     text = str(value)
-    known = {spelled(choice): choice for choice in choices} | {choice: choice for choice in choices}
-    if text not in known:
+    by_spelling = {spelled(choice): choice for choice in choices} | {choice: choice for choice in choices}
+    if text not in by_spelling:
         there = ", ".join(map(spelled, choices))
         raise ParameterError(f"The {spelled(name)} is one of {there}, not {text[:40]!r}.")
-    return known[text]
+    return by_spelling[text]
 
 
 def read_whole(name: str, value: object, low: int, high: int) -> int:

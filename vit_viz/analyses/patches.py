@@ -1,4 +1,4 @@
-"""What a model receives of a photo: its pixels, and where they are cut into patches."""
+"""The pixels that a model receives of a photo, and where they are cut into patches."""
 
 from __future__ import annotations
 

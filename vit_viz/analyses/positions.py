@@ -78,8 +78,8 @@ def place_similarity(matrix: TokenMatrix, place: str | Grid) -> PatchMap:
     """
     if isinstance(place, str):
         if place not in matrix.extra:
-            known = ", ".join(matrix.extra) or "none"
-            raise ParameterError(f"There is no position {place!r} beside the patches; there is: {known}.")
+            places = ", ".join(matrix.extra) or "none"
+            raise ParameterError(f"There is no position {place!r} beside the patches; there is: {places}.")
         values, caption = matrix.extra[place].reshape(matrix.grid), f"The position of {place}"
     else:
         values, caption = matrix.tile(*place), f"Position ({place[0]}, {place[1]})"

@@ -147,7 +147,9 @@ class PreparedImage:
         elif place is None:
             with undisturbed(model), torch.no_grad():
                 place = place_of_scores(answer_of(model, pixels.to(dtype_of(model, pixels))), len(pixels))
-        patch = patch_size_of(model, layout.grid, shape, told=None if recipe is None else recipe.patch_size)
+        patch = patch_size_of(
+            model, layout.grid, shape, declared=None if recipe is None else recipe.patch_size
+        )
         subject = cls(
             model,
             pixels,
@@ -183,9 +185,9 @@ class PreparedImage:
     def patch_size(self) -> tuple[int, int]:
         """(height, width) of a patch in pixels of the input."""
         (height, width), (rows, cols) = self.pixels.shape[-2:], self.layout.grid
-        told = None if self.preprocess is None else self.preprocess.patch_size
-        known = patch_size_of(self.model, (rows, cols), (height, width), told=told)
-        return known or (-(-height // rows), -(-width // cols))
+        declared = None if self.preprocess is None else self.preprocess.patch_size
+        patch = patch_size_of(self.model, (rows, cols), (height, width), declared=declared)
+        return patch or (-(-height // rows), -(-width // cols))
 
     def transformer(self, what: str) -> VisionTransformer:
         """The model, where it is ours, for what needs its parts."""
@@ -224,8 +226,8 @@ class PreparedImage:
             return torch.cat([self.outputs(image) for image in torch.split(pixels, 1)])
         if not is_as_alone:
             raise CaptureError(
-                f"What {name} returns changes its form with the number of images ({len(pixels)} here) or from pass to pass, so "
-                "which number is whose is not known: let its forward always return the same, with images along the first axis."
+                f"The output of {name} changes its form with the number of images ({len(pixels)} here) or from pass to pass, so "
+                "its numbers cannot be assigned to images: let forward always return one form, images along the first axis."
             )
         if not place.exists:
             if self.reads is None:
@@ -372,15 +374,15 @@ def _outputs(
     """What a model's outputs are, and what one of them is: as it is told, else as the model says."""
     if output is not None and has_classes is False:
         raise ParameterError(
-            "An embedding has no single outputs: pass output= or has_classes=False, not both."
+            "An embedding has no separate outputs: pass output= or has_classes=False, not both."
         )
     kind = checked_output(output)
     if isinstance(model, nn.Module):
         kind = kind or declared_output(model)
-        said = outputs_of(model)
+        declared = outputs_of(model)
     else:
         kind = kind or model.output
-        said = "classes" if model.has_classes else "embedding"
+        declared = "classes" if model.has_classes else "embedding"
     if has_classes is None:
-        return said if kind is None else "classes", kind
+        return declared if kind is None else "classes", kind
     return "classes" if has_classes else "embedding", kind

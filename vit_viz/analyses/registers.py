@@ -119,15 +119,15 @@ def register_neurons(
     Images without an outlier patch are left out. As `add_register`, also for what is refused.
     """
     scored = [_scores(subject, state, factor) for subject in subjects]
-    known = [one for one in scored if one is not None]
-    if not known:
+    present = [one for one in scored if one is not None]
+    if not present:
         where = "in any layer" if state is None else f"in state {state}"
         raise ParameterError(
             f"No patch is an outlier {where}: none has a norm of more than {factor:g} times the median, so there is nothing that a "
             "register could take over."
         )
-    used = min(where for where, _ in known)
-    means = torch.stack([scores[:used] for _, scores in known]).mean(0)  # [layers, hidden]
+    used = min(where for where, _ in present)
+    means = torch.stack([scores[:used] for _, scores in present]).mean(0)  # [layers, hidden]
     if not 1 <= count <= means.numel():
         raise ParameterError(f"There are 1 to {means.numel()} neurons to move, not {count}.")
     best = means.flatten().topk(count)

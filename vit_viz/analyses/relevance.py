@@ -50,8 +50,8 @@ def relevance(trace: Trace, *, query: Query = "pool", layers: LayerRange | None 
     return _relevance(MethodInput(recorded=as_trace(trace), start=query, layers=layers), NoOptions())
 
 
-def _relevance(given: MethodInput, _options: NoOptions) -> PatchMap:
-    return chain_map(given, _RELEVANCE_CHAIN, given.layers, name="relevance", method="relevance")
+def _relevance(inputs: MethodInput, _options: NoOptions) -> PatchMap:
+    return chain_map(inputs, _RELEVANCE_CHAIN, inputs.layers, name="relevance", method="relevance")
 
 
 RELEVANCE = Method(
@@ -90,21 +90,21 @@ def gradient_rollout(
     Source: widely copied code after Abnar & Zuidema 2020. Ours clamps before the mean over heads, and takes each layer's own
     gradient.
     """
-    given = MethodInput(recorded=as_trace(trace), start=query, layers=layers)
+    inputs = MethodInput(recorded=as_trace(trace), start=query, layers=layers)
     if not 0 <= attention_share <= 1:
-        raise ParameterError(f"The attention share lies between 0 and 1, not at {attention_share}.")
-    check_read(given.trace, start_row(given.trace, given.query), given.query)
-    return _gradient_rollout(given, Chain("gradient", attention_share))
+        raise ParameterError(f"The attention share must be between 0 and 1, not {attention_share}.")
+    check_read(inputs.trace, start_row(inputs.trace, inputs.query), inputs.query)
+    return _gradient_rollout(inputs, Chain("gradient", attention_share))
 
 
-def _gradient_rollout(given: MethodInput, chain: Chain) -> PatchMap:
-    return chain_map(given, chain, given.layers, name="gradient rollout", method="gradient_rollout")
+def _gradient_rollout(inputs: MethodInput, chain: Chain) -> PatchMap:
+    return chain_map(inputs, chain, inputs.layers, name="gradient rollout", method="gradient_rollout")
 
 
 GRADIENT_ROLLOUT = Method(
     name="gradient_rollout",
     options=NoOptions,
-    run=lambda given, _options: _gradient_rollout(given, _ROLLOUT_CHAIN),
+    run=lambda inputs, _options: _gradient_rollout(inputs, _ROLLOUT_CHAIN),
     cost="pass",
     words=Words(
         label="Gradient rollout",
@@ -173,7 +173,7 @@ def legrad(subject: PreparedImage, target: Target, *, layers: LayerRange | None 
 LEGRAD = Method(
     name="legrad",
     options=NoOptions,
-    run=lambda given, _options: legrad(given.subject, given.target, layers=given.layers),
+    run=lambda inputs, _options: legrad(inputs.subject, inputs.target, layers=inputs.layers),
     cost="pass",
     words=Words(
         label="LeGrad",

@@ -66,14 +66,14 @@ def rollout(
     """
     if image is not None:
         trace = traced(trace, image)  # type: ignore[arg-type]  # which refuses a trace
-    given = MethodInput(recorded=as_trace(trace), start=query, layers=layers)
+    inputs = MethodInput(recorded=as_trace(trace), start=query, layers=layers)
     if not 0 <= attention_share <= 1:
-        raise ParameterError(f"The attention share lies between 0 and 1, not at {attention_share}.")
+        raise ParameterError(f"The attention share must be between 0 and 1, not {attention_share}.")
     if not 0 <= discard < 1:
-        raise ParameterError(f"The discard ratio lies at 0 or above and below 1, not at {discard}.")
+        raise ParameterError(f"The discard ratio must be at least 0 and less than 1, not {discard}.")
     if head_fusion not in ("mean", "max", "min"):
         raise ParameterError(f"Heads are fused by mean, max or min, not by {head_fusion!r}.")
-    return _rollout(given, Chain("attention", attention_share, head_fusion, discard), layers)
+    return _rollout(inputs, Chain("attention", attention_share, head_fusion, discard), layers)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,9 @@ class RolloutOptions(Options):
             link="discard",
         ),
     ] = 0.0
-    head_fusion: Annotated[HeadFusion, Option("head fusion", "How heads become one.", link="fusion")] = "mean"
+    head_fusion: Annotated[
+        HeadFusion, Option("head fusion", "How the heads of a layer are combined.", link="fusion")
+    ] = "mean"
     first: Annotated[
         int,
         Option(
@@ -139,16 +141,16 @@ def _chain(options: RolloutOptions) -> Chain:
     return Chain("attention", options.attention_share, options.head_fusion, options.discard)
 
 
-def _rollout(given: MethodInput, chain: Chain, layers: LayerRange | None) -> PatchMap:
+def _rollout(inputs: MethodInput, chain: Chain, layers: LayerRange | None) -> PatchMap:
     more = {"head_fusion": chain.fusion, "discard": chain.discard}
-    return chain_map(given, chain, layers, name="rollout", method="rollout", **more)
+    return chain_map(inputs, chain, layers, name="rollout", method="rollout", **more)
 
 
 ROLLOUT = Method(
     name="rollout",
     options=RolloutOptions,
-    run=lambda given, options: _rollout(
-        given, _chain(options), options.layers(given.trace.num_layers) or given.layers
+    run=lambda inputs, options: _rollout(
+        inputs, _chain(options), options.layers(inputs.trace.num_layers) or inputs.layers
     ),
     cost="look-up",
     takes_target=False,
@@ -205,8 +207,8 @@ def value_rollout(
         >>> vv.value_rollout(trace, query="class").caption
         'value-aware rollout through layers 0-5: class token draws on'
     """
-    given = MethodInput(recorded=as_trace(trace), start=query, layers=layers)
-    return _value_rollout(given, ValueRolloutOptions(attention_share))
+    inputs = MethodInput(recorded=as_trace(trace), start=query, layers=layers)
+    return _value_rollout(inputs, ValueRolloutOptions(attention_share))
 
 
 @dataclass(frozen=True)
@@ -227,9 +229,9 @@ def _value_chain(options: ValueRolloutOptions) -> Chain:
     return Chain("values", options.attention_share)
 
 
-def _value_rollout(given: MethodInput, options: ValueRolloutOptions) -> PatchMap:
+def _value_rollout(inputs: MethodInput, options: ValueRolloutOptions) -> PatchMap:
     chain = _value_chain(options)
-    return chain_map(given, chain, given.layers, name="value-aware rollout", method="value_rollout")
+    return chain_map(inputs, chain, inputs.layers, name="value-aware rollout", method="value_rollout")
 
 
 VALUE_ROLLOUT = Method(
@@ -256,9 +258,9 @@ VALUE_ROLLOUT = Method(
 LAST_LAYER_ATTENTION = Method(
     name="attention",
     options=NoOptions,
-    run=lambda given, _options: replace(
-        attention_map(given.trace, layer=given.trace.num_layers - 1, query=given.query),
-        note=left_out(given.trace, given.query),
+    run=lambda inputs, _options: replace(
+        attention_map(inputs.trace, layer=inputs.trace.num_layers - 1, query=inputs.query),
+        note=left_out(inputs.trace, inputs.query),
     ),
     cost="pass",
     words=Words(
@@ -274,7 +276,7 @@ LAST_LAYER_ATTENTION = Method(
 
 
 def chain_map(
-    given: MethodInput, chain: Chain, layers: LayerRange | None, *, name: str, method: str, **more: object
+    inputs: MethodInput, chain: Chain, layers: LayerRange | None, *, name: str, method: str, **more: object
 ) -> PatchMap:
     """What a chain carries from the query to each patch, as the map of a method.
 
@@ -284,24 +286,24 @@ def chain_map(
     Args:
         more: how it was computed, for its provenance.
     """
-    trace, class_blind = given.trace, chain.source != "gradient"
+    trace, class_blind = inputs.trace, chain.source != "gradient"
     first, end = layer_range(trace, layers)
-    row, start = given.carried(chain, layers)
+    row, start = inputs.chain_row(chain, layers)
     patches, read = start[trace.layout.patch_slice], trace.target_read
     is_region = read is not None and read.weights is not None and not patches.all()
-    is_change = given.query == "pool" and not is_region and bool(patches.any())
+    is_change = inputs.query == "pool" and not is_region and bool(patches.any())
     values, value_range = row - start.to(row) if is_change else row, (-1.0 if is_change else 0.0, 1.0)
     if chain.share is None:  # r - r_0 rounds to -1e-8 where nothing was added
         values, value_range = values.clamp(min=0), (0.0, float("inf"))
     share = {} if chain.share is None else {"attention_share": chain.share}
-    start_query = trace.as_parameter(given.query)
-    is_usual = given.start in (None, "pool") and start_query in ("pool", trace.layout.default_query)
-    asked = {} if is_usual and not class_blind else {"query": start_query}
-    words = f": {trace.describe(given.query)} draws on"
+    start_query = trace.as_parameter(inputs.query)
+    is_usual = inputs.start in (None, "pool") and start_query in ("pool", trace.layout.default_query)
+    query_parameter = {} if is_usual and not class_blind else {"query": start_query}
+    words = f": {trace.describe(inputs.query)} draws on"
     if not class_blind:
-        words = "" if is_usual else f", from {trace.describe(given.query)}"
+        words = "" if is_usual else f", from {trace.describe(inputs.query)}"
     notes = ["Drawn is the change against the pool's own weights, which lie on the patches."] * is_change
-    notes.append(left_out(trace, given.query))
+    notes.append(left_out(trace, inputs.query))
     return PatchMap(
         trace.layout.patches(to_numpy(values)),
         unit="relevance" if chain.share is None else "share of the query",
@@ -310,7 +312,7 @@ def chain_map(
         method=name,
         class_blind=class_blind,
         provenance=trace.provenance.with_parameters(
-            method=method, **asked, **share, **more, layers=f"{first}-{end - 1}"
+            method=method, **query_parameter, **share, **more, layers=f"{first}-{end - 1}"
         ),
         prefix=prefix_values(trace, row),
         suffix=suffix_values(trace, row),

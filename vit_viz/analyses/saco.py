@@ -62,8 +62,8 @@ def saco(
     if not 2 <= groups <= subject.layout.num_patches:
         raise ParameterError(f"There are 2 to {subject.layout.num_patches} groups of patches, not {groups}.")
     fixed = subject.resolved(target)
-    with bar("saco", progress) as told:
-        watch = Watch(groups + 2, progress=told, cancelled=cancelled)
+    with bar("saco", progress) as report:
+        watch = Watch(groups + 2, progress=report, cancelled=cancelled)
         patch_map = watched_map(subject, method, fixed, watch)
         parts = np.array_split(patch_order(patch_map), groups)
         patches, nothing = np.arange(subject.layout.num_patches), np.empty(0)
@@ -99,9 +99,9 @@ def coefficient(salience: NDArray[np.float64], falls: NDArray[np.float64]) -> fl
 class SacoOptions(OfMethodOptions):
     """Whose map is put to the test, and how finely."""
 
-    groups: Annotated[int, Option("groups", "Of patches, from the best to the last.", low=2, high=100)] = (
-        GROUPS
-    )
+    groups: Annotated[
+        int, Option("groups", "How many groups of patches, from the best to the last.", low=2, high=100)
+    ] = GROUPS
 
 
 SACO = Question(

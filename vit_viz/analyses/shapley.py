@@ -61,7 +61,7 @@ class _Game:
 
 
 def kernel_shap(
-    given: MethodInput, *, samples: int = SAMPLES, segments: int = SEGMENTS, seed: int = 0
+    inputs: MethodInput, *, samples: int = SAMPLES, segments: int = SEGMENTS, seed: int = 0
 ) -> PatchMap:
     """Shapley values of segments of the image, estimated by a weighted regression on subsets of them.
 
@@ -79,12 +79,12 @@ def kernel_shap(
 
     Source: Lundberg & Lee 2017, arXiv:1705.07874.
     """
-    subject, target = given.subject, given.target
+    subject, target = inputs.subject, inputs.target
     groups = _groups(subject, segments, samples)
     count = int(groups.max()) + 1
     is_exact = _fits_all(count, samples)
     subsets, weights = _all_subsets(count) if is_exact else _drawn_subsets(count, samples, seed)
-    watch = given.watch(len(subsets) + 2)
+    watch = inputs.watch(len(subsets) + 2)
     fixed = target if target.is_resolved else subject.resolved(target)
     values = _values(subject, fixed, groups, subsets, watch)
     game = _Game(subsets, values[2:], weights, (values[0], values[1]))
@@ -136,7 +136,7 @@ def _groups(subject: PreparedImage, segments: int, samples: int) -> NDArray[np.i
     """The segment of each patch, [rows, cols], where so many samples can tell so many segments apart."""
     patches = subject.layout.num_patches
     if patches < 2 or segments < 2:
-        raise ParameterError("KernelShap needs at least two patches, and two segments, to tell apart.")
+        raise ParameterError("KernelShap needs at least two patches and two segments.")
     check_samples(samples)
     each_alone = np.arange(patches).reshape(subject.layout.grid)
     groups = each_alone if segments >= patches else segments_of(subject, segments)

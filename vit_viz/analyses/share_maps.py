@@ -103,9 +103,9 @@ def class_difference(one: PatchMap, other: PatchMap, *, names: tuple[str, str]) 
 
 def _class_difference(job: Job, options: OfMethodOptions) -> ClassDifference:
     labels, (first, other) = job.loaded.labels, two_classes(job)
-    method, asked = _quick(job, options)
+    method, own_options = _quick(job, options)
     jobs = (replace(job, parameters={**job.parameters, "target": index}) for index in (first, other))
-    pair = [map_of(one, method, asked) for one in jobs]
+    pair = [map_of(one, method, own_options) for one in jobs]
     noun = noun_of(output_kind(job.image.output, job.outputs.numel()))
     names = tuple(output_name(i, labels, noun) for i in (first, other))
     subtracted = class_difference(*pair, names=(names[0], names[1]))
@@ -186,10 +186,10 @@ def _own(one: PatchMap, mean: NDArray[np.float32], count: int) -> PatchMap:
 
 def _own_part(job: Job, options: OfMethodOptions) -> PatchMap:
     together: OwnParts = job.answer_of("own parts", target=job.target)
-    method, asked = _quick(job, options)
-    if method.name in together.maps and not asked.changed() and job.query is None:
+    method, own_options = _quick(job, options)
+    if method.name in together.maps and not own_options.changed() and job.query is None:
         return together.maps[method.name]
-    return _own(map_of(job, method, asked), together.mean, len(together.maps))
+    return _own(map_of(job, method, own_options), together.mean, len(together.maps))
 
 
 OWN_PARTS = Part(

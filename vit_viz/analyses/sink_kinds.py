@@ -124,12 +124,12 @@ def sink_kinds(trace: Trace) -> SinkKinds:
 
 def _of_layer(trace: Trace, layer: int) -> dict[str, Tensor]:
     """The place of each head's sink and its numbers, [heads] each."""
-    known = trace.layers[layer]
-    if known.v is None:
+    recorded = trace.layers[layer]
+    if recorded.v is None:
         raise CaptureError("Kinds of sinks need the values: pass keep_values=True to trace().")
-    if known.projected is None:
+    if recorded.projected is None:
         raise CaptureError(f"The output projection of layer {layer} is not known: kinds of sinks need it.")
-    value, projected = known.v, known.projected
+    value, projected = recorded.v, recorded.projected
     heads, tokens, _ = value.shape
     with exact():
         received = value.new_zeros(heads, tokens)
@@ -137,8 +137,8 @@ def _of_layer(trace: Trace, layer: int) -> dict[str, Tensor]:
         for queries, attention in trace.tiles(layer):
             received += attention.sum(1)
             written[:, queries] = attention @ value
-        if known.is_mean is not None:
-            written = torch.where(known.is_mean[..., None] > 0, written.mean(1, keepdim=True), written)
+        if recorded.is_mean is not None:
+            written = torch.where(recorded.is_mean[..., None] > 0, written.mean(1, keepdim=True), written)
         place = received.argmax(1)
         columns = trace.received(layer, place.tolist())  # [heads, tokens, heads]
         on_it = columns.diagonal(dim1=0, dim2=2).T  # [heads, tokens]

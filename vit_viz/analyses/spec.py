@@ -1,4 +1,4 @@
-"""What a question is: declared once, beside the function that answers it.
+"""Questions: each is declared once, beside the function that answers it.
 
 Its name on every surface, option controls, links, progress, what is slow, words and formulas, when a GPU is asked for, its figure
 and its row in the documentation are derived from the declaration. To add one: a module with its `Question`, and its line in
@@ -209,18 +209,18 @@ class Question(Generic[OptionsT, AnswerT]):
         Args:
             in_words: whether errors call question and options as the page does, and not by the names that one types elsewhere.
         """
-        known = {one.name: one for one in self.options.schema()}
+        fields = {one.name: one for one in self.options.schema()}
         title = f"“{self.words.label}”" if in_words else repr(self.name)
-        said = {
+        titles = {
             name: self.option_in_words(one) if in_words else f"{self.name}'s {name}"
-            for name, one in known.items()
+            for name, one in fields.items()
         }
         for name in values:
-            if name not in known:
-                there = [one.option.label for one in known.values()] if in_words else list(known)
+            if name not in fields:
+                there = [one.option.label for one in fields.values()] if in_words else list(fields)
                 ending = f"there are: {', '.join(there)}." if there else "it has none."
                 raise ParameterError(f"{title} has no option {str(name)[:40]!r}; {ending}")
-        read = {name: known[name].read(said[name], value) for name, value in values.items()}
+        read = {name: fields[name].read(titles[name], value) for name, value in values.items()}
         return self.options.of(read.items())
 
 
@@ -230,8 +230,10 @@ def asks(function: Callable[..., AnswerT], *, reads: Input, **declared: Any) -> 
 
     @wraps(function)
     def run(job: Job, options: Options) -> AnswerT:
-        given = {word: getattr(job, word) for word in ("query", "target") if word in takes}
-        return function(getattr(job, "loaded" if reads == "model" else reads), **given, **options.values())
+        arguments = {word: getattr(job, word) for word in ("query", "target") if word in takes}
+        return function(
+            getattr(job, "loaded" if reads == "model" else reads), **arguments, **options.values()
+        )
 
     about = {f"takes_{word}": word in takes for word in ("query", "target")} | declared
     return Question(name=function.__name__, options=options_of(function), run=run, reads=reads, **about)

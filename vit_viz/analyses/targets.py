@@ -1,4 +1,4 @@
-"""What is explained: a scalar of the model's output.
+"""Targets: the scalar of the model's output that is explained.
 
 A target is a value that can be named, compared and written into provenance, and a function of the output that autograd can follow.
 """
@@ -219,8 +219,8 @@ def function_of(target: object) -> Function | None:
     return target if callable(target) and not isinstance(target, Target) else None
 
 
-def _class(given: ClassLike, labels: Labels | None, has_classes: bool) -> int:
+def _class(value: ClassLike, labels: Labels | None, has_classes: bool) -> int:
     """The index of a class; a name means nothing where there are no classes, and is refused later."""
-    if isinstance(given, str):
-        return class_index(given, labels) if has_classes else 0
-    return as_index("A class", given)
+    if isinstance(value, str):
+        return class_index(value, labels) if has_classes else 0
+    return as_index("A class", value)

@@ -1,4 +1,4 @@
-"""What the tokens are after each layer: the vectors that every view of tokens starts from, and what a token resembles.
+"""Token vectors after each layer, from which every view of tokens starts, and what a token resembles.
 
 A state is the residual stream before the first layer ("input") or after one ("after layer 0"); queries and keys have one state per
 layer ("layer 0"), the operands of the dot product of all heads side by side.

@@ -79,8 +79,8 @@ def _trust(job: Job, options: TrustOptions) -> Trust:
 
 def _of_difference(job: Job, method: AnyMethod) -> Faithfulness:
     """Whether the lead of one class over another goes with the patches that the one has more of, and grows without the other's."""
-    pair, asked = two_classes(job), job.parameters.get("options", ())
-    also = {"options": asked} if asked else {}
+    pair, own_options = two_classes(job), job.parameters.get("options", ())
+    also = {"options": own_options} if own_options else {}
     subtracted: PatchMap = job.answer_of("class_difference", method=method.name, target=pair, **also)
     band: RandomBand = job.answer_of("random band", target=pair)
     return faithfulness_of(job.image, subtracted, band, target=pair, reverse=True, **job.watched)

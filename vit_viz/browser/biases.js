@@ -1,4 +1,4 @@
-// Learned biases for the offset between two patches, which some models add to their scores (vit_viz/model/places.py).
+// Learned biases for the offset between two patches, which some models add to their scores (vit_viz/model/positions.py).
 //
 // A table has for each head one bias per offset (down, across), and three for the class token: where it looks at a patch, where a patch
 // looks at it, and where it looks at itself.

@@ -85,14 +85,13 @@ def _stored(name: str, tensor: Tensor, storage: Storage) -> dict[str, Tensor]:
                 f"{name} holds numbers that are too large for fp16: store it as fp32 or int8."
             )
         return {name: tensor.half().contiguous()}
-    if storage == "fp32" or not _is_matrix(name, tensor):
+    is_matrix = name.endswith(".weight") and tensor.ndim in (
+        2,
+        4,
+    )  # of a linear layer, or the patches' convolution
+    if storage == "fp32" or not is_matrix:
         return {name: tensor.contiguous()}
     rows = tensor.flatten(1)  # [rows, columns]
     scale = rows.abs().amax(1).clamp_min(torch.finfo(torch.float32).tiny) / 127
     steps = torch.round(rows / scale[:, None]).clamp(-127, 127).to(torch.int8)
     return {name: steps.reshape(tensor.shape).contiguous(), name + _SCALES: scale}
-
-
-def _is_matrix(name: str, tensor: Tensor) -> bool:
-    """Whether a parameter is the weight of a linear layer or of the patches' convolution: what a product is computed with."""
-    return name.endswith(".weight") and tensor.ndim in (2, 4)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from vit_viz.capture.absence import check_removal
     from vit_viz.capture.active_edits import unedited
     from vit_viz.capture.batch import visit_layers
-    from vit_viz.capture.edits import edit, standing, surrounding_edits
+    from vit_viz.capture.edits import edit, surrounding_edits, with_edits
     from vit_viz.capture.interception import are_ours
     from vit_viz.capture.reach import check_pixels_reached
     from vit_viz.capture.target_flow import check_of_target
@@ -30,10 +30,10 @@ __all__ = [
     "edit",
     "innermost_edit",
     "is_edited",
-    "standing",
     "surrounding_edits",
     "trace",
     "unedited",
     "verified_structure",
     "visit_layers",
+    "with_edits",
 ]

@@ -40,13 +40,13 @@ def check_removal(module: nn.Module, pixels: Tensor, changed: Tensor, removed: T
         removed: which tokens, Boolean [tokens].
     """
     key = (construction_of(module), tuple(pixels.shape), pixels.dtype, tuple(removed.tolist()))
-    known = _RESULTS.of(module)
-    message = known.get(key)
+    results = _RESULTS.of(module)
+    message = results.get(key)
     if message is None:
         with undisturbed(module), torch.inference_mode(False), torch.no_grad():
             message = _problem(_Runs(module, removed), pixels, changed)
         if innermost_edit() is None:  # else it is true of the edited module only
-            known[key] = message
+            results[key] = message
     if message:
         raise CaptureError(f"Patches cannot be removed from {type(module).__name__}: {message}")
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from vit_viz.capture.calls import AttentionCall
-from vit_viz.capture.counting import GivenLayers, LayerCounter
+from vit_viz.capture.counting import LayerCounter, ListedLayers
 from vit_viz.capture.explicit_softmax import Function
 from vit_viz.capture.interventions import Edits, masked, without_scores
 from vit_viz.capture.pools import HANDLED, Pools
@@ -32,7 +32,7 @@ class ActiveEdits:
         one_image: the batch is known to be one image, so every leading axis counts heads.
         is_substitute: these stand in for edits that are suspended meanwhile: in a trace, or when a block is run again.
         disturbs: change what removed tokens say, too; nothing that is exact notices.
-        is_standing: they belong to the model that is looked at, see `standing`; what asks about the module itself sets them aside.
+        is_of_model: they belong to the model that is looked at, see `with_edits`; questions about the module itself set them aside.
     """
 
     def __init__(
@@ -43,13 +43,13 @@ class ActiveEdits:
         one_image: bool = False,
         is_substitute: bool = False,
         disturbs: bool = False,
-        is_standing: bool = False,
+        is_of_model: bool = False,
     ) -> None:
         self.edits, self.counter, self._one_image = edits, counter, one_image
         self.was_used = False
         self.removes_tokens = any(spec.masks_everywhere for spec in edits)
         self.changes_temperature = any(spec.temperature for spec in edits)
-        self.is_standing = is_standing
+        self.is_of_model = is_of_model
         self.kept: dict[Hashable, Any] = {}  # what others found out inside, which is true no longer than that
         self._is_substitute, self._disturbs = is_substitute, disturbs
         self._tokens = 0
@@ -63,7 +63,7 @@ class ActiveEdits:
     @property
     def is_set_aside(self) -> bool:
         """Whether what runs now asks about the module as it is without the edits that belong to it."""
-        return self.is_standing and getattr(_STATE, "unedited", False)
+        return self.is_of_model and getattr(_STATE, "unedited", False)
 
     def run(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """`func(*args, **kwargs)`, a function that is no attention: pools leave removed tokens out, scores are followed."""
@@ -83,7 +83,7 @@ class ActiveEdits:
 
     def for_layers(self, layers: list[int]) -> ActiveEdits:
         """The same edits for a block of these layers that runs a second time."""
-        return ActiveEdits(self.edits, GivenLayers(layers), one_image=self._one_image, is_substitute=True)
+        return ActiveEdits(self.edits, ListedLayers(layers), one_image=self._one_image, is_substitute=True)
 
     def before(self, layer: int | None, call: AttentionCall) -> AttentionCall:
         """The call with its operands changed."""

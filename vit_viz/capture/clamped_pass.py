@@ -217,8 +217,8 @@ class ClampedPass(AttentionProbe):
         self._finish()
         self._number = 0
         self.seen.pools, self.seen.picks, self._weights = False, False, []
-        self.seen.calls.append([self.known(*operands)])
-        self.seen.keys.append([] if keys is None else [self.known(keys)])
+        self.seen.calls.append([self.signature(*operands)])
+        self.seen.keys.append([] if keys is None else [self.signature(keys)])
         self.seen.uneven.append(0)
         self.seen.dtype = operands[0].dtype
         if self._names:
@@ -228,7 +228,7 @@ class ClampedPass(AttentionProbe):
     def weighted(self, product: Product, func: Function, args: tuple[Any, ...], output: Any) -> Any:  # noqa: ARG002
         """The product, the photo's where it is clamped."""
         self._products += 1
-        self.seen.calls[-1].append(self.known(product.value))
+        self.seen.calls[-1].append(self.signature(product.value))
         if self._is_alone:
             return output
         return self._clamped(output, axis=product.tokens)
@@ -246,9 +246,9 @@ class ClampedPass(AttentionProbe):
         photo = None if self._is_alone else self._of_photo((number, self._products), apart)
         for image, change in enumerate(self._changes):
             if change is not None and change.is_clamped(number):
-                given = self._pushed(apart[image] if photo is None else photo, change, number, axis)
+                changed = self._pushed(apart[image] if photo is None else photo, change, number, axis)
                 is_cut = change.cut == Site(number, -1)  # where only what is to be replaced is the photo's
-                apart[image] = _replaced(given, apart[image], change, axis) if is_cut else given
+                apart[image] = _replaced(changed, apart[image], change, axis) if is_cut else changed
         return apart.flatten(0, 1)
 
     def _pooled_otherwise(self, output: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Which layer an attention call belongs to."""
+"""The layer that an attention call belongs to."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LayerCounter:
         self._first, self.outside = first, outside
         self._root: FrameType | None = None
         self._layer: int | None = None
-        self._known: dict[tuple[int, ...], int] = {}
+        self._layers: dict[tuple[int, ...], int] = {}
         self.seen: set[int] = set()
 
     def next(self) -> int:
@@ -38,12 +38,12 @@ class LayerCounter:
             layer = (part.attn if isinstance(part, Block) else part).layer
         elif self._layer is None:
             layer = self._first
-        elif root is self._root or site not in self._known:
+        elif root is self._root or site not in self._layers:
             layer = self._layer + 1
         else:
-            layer = self._known[site]
+            layer = self._layers[site]
         self._root, self._layer = root, layer
-        self._known.setdefault(site, layer)
+        self._layers.setdefault(site, layer)
         self.seen.add(layer)
         return layer
 
@@ -75,7 +75,7 @@ class OwnLayers(LayerCounter):
         return super().next()  # somebody put an attention of their own into it
 
 
-class GivenLayers(LayerCounter):
+class ListedLayers(LayerCounter):
     """Layers that are known already: those of a whole pass, or of a checkpointed block that runs again.
 
     Args:
@@ -84,11 +84,11 @@ class GivenLayers(LayerCounter):
 
     def __init__(self, layers: Iterable[int]) -> None:
         super().__init__()
-        self._given = iter(layers)
+        self._listed = iter(layers)
 
     def next(self) -> int:
         """The layer of the call that is being made."""
-        layer = next(self._given, None)
+        layer = next(self._listed, None)
         if layer is None:
             raise CaptureError(
                 "A checkpointed block called attention more often when it ran again, so edits cannot follow it."

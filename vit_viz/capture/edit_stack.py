@@ -21,7 +21,7 @@ def edit_stack() -> list[ActiveEdits]:
 
 def innermost_edit() -> ActiveEdits | None:
     """The `edit` that this point of this thread lies in, other than those that belong to the model that is looked at."""
-    return next((active for active in reversed(edit_stack()) if not active.is_standing), None)
+    return next((active for active in reversed(edit_stack()) if not active.is_of_model), None)
 
 
 def is_edited() -> bool:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from vit_viz.capture.active_edits import ActiveEdits
-from vit_viz.capture.counting import GivenLayers, LayerCounter, OwnLayers
+from vit_viz.capture.counting import LayerCounter, ListedLayers, OwnLayers
 from vit_viz.capture.edit_stack import edit_stack
 from vit_viz.capture.interception import Interception
 from vit_viz.capture.interventions import Edits
@@ -80,7 +80,7 @@ def removing(tokens: Tensor, *, disturbs: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def standing(edits: Edits, module: nn.Module) -> Iterator[None]:
+def with_edits(edits: Edits, module: nn.Module) -> Iterator[None]:
     """Edits around whatever runs of a module inside, in this thread: whole passes, or parts of our own model, or nothing at all.
 
     Where they stand already, they are not applied again; a pass within a pass is edited once.
@@ -89,7 +89,7 @@ def standing(edits: Edits, module: nn.Module) -> Iterator[None]:
         yield
         return
     counter = OwnLayers() if isinstance(module, VisionTransformer) else LayerCounter()
-    with _on_the_stack(ActiveEdits([edits], counter, is_standing=True)):
+    with _on_the_stack(ActiveEdits([edits], counter, is_of_model=True)):
         yield
 
 
@@ -122,7 +122,7 @@ def surrounding_edits(*, images: int) -> ActiveEdits | None:
         active.was_used = True
     return ActiveEdits(
         [spec for active in stack for spec in active.edits],
-        GivenLayers(itertools.count()),
+        ListedLayers(itertools.count()),
         one_image=images == 1,
         is_substitute=True,
     )

@@ -82,7 +82,7 @@ class WrittenOut:
 
     def product(self, func: Function, args: tuple[Any, ...], output: Any) -> Product | None:
         """How a function that has run consumed it, see `product_of`; None where it did not. Casts are noted."""
-        if func in CASTS and any(args[0] is known for known in self._copies):
+        if func in CASTS and any(args[0] is copy for copy in self._copies):
             self._copies.append(output)
         return product_of(func, args, output, self._copies) if func in PRODUCTS and len(args) > 1 else None
 

@@ -19,12 +19,12 @@ from vit_viz.geometry import TokenLayout
 from vit_viz.lazy import Tensor, torch
 
 _PROJECTIONS = re.compile(r"(?i)mm|mv|linear|conv")
-_VIEWS = re.compile(
+VIEWS = re.compile(
     r"(Transpose|View|UnsafeView|Permute|Squeeze|Unsqueeze|Alias|Reshape\w*|T|Clone|ToCopy)Backward"
 )
 """Names of autograd's functions: those that multiply by a matrix, and those that hold the same numbers in another arrangement."""
 
-_Result = tuple[Any, int]
+Result = tuple[Any, int]
 """A function of the graph, and which of its results."""
 
 
@@ -44,7 +44,7 @@ class Features:
     def of(cls, read: Tensor, gradient: Tensor | None, layout: TokenLayout) -> Features:
         """From what the attention reads in the model's own arrangement; without a gradient it is 0."""
         both = (read.detach(), torch.zeros_like(read) if gradient is None else gradient)
-        return cls(*(_by_token(one, layout).float() for one in both))
+        return cls(*(one.reshape(layout.num_tokens, -1).float() for one in both))
 
 
 class TensorsSeen(TorchFunctionMode):
@@ -58,8 +58,8 @@ class TensorsSeen(TorchFunctionMode):
     def __init__(self, calls: Sequence[object], source: Tensor) -> None:
         super().__init__()
         self._calls, self._source, self._count = calls, source, 0
-        self._before: dict[_Result, Tensor] = {}
-        self._since: dict[_Result, Tensor] = {}
+        self._before: dict[Result, Tensor] = {}
+        self._since: dict[Result, Tensor] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Called by torch in place of `func`."""
@@ -87,13 +87,13 @@ class TensorsSeen(TorchFunctionMode):
             leaves: tensors of the pass at which its graph may begin anew.
         """
         of_image: set[Any] = set()
-        frontier: set[_Result] = set()
+        frontier: set[Result] = set()
         read, is_projected, width = None, False, 0
         if output is not None and output.grad_fn is not None:
-            of_image = _made_of(output.grad_fn, [self._source, *leaves])
-            frontier, width = set(_edges(output.grad_fn, of_image)), output.numel() // layout.num_tokens
+            of_image = made_of(output.grad_fn, [self._source, *leaves])
+            frontier, width = set(edges(output.grad_fn, of_image)), output.numel() // layout.num_tokens
         while frontier:
-            last = max((node for node, _ in frontier), key=_order)
+            last = max((node for node, _ in frontier), key=order)
             tensor = self._before.get(next(iter(frontier))) if len(frontier) == 1 else None
             # without a projection on the way it may be that itself: queries, keys and values side by side, wider than one of them
             if (
@@ -106,12 +106,12 @@ class TensorsSeen(TorchFunctionMode):
                     return CaptureError(
                         "What the last attention reads is overwritten before the model answers."
                     )
-            if read is not None and not _VIEWS.match(last.name()):
+            if read is not None and not VIEWS.match(last.name()):
                 break
             frontier = {one for one in frontier if one[0] is not last}
-            edges = _edges(last, of_image)
-            is_projected |= len(edges) == 1 and _PROJECTIONS.search(last.name()) is not None
-            frontier |= set(edges)
+            before = edges(last, of_image)
+            is_projected |= len(before) == 1 and _PROJECTIONS.search(last.name()) is not None
+            frontier |= set(before)
         if read is not None:
             return read
         return CaptureError(
@@ -127,33 +127,29 @@ def _has_tokens(tensor: Tensor, layout: TokenLayout) -> bool:
     return lead == [layout.num_tokens] or is_grid
 
 
-def _by_token(tensor: Tensor, layout: TokenLayout) -> Tensor:
-    return tensor.reshape(layout.num_tokens, -1)
-
-
-def _made_of(last: Any, sources: Sequence[Tensor | None]) -> set[Any]:
+def made_of(last: Any, sources: Sequence[Tensor | None]) -> set[Any]:
     """The functions up to this one of autograd's graph whose results depend on one of the sources."""
     nodes, waiting = {last}, [last]
     while waiting:
         new = {node for node, _ in waiting.pop().next_functions if node is not None} - nodes
         nodes |= new
         waiting += new
-    given = {id(source) for source in sources}
+    wanted = {id(source) for source in sources}
     depending = {
-        node for node in nodes if not node.next_functions and id(getattr(node, "variable", None)) in given
+        node for node in nodes if not node.next_functions and id(getattr(node, "variable", None)) in wanted
     }
-    for node in sorted(nodes - depending, key=_order):
+    for node in sorted(nodes - depending, key=order):
         if any(one in depending for one, _ in node.next_functions):
             depending.add(node)
     return depending
 
 
-def _edges(node: Any, of_image: set[Any]) -> list[_Result]:
+def edges(node: Any, of_image: set[Any]) -> list[Result]:
     """What a function was given that comes from the image."""
     return [one for one in node.next_functions if one[0] in of_image]
 
 
-def _order(node: Any) -> int:
+def order(node: Any) -> int:
     """A function of the graph runs after those that it reads."""
     number: int = node._sequence_nr()
     return number

@@ -43,7 +43,7 @@ def written_out(seen: AbstractContextManager[Any], func: Callable[..., Any], arg
     plain = _of_rows(scores.softmax(-1)) @ value
     if not (plain - expected).abs().max() <= _CLOSE * expected.abs().max():
         raise CaptureError(
-            "flex_attention gives another output than its own scores, score_mod and block_mask say; replace it by "
+            "flex_attention returns an output that does not follow from its scores, score_mod and block_mask; replace it with "
             "scaled_dot_product_attention with attn_mask, which is recorded."
         )
     with seen:

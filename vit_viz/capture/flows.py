@@ -322,13 +322,13 @@ def _around(
             )
     if run.photo.answer is None or whole == 0:
         return Structure(HOLDS)
-    known = [place for place in places if place is not None]
-    *earlier, last = known
+    present = [place for place in places if place is not None]
+    *earlier, last = present
     is_finished_in_part = last.site.number < 0 and last.answer > 0 and earlier[-1].answer == 0
     # what flows past the last attention is the residual stream of the tokens that are read
     if is_finished_in_part:
-        known = [*earlier, replace(last, answer=0.0)]
-    before, *shares = (max(0.0, 1 - place.answer / whole) for place in known)
+        present = [*earlier, replace(last, answer=0.0)]
+    before, *shares = (max(0.0, 1 - place.answer / whole) for place in present)
     passed = [share * (layer in read) for layer, share in enumerate(shares)]
     reading = Reading(read, tuple(passed), before)
     if reading.sentence:

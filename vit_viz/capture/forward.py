@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,8 @@ from vit_viz.model.submodules import submodules_of
 
 if TYPE_CHECKING:
     from torch.utils.hooks import RemovableHandle
+
+    from vit_viz.capture.listed_blocks import ListedBlocks
 
 _VISION = ("vision_model", "vision_tower", "visual", "vision_encoder")
 """Names of the part that looks at the image in models that also read text, and of the part that reads it:"""
@@ -130,13 +132,13 @@ def answer_of(module: nn.Module, pixels: Tensor) -> Any:
             ) from error
         if problem := _input_problem(module, pixels, error):
             raise CaptureError(f"{name} {problem}.") from error
-        said = " ".join(str(error).split())[:200].rstrip(".").replace(". ", "; ")
+        reason = " ".join(str(error).split())[:200].rstrip(".").replace(". ", "; ")
         advice = 'mode="crop" or "stretch", without size=, gives it a picture at that size'
         if getattr(module, "dynamic_img_size", None) is False:
             advice += ", and dynamic_img_size=True makes a timm model that takes others"
         of_size = f"; if it takes one size only, {advice}" if isinstance(error, _OF_SIZE) else ""
         raise CaptureError(
-            f"{name} does not run on pixels {list(pixels.shape)} ({kind}{f': {said}' if said else ''}){of_size}."
+            f"{name} does not run on pixels {list(pixels.shape)} ({kind}{f': {reason}' if reason else ''}){of_size}."
         ) from error
 
 
@@ -213,9 +215,18 @@ class ResidualStream:
         self._thread = threading.get_ident()
         self._handles: list[RemovableHandle] = []
         self.states: list[Tensor] = []
+        self._listed: ListedBlocks | None = None
         self._of = keep or torch.clone
 
     def __enter__(self) -> ResidualStream:
+        if are_lists(self._blocks):
+            from vit_viz.capture.listed_blocks import (
+                ListedBlocks,
+            )  # it imports torch, for which a start need not wait
+
+            self._listed = ListedBlocks(self._blocks, self._keep)
+            self._listed.__enter__()
+            return self
         self._handles.append(self._blocks[0].register_forward_pre_hook(self._before, with_kwargs=True))
         self._handles.extend(block.register_forward_hook(self._after) for block in self._blocks)
         return self
@@ -223,6 +234,9 @@ class ResidualStream:
     def __exit__(self, *exception: object) -> None:
         for handle in self._handles:
             handle.remove()
+        if self._listed is not None:
+            self._listed.__exit__(*exception)
+            self.states = self.states if self._listed.is_found else []
 
     def stacked(self, *, layers: int, tokens: int) -> Tensor:
         """The stream before the first and after each layer, fp32 [layers + 1, tokens, dim]."""
@@ -248,9 +262,10 @@ class ResidualStream:
     def _after(self, block: nn.Module, args: tuple[Any, ...], output: Any) -> None:  # noqa: ARG002
         self._keep(output[0] if isinstance(output, tuple) else output)
 
-    def _keep(self, state: Any) -> None:
+    def _keep(self, state: Any) -> Any:
         if threading.get_ident() == self._thread and isinstance(state, Tensor):
             self.states.append(self._of(state.detach()))
+        return state
 
 
 def _random_devices(module: nn.Module) -> list[int]:
@@ -263,6 +278,11 @@ def _random_devices(module: nn.Module) -> list[int]:
 def is_capturing() -> bool:
     """Whether what runs in this thread becomes a CUDA graph, and is not computed yet."""
     return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()  # type: ignore[no-untyped-call]
+
+
+def are_lists(blocks: Sequence[nn.Module]) -> bool:
+    """Whether blocks are lists of parts, which a model runs one by one, see `ListedBlocks`."""
+    return any(isinstance(block, nn.ModuleList | nn.ModuleDict) for block in blocks)
 
 
 def block_list(module: nn.Module) -> list[nn.Module]:

@@ -1,4 +1,4 @@
-"""What keeps the gradient of a target from where it is read.
+"""Where the gradient of a target stops on its way to where it is read.
 
 Autograd says that a tensor was not reached; not whether the target does not depend on it, so that 0 is its gradient, or the model
 computes with it where autograd does not look (`detach`, `torch.no_grad`, an operation without a gradient), so that 0 is false. And
@@ -135,8 +135,8 @@ class GradientStops(TorchFunctionMode):
         return output
 
     def _note(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-        known, self._known = self._known, max(self._known, self._count())
-        new = (1 << self._known) - (1 << known)
+        before, self._known = self._known, max(self._known, self._count())
+        new = (1 << self._known) - (1 << before)
         returned, written = list(tensors_of(output)), written_by(func, args, kwargs)
         if not (returned or written) or is_allocation(func):
             return
@@ -199,10 +199,10 @@ class GradientStops(TorchFunctionMode):
     def _returned(self, name: str, inputs: Any, output: Any) -> None:
         """Note who made a tensor; and on what it depends, where it comes of a call that is not seen (a torch.autograd.Function)."""
         self._last = name or self._last
-        given = list(tensors_of(inputs))
-        origins = self._origins_of(given)
+        received = list(tensors_of(inputs))
+        origins = self._origins_of(received)
         for tensor in tensors_of(output):
-            if all(tensor is not one for one in given):
+            if all(tensor is not one for one in received):
                 self._makers[tensor] = name
             if origins and tensor.requires_grad and tensor not in self._origins:
                 sources = 0
@@ -214,8 +214,8 @@ class GradientStops(TorchFunctionMode):
 
     def _origins_of(self, tensors: Sequence[Tensor]) -> list[tuple[Tensor, _Origin]]:
         """Those of the tensors that depend on a source, each with what is known of it."""
-        known = [(tensor, self._origins.get(tensor)) for tensor in tensors]
-        return [(tensor, origin) for tensor, origin in known if origin is not None]
+        pairs = [(tensor, self._origins.get(tensor)) for tensor in tensors]
+        return [(tensor, origin) for tensor, origin in pairs if origin is not None]
 
 
 def _carries(tensor: Tensor, origins: Sequence[tuple[Tensor, _Origin]]) -> bool:

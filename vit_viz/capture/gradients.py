@@ -50,10 +50,10 @@ def gradients(value: Tensor, inputs: Sequence[Tensor | None]) -> list[Tensor | N
 
     No parameter's `.grad` is touched.
     """
-    known = [tensor for tensor in inputs if tensor is not None and tensor.requires_grad]
+    followed = [tensor for tensor in inputs if tensor is not None and tensor.requires_grad]
     computed = iter(
-        torch.autograd.grad(torch.unbind(value.reshape(-1)), known, allow_unused=True)
-        if value.requires_grad and known
-        else [None] * len(known)
+        torch.autograd.grad(torch.unbind(value.reshape(-1)), followed, allow_unused=True)
+        if value.requires_grad and followed
+        else [None] * len(followed)
     )
     return [next(computed) if tensor is not None and tensor.requires_grad else None for tensor in inputs]

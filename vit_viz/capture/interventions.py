@@ -28,7 +28,7 @@ class Edits:
         for layer in sorted(self.layers):
             if layer < 0:
                 raise ParameterError(
-                    f"Layer {layer} does not exist: an edit counts layers from 0, since how many there are is known after the pass."
+                    f"Layer {layer} does not exist: an edit counts layers from 0, as their number is only known after the pass."
                 )
         for (layer, head), values in self.heads.items():
             for value in items_of(values):

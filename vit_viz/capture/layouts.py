@@ -12,7 +12,7 @@ from vit_viz.model.submodules import submodules_of
 _TIMM_POOLING: dict[str, Pooling] = {"token": "class", "map": "attention"}
 
 
-def known_layout(module: nn.Module, *, size: tuple[int, int], tokens: int) -> TokenLayout | None:
+def inferred_layout(module: nn.Module, *, size: tuple[int, int], tokens: int) -> TokenLayout | None:
     """The token layout of a model's input, where the module's attributes determine it.
 
     Args:
@@ -25,9 +25,9 @@ def known_layout(module: nn.Module, *, size: tuple[int, int], tokens: int) -> To
         if isinstance(layout, TokenLayout):
             return layout
     for infer in (_timm, _transformers, _torchvision):
-        known = infer(module, size, tokens)
-        if known is not None and known.num_tokens == tokens:
-            return known
+        inferred = infer(module, size, tokens)
+        if inferred is not None and inferred.num_tokens == tokens:
+            return inferred
     return None
 
 
@@ -38,17 +38,17 @@ def plain_layout(grid: Grid, before: int, after: int) -> TokenLayout:
 
 
 def patch_size_of(
-    module: nn.Module, grid: Grid, size: tuple[int, int], *, told: tuple[int, int] | None = None
+    module: nn.Module, grid: Grid, size: tuple[int, int], *, declared: tuple[int, int] | None = None
 ) -> tuple[int, int] | None:
     """(height, width) of a patch in pixels, which need not divide the input; None where neither the module nor anybody tells.
 
     Args:
         size: height and width of the input.
-        told: what its preprocessing says, for a module that cuts its input otherwise than by a convolution.
+        declared: what its preprocessing says, for a module that cuts its input otherwise than by a convolution.
     """
     if isinstance(module, VisionTransformer):
         return module.config.patch_size
-    return next(iter(fitting([*strides(module), *([told] if told else [])], grid, size)), None)
+    return next(iter(fitting([*strides(module), *([declared] if declared else [])], grid, size)), None)
 
 
 def fitting(sizes: list[tuple[int, int]], grid: Grid, size: tuple[int, int]) -> list[tuple[int, int]]:

@@ -39,11 +39,11 @@ class PackedTrace:
     @classmethod
     def of(cls, trace: Trace) -> PackedTrace:
         """Pack a trace, from whatever device it is on; the trace stays as it is."""
-        known: dict[int, NDArray[Any]] = {}  # layers may share a bias, which is then sent once
+        packed: dict[int, NDArray[Any]] = {}  # layers may share a bias, which is then sent once
         tensors = {name: getattr(trace, name) for name in ("logits", "residual")}
         return cls(
-            tuple(_packed(layer, known) for layer in trace.layers),
-            None if trace.pooling is None else _packed(trace.pooling, known),
+            tuple(_packed(layer, packed) for layer in trace.layers),
+            None if trace.pooling is None else _packed(trace.pooling, packed),
             {name: _array(tensor) for name, tensor in tensors.items() if tensor is not None},
             {name: getattr(trace, name) for name in _AS_THEY_ARE}
             | {"differences": trace.proof, "known": trace.structure},
@@ -51,35 +51,35 @@ class PackedTrace:
 
     def unpacked(self) -> Trace:
         """The trace on the CPU, in fp32."""
-        known: dict[int, Tensor] = {}
+        tensors: dict[int, Tensor] = {}
         return Trace(
-            tuple(LayerAttention(**_unpacked(layer, known)) for layer in self.layers),
-            pooling=None if self.pooling is None else PoolAttention(**_unpacked(self.pooling, known)),
-            **_unpacked(self.tensors, known),
+            tuple(LayerAttention(**_unpacked(layer, tensors)) for layer in self.layers),
+            pooling=None if self.pooling is None else PoolAttention(**_unpacked(self.pooling, tensors)),
+            **_unpacked(self.tensors, tensors),
             **self.others,
         )
 
 
-def _packed(parts: LayerAttention | PoolAttention, known: dict[int, NDArray[Any]]) -> dict[str, Any]:
+def _packed(parts: LayerAttention | PoolAttention, arrays: dict[int, NDArray[Any]]) -> dict[str, Any]:
     packed: dict[str, Any] = {}
     for part in fields(parts):
         value = getattr(parts, part.name)
         if part.name == "lse" or value is None:
             continue
-        if isinstance(value, Tensor) and id(value) not in known:
+        if isinstance(value, Tensor) and id(value) not in arrays:
             half = value.half() if part.name in _HALVED else value
-            known[id(value)] = _array(
+            arrays[id(value)] = _array(
                 half if bool(half.isfinite().all()) else value
             )  # too large a number stays as it is
-        packed[part.name] = known[id(value)] if isinstance(value, Tensor) else value
+        packed[part.name] = arrays[id(value)] if isinstance(value, Tensor) else value
     return packed
 
 
-def _unpacked(packed: dict[str, Any], known: dict[int, Tensor]) -> dict[str, Any]:
+def _unpacked(packed: dict[str, Any], tensors: dict[int, Tensor]) -> dict[str, Any]:
     for value in packed.values():
-        if isinstance(value, np.ndarray) and id(value) not in known:
-            known[id(value)] = torch.from_numpy(value).float()
-    return {name: known.get(id(value), value) for name, value in packed.items()}
+        if isinstance(value, np.ndarray) and id(value) not in tensors:
+            tensors[id(value)] = torch.from_numpy(value).float()
+    return {name: tensors.get(id(value), value) for name, value in packed.items()}
 
 
 def _array(tensor: Tensor) -> NDArray[Any]:

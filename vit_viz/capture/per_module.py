@@ -1,4 +1,4 @@
-"""What is remembered about modules, beside them."""
+"""Values that are remembered per module, beside it."""
 
 from __future__ import annotations
 

@@ -115,8 +115,8 @@ def _by_reach(module: nn.Module, photo: Tensor, tokens: int) -> tuple[Grid, int,
         return None
     if tokens > 1 and all(bool((end == 1).all()) for end in (top, bottom, left, right)):
         raise ParameterError(
-            f"Each of the {tokens} tokens that {type(module).__name__} attends over answers to pixels all over the image, as where "
-            "attention runs over channels, or tokens are mixed before it; if each patch has a token all the same, row by row, pass "
+            f"Each of the {tokens} tokens that {type(module).__name__} attends over responds to pixels all over the image, as when "
+            "attention runs over channels or tokens are mixed before it; if each patch still has its own token, row by row, pass "
             "layout=TokenLayout(grid=(rows, cols), prefix=(...))."
         )
     patches = (top <= photo.shape[2]).nonzero().flatten()  # the tokens that respond at all
@@ -153,7 +153,7 @@ def _reach(
             changes = places < counts[:, None]
             chosen = changes[:, :, None] if axis == 2 else changes[:, None]
             state = _at_first_call(module, torch.cat([photo, changed(photo, chosen, pitch)]), tokens)
-            if state is None or state.known.shape[1] != tokens:
+            if state is None or state.signature.shape[1] != tokens:
                 return None
             moves = state.moves()
             moving = moving.minimum(torch.where(moves > 0, counts[:, None], size + 1).amin(0))
@@ -167,15 +167,15 @@ class _Reached(BaseException):
 
 @dataclass(frozen=True, eq=False)
 class _Tokens:
-    """What is known of the tokens at the first attention call."""
+    """What the tokens can be told apart by at the first attention call."""
 
-    known: Tensor  # [images, tokens, features]
+    signature: Tensor  # [images, tokens, features]
     queries: Tensor  # [images, heads, tokens, features]
     dtype: torch.dtype  # that the call computes in
 
     def moves(self) -> Tensor:
         """How far each token is from its value in the first image, [images - 1, tokens]."""
-        return moved(self.known[1:], against=self.known[:1], dtype=self.dtype).cpu()
+        return moved(self.signature[1:], against=self.signature[:1], dtype=self.dtype).cpu()
 
     @property
     def are_in_windows(self) -> bool:
@@ -210,11 +210,11 @@ class _FirstCall(AttentionProbe):
         self._end(self.scored(scores))
 
     def _end(self, operands: tuple[Tensor, ...]) -> NoReturn:
-        known, heads = signatures(operands, self._images), operands[0]
+        signature, heads = signatures(operands, self._images), operands[0]
         queries = heads_by_image(heads, self._images)
         self.has_windows = heads.ndim > 3 and queries is None  # [images * windows, heads, tokens, features]
-        if known is not None and queries is not None:
-            self.tokens = _Tokens(known, queries, heads.dtype)
+        if signature is not None and queries is not None:
+            self.tokens = _Tokens(signature, queries, heads.dtype)
         raise _Reached
 
 
@@ -237,7 +237,7 @@ def _moves(
     """How far each token moves at the first call when the pixels of some patches [images, rows, cols] change, [images, tokens]."""
     images = torch.cat([photo, changed(photo, chosen, pitch, noise=noise)])
     state = _at_first_call(module, images, tokens)
-    if state is None or not bool(state.known[0].isfinite().all()):
+    if state is None or not bool(state.signature[0].isfinite().all()):
         return None
     if state.are_in_windows:
         raise CaptureError(_WINDOWS.format(type(module).__name__))
@@ -259,18 +259,20 @@ def changed(pixels: Tensor, chosen: Tensor, pitch: tuple[int, int], *, noise: in
 
 
 def _at_first_call(module: nn.Module, images: Tensor, tokens: int) -> _Tokens | None:
-    """What is known of the tokens at the first attention call; a model that takes no batch is asked one image at a time."""
+    """What tells the tokens apart at the first attention call; a model that takes no batch is run one image at a time."""
     together = _probe(module, images)
-    if together.tokens is not None and together.tokens.known.shape[1] == tokens:
+    if together.tokens is not None and together.tokens.signature.shape[1] == tokens:
         return together.tokens
     probes = [_probe(module, image[None]) for image in images]
     singly = [probe.tokens for probe in probes if probe.tokens is not None]
     if not singly and probes[0].has_windows:
         raise CaptureError(_WINDOWS.format(type(module).__name__))
-    known, queries = (joined([getattr(each, name) for each in singly]) for name in ("known", "queries"))
-    if len(singly) < len(images) or known is None or queries is None:
+    signature, queries = (
+        joined([getattr(each, name) for each in singly]) for name in ("signature", "queries")
+    )
+    if len(singly) < len(images) or signature is None or queries is None:
         return together.tokens
-    return _Tokens(known, queries, singly[0].dtype)
+    return _Tokens(signature, queries, singly[0].dtype)
 
 
 def _probe(module: nn.Module, images: Tensor) -> _FirstCall:
@@ -290,26 +292,26 @@ def _check_single_patches(
     says nothing.
     """
     rows, cols = layout.grid
-    asked = torch.linspace(0, layout.num_patches - 1, min(SINGLE_PATCHES, layout.num_patches)).long()
-    chosen = torch.nn.functional.one_hot(asked, layout.num_patches).bool().reshape(-1, rows, cols)
+    patches = torch.linspace(0, layout.num_patches - 1, min(SINGLE_PATCHES, layout.num_patches)).long()
+    chosen = torch.nn.functional.one_hot(patches, layout.num_patches).bool().reshape(-1, rows, cols)
     pitch = next(_pitches(module, layout, photo))
-    known = [
+    responses = [
         _moves(module, photo, chosen, pitch, layout.num_tokens, noise=number)
         for number in range(1, _TIMES + 1)
     ]
-    each = [moves for moves in known if moves is not None]
-    if len(each) < len(known):
+    each = [moves for moves in responses if moves is not None]
+    if len(each) < len(responses):
         return _UNSEEN
     moves = torch.stack(each).sum(0)
     if moves.shape[1] != layout.num_tokens:
         _refuse(module, layout)
     answered = (moves > 0).any(1)
-    asked, most = asked[answered], moves[answered].argmax(1) - layout.num_prefix
-    own = most == asked
-    for patch, token in zip(asked.tolist(), most.tolist(), strict=True):
+    patches, most = patches[answered], moves[answered].argmax(1) - layout.num_prefix
+    own = most == patches
+    for patch, token in zip(patches.tolist(), most.tolist(), strict=True):
         (row, col), (other_row, other_col) = divmod(patch, cols), divmod(token, cols)
         is_near = 0 <= token < layout.num_patches and max(abs(row - other_row), abs(col - other_col)) <= 1
-        if not is_near or (token != patch and 2 * int(own.sum()) <= len(asked)):
+        if not is_near or (token != patch and 2 * int(own.sum()) <= len(patches)):
             _refuse(module, layout, layout.num_prefix + token, patch + 1)
     if not reaches_others or not bool(answered.any()):
         return UNANSWERED
@@ -338,9 +340,9 @@ def _pitches(module: nn.Module, layout: TokenLayout, pixels: Tensor) -> Iterator
     Where no convolution tells the size of what is cut or padded, it is measured.
     """
     grid, (height, width) = layout.grid, pixels.shape[-2:]
-    known = [(max(1, height // grid[0]), max(1, width // grid[1]))]
-    known.append((math.ceil(height / grid[0]), math.ceil(width / grid[1])))
-    yield from dict.fromkeys([*known, *fitting(strides(module), grid, (height, width))])
+    pitches = [(max(1, height // grid[0]), max(1, width // grid[1]))]
+    pitches.append((math.ceil(height / grid[0]), math.ceil(width / grid[1])))
+    yield from dict.fromkeys([*pitches, *fitting(strides(module), grid, (height, width))])
     if any(isinstance(part, nn.Conv2d) for part in submodules_of(module)):
         return
     first = [_reach(module, pixels, layout.num_tokens, axis=axis) for axis in (2, 3)]

@@ -169,10 +169,10 @@ def _axes(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
     if func in _POOLS:
         return tuple(range(ndim - _POOLS[func][1], ndim))
     _, place, default = _REDUCTIONS[func]
-    given = kwargs.get("dim", kwargs.get("axis", args[place] if len(args) > place else default))
-    if isinstance(given, Tensor) or "other" in kwargs:
+    argument = kwargs.get("dim", kwargs.get("axis", args[place] if len(args) > place else default))
+    if isinstance(argument, Tensor) or "other" in kwargs:
         return ()
-    chosen = (given,) if isinstance(given, int) else tuple(given or range(ndim))
+    chosen = (argument,) if isinstance(argument, int) else tuple(argument or range(ndim))
     return tuple(axis % ndim for axis in chosen)
 
 

@@ -81,8 +81,8 @@ class AttentionProbe(TorchFunctionMode):
             return self._scored[1:]
         return (torch.diagonal(scores, dim1=-2, dim2=-1).unsqueeze(-1),)
 
-    def known(self, *operands: Tensor) -> Tensor | None:
-        """What is known of each token by some operands, [images, tokens, features]; None where they cannot be told apart."""
+    def signature(self, *operands: Tensor) -> Tensor | None:
+        """What tells the tokens apart by some operands, [images, tokens, features]; None where nothing does."""
         states = signatures(operands, self._images)
         return states if states is not None and states.shape[1] == self._tokens else None
 
@@ -166,16 +166,16 @@ def _buffers(part: nn.Module) -> list[tuple[str, Tensor]]:
 
 def joined(tensors: Sequence[Tensor | None]) -> Tensor | None:
     """What is known of images one by one, as of one batch; None where one is not known, or is of another shape."""
-    known = [tensor for tensor in tensors if tensor is not None]
-    is_whole = len(known) == len(tensors) and len({tensor.shape for tensor in known}) == 1
-    return torch.cat(known) if is_whole else None
+    present = [tensor for tensor in tensors if tensor is not None]
+    is_whole = len(present) == len(tensors) and len({tensor.shape for tensor in present}) == 1
+    return torch.cat(present) if is_whole else None
 
 
 def signatures(operands: Iterable[Tensor], images: int) -> Tensor | None:
-    """What is known of each token by some operands, [images, tokens, features]; None where images are not an axis of their own."""
+    """What tells the tokens apart by some operands, [images, tokens, features]; None where images are not an axis of their own."""
     each = [by_image(tensor, images) for tensor in operands]
-    known = [operand for operand in each if operand is not None]
-    return torch.cat(known, dim=-1) if len(known) == len(each) else None
+    present = [operand for operand in each if operand is not None]
+    return torch.cat(present, dim=-1) if len(present) == len(each) else None
 
 
 def by_image(tensor: Tensor, images: int) -> Tensor | None:

@@ -34,7 +34,7 @@ def largest_differences(
         count: how many layers these are.
     """
     with exact():
-        given = output.float()
-        difference = torch.baddbmm(given, layer.rows(None, queries), value.float(), beta=-1)
-        largest, size = (numbers.reshape(count, -1).abs().amax(1) for numbers in (difference, given))
+        expected = output.float()
+        difference = torch.baddbmm(expected, layer.rows(None, queries), value.float(), beta=-1)
+        largest, size = (numbers.reshape(count, -1).abs().amax(1) for numbers in (difference, expected))
         return largest / size.clamp_min(_NOTHING)

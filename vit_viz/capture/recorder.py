@@ -1,4 +1,4 @@
-"""What is recorded of a forward pass: q and k of each layer, and the numbers that prove them.
+"""The record of a forward pass: q and k of each layer, and the numbers that prove them.
 
 A `Recorder` receives every attention call of ONE forward pass, in order, and copies what the trace needs into the arena. It knows
 nothing of modules; `Interception` calls it.
@@ -77,6 +77,7 @@ class Capture:
     is_transposed: bool = False
     is_compared: bool = False
     differentiable: Tensor | None = None  # the attention's output, or the written-out attention
+    attended: Tensor | None = None  # what it gives, where that was seen and is differentiated
     dtype: torch.dtype = torch.float32
 
 
@@ -100,9 +101,6 @@ class Recorder:
         self.place: ScoresPlace | None = None  # of the scores in it
         self.stops: GradientStops | None = (
             None  # where gradients end, of a pass that is differentiated and followed
-        )
-        self.attended: Tensor | None = (
-            None  # what the last attention gives, where that was seen and is differentiated
         )
         self.tensors: TensorsSeen | None = None  # of the pass, where what the last attention reads is wanted
         self.arena = arena
@@ -139,8 +137,7 @@ class Recorder:
                 layer = LayerAttention(q.float(), k.float(), call.factor, capture.bias)
                 self.pooling = (layer.rows(None, None).mean(1), output, v)
         if self.options.is_differentiated:
-            capture.differentiable = output
-            self.attended = output if call.is_square else self.attended
+            capture.differentiable = capture.attended = output
         return output
 
     def hands_on(self, left: tuple[Tensor, Tensor] | None) -> None:
@@ -206,7 +203,7 @@ class Recorder:
             self._keep(capture, weights=weights)
             self._expect_norms(capture, weights)
         if self.options.is_differentiated:
-            capture.differentiable, self.attended = attention, None
+            capture.differentiable = attention
         self._add(capture)
         self._softmax = (capture, WrittenOut(attention))
 
@@ -225,7 +222,7 @@ class Recorder:
             if product is None:
                 return
             self._softmax = None
-            self.attended = output if self.options.is_differentiated else None
+            capture.attended = output if self.options.is_differentiated else None
             capture.is_transposed = not product.keys_last
             weights = self.arena.view("weights", capture.slots["weights"])
             heads, tokens, _ = weights.shape
@@ -251,7 +248,7 @@ class Recorder:
             gradients: of each capture's differentiable tensor; empty without a target.
         """
         for capture, gradient in zip(self.captures, gradients, strict=False):
-            like, capture.differentiable = capture.differentiable, None
+            like, capture.differentiable, capture.attended = capture.differentiable, None, None
             if gradient is None and like is not None:  # the target does not depend on this layer
                 gradient = torch.zeros_like(like)
             if gradient is not None:

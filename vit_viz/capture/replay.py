@@ -78,17 +78,17 @@ class Replay:
         Args:
             constant: what stands in for the arguments of the last function that are not made of the source.
         """
-        known = {id(self._source): source.clone()}
+        values = {id(self._source): source.clone()}
         last = max(
             i for i, step in enumerate(self._steps) if any(t is wanted for t in (*step.made, *step.written))
         )
 
-        def given(tensor: Tensor) -> Tensor:
-            if id(tensor) in known:
-                return known[id(tensor)]
+        def value_of(tensor: Tensor) -> Tensor:
+            if id(tensor) in values:
+                return values[id(tensor)]
             if id(tensor) in step.before:
-                known[id(tensor)] = step.before[id(tensor)].clone()
-                return known[id(tensor)]
+                values[id(tensor)] = step.before[id(tensor)].clone()
+                return values[id(tensor)]
             if tensor._version != step.versions.get(id(tensor), tensor._version):
                 raise Changed
             if constant is None or step is not self._steps[last] or not tensor.is_floating_point():
@@ -96,10 +96,10 @@ class Replay:
             return constant(tensor)
 
         for step in self._steps[: last + 1]:
-            output = step.func(*mapped(step.args, given), **mapped(step.kwargs, given))
+            output = step.func(*mapped(step.args, value_of), **mapped(step.kwargs, value_of))
             for old, new in zip(step.made, tensors_of(output), strict=True):
-                known[id(old)] = new
-        return known[id(wanted)]
+                values[id(old)] = new
+        return values[id(wanted)]
 
 
 def written_by(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:

@@ -104,10 +104,10 @@ class Responses:
     def _singly(self, changes: Sequence[Change]) -> list[Response] | None:
         kept: Kept = {}
         photo = self._run([None], kept, {change.cut for change in changes if change.cut is not None})
-        known = [photo, *(self._run([change], kept) for change in (self._noise(), *changes))]
+        responses = [photo, *(self._run([change], kept) for change in (self._noise(), *changes))]
         must_be_whole = any(map(_is_clamped, changes))
-        whole = [seen for seen in known if seen is not None and (seen.is_whole or not must_be_whole)]
-        joined = _joined(whole) if len(whole) == len(known) else None
+        whole = [seen for seen in responses if seen is not None and (seen.is_whole or not must_be_whole)]
+        joined = _joined(whole) if len(whole) == len(responses) else None
         return None if joined is None else _responses(joined)
 
     def _run(
@@ -156,7 +156,7 @@ def _agree(seen: Seen, alone: Seen) -> bool:
     if _shape(seen) != _shape(alone) or (seen.answer is None) != (alone.answer is None):
         return False
     bound = 0.3 if seen.dtype in HALF else 1e-2  # attention amplifies rounding
-    pairs = zip(_known(seen), _known(alone), strict=True)
+    pairs = zip(_tensors(seen), _tensors(alone), strict=True)
     return all(bool((distances(torch.cat([b, a[:1]])) <= bound).all()) for a, b in pairs)
 
 
@@ -165,7 +165,7 @@ def _shape(seen: Seen) -> list[list[bool]]:
     return [[states is not None for states in call] for call in (*seen.calls, *seen.keys)]
 
 
-def _known(seen: Seen) -> list[Tensor]:
+def _tensors(seen: Seen) -> list[Tensor]:
     answer = [] if seen.answer is None else [seen.answer[:, :, None]]
     return [states for call in (*seen.calls, *seen.keys) for states in call if states is not None] + answer
 
@@ -191,13 +191,13 @@ def _responses(seen: Seen) -> list[Response] | None:
     answer = [] if seen.answer is None else [seen.answer[:, :, None]]
     parts = [[states for states in call if states is not None] for call in (*seen.calls, *seen.keys)]
     moves = [[_moves(states, seen.dtype) for states in part] for part in (*parts, seen.later, answer)]
-    known = [[each for each in part if each is not None] for part in moves]
-    *of_calls, of_later, of_answer = zip(known, moves, strict=True)
+    present = [[each for each in part if each is not None] for part in moves]
+    *of_calls, of_later, of_answer = zip(present, moves, strict=True)
     some, all_later = of_later
     # a sequence of nothing but rounding, such as the means of normed tokens, says nothing where there is another
     if any(len(some) < len(part) for some, part in (*of_calls, of_answer)) or (all_later and not some):
         return None
-    largest = [torch.stack(part).amax(0) if part else None for part in known]
+    largest = [torch.stack(part).amax(0) if part else None for part in present]
     count, tokens = next((each.shape for each in largest if each is not None), (0, 0))
     unknown = torch.full((count, tokens), torch.nan)
     *states, later = [unknown if each is None else each for each in largest[:-1]]

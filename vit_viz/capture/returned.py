@@ -1,4 +1,4 @@
-"""What a model returns, and which part of it are its scores: a tensor, or tuples, lists, dictionaries, dataclasses of tensors."""
+"""The scores in what a model returns: a tensor, or tuples, lists, dictionaries, dataclasses of tensors."""
 
 from __future__ import annotations
 
@@ -174,9 +174,9 @@ def is_of_all(function: Callable[[Any], Any], output: Any, images: int) -> bool:
     scores = scores_of(output, images)
     if isinstance(output, Tensor) or scores is None:
         return False
-    for is_all, given in enumerate((scores[0], image_of(output, 0, images))):
+    for is_all, answer in enumerate((scores[0], image_of(output, 0, images))):
         try:
-            number_from(function, given)
+            number_from(function, answer)
         except ParameterError:
             continue
         return bool(is_all)
@@ -191,9 +191,9 @@ def number_from(function: Callable[[Any], Any], output: Any) -> Tensor:
         raise
     except Exception as error:
         what = f"scores {list(output.shape)}" if isinstance(output, Tensor) else "what the model returns"
-        said = " ".join(str(error).split())[:200].rstrip(".").replace(". ", "; ")
+        reason = " ".join(str(error).split())[:200].rstrip(".").replace(". ", "; ")
         raise ParameterError(
-            f"The function that was passed as the target stops at {what} ({type(error).__name__}{f': {said}' if said else ''})."
+            f"The function that was passed as the target stops at {what} ({type(error).__name__}{f': {reason}' if reason else ''})."
         ) from error
     if not isinstance(number, Tensor) or number.numel() != 1:
         raise ParameterError("A target is a class index or a function that returns one number as a tensor.")

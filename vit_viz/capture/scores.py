@@ -75,8 +75,10 @@ class Scores:
         parts = {
             place: each.part for place, each in used if each.part is not None and each.product is product
         }
-        known = len(parts) == len(used)
-        part = _part_after(_IN_PLACE.get(func, func), args, kwargs, parts, result.shape) if known else None
+        is_followed = len(parts) == len(used)
+        part = (
+            _part_after(_IN_PLACE.get(func, func), args, kwargs, parts, result.shape) if is_followed else None
+        )
         self._follow(result, product, part)
 
     def take(self, scores: Tensor) -> Tensor | None:

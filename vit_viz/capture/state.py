@@ -149,20 +149,26 @@ _OF_TORCH = frozenset(
 def _attributes(parts: Sequence[nn.Module], *, only_construction: bool = False) -> dict[tuple[int, str], Any]:
     """What decides how a module computes beside its weights: by the part and the name of the attribute."""
     values: dict[tuple[int, str], Any] = {}
+    kinds = {kind: _of_class(kind) for kind in set(map(type, parts))}
     for part in parts:
-        key, kind = id(part), type(part)
-        # plainly looked up: a scripted module answers when its class is asked
-        forward = next(
-            (base.__dict__["forward"] for base in kind.__mro__ if "forward" in base.__dict__), None
-        )
-        values[key, ""] = _Same(kind), _Same(forward), list(map(id, part._modules.values()))
+        key = id(part)
+        values[key, ""] = kinds[type(part)], list(map(id, part._modules.values()))
         for name, value in vars(part).items():
+            if name in _OF_TORCH:
+                continue
             if name in _HOOKS:
                 if value and (hooks := [_comparable(hook) for hook in value.values() if not _is_own(hook)]):
                     values[key, name] = hooks
-            elif name not in _OF_TORCH and not (only_construction and _is_content(value)):
+            elif not (only_construction and _is_content(value)):
                 values[key, name] = _comparable(value)
     return values
+
+
+def _of_class(kind: type) -> tuple[Any, Any]:
+    """A class and its `forward`, plainly looked up: a scripted module answers when its class is asked."""
+    return _Same(kind), _Same(
+        next((base.__dict__["forward"] for base in kind.__mro__ if "forward" in base.__dict__), None)
+    )
 
 
 def _is_content(value: Any) -> bool:
@@ -177,7 +183,7 @@ def _is_own(hook: Any) -> bool:
 
 def _comparable(value: Any) -> Any:
     """What tells a value from another without holding on to it."""
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, (bool, int, float, str)):  # a union would be made each time
         return value
     if isinstance(value, Mapping):
         return {_comparable(name): _comparable(item) for name, item in value.items()}

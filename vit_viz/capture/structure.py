@@ -33,8 +33,8 @@ def check_calls(
     seen = run.photo
     if not seen.calls:
         return Check("unknown", "Its layers could not be checked: with other pixels its calls were not seen.")
-    known = [states for call in seen.calls for states in call if states is not None]
-    if flow.status != "holds" and not all(bool(states.isfinite().all()) for states in known):
+    present = [states for call in seen.calls for states in call if states is not None]
+    if flow.status != "holds" and not all(bool(states.isfinite().all()) for states in present):
         return Check("unknown", "Its layers could not be checked: its attention reads what is no number.")
     mixing = _first_mixing(module, run if seen.is_whole else run.alone(), layout, is_placed=is_placed)
     unseen = _unseen_blocks(module, seen.paths) if mixing is not None else []

@@ -73,7 +73,7 @@ class StructureCheck:
                 self._run(_Guard(turn or nullcontext, cancelled))
             else:
                 self._wait(cancelled)
-        return said(self.finding)
+        return result_or_raise(self.finding)
 
     def _begins(self) -> bool:
         """Whether this thread is the one that runs it."""
@@ -109,7 +109,7 @@ class StructureCheck:
                 self._state.notify_all()
 
 
-def said(finding: Finding) -> Structure:
+def result_or_raise(finding: Finding) -> Structure:
     """What was found out, or the refusal anew: an exception that is raised twice would grow."""
     if isinstance(finding, CaptureError):
         raise CaptureError(str(finding))

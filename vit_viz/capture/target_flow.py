@@ -54,9 +54,9 @@ def check_of_target(
 def _found(
     module: nn.Module, *, pixels: Tensor, layout: TokenLayout, function: Callable[[Any], Tensor]
 ) -> Structure:
-    known = verified_structure(module, pixels, layout)
-    complete = known.complete
-    if known.reading is not None and complete.sentence == known.reading.sentence:
+    structure = verified_structure(module, pixels, layout)
+    complete = structure.complete
+    if structure.reading is not None and complete.sentence == structure.reading.sentence:
         complete = HOLDS  # what flows around the layers to all that is returned need not flow to the target
     run = _Run(module, pixels, layout, function)
     read = run.read()
@@ -65,7 +65,7 @@ def _found(
     if complete.status != "fails" and reading is not None and reading.sentence:
         complete = Check("fails", reading.sentence)
     pooled = Check("unknown", f"{read.problem}.") if read.problem and complete.status != "fails" else HOLDS
-    return replace(known, complete=complete, reading=reading, pooled=pooled, read=None, target=read)
+    return replace(structure, complete=complete, reading=reading, pooled=pooled, read=None, target=read)
 
 
 class _Number:

@@ -137,12 +137,12 @@ def layout_that_reads(layout: TokenLayout, read: TokensRead) -> TokenLayout | No
         }
         names |= dict(zip(named, read_as, strict=True))
         unread = ()
-    told = [names[token] for token in sorted(names)]
+    ordered = [names[token] for token in sorted(names)]
     return TokenLayout(
         layout.grid,
-        tuple(told[: layout.num_prefix]),
+        tuple(ordered[: layout.num_prefix]),
         pooling="class" if named else "mean",
-        suffix=tuple(told[layout.num_prefix :]),
+        suffix=tuple(ordered[layout.num_prefix :]),
         joins_patches=bool(named) and has_patches,
         unread=unread,
     )

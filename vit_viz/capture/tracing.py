@@ -35,7 +35,7 @@ from vit_viz.capture.gradients import differentiable, gradients
 from vit_viz.capture.graphs import graphed
 from vit_viz.capture.interception import Interception
 from vit_viz.capture.layers import LayerAttention, exact
-from vit_viz.capture.layouts import known_layout, patch_size_of, plain_layout
+from vit_viz.capture.layouts import inferred_layout, patch_size_of, plain_layout
 from vit_viz.capture.placement import find_layout
 from vit_viz.capture.probing import are_compiled, undisturbed_pass
 from vit_viz.capture.proof import PROOF_ROWS
@@ -54,7 +54,7 @@ from vit_viz.capture.target_flow import check_of_target
 from vit_viz.capture.tokens_read import TokensRead, as_source, layout_that_reads
 from vit_viz.capture.trace import Trace
 from vit_viz.capture.verified import structure_of
-from vit_viz.capture.wrappers import told_within, unwrapped_module
+from vit_viz.capture.wrappers import answer_within, unwrapped_module
 from vit_viz.checkpoints import Model
 from vit_viz.errors import CaptureError, ParameterError, VitVizError
 from vit_viz.geometry import CropBox, TokenLayout
@@ -145,8 +145,8 @@ def trace(
         arena.release()
         raise
     shape, grid = (int(pixels.shape[-2]), int(pixels.shape[-1])), recorded.layout.grid
-    told = None if isinstance(source, nn.Module) else source.preprocess.patch_size
-    patch = patch_size_of(module, grid, shape, told=told)
+    patch_size = None if isinstance(source, nn.Module) else source.preprocess.patch_size
+    patch = patch_size_of(module, grid, shape, declared=patch_size)
     recorded.crop_box = (crop_box or CropBox.of_pixels(*shape)).of_patches(grid, patch)
     if patch is None and (shape[0] % grid[0] or shape[1] % grid[1]):
         notes = (
@@ -227,7 +227,7 @@ def _trace_of(
             first = 0 if recorder.options.gradients else len(recorder.captures) - 1
             inputs = [capture.differentiable for capture in recorder.captures[first:]]
             seen = recorder.tensors
-            read = None if seen is None else seen.read_by(recorder.attended, inputs, layout)
+            read = None if seen is None else seen.read_by(recorder.captures[-1].attended, inputs, layout)
             at = read if isinstance(read, Tensor) else None
             *of_layers, pooling_gradient, slope = gradients(value, [*inputs, pool, at])
             slopes = dict(enumerate(of_layers, first))
@@ -320,16 +320,16 @@ def recorded_logits(
 def _layout(module: nn.Module, pixels: Tensor, tokens: int) -> TokenLayout:
     """The layout that attributes of the module or of its model determine, else a ParameterError with one that tokens respond to."""
     height, width = pixels.shape[-2:]
-    told = partial(known_layout, size=(height, width), tokens=tokens)
-    known = told(module) or told_within(module, pixels, told)
-    if known is not None:
-        return known
+    infer = partial(inferred_layout, size=(height, width), tokens=tokens)
+    layout = infer(module) or answer_within(module, pixels, infer)
+    if layout is not None:
+        return layout
     measured = find_layout(module, pixels, tokens)
     name = type(module).__name__
     if measured is None:
         raise ParameterError(
-            f"Which of the {tokens} tokens that {name} attends over stands for which patch is not known, and could not be found "
-            "out by changing pixels; if each patch has a token, row by row, pass "
+            f"It is not known which of the {tokens} tokens that {name} attends over stands for which patch, and changing pixels "
+            "did not show it; if each patch has a token, row by row, pass "
             "layout=TokenLayout(grid=(rows, cols), prefix=(...))."
         )
     raise ParameterError(

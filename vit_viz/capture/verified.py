@@ -28,7 +28,7 @@ from vit_viz.capture.report import SOUND, Check, Structure
 from vit_viz.capture.responses import Responses
 from vit_viz.capture.state import construction_of
 from vit_viz.capture.structure import check_calls
-from vit_viz.capture.structure_check import Finding, StructureCheck, raise_interruption, said
+from vit_viz.capture.structure_check import Finding, StructureCheck, raise_interruption, result_or_raise
 from vit_viz.capture.tokens_read import TokensRead
 from vit_viz.errors import BusyError, Cancelled, CaptureError
 from vit_viz.geometry import TokenLayout
@@ -64,18 +64,18 @@ def structure_of(
             ours = replace(ours, read=TokensRead(tuple(one for one in each for _ in range(config.embed_dim))))
         return ours
     key = _key(module, pixels, layout)
-    known = _FINDINGS.of(module)
-    if key in known.findings:
-        return said(known.findings[key])
-    placed = known.placed(module, key, lambda: check_placement(module, pixels, layout))
+    findings = _FINDINGS.of(module)
+    if key in findings.findings:
+        return result_or_raise(findings.findings[key])
+    placed = findings.placed(module, key, lambda: check_placement(module, pixels, layout))
     find = partial(_find, pixels=pixels, layout=layout, placed=placed, kinds=list(map(type, parts)))
-    return known.check(module, key, lambda: StructureCheck(module, find, device=pixels.device))
+    return findings.check(module, key, lambda: StructureCheck(module, find, device=pixels.device))
 
 
 def verified_structure(module: nn.Module, pixels: Tensor, layout: TokenLayout) -> Structure:
     """How a module attends, found out now where that is not known; as `structure_of`."""
-    known = structure_of(module, pixels, layout)
-    return known.result() if isinstance(known, StructureCheck) else known
+    structure = structure_of(module, pixels, layout)
+    return structure.result() if isinstance(structure, StructureCheck) else structure
 
 
 class _OfModule:
@@ -94,7 +94,7 @@ class _OfModule:
                 try:
                     placed = measure()
                 except CaptureError as error:
-                    self.findings[key] = _without_frames(error)  # to be said again
+                    self.findings[key] = _without_frames(error)  # to be result_or_raise again
                     raise
                 if placed == placement.UNANSWERED:
                     return placed
@@ -107,7 +107,7 @@ class _OfModule:
         """The check that others hold, or a new one."""
         with self._guard:
             if key in self.findings:  # meanwhile
-                return said(self.findings[key])
+                return result_or_raise(self.findings[key])
             check = self._checks.get(key)
             if check is None:
                 check = self._checks[key] = make()
@@ -140,8 +140,10 @@ def _find(
         finding = _unknown("the memory was too small.", placed)
     except Exception as error:  # a module may raise anything on a batch that it was not built for
         logger.exception("the structure of %s could not be checked", type(module).__name__)
-        said = " ".join(str(error).split())[:200]
-        finding = _unknown(f"the model raised {type(error).__name__}{f' ({said})' if said else ''}.", placed)
+        reason = " ".join(str(error).split())[:200]
+        finding = _unknown(
+            f"the model raised {type(error).__name__}{f' ({reason})' if reason else ''}.", placed
+        )
     raise_interruption()
     if not isinstance(finding, Structure) or _IS_UNANSWERED.isdisjoint((finding.placed, finding.complete)):
         _FINDINGS.of(module).findings[key] = finding

@@ -1,4 +1,4 @@
-"""Modules around a model: those of torch that only pass on what they are given, and what a part says that is given the same."""
+"""Modules around a model: torch's wrappers that only pass on their inputs, and what an inner part with the same inputs declares."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vit_viz.images import Preprocess
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model.submodules import submodules_of
 
-Told = TypeVar("Told")
+AnswerT = TypeVar("AnswerT")
 
 
 def unwrapped_module(module: nn.Module) -> nn.Module:
@@ -26,7 +26,9 @@ def unwrapped_module(module: nn.Module) -> nn.Module:
     return unwrapped_module(inner) if isinstance(inner, nn.Module) else module
 
 
-def told_within(module: nn.Module, pixels: Tensor, tells: Callable[[nn.Module], Told | None]) -> Told | None:
+def answer_within(
+    module: nn.Module, pixels: Tensor, reads: Callable[[nn.Module], AnswerT | None]
+) -> AnswerT | None:
     """What the part that does the module's work says of itself: the one that is given the module's own pixels, once and unchanged.
 
     None where the parts that say something are given other pixels (resized, flipped, normalised), or several of them are used.
@@ -34,31 +36,31 @@ def told_within(module: nn.Module, pixels: Tensor, tells: Callable[[nn.Module], 
 
     Args:
         pixels: [1, channels, height, width].
-        tells: what a part says; None where it says nothing.
+        reads: what a part says; None where it says nothing.
     """
     from vit_viz.capture.probing import undisturbed_pass  # it imports torch, for which a start need not wait
 
     parts = submodules_of(module)
-    says = [None if part is module else tells(part) for part in parts]
-    if not any(told is not None for told in says):
+    says = [None if part is module else reads(part) for part in parts]
+    if not any(answer is not None for answer in says):
         return None
     noted, made_of = _PARTS_GIVEN.of(module), make_up_of(module)
-    key = (made_of, tuple(pixels.shape), pixels.dtype, tuple(told is not None for told in says))
+    key = (made_of, tuple(pixels.shape), pixels.dtype, tuple(answer is not None for answer in says))
     if key not in noted:
         for old in [old for old in noted if old[0] != made_of]:
             del noted[old]
         try:
             with undisturbed_pass(module):
-                given = _part_given(
+                inner = _part_that_receives(
                     module,
                     noise_like(pixels, 0),
-                    [parts[i] for i, told in enumerate(says) if told is not None],
+                    [parts[i] for i, answer in enumerate(says) if answer is not None],
                 )
         except (
             Exception
         ):  # of a module that was not written for these pixels: it says so where it is really run
             return None
-        noted[key] = None if given is None else parts.index(given)
+        noted[key] = None if inner is None else parts.index(inner)
     index = noted[key]
     return None if index is None else says[index]
 
@@ -67,13 +69,15 @@ _PARTS_GIVEN: PerModule[dict[Any, int | None]] = PerModule(dict)
 """Which part of a module is given its pixels, by its make-up and what was asked."""
 
 
-def _part_given(module: nn.Module, pixels: Tensor, parts: Sequence[nn.Module]) -> nn.Module | None:
+def _part_that_receives(module: nn.Module, pixels: Tensor, parts: Sequence[nn.Module]) -> nn.Module | None:
     """The one of these parts that is given the module's own pixels, by a pass; None where none is, or several are used."""
     calls: list[tuple[nn.Module, bool]] = []
 
     def note(part: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        given = next((value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)), None)
-        calls.append((part, given is not None and given.shape == pixels.shape and torch.equal(given, pixels)))
+        tensor = next((value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)), None)
+        calls.append(
+            (part, tensor is not None and tensor.shape == pixels.shape and torch.equal(tensor, pixels))
+        )
 
     handles = [part.register_forward_pre_hook(note, with_kwargs=True) for part in parts]
     try:
@@ -102,4 +106,4 @@ def preprocess_within(module: nn.Module) -> tuple[Preprocess | None, str]:
     like = next(module.parameters(), torch.empty(0))
     pixels = torch.linspace(-1, 1, recipe.channels * recipe.input_size[0] * recipe.input_size[1])
     pixels = pixels.to(device_of(module), like.dtype).view(1, recipe.channels, *recipe.input_size)
-    return told_within(module, pixels, own_preprocess) or (None, "")
+    return answer_within(module, pixels, own_preprocess) or (None, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model.submodules import submodules_of
 
-_ROW = 1021
+_ROW = 509
 """Words of 8 bytes in a row; a prime, so that rows of a weight, of 192 or 768 numbers, never lie one below the other."""
 
 
@@ -22,8 +23,8 @@ def weights_digest(module: nn.Module) -> str:
     changed places four. That takes a few percent of a forward pass; SHA-256 of all bytes would take half of one. A tensor that
     does not show its bytes (sparse, quantised, on no device) is known by its identity and its count of writes.
     """
-    digest = hashlib.sha256()
-    pieces: list[NDArray[np.uint8] | Tensor] = []
+    words: list[str] = []
+    pieces: list[NDArray[Any] | Tensor] = []
     with (
         torch._C.DisableTorchFunction()
     ):  # edits watch calls of torch, and parameters may be of a class of their own
@@ -32,17 +33,16 @@ def weights_digest(module: nn.Module) -> str:
                 if tensor is None:
                     continue
                 try:
-                    content, words = _content(tensor), f"{name} {tensor.dtype} {list(tensor.shape)}\n"
+                    pieces += _content(tensor)
+                    words.append(f"{name} {tensor.dtype} {tensor.shape}")
                 except (RuntimeError, TypeError, ValueError):
-                    content, words = [], f"{name} {id(tensor):x} {write_count(tensor)}\n"
-                digest.update(words.encode())
-                pieces += content
-        on_gpu = [piece for piece in pieces if isinstance(piece, Tensor)]
+                    words.append(f"{name} {id(tensor):x} {write_count(tensor)}")
+        on_gpu = [piece for piece in pieces if not isinstance(piece, np.ndarray)]
         if on_gpu and len(on_gpu) == len(pieces):  # one copy waits for the device once
             pieces = [torch.cat([piece.to(on_gpu[0].device) for piece in on_gpu])]
-        for piece in pieces:
-            digest.update((piece.cpu().numpy() if isinstance(piece, Tensor) else piece).data)
-    return f"module {digest.hexdigest()[:32]}"
+        read = [(piece if isinstance(piece, np.ndarray) else piece.cpu().numpy()).data for piece in pieces]
+    content = b"".join(["\n".join(words).encode(), *read])
+    return f"module {hashlib.sha256(content).hexdigest()[:32]}"
 
 
 def write_count(tensor: Tensor) -> int:
@@ -50,22 +50,29 @@ def write_count(tensor: Tensor) -> int:
     return 0 if tensor.is_inference() else tensor._version
 
 
-def _content(tensor: Tensor) -> list[NDArray[np.uint8] | Tensor]:
+def _content(tensor: Tensor) -> list[NDArray[Any] | Tensor]:
     """All bytes of a small tensor; sums of columns and rows of a large one, and the bytes that fill no row."""
     plain = tensor.detach()
-    if not plain.is_cuda:
-        plain = plain.cpu()
-    raw = plain.contiguous().reshape(-1).view(torch.uint8)
-    rows = len(raw) // (8 * _ROW)
-    end = 8 * _ROW * rows
     if plain.is_cuda:
-        if rows < 3:
-            return [raw]
-        table = (raw.clone() if raw.storage_offset() % 8 else raw)[:end].view(torch.int64).view(rows, _ROW)
-        return [table.sum(0).view(torch.uint8), table.sum(1).view(torch.uint8), raw[end:]]
-    numbers: NDArray[np.uint8] = raw.numpy()
+        return _content_on_gpu(plain.contiguous().reshape(-1).view(torch.uint8))
+    # by NumPy: torch would wait for its other threads at each of these sums
+    try:
+        numbers = plain.numpy().reshape(-1)
+    except TypeError:  # of a precision that NumPy does not have, or on another device
+        numbers = plain.cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+    rows = numbers.nbytes // (8 * _ROW)
     if rows < 3:
         return [numbers]
-    # by NumPy: torch would wait for its other threads at each of these sums
-    words = numbers[:end].view(np.int64).reshape(rows, _ROW)
-    return [words.sum(0).view(np.uint8), words.sum(1).view(np.uint8), numbers[end:]]
+    raw, end = numbers.view(np.uint8), 8 * _ROW * rows
+    table = raw[:end].view(np.int64).reshape(rows, _ROW)
+    return [np.add.reduce(table, 0), np.add.reduce(table, 1), raw[end:]]
+
+
+def _content_on_gpu(raw: Tensor) -> list[NDArray[Any] | Tensor]:
+    """The same bytes on the GPU where they are."""
+    rows = len(raw) // (8 * _ROW)
+    if rows < 3:
+        return [raw]
+    end = 8 * _ROW * rows
+    table = (raw.clone() if raw.storage_offset() % 8 else raw)[:end].view(torch.int64).view(rows, _ROW)
+    return [table.sum(0).view(torch.uint8), table.sum(1).view(torch.uint8), raw[end:]]

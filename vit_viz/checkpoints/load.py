@@ -18,17 +18,18 @@ from vit_viz.checkpoints.local import Source
 from vit_viz.checkpoints.plain_module import Model
 from vit_viz.checkpoints.recipes import labels_of, output_of, preprocess_of
 from vit_viz.checkpoints.source import Progress, find, max_numbers
-from vit_viz.checkpoints.strangers import strangers_models
 from vit_viz.checkpoints.unwrapping import listed
+from vit_viz.checkpoints.visitor_models import visitor_model_cache
 from vit_viz.checkpoints.weights import Weights, read_weights
 from vit_viz.errors import Cancelled, CheckpointError, KeyMismatch, ParameterError, UnsafeFile, VitVizError
+from vit_viz.images import Preprocess
 from vit_viz.lazy import Tensor, torch
 from vit_viz.model import VisionTransformer, ViTConfig, set_linear, use_fastest_linear
 from vit_viz.outputs import Output, checked_output, output_kind
 from vit_viz.progress import StopCheck
 
 _logger = logging.getLogger(__name__)
-_MAX_STRANGERS_PATCHES = 4096  # 64 x 64: bounds what one picture of a visitor's model costs everybody
+_MAX_VISITORS_PATCHES = 4096  # 64 x 64: bounds what one picture of a visitor's model costs everybody
 _ODD_SHAPES = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
 
 
@@ -61,8 +62,8 @@ class LoadedModel(Model):
         count = self.config.num_classes
         has_classes = count > 0 and not self.config.projection
         # a softmax counts as if nobody had said it: the config may be another one now
-        said = None if self.output == "softmax" else self.output
-        object.__setattr__(self, "output", output_kind(said, count) if has_classes else None)
+        declared = None if self.output == "softmax" else self.output
+        object.__setattr__(self, "output", output_kind(declared, count) if has_classes else None)
         object.__setattr__(self, "has_classes", has_classes)
         super().__post_init__()
 
@@ -74,7 +75,7 @@ class LoadedModel(Model):
         """
         if not self.has_classes:
             raise ParameterError(
-                f"The outputs of {self.name!r} are an embedding, so that output={output!r} says nothing of them; leave it out."
+                f"The outputs of {self.name!r} are an embedding, so output={output!r} does not apply to them; leave it out."
             )
         output_kind(checked_output(output), self.config.num_classes)
         return super().with_output(output)
@@ -124,6 +125,7 @@ def load(
     fetch: bool = True,
     use_token: bool | None = None,
     output: Output | None = None,
+    preprocess: Preprocess | None = None,
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
 ) -> LoadedModel:
@@ -138,6 +140,8 @@ def load(
         output: what one output of its classifier is: "softmax", the score of one class of which one is right; "sigmoid", of a class
             that may hold beside others; "value", as of a regression. None takes what its configuration says (`problem_type`), else
             a value where there is one output, and a softmax.
+        preprocess: how pictures become its input, in place of what the files beside it say; its patches and channels are the
+            checkpoint's own.
         progress: called with (bytes fetched, bytes in all) during a download.
         cancelled: called during a download and after it; True ends the loading.
 
@@ -152,8 +156,8 @@ def load(
         >>> loaded.config.depth, loaded.config.num_heads, loaded.labels.find("lion")
         (6, 6, 184)
     """
-    target, told = choose_device(device), checked_output(output)
-    with strangers_models().in_use(str(ref).partition("@")[0]):
+    target, output_kind = choose_device(device), checked_output(output)
+    with visitor_model_cache().in_use(str(ref).partition("@")[0]):
         source = find(
             ref,
             local_files=local_files,
@@ -164,42 +168,46 @@ def load(
         )
         if cancelled is not None and cancelled():
             raise Cancelled(f"Loading {source.name!r} was cancelled.")
-        loaded = replace(load_source(source, device=target), ref=str(ref))
-        return loaded if told is None else loaded.with_output(told)
+        loaded = replace(load_source(source, device=target, preprocess=preprocess), ref=str(ref))
+        return loaded if output_kind is None else loaded.with_output(output_kind)
 
 
-def load_source(source: Source, *, device: str | torch.device | None = None) -> LoadedModel:
+def load_source(
+    source: Source, *, device: str | torch.device | None = None, preprocess: Preprocess | None = None
+) -> LoadedModel:
     """As `load`, for a checkpoint that has been found already; without the configuration beside it where that is of another."""
     target = choose_device(device)
     try:
-        return _loaded(source, target)
+        return _loaded(source, target, preprocess)
     except VitVizError:
         if source.may_be_of_another:
             with suppress(VitVizError):
-                return _loaded(replace(source, settings={}, may_be_of_another=False), target)
+                return _loaded(replace(source, settings={}, may_be_of_another=False), target, preprocess)
         raise
 
 
-def _loaded(source: Source, target: torch.device) -> LoadedModel:
-    weights = read_weights(source.weights, max_numbers=max_numbers(strangers=source.is_strangers))
+def _loaded(source: Source, target: torch.device, own: Preprocess | None) -> LoadedModel:
+    weights = read_weights(source.weights, max_numbers=max_numbers(is_visitors=source.is_visitors))
     settings = _settings(source, weights)
     family, inferred, model = _model_of(source, weights, settings)
-    if inferred.preprocess is not None:
+    if own is not None:
+        settings["preprocess"] = own.to_dict()
+    elif inferred.preprocess is not None:
         settings["preprocess"] = inferred.preprocess
     preprocess, preprocess_origin = preprocess_of(inferred.config, settings, family.RECIPE)
-    if source.is_strangers:  # one picture of an input that is too large would occupy the machine
+    if source.is_visitors:  # one picture of an input that is too large would occupy the machine
         (height, width), (tall, wide) = preprocess.input_size, inferred.config.patch_size
         largest = max(-(-height // tall) * -(-width // wide), math.prod(inferred.config.grid))
-        if largest > _MAX_STRANGERS_PATCHES:
+        if largest > _MAX_VISITORS_PATCHES:
             raise CheckpointError(
                 f"{source.name!r} cuts a picture into {largest:,} patches; a model that is opened here may have "
-                f"{_MAX_STRANGERS_PATCHES:,}: choose one with larger patches, or start an app of your own with --model."
+                f"{_MAX_VISITORS_PATCHES:,}: choose one with larger patches, or start an app of your own with --model."
             )
     model.to(target).requires_grad_(False)  # so that a gradient may run through the faster kernel too
     fast = use_fastest_linear(model)
     notes = {
         "family": family.NAME,
-        "preprocessing": preprocess_origin,
+        "preprocessing": preprocess_origin if own is None else "passed to load",
         "linear": "oneDNN" if fast else "torch",
     }
     unwrapped = weights.model
@@ -267,9 +275,9 @@ def build(config: ViTConfig, state: Mapping[str, Tensor]) -> VisionTransformer:
         ],
         "not floating-point": sorted(name for name, one in state.items() if not one.is_floating_point()),
     }
-    told = [f"{len(names)} {what}: {listed(names, 8)}" for what, names in problems.items() if names]
-    if told:
-        raise KeyMismatch(f"The checkpoint does not fit its architecture: {'; '.join(told)}.")
+    mismatches = [f"{len(names)} {what}: {listed(names, 8)}" for what, names in problems.items() if names]
+    if mismatches:
+        raise KeyMismatch(f"The checkpoint does not fit its architecture: {'; '.join(mismatches)}.")
     for name, tensor in state.items():
         if not tensor.is_meta and not bool(torch.isfinite(tensor).all()):
             raise CheckpointError(

@@ -28,7 +28,7 @@ class Source:
         origin: in words, for the model card: "bundled with vit_viz", "a local file", "timm/... on the Hub at 0a1b2c3".
         settings: what config.json says, and under "preprocessor" what preprocessor_config.json or processor_config.json says.
         may_be_of_another: config.json lies beside a file of any name, alone in its folder: what it says counts where it fits.
-        is_strangers: chosen by a visitor of the app, not by the owner of the process: its size is bounded.
+        is_visitors: chosen by a visitor of the app, not by the owner of the process: its size is bounded.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Source:
     origin: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     may_be_of_another: bool = False
-    is_strangers: bool = False
+    is_visitors: bool = False
 
 
 def local_checkpoint(ref: str | Path) -> Source | None:

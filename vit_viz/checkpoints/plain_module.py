@@ -212,8 +212,8 @@ def _vision_config(module: nn.Module) -> Any:
     """The configuration of a model of transformers that sees pictures; None of any other."""
     config = getattr(module, "config", None)
     config = getattr(config, "vision_config", config)
-    told = all(getattr(config, name, None) for name in ("model_type", "image_size", "patch_size"))
-    return config if told else None
+    is_vision = all(getattr(config, name, None) for name in ("model_type", "image_size", "patch_size"))
+    return config if is_vision else None
 
 
 def _of_one_size(preprocess: Preprocess, module: nn.Module) -> Preprocess:
@@ -239,8 +239,8 @@ def _of_transformers(module: nn.Module, config: Any, settings: Mapping[str, Any]
     )
     channels = getattr(config, "num_channels", 3)
     shape = ViTConfig(img_size=size, patch_size=patch_size, in_chans=channels, drop_remainder=True)
-    told = {"model_type": config.model_type, **settings}
-    preprocess, origin = preprocess_of(shape, told, _usual_recipe(config.model_type))
+    declared = {"model_type": config.model_type, **settings}
+    preprocess, origin = preprocess_of(shape, declared, _usual_recipe(config.model_type))
     if takes_one_size(module) and preprocess.input_size != size:
         origin += f", but for its size: this model takes {size[0]} x {size[1]} pixels and no others"
         preprocess = replace(preprocess, input_size=size, resize_to=None)

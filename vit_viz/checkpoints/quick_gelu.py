@@ -67,7 +67,7 @@ def timm_weights_are(name: str, settings: Mapping[str, Any], *, head: int | None
 def hub_weights_are(name: str, settings: Mapping[str, Any]) -> bool:
     """Whether weights in transformers' format are natively quick-GELU by their Hub id (rule 3)."""
     ids = (settings.get("hub_id"), name)
-    return any(isinstance(known, str) and _HUB_IDS.fullmatch(known) is not None for known in ids)
+    return any(isinstance(one, str) and _HUB_IDS.fullmatch(one) is not None for one in ids)
 
 
 def _split(name: Any) -> tuple[str, str]:

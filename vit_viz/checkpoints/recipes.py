@@ -156,15 +156,15 @@ def _grey(values: dict[str, Any], config: ViTConfig) -> dict[str, Any]:
 
 
 def _ours(values: Mapping[str, Any], config: ViTConfig, _: Mapping[str, Any]) -> dict[str, Any]:
-    known = {
+    recipe = {
         name: values[name]
         for name in ("mean", "std", "resize_to", "interpolation", "crop", "input_size", "rounds_down")
         if name in values
     }
-    known = {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}
+    recipe = {name: tuple(value) if isinstance(value, list) else value for name, value in recipe.items()}
     if "size" in values:  # the pilot's wording: one number and the rest in words
-        known |= {"resize_to": int(values["size"]), "interpolation": "bicubic", "crop": "center"}
-    return _grey(known, config)
+        recipe |= {"resize_to": int(values["size"]), "interpolation": "bicubic", "crop": "center"}
+    return _grey(recipe, config)
 
 
 def _timm(values: Mapping[str, Any], config: ViTConfig, _: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,18 +198,18 @@ def _transformers(
 ) -> dict[str, Any]:
     """preprocessor_config.json: resize, perhaps a centre crop, rescale and normalise; keys beyond that are refused by name."""
     kind, named = _processor_of(values, settings)
-    given = {name: value for name, value in values.items() if value is not None}
-    for name, value in given.items():
+    present = {name: value for name, value in values.items() if value is not None}
+    for name, value in present.items():
         if value is not False and not str(name).startswith("_") and name not in _OBEYED | _WITHOUT_EFFECT:
             raise _refused(name, value)
     for name, owners in _OF_SOME.items():
-        if named and given.get(name) and kind not in owners:
-            raise _refused(name, given[name], f", and not read by {kind}ImageProcessor")
+        if named and present.get(name) and kind not in owners:
+            raise _refused(name, present[name], f", and not read by {kind}ImageProcessor")
     values = (
         _STANDARD
         | {"size": dict(zip(("height", "width"), config.img_size, strict=True))}
         | _PROCESSORS.get(kind, {})
-        | given
+        | present
     )
     result = _shape_of(values) | {
         "interpolation": _read(values, "resample", lambda one: _PIL_FILTERS[int(one)])
@@ -329,7 +329,8 @@ def _read(values: Mapping[str, Any], name: str, convert: Callable[[Any], _Read],
 def _refused(name: str, value: object, why: str = "") -> ParameterError:
     return ParameterError(
         f"The preprocessing that came with the checkpoint cannot be followed here: {name} is {str(value)[:60]!r}{why}. Correct it "
-        "in its file, or give a module pixels, already normalised, in place of a picture."
+        "in its file, pass preprocess=Preprocess(...) to load or serve, or give a module pixels, already normalised, in place of a "
+        "picture."
     )
 
 

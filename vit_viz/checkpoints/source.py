@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from vit_viz.bundled import bundled_file
 from vit_viz.checkpoints.catalog import BUNDLED, CATALOG, Entry, entry_of
-from vit_viz.checkpoints.families import refuse_strangers
+from vit_viz.checkpoints.families import refuse_unknown
 from vit_viz.checkpoints.local import (
     MAX_JSON_BYTES,
     SETTINGS_FILES,
@@ -22,15 +22,15 @@ from vit_viz.checkpoints.local import (
     local_checkpoint,
     read_settings,
 )
-from vit_viz.checkpoints.strangers import repository_folder, strangers_models
-from vit_viz.checkpoints.weights import MAX_NUMBERS, hash_file
+from vit_viz.checkpoints.visitor_models import repository_folder, visitor_model_cache
+from vit_viz.checkpoints.weights import MAX_NUMBERS, SUFFIXES, hash_file
 from vit_viz.errors import Cancelled, CheckpointError
 from vit_viz.progress import StopCheck
 
 Progress = Callable[[int, int], None]
 """Called with (bytes fetched, bytes in all; 0 where unknown) while a file is downloaded."""
 
-MAX_STRANGERS_BYTES = 2_000_000_000
+MAX_VISITORS_BYTES = 2_000_000_000
 """Bytes that a model which a visitor names may take as fp32 (ViT-L: 1.2): it shares the process with everybody's pictures."""
 
 _logger = logging.getLogger(__name__)
@@ -47,9 +47,9 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ETAG = re.compile(r"[\w-]{1,128}", re.ASCII)
 
 
-def max_numbers(*, strangers: bool) -> int:
+def max_numbers(*, is_visitors: bool) -> int:
     """Parameters that a model may have, after who named it."""
-    return MAX_STRANGERS_BYTES // 4 if strangers else MAX_NUMBERS
+    return MAX_VISITORS_BYTES // 4 if is_visitors else MAX_NUMBERS
 
 
 def is_hub_id(text: str) -> bool:
@@ -70,8 +70,8 @@ def find(
 
     Args:
         ref: "mini", a name of the catalog, a path of a file or a folder, or a Hub id with or without "@revision".
-        local_files: whether paths count; False for references that come from a browser. Those are held to `MAX_STRANGERS_BYTES`,
-            unless they are models of the catalog as it names them: a revision may hold what a stranger proposed.
+        local_files: whether paths count; False for references that come from a browser. Those are held to `MAX_VISITORS_BYTES`,
+            unless they are models of the catalog as it names them: a revision may hold what anybody proposed.
         fetch: whether the Hub may be asked; False takes what is on this machine.
         use_token: whether the owner's Hub token may be sent; None means for models of the catalog only.
         progress: told about the download of the weights.
@@ -88,7 +88,7 @@ def find(
         revision=revision or "main",
         entry=entry,
         token=None if (entry is not None if use_token is None else use_token) else False,
-        is_strangers=entry is None and not local_files,
+        is_visitors=entry is None and not local_files,
         is_local_only=not fetch,
         progress=progress,
         cancelled=cancelled,
@@ -109,12 +109,15 @@ def on_this_machine(ref: str | Path, *, local_files: bool = True) -> Source | No
     entry = entry_of(repo) if local_files or not revision else None
     if entry is None and local_files and (local := local_checkpoint(ref)) is not None:
         return local
-    if is_hub_id(text) or (entry is not None and is_hub_id(f"a/{text}")):
+    is_file = (
+        local_files and Path(text).suffix.lower() in SUFFIXES
+    )  # "folder/file.pth" has the form of a Hub id
+    if (is_hub_id(text) and not is_file) or (entry is not None and is_hub_id(f"a/{text}")):
         return None
     expected = "a checkpoint file, a folder with config.json, or a Hub id" if local_files else "or a Hub id"
-    names = ", ".join([*BUNDLED, *(known.name for known in CATALOG)])
+    names = ", ".join([*BUNDLED, *(model.name for model in CATALOG)])
     # visitors read this too, and the owner's folders are not theirs to know
-    shown = text if is_hub_id(text) else Path(text).name
+    shown = text if is_hub_id(text) and not is_file else Path(text).name
     raise CheckpointError(f"There is no model {shown[:120]!r}: expected {names}, {expected}.")
 
 
@@ -136,7 +139,7 @@ def kept_file(repo: str, filename: str, *, revision: str = "main") -> Path | Non
 def announced_bytes(ref: str) -> int | None:
     """Bytes of the weights that a visitor's Hub id would download, as the Hub announces them; None where it does not say."""
     repo, _, revision = ref.partition("@")
-    return _Hub(repo, revision or "main", entry=None, token=False, is_strangers=True).announced()
+    return _Hub(repo, revision or "main", entry=None, token=False, is_visitors=True).announced()
 
 
 @dataclass(frozen=True)
@@ -152,22 +155,22 @@ class _Hub:
     revision: str
     entry: Entry | None
     token: bool | None
-    is_strangers: bool
+    is_visitors: bool
     is_local_only: bool = False
     progress: Progress | None = None
     cancelled: StopCheck | None = None
 
     def fetch(self) -> Source:
         """Configuration first, so that a model that is not a ViT is refused before its weights are fetched."""
-        with _errors_in_words(self.repo, self.revision), strangers_models().in_use(self.repo):
+        with _errors_in_words(self.repo, self.revision), visitor_model_cache().in_use(self.repo):
             offline = self.is_local_only or self._unreachable()
             config = self._optional("config.json", self.revision, offline)
             commit = config.parent.name if config is not None else self.revision
             settings = read_settings(
                 config, *(self._optional(name, commit, offline) for name in SETTINGS_FILES[1:])
             )
-            refuse_strangers(settings, self.repo)
-            check_declared(settings, self.repo, max_numbers=max_numbers(strangers=self.is_strangers))
+            refuse_unknown(settings, self.repo)
+            check_declared(settings, self.repo, max_numbers=max_numbers(is_visitors=self.is_visitors))
             if self.entry is not None:
                 settings.setdefault("pretrained_cfg", self.entry.settings)
             weights = self._weights(commit, offline)
@@ -176,7 +179,7 @@ class _Hub:
             weights=weights,
             origin=f"{self.repo} on the Hub at {weights.parent.name[:7]}",
             settings={"architecture": self.repo, **settings, "hub_id": self.repo},
-            is_strangers=self.is_strangers,
+            is_visitors=self.is_visitors,
         )
 
     def announced(self) -> int | None:
@@ -232,7 +235,7 @@ class _Hub:
         # the cache names the blob of a large file by the SHA-256 that the Hub announced
         announced = Path(os.readlink(path)).name if path.is_symlink() else path.name
         if _SHA256.fullmatch(announced) and hash_file(path) != announced:
-            strangers_models().forget(path)
+            visitor_model_cache().forget(path)
             raise CheckpointError(
                 f"The weights of {self.repo!r} arrived damaged (another SHA-256 than announced) and were deleted; try again."
             )
@@ -264,7 +267,7 @@ class _Hub:
                 self.repo, filename, revision=revision, token=self.token, local_files_only=offline
             )
         )
-        strangers_models().note_use(path, is_stranger=self.is_strangers)
+        visitor_model_cache().note_use(path, is_visitors=self.is_visitors)
         self._check_size(filename, os.path.getsize(path))
         return path
 
@@ -297,23 +300,23 @@ class _Hub:
 
         Not by hf_hub_download and its `tqdm_class`: what hf_xet fetches for it goes on when the progress callback raises
         (huggingface_hub issue 4632), so that it could neither be cancelled nor be bounded while it arrives; over HTTP it asks the
-        callback every 10 MB only, and a cut connection loses them. And a stranger's file must have its mark before its name.
+        callback every 10 MB only, and a cut connection loses them. And a visitor's file must have its mark before its name.
         """
         import huggingface_hub
 
-        strangers, is_stranger = strangers_models(), self.is_strangers
+        models, is_visitors = visitor_model_cache(), self.is_visitors
         cache = blob.parents[2]
         cache.mkdir(parents=True, exist_ok=True)
-        # where the Hub does not say how many bytes come, a stranger's file may be the largest; the owner's are not bounded so
-        largest = MAX_STRANGERS_BYTES if filename == _WEIGHTS else MAX_JSON_BYTES
-        needed = size if size is not None else largest if is_stranger else 0
-        with strangers.room(cache, needed, name=self.repo, is_stranger=is_stranger):
-            part = strangers.part(blob, is_stranger=is_stranger)
+        # where the Hub does not say how many bytes come, a visitor's file may be the largest; the owner's are not bounded so
+        largest = MAX_VISITORS_BYTES if filename == _WEIGHTS else MAX_JSON_BYTES
+        needed = size if size is not None else largest if is_visitors else 0
+        with models.room(cache, needed, name=self.repo, is_visitors=is_visitors):
+            part = models.part(blob, is_visitors=is_visitors)
             try:
                 with part.open("wb") as file:
                     url = huggingface_hub.hf_hub_url(self.repo, filename, revision=commit)
                     self._stream(url, file, filename, size)
-                strangers.keep(part, blob, is_stranger=is_stranger)
+                models.keep(part, blob, is_visitors=is_visitors)
             finally:
                 part.unlink(missing_ok=True)
 
@@ -366,9 +369,9 @@ class _Hub:
         if filename != _WEIGHTS:
             if size > MAX_JSON_BYTES:
                 raise CheckpointError(f"The {filename} of {self.repo!r} is larger than any configuration.")
-        elif self.is_strangers and size > MAX_STRANGERS_BYTES:
+        elif self.is_visitors and size > MAX_VISITORS_BYTES:
             raise CheckpointError(
-                f"{self.repo!r} is too large to be opened here: its weights take more than {MAX_STRANGERS_BYTES / 1e9:g} GB; "
+                f"{self.repo!r} is too large to be opened here: its weights take more than {MAX_VISITORS_BYTES / 1e9:g} GB; "
                 "choose a smaller model, or start an app of your own with --model."
             )
         elif size > _MAX_BYTES:
@@ -402,14 +405,14 @@ def _errors_in_words(repo: str, revision: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        said = next((one for kind, one in words.items() if isinstance(error, kind)), None)
-        known = (errors.HfHubHTTPError, errors.FileMetadataError, errors.HFValidationError, OSError)
-        if said is None and not isinstance(error, known) and not _is_transport(error):
+        text = next((one for kind, one in words.items() if isinstance(error, kind)), None)
+        expected = (errors.HfHubHTTPError, errors.FileMetadataError, errors.HFValidationError, OSError)
+        if text is None and not isinstance(error, expected) and not _is_transport(error):
             raise
-        if said is None:
+        if text is None:
             _logger.info("fetching %s failed: %s", repo, error)
-            said = f"Fetching {repo!r} from the Hub failed midway; nothing was kept, try again."
-        raise CheckpointError(said) from error
+            text = f"Fetching {repo!r} from the Hub failed midway; nothing was kept, try again."
+        raise CheckpointError(text) from error
 
 
 def _is_transport(error: Exception) -> bool:

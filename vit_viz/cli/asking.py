@@ -25,11 +25,11 @@ from vit_viz.figures.files import TOGETHER, Answered, as_file, as_one_file, chec
 from vit_viz.figures.request import DrawingOptions, Output, figure_for
 from vit_viz.progress import bar
 from vit_viz.sentences import formatted
-from vit_viz.session.answers import facts_of, summary_of
 from vit_viz.session.inputs import InputOptions
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request
 from vit_viz.session.run import CACHE_BYTES, note_model_path, subject_of
+from vit_viz.session.serialization import facts_of, summary_of
 from vit_viz.session.session import Session
 
 
@@ -65,7 +65,7 @@ def explain(flags: argparse.Namespace) -> int:
     for field, takers in options_of_methods().values():
         if field.name in vars(flags) and not {*named} & {*takers}:
             raise ParameterError(
-                f"{flag_of(field.name)} is of {' and '.join(takers)}, which you did not ask for."
+                f"{flag_of(field.name)} is an option of {' and '.join(takers)}, which you did not ask for."
             )
     photos = photos_of(flags.photos)
     file = Path(flags.output or ".")
@@ -136,8 +136,8 @@ def _answer(session: Session, flags: argparse.Namespace, job: AnswerTask) -> Ans
     if job.file is not None and not job.shares_file:
         written(job.file, _file(answered, job.file, flags), parents=flags.parents)
     if flags.json:
-        said = {"photo": job.photo, "question": job.question} | answered.to_json()
-        print(json.dumps(said, allow_nan=False))
+        result = {"photo": job.photo, "question": job.question} | answered.to_json()
+        print(json.dumps(result, allow_nan=False))
     elif job.file is None:
         print(_in_words(job, answer))
     elif not job.shares_file:
@@ -166,17 +166,19 @@ def _jobs(flags: argparse.Namespace, photos: list[Any], named: list[str]) -> Ite
             yield AnswerTask(photo, name, file)
         return
     if flags.format:
-        raise ParameterError("--format is of files in a folder; the ending of a file says what it is.")
+        raise ParameterError(
+            "--format is for files in a folder; the format of a single file follows from its ending."
+        )
     form, shares_file = _form(output), len(pairs) > 1
     check_format(named[0], form)
     if shares_file and (len(named) > 1 or form not in TOGETHER):
         raise ParameterError(
-            f"{len(pairs)} answers do not go into one file; name a folder, such as {output.stem}/. The numbers of one "
+            f"{len(pairs)} answers cannot be written into one file; name a folder, such as {output.stem}/. The numbers of one "
             f"question about several photos go into one .{', .'.join(TOGETHER)}."
         )
     if shares_file and len({*photos}) < len(photos):
         twice = next(photo for photo in photos if photos.count(photo) > 1)
-        raise ParameterError(f"One file has a place for each photo, and {twice!r} is named twice.")
+        raise ParameterError(f"One file holds each photo once, but {twice!r} is named twice.")
     for photo, name in pairs:
         yield AnswerTask(photo, name, output, shares_file)
 
@@ -193,39 +195,41 @@ def _form(file: Path) -> str:
 
 def _request(session: Session, flags: argparse.Namespace, job: AnswerTask) -> Request:
     question = QUESTIONS.named(job.question)
-    inputs = InputOptions.of(_given(flags, InputOptions).items())
-    subject = subject_of(session, job.photo, **inputs.given)
-    asked = _given(flags, question.options)
+    inputs = InputOptions.of(_options_in(flags, InputOptions).items())
+    subject = subject_of(session, job.photo, **inputs.fields)
+    parameters = _options_in(flags, question.options)
     if question.takes_query and flags.query:
-        asked["query"] = flags.query
+        parameters["query"] = flags.query
     if question.takes_target and flags.target:
-        asked["target"] = flags.target
-    return request_for(session, subject, job.question, **asked)
+        parameters["target"] = flags.target
+    return request_for(session, subject, job.question, **parameters)
 
 
-def _given(flags: argparse.Namespace, options: type[Options]) -> dict[str, Any]:
+def _options_in(flags: argparse.Namespace, options: type[Options]) -> dict[str, Any]:
     """The options of a kind that were given, by name."""
     return {f.name: vars(flags)[f.name] for f in options.schema() if f.name in vars(flags)}
 
 
 def _file(answered: Answered, file: Path, flags: argparse.Namespace) -> bytes:
     """The bytes of a file, drawn as the flags say."""
-    drawing = DrawingOptions.of(_given(flags, DrawingOptions).items())
+    drawing = DrawingOptions.of(_options_in(flags, DrawingOptions).items())
     figure = figure_for(answered.request, drawing, shared_scale=flags.shared_scale, title=flags.title)
-    printed = {name: value for name, value in _given(flags, Output).items() if name in ("width_cm", "dpi")}
+    printed = {
+        name: value for name, value in _options_in(flags, Output).items() if name in ("width_cm", "dpi")
+    }
     return as_file(answered, _form(file), figure=figure, **printed)
 
 
 def _in_words(job: AnswerTask, answer: object) -> str:
     """An answer in a few lines: what it is, and each of its arrays with its ends and its largest value."""
     facts = facts_of(answer)
-    said = facts.get("caption") or facts.get("unit") or QUESTIONS.named(job.question).words.label
+    title = facts.get("caption") or facts.get("unit") or QUESTIONS.named(job.question).words.label
     arrays, names = arrays_of(answer), facts.get("names")
     if isinstance(names, list) and "scores" in arrays:
         rows = [[name, formatted(score, ".4g")] for name, score in zip(names, arrays["scores"], strict=True)]
     else:
         rows = [_row(name, summary_of(array)) for name, array in arrays.items()]
-    return "\n".join([" ".join([*([f"{job.photo}:"] if job.photo else []), str(said)]), table(rows)])
+    return "\n".join([" ".join([*([f"{job.photo}:"] if job.photo else []), str(title)]), table(rows)])
 
 
 def _row(name: str, summary: dict[str, Any]) -> list[str]:

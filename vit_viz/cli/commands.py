@@ -61,9 +61,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def add_device(parser: argparse.ArgumentParser) -> None:
     """The option that says where it computes."""
-    parser.add_argument(
-        "--device", metavar="DEVICE", help="cpu, cuda or mps; default: the best that is there."
-    )
+    parser.add_argument("--device", metavar="DEVICE", help="cpu, cuda or mps; default: the best available.")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +72,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def add_parents(parser: argparse.ArgumentParser) -> None:
     """The option that lets folders be made."""
     parser.add_argument(
-        "--parents", action="store_true", help="Make the folder of what is written, if need be."
+        "--parents", action="store_true", help="Create the output folder if it does not exist."
     )
 
 
@@ -101,12 +99,12 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         action="append",
         help="Open the Survey tab on this folder, which `vit-viz survey` made; `example` is a small one that comes with vit_viz. "
-        "Given again: surveys of the same photos, which the tab compares the first with.",
+        "Repeat it with surveys of the same photos to compare the first with them.",
     )
     parser.add_argument(
         "--share-survey",
         action="store_true",
-        help="Show the Survey tab also where others can reach the app: its photos, to everybody.",
+        help="Show the Survey tab even where others can reach the app; everybody then sees its photos.",
     )
     parser.add_argument("--share", action="store_true", help="Make a public link through Gradio's servers.")
 
@@ -152,12 +150,12 @@ def _add_again(parser: argparse.ArgumentParser) -> None:
 def _add_page(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("photo", metavar="PHOTO", help="A file, or the name of a sample.")
     parser.add_argument(
-        "--mode", choices=get_args(Mode), default="fit", help="How it becomes the model's input."
+        "--mode", choices=get_args(Mode), default="fit", help="How the photo becomes the model's input."
     )
     parser.add_argument(
         "--engine",
         action="store_true",
-        help="Put the model in, too: the page then takes any photo, and runs the model in the browser.",
+        help="Include the model: the page then takes any photo, and runs the model in the browser.",
     )
     _add_storage(parser, "--engine stores the model's weights")
     add_model(parser)

@@ -143,7 +143,7 @@ def _in_browser(loaded: Model) -> LoadedModel:
     if isinstance(loaded, LoadedModel):
         return loaded
     raise ParameterError(
-        f"{loaded.name} is a module that a page cannot run; a page runs Vision Transformers that vit_viz computes itself."
+        f"{loaded.name} cannot run in a page; only models of vit_viz's own VisionTransformer can."
     )
 
 
@@ -164,7 +164,7 @@ def again(flags: argparse.Namespace) -> int:
     if flags.output:
         if output.suffix.lower() != file.suffix.lower():
             raise ExportError(
-                f"What is made again is of the same format, so its name ends in {file.suffix!r}, not in {output.suffix!r}."
+                f"A file is made again in its own format, so the name must end in {file.suffix!r}, not in {output.suffix!r}."
             )
         check_folder(output.parent, parents=flags.parents)
     session = session_of(flags) if flags.model else Session(device=flags.device, cache_bytes=CACHE_BYTES)

@@ -53,7 +53,7 @@ class ProgressLines:
         self._words, self._file, self._clock = words, file, clock
         self._begun: tuple[int, float] | None = None
         self._last = 0.0
-        self._has_told = False
+        self._has_printed = False
 
     def follow(self, done: int, total: int) -> None:
         """Note how many are done; the first call says where an earlier run ended, which says nothing about the rate."""
@@ -61,17 +61,17 @@ class ProgressLines:
         if self._begun is None:
             self._begun, self._last = (done, now), now
             return
-        is_end = done >= total and self._has_told
+        is_end = done >= total and self._has_printed
         if now - self._last < EVERY_SECONDS and not is_end:
             return
-        self._last, self._has_told = now, True
+        self._last, self._has_printed = now, True
         before, start = self._begun
-        said = f"{done:,} of {total:,} {self._words}"
+        line = f"{done:,} of {total:,} {self._words}"
         if done != before and now > start:
             rate = (done - before) / (now - start)
             left = f", {duration((total - done) / rate)} left" if done < total else ""
-            said = f"{said}, {rate:.3g} {self._words}/s{left}"
-        print(said, file=self._file, flush=True)
+            line = f"{line}, {rate:.3g} {self._words}/s{left}"
+        print(line, file=self._file, flush=True)
 
 
 def duration(seconds: float) -> str:

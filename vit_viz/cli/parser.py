@@ -59,8 +59,8 @@ def command_line() -> Parser:
 
 
 def _added(inside: Any, name: str, sentence: str, run: tuple[str, str]) -> Parser:
-    said = sentence[:1].upper() + sentence[1:]
-    parser: Parser = inside.add_parser(name, help=said.replace("%", "%%"), description=said)
+    description = sentence[:1].upper() + sentence[1:]
+    parser: Parser = inside.add_parser(name, help=description.replace("%", "%%"), description=description)
     parser.set_defaults(run=run)
     return parser
 
@@ -86,7 +86,7 @@ def _add_explain(parser: Parser) -> None:
     parser.add_argument("--methods", metavar="A,B,C", help="Names of methods; default: all that are quick.")
     parser.add_argument("--query", metavar="QUERY", help=QUERY)
     parser.add_argument("--target", metavar="CLASS", help=TARGET)
-    single = parser.add_argument_group("options of single methods, each for those that take it")
+    single = parser.add_argument_group("options of single methods, each after the methods that take it")
     for field, names in options_of_methods().values():
         add_option(single, field, whose=f"{', '.join(names)}: ")
     _add_common(parser, has_shared_scale=True)
@@ -106,13 +106,13 @@ def _add_common(parser: Parser, *, has_shared_scale: bool) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help=f"Write a file; its ending says as what: .{', .'.join(FORMATS)}. Of several answers: a folder.",
+        help=f"Write a file, in the format of its ending: .{', .'.join(FORMATS)}; a folder for several answers.",
     )
     parser.add_argument(
         "--format",
         choices=FORMATS,
         metavar="ENDING",
-        help="Of the files in a folder; default: png.",
+        help="Format of the files in a folder; default: png.",
     )
     add_parents(parser)
     parser.add_argument(
@@ -138,12 +138,12 @@ def add_option(parser: argparse._ActionsContainer, field: OptionField, *, whose:
         whose: what its help begins with.
     """
     flag, option = flag_of(field.name), field.option
-    said = f"{whose}{option.sentence}".replace("%", "%%")
+    description = f"{whose}{option.sentence}".replace("%", "%%")
     shared: dict[str, Any] = {"dest": field.name, "default": argparse.SUPPRESS}
     if field.kind is bool:
         usual = "on" if field.default else "off"
         parser.add_argument(
-            flag, action=argparse.BooleanOptionalAction, help=f"{said} Default: {usual}.", **shared
+            flag, action=argparse.BooleanOptionalAction, help=f"{description} Default: {usual}.", **shared
         )
         return
 
@@ -160,7 +160,7 @@ def add_option(parser: argparse._ActionsContainer, field: OptionField, *, whose:
         type=read,
         choices=field.choices or None,
         metavar=None if field.choices else field.name.upper(),
-        help=f"{said}{span}{usual}",
+        help=f"{description}{span}{usual}",
         **shared,
     )
 

@@ -148,17 +148,17 @@ def _add_survey(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--out",
         metavar="FOLDER",
-        help="Where the tables go; one that was begun is gone on with. Exit code 3: some photos could not be read.",
+        help="Where the tables go; a survey begun there is continued. Exit code 3: some photos could not be read.",
     )
     parser.add_argument(
         "--extend",
         action="store_true",
-        help="Add the photos that are new to the survey in the folder, all else equal.",
+        help="Add new photos to the survey in the folder; everything else must be equal.",
     )
     parser.add_argument(
         "--verify",
         action="store_true",
-        help="Find photos that have changed by their hashes; default: by size and time.",
+        help="Compare photos by their hashes to find changed ones; default: by size and time.",
     )
     parser.add_argument(
         "--check",
@@ -179,7 +179,7 @@ def _add_survey(parser: argparse.ArgumentParser) -> None:
         "--deletion",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="Of the methods also deletion and insertion beside random orders. Default: on.",
+        help="Also score the methods by deletion and insertion, beside random orders. Default: on.",
     )
     parser.add_argument(
         "--mode",
@@ -214,16 +214,19 @@ def _add_survey(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=BATCH,
         metavar="PHOTOS",
-        help=f"Written together. Default: {BATCH}.",
+        help=f"Photos that are written together. Default: {BATCH}.",
     )
     parser.add_argument(
-        "--at-once", type=int, metavar="PHOTOS", help="Per forward pass; default: what suits the device."
+        "--at-once",
+        type=int,
+        metavar="PHOTOS",
+        help="Photos per forward pass; default: what suits the device.",
     )
     parser.add_argument(
         "--workers",
         type=int,
         metavar="PROCESSES",
-        help="That decode photos; 0 is a thread; default: what suits the device.",
+        help="Processes that decode photos; 0 is a thread; default: what suits the device.",
     )
     parser.add_argument(
         "--engine",
@@ -234,19 +237,19 @@ def _add_survey(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--address",
         metavar="HOST",
-        help="Head of the Ray cluster, HOST or HOST:PORT; default: one of this machine alone is started.",
+        help="Head of the Ray cluster, HOST or HOST:PORT; default: a cluster on this machine alone is started.",
     )
     parser.add_argument(
         "--actors",
         type=int,
         metavar="COPIES",
-        help="Of the model on the cluster, at most; default: Ray decides.",
+        help="Most copies of the model on the cluster; default: Ray decides.",
     )
     parser.add_argument(
         "--gpus-per-actor",
         type=float,
         metavar="GPUS",
-        help="For each copy, such as 0.5; 0 is the CPU. Default: 1 where the cluster has GPUs.",
+        help="GPUs for each copy, such as 0.5; 0 is the CPU. Default: 1 where the cluster has GPUs.",
     )
 
 
@@ -277,8 +280,8 @@ def _comparison_lines(compared: SurveyComparison) -> Iterator[str]:
 
 def _answers(compared: SurveyComparison) -> Iterator[str]:
     counts = Counter(one.kind for one in compared.answers)
-    said = ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
-    yield f"{len(compared.answers):,} photos changed their answer{f': {said}' if said else ''}"
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
+    yield f"{len(compared.answers):,} photos changed their answer{f': {kinds}' if kinds else ''}"
     rows = [
         [
             one.photo,

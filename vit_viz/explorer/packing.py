@@ -48,7 +48,7 @@ def layer_bytes(trace: Trace, layer: int) -> tuple[str, bytes]:
         raise ParameterError(f"Layer {layer} does not exist: this model has layers 0-{trace.num_layers - 1}.")
     kind = source_of(trace, layer)
     if kind == "rows":
-        raise ParameterError("This layer is too large to travel whole; ask for its rows.")
+        raise ParameterError("This layer is too large to be sent whole; ask for its rows.")
     if kind == "attention":
         attention = trace.attention(layer)
         return kind, _norms(trace, layer, attention[..., 0]) + plain_bytes(attention, np.float16)

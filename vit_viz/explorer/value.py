@@ -63,10 +63,10 @@ CHECKING: Value = {
 def proof_value(trace: Trace) -> Value:
     """The proof badge: was the attention shown to be what the model computed with, all of it, patch by patch? Waits for it."""
     report = trace.proof_report
-    known = [value for value in trace.proof if not math.isnan(value)]
+    measured = [value for value in trace.proof if not math.isnan(value)]
     if report.status == "captured, not proven":
         return {"state": "open", "text": "captured, not proven", "title": report.sentence}
-    size = f"{max(known):.0e}".replace("e-0", "e-")
+    size = f"{max(measured):.0e}".replace("e-0", "e-")
     if report.status == "refuted":
         return {
             "state": "refuted",

@@ -1,9 +1,9 @@
 """From values to colours: scaling is one visible choice, the colour table another.
 
 viridis, magma and cividis are the tables of Smith, van der Walt and Firing (viridis, magma) and of Nunez, Anderton and Renslow
-(cividis), both CC0. "diverging" was made for this project: blue - white - red with equal lightness on both sides and equal steps
-in OKLab (Ottosson 2020). All have lightness that only rises, or only falls away from the centre, so they read the same to
-colour-blind people and in print.
+(cividis), both CC0. "diverging" was made for this project: blue - white - orange, in the hues of AGAINST and FOR
+(vit_viz/figures/styles.py), with equal lightness on both sides and equal steps in OKLab (Ottosson 2020). All have lightness that
+only rises, or only falls away from the centre, so they read the same to colour-blind people and in print.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ _PACKED: dict[str, str] = {
         "y4PZrZ+sGR98zJRu5PNlqvBJtwFA7fegTlF9a3htvEEnmoO4fu4bL/ub7LQyQ9hkpoigqBQORhsIPU3nQx8="
     ),
     "diverging": (
-        "eNqNkksCgzAIRIFcrVfscQsqhE+gC3GYeayMQQArWrRu0S487JwyBq/B6a239OUIUeKu2iZu2VKSpQJbF3FGeSw+SHiLRhQY"
-        "wzF2bFxyqwQSsJVwgzOHhzlIzi+l9Z1fUk8cbfanIFtlBkqwlRvGWLHD7zlFWkTDdktO7QZsdM4tc/8LAi7ggly8"
+        "eNqdUscBwzAIxHii7JLZsm0gooOlVyhXkD9Cfl0r4KrAQDQWhc5mzCWF2dvV3fyd7AqAVxa0LBqVbZC0BRXSqMxV77r0uDmm"
+        "xDbLndRyEjcz/Ji1BuJ/82x20BUUJWp87G38JZ+XAd8JSKpMlhKjDTFoyaFAP9AyrWeB9CWpRtoNHIuf2oMPms8oK5C/CeAH"
+        "/pNi2g=="
     ),
 }
 

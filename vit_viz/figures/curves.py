@@ -96,9 +96,9 @@ def _curve_block(curve: Curve, width: float) -> FigureBlock:
     wide, tall = width - left - TEXT, 0.55 * width
     edges = [curve.y, *(curve.band or ())]
     x_ends, (least, most) = limits(curve.x), limits(np.concatenate(edges))
-    known = dict(curve.provenance.parameters)
+    parameters = dict(curve.provenance.parameters)
     # an output that is a value may be far from 0 on every photo: its axis need not begin there
-    is_of_value = known.get("output") == "value" and known.get("followed") == curve.y_label
+    is_of_value = parameters.get("output") == "value" and parameters.get("followed") == curve.y_label
     y_ends = (least, most) if is_of_value else (min(0.0, least), max(0.0, most))
 
     def place(x: float, y: float) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from vit_viz.errors import ExportError
 from vit_viz.figures.record import KEY, parsed, record_text, xmp
 from vit_viz.geometry import CropBox
 from vit_viz.results import PatchMap
-from vit_viz.session.answers import facts_of
+from vit_viz.session.serialization import facts_of
 
 Made = Mapping[str, Any] | None
 Recorded = tuple[Answer, str]
@@ -196,7 +196,7 @@ def _npz_arrays(file: bytes, wanted: Sequence[str] | None, max_bytes: int) -> di
             names = [name for name in sizes if wanted is None or name in wanted]
             if sum(sizes[name] for name in names) > max_bytes:
                 raise ExportError(
-                    f"This NPZ unpacks to more than {max_bytes >> 20} MB, which no answer does."
+                    f"This NPZ unpacks to more than {max_bytes >> 20} MB, larger than any answer."
                 )
         with np.load(io.BytesIO(file), allow_pickle=False) as entries:
             return {name: entries[name] for name in names}
@@ -234,8 +234,8 @@ def _csv_file(table: Table, answers: Sequence[Answer], text: str) -> bytes:
     if count > MOST_LINES:
         raise ExportError(f"As a table this would have {count} lines; please save it as NPZ.")
     file = io.StringIO()
-    said = [list(_fact_lines(answer)) for answer in answers]
-    for line in (*(line for line in said[0] if all(line in other for other in said)), f"{KEY}: {text}"):
+    facts = [list(_fact_lines(answer)) for answer in answers]
+    for line in (*(line for line in facts[0] if all(line in other for other in facts)), f"{KEY}: {text}"):
         file.write(f"# {line}\n")
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(table.columns)

@@ -20,9 +20,9 @@ from vit_viz.figures.request import DrawingOptions, FigureRequest, Output, figur
 from vit_viz.figures.scene import Scene, drawn
 from vit_viz.figures.sheet import Sheet, stacked
 from vit_viz.results import PatchMap
-from vit_viz.session.answers import facts_of, numbers_of, provenance_in
 from vit_viz.session.inputs import Json
 from vit_viz.session.request import Request
+from vit_viz.session.serialization import facts_of, numbers_of, provenance_in
 from vit_viz.session.session import Session
 
 MEDIA_TYPES: dict[str, str] = {
@@ -92,8 +92,8 @@ def made_of(session: Session, figure: FigureRequest, output: Output) -> dict[str
         if key in session.given_paths
     }
     facts |= {"paths": paths} if paths else {}
-    asked = json.loads(shown.request.to_json())
-    return facts | {"request": asked, "figure": shown.to_dict(), "output": asdict(output)}
+    request = json.loads(shown.request.to_json())
+    return facts | {"request": request, "figure": shown.to_dict(), "output": asdict(output)}
 
 
 def elsewhere(session: Session, figure: FigureRequest) -> FigureRequest:
@@ -269,10 +269,9 @@ class Answered:
         asked: Json = json.loads(self.shown.to_json())
         return asked
 
-    def to_json(self) -> Json:
+    def to_json(self, *, with_numbers: bool = True) -> Json:
         """All of it: the numbers exactly, the facts, what they say, where they came from, and what was asked."""
-        return {
-            "numbers": numbers_of(self.answer),
+        return ({"numbers": numbers_of(self.answer)} if with_numbers else {}) | {
             "facts": facts_of(self.answer),
             "words": self.answer.to_words() if isinstance(self.answer, Answer) else "",
             "provenance": self.provenance.to_dict(),
@@ -312,8 +311,8 @@ def as_one_file(answers: Mapping[str, Answered], form: str) -> bytes:
         form: one of TOGETHER.
     """
     if form == "json":
-        told = [{"photo": photo} | answered.to_json() for photo, answered in answers.items()]
-        return json.dumps(told, allow_nan=False).encode()
+        parts = [{"photo": photo} | answered.to_json() for photo, answered in answers.items()]
+        return json.dumps(parts, allow_nan=False).encode()
     output = Output.of({"format": form}.items())
 
     def with_record(answered: Answered) -> export.Recorded:

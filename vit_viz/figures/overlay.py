@@ -54,7 +54,7 @@ def overlay(
     check(style, alpha)
     if patch_map.signed != (style == "signed") and style != "heat":
         raise ParameterError(
-            f"A map of {'both signs' if patch_map.signed else 'one sign'} is not drawn in {style}; heat suits both."
+            f"A map of {'both signs' if patch_map.signed else 'one sign'} cannot be drawn in {style}; heat draws both kinds."
         )
     ends = limits(patch_map.values, signed=patch_map.signed) if scale is None else scale
     colours = colour_table(table or default_table(signed=patch_map.signed))
@@ -79,8 +79,8 @@ def photo_region(photo: Image.Image, crop_box: CropBox | None) -> tuple[float, f
     # a smaller copy, as pixels may be of the photo, has both sides rounded to whole pixels and is still the same photo
     if abs(photo.width - width * down) > (1 + width / height) * max(1, down):
         raise ParameterError(
-            f"The map belongs to a photo of {width} x {height} pixels; one of {photo.width} x {photo.height} has another shape: "
-            "where a photo was cut or stretched on its way, pass it as the model received it."
+            f"The map belongs to a photo of {width} x {height} pixels; this one, {photo.width} x {photo.height}, has another "
+            "shape: if the photo was cropped or stretched before the model saw it, pass it as the model received it."
         )
     top, left, tall, wide = crop_box.region
     return top * down, left * across, tall * down, wide * across

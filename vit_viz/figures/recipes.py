@@ -30,11 +30,13 @@ _DRAWING = tuple(field.name for field in fields(DrawingOptions))
 
 
 @overload
-def figure(loaded: ModelLike, image: Picture | None, name: str | AnyQuestion, **asked: Any) -> Encoded: ...
+def figure(
+    loaded: ModelLike, image: Picture | None, name: str | AnyQuestion, **parameters: Any
+) -> Encoded: ...
 
 
 @overload
-def figure(loaded: ModelLike, image: Images, name: str | AnyQuestion, **asked: Any) -> Any: ...
+def figure(loaded: ModelLike, image: Images, name: str | AnyQuestion, **parameters: Any) -> Any: ...
 
 
 @held_states()
@@ -101,12 +103,12 @@ def figure(
         part=part,
         edits=edits,
     )
-    asked = {key: value for key, value in options.items() if key not in _DRAWING}
+    parameters = {key: value for key, value in options.items() if key not in _DRAWING}
     figures = []
-    with bar(name if isinstance(name, str) else name.name, progress) as told:
+    with bar(name if isinstance(name, str) else name.name, progress) as report:
         for number, subject in enumerate(subjects):
-            request = request_for(session, subject, name, query=query, target=target, **asked)
-            session.run(request, progress=share_of(told, number, len(subjects)), cancelled=cancelled)
+            request = request_for(session, subject, name, query=query, target=target, **parameters)
+            session.run(request, progress=share_of(report, number, len(subjects)), cancelled=cancelled)
             drawn = figure_for(request, drawing, shared_scale=shared_scale, title=title)
             figures.append(file_of(session, drawn, file))
     return figures if is_batch else figures[0]
@@ -115,26 +117,26 @@ def figure(
 # --- the same in words
 
 
-def as_python(figure: FigureRequest, output: FileOutput, *, told: Output | None = None) -> str:
+def as_python(figure: FigureRequest, output: FileOutput, *, output_kind: Output | None = None) -> str:
     """Lines of Python that save this figure, whose photo has its name (`vit_viz.figures.files.named`).
 
     Args:
-        told: what one output of the model is, where the model does not say it of itself.
+        output_kind: what one output of the model is, where the model does not say it of itself.
     """
-    options = _options(figure, output) | ({} if told is None else {"output": told})
-    given = "".join(f", {key}={value!r}" for key, value in options.items())
+    options = _options(figure, output) | ({} if output_kind is None else {"output": output_kind})
+    arguments = "".join(f", {key}={value!r}" for key, value in options.items())
     image = None if not figure.subject.image else _photo(figure)
     file = f"figure.{output.format}"
     return (
         "import vit_viz as vv\n\n"
-        f"vv.figure({figure.subject.model!r}, {image!r}, {figure.request.question!r}{given}).save({file!r})\n"
+        f"vv.figure({figure.subject.model!r}, {image!r}, {figure.request.question!r}{arguments}).save({file!r})\n"
     )
 
 
-def as_command(figure: FigureRequest, output: FileOutput, *, told: Output | None = None) -> str:
+def as_command(figure: FigureRequest, output: FileOutput, *, output_kind: Output | None = None) -> str:
     """The command that saves this figure; as `as_python`. "" where no command has the options of its method, or what was told."""
     options = _options(figure, output)
-    if "options" in options or told is not None:
+    if "options" in options or output_kind is not None:
         return ""
     options.pop("format", None)  # the file's ending says it
     words = [
@@ -154,13 +156,13 @@ def as_command(figure: FigureRequest, output: FileOutput, *, told: Output | None
 
 def _options(figure: FigureRequest, output: FileOutput) -> dict[str, Any]:
     """What a figure is asked for with, where that is not as usual: its question, its photo, how it is drawn, and its file."""
-    given = {key: value for key, value in figure.parameters.items() if value is not None}
-    if "query" in given:
-        given["query"] = format_query(given["query"])
-    if "options" in given:
-        given["options"] = dict(given["options"])
+    parameters = {key: value for key, value in figure.parameters.items() if value is not None}
+    if "query" in parameters:
+        parameters["query"] = format_query(parameters["query"])
+    if "options" in parameters:
+        parameters["options"] = dict(parameters["options"])
     usual = {field.name: field.default for field in QUESTIONS.named(figure.request.question).options.schema()}
-    chosen = {key: value for key, value in given.items() if key not in usual or value != usual[key]}
+    chosen = {key: value for key, value in parameters.items() if key not in usual or value != usual[key]}
     options = dict(sorted(chosen.items(), key=lambda pair: _FIRST.get(pair[0], len(_FIRST))))
     subject = figure.subject
     options |= {"mode": subject.mode} if subject.mode != "fit" else {}

@@ -55,7 +55,7 @@ def replay(
     if loaded is None:
         missing.append(f"the model {figure.subject.model!r}{source.path_words('model')} (--model)")
     if photo is None or loaded is None:
-        raise ExportError(f"What this file was made of is not here: please name {' and '.join(missing)}.")
+        raise ExportError(f"The inputs of this file are not here: please name {' and '.join(missing)}.")
     own.add_model(loaded)
     own.given_paths |= {
         key: source.paths[what]
@@ -124,7 +124,7 @@ class _Source:
         named_model = session.model(named) if is_in_session else _named_model(named, device, may_fetch)
         if named_model is not None and named_model.provenance.weights != weights:
             raise ExportError(
-                f"The weights of {named} are not those that this file was made with, so its numbers would be others."
+                f"The weights of {named} are not those that this file was made with, so its numbers would differ."
             )
         return None if named_model is None else self._as_then(named_model)
 
@@ -134,8 +134,8 @@ class _Source:
             return loaded
         noted = self.facts.get("parameters")
         parameters = noted if isinstance(noted, dict) else {}
-        if (told := str(parameters.get("output"))) in get_args(outputs.Output):
-            loaded = loaded.with_output(told)  # type: ignore[arg-type]  # one of them
+        if (output := str(parameters.get("output"))) in get_args(outputs.Output):
+            loaded = loaded.with_output(output)  # type: ignore[arg-type]  # one of them
         kernel = parameters.get("linear")
         if kernel in ("oneDNN", "torch"):
             loaded = loaded.with_linear(kernel)
@@ -152,7 +152,7 @@ class _Source:
         else:
             return next((key for key in self._photos_here(own) if own.digest(key) == digest), None)
         if key and own.digest(key) != digest:
-            raise ExportError("This photo is not the one that the file was made of: its pixels are others.")
+            raise ExportError("This photo is not the one that the file was made from: its pixels differ.")
         return key
 
     def _photos_here(self, own: Session) -> Iterator[str]:
@@ -215,7 +215,7 @@ def _asked(facts: dict[str, Any]) -> tuple[FigureRequest, Output]:
     figure, output = facts.get("figure"), facts.get("output")
     if not isinstance(figure, dict) or not isinstance(output, dict):
         raise ExportError(
-            "This file says where its numbers came from, but not what was asked; it cannot be made again."
+            "This file records where its numbers came from, but not the request; it cannot be made again."
         )
     try:
         return FigureRequest.from_dict(figure), Output.of(output.items())

@@ -77,12 +77,15 @@ class DrawingOptions(Options):
 class Output(Options):
     """The file that is wanted."""
 
-    format: Annotated[Format, Option("format", "What the file is read with.")] = "png"
+    format: Annotated[Format, Option("format", "The model that the file is read with.")] = "png"
     width_cm: Annotated[
-        float, Option("width", "Of the figure in print, in centimetres.", low=4, high=60, step=0.5)
+        float, Option("width", "Width of the figure in print, in centimetres.", low=4, high=60, step=0.5)
     ] = 12.0
     dpi: Annotated[
-        int, Option("dots per inch", "Of a PNG, and of the pictures in SVG and PDF.", low=72, high=1200)
+        int,
+        Option(
+            "dots per inch", "Resolution of a PNG, and of the pictures in SVG and PDF.", low=72, high=1200
+        ),
     ] = 300
 
     @property

@@ -10,7 +10,7 @@ from PIL import Image
 from vit_viz.answer import Answer, Provenance, parts_of
 from vit_viz.errors import ExportError
 from vit_viz.figures import export
-from vit_viz.figures.colormaps import clipped, default_table, limits
+from vit_viz.figures.colormaps import clipped, default_table, limits, table as colour_table
 from vit_viz.figures.files import composed, encoded
 from vit_viz.figures.lettering import capital
 from vit_viz.figures.overlay import overlay
@@ -21,12 +21,11 @@ from vit_viz.figures.styles import STRENGTHS, Style, chosen
 from vit_viz.images import decode
 from vit_viz.lazy import extra
 from vit_viz.results import Curve, PatchMap, Ranking
-from vit_viz.session.answers import provenance_in
+from vit_viz.session.serialization import provenance_in
 
 Photo = Image.Image | str | Path
 
 _PREVIEW = Output("png", 8.0, 120)
-_TABLES = {"diverging": "RdBu_r"}  # as matplotlib calls the nearest
 
 
 def save(
@@ -120,16 +119,18 @@ def plotted(answer: Answer, ax: Any) -> Any:
     else:
         parts = [name for name, part in parts_of(answer).items() if isinstance(part, Answer)]
         there = f"; plot one of its parts: {', '.join(parts)}" if parts else ""
-        raise ExportError(f"A {type(answer).__name__} is no single table or curve{there}.")
+        raise ExportError(f"A {type(answer).__name__} is not a single table or curve{there}.")
     ax.set_title(getattr(answer, "method", ""))
     return ax
 
 
 def _plot_cells(answer: Any, ax: Any) -> None:
+    from matplotlib.colors import ListedColormap
+
     is_signed = getattr(answer, "signed", False)
     low, high = limits(answer.values, signed=is_signed)
-    table = default_table(signed=is_signed)
-    image = ax.imshow(answer.values, vmin=low, vmax=high, cmap=_TABLES.get(table, table))
+    colours = ListedColormap(colour_table(default_table(signed=is_signed)) / 255)
+    image = ax.imshow(answer.values, vmin=low, vmax=high, cmap=colours)
     rows, cols = answer.AXES.get("values", ("", ""))
     ax.set_ylabel(rows)
     ax.set_xlabel(cols)

@@ -21,7 +21,7 @@ from vit_viz.figures import blocks
 from vit_viz.figures.lettering import capital, number
 from vit_viz.figures.request import DrawingOptions, Output
 from vit_viz.figures.sheet import FigureBlock
-from vit_viz.session.answers import provenance_in
+from vit_viz.session.serialization import provenance_in
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,8 @@ STRENGTHS: dict[Look, float] = {"light": 1.0, "tint": 1.0, "heat": 0.55, "signed
 """The strength that each style starts with: heat hides the photo at 1, the others never do."""
 
 FOR, AGAINST = (236, 128, 0), (44, 96, 200)
-"""The colours of signed maps at their ends, sRGB: orange speaks for, blue against (as `vit_viz/web/kit/signed.js` has them)."""
+"""What a colour means everywhere, sRGB: orange is for, or more; blue is against, or less. `vit_viz/web/kit/signed.js` has the same
+two, and their hues are those of `vit_viz/ui/tokens.css` and of the table "diverging" (tests/ui/test_theme.py)."""
 
 STRONGEST = 0.85
 """Opacity of these at the ends of the scale: the gray photo still shows through."""
@@ -180,7 +181,7 @@ def check(style: str, strength: float) -> None:
     if style not in get_args(Look):
         raise ParameterError(f"A style is one of {', '.join(STYLES)}, not {style[:40]!r}.")
     if not 0 <= strength <= 1:
-        raise ParameterError(f"The strength lies between 0 and 1, not at {strength}.")
+        raise ParameterError(f"The strength must be between 0 and 1, not {strength}.")
 
 
 def _floats(photo: ArrayLike, share: ArrayLike) -> tuple[Floats, Floats]:

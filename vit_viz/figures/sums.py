@@ -41,7 +41,7 @@ def _decomposition(decomposed: Decomposition, scene: Scene) -> Drawn:
     ]
     seen = "On the photo: what each patch gave through all heads; " if scene.photo is not None else ""
     caption = joined(
-        f"{seen}red is for the {decomposed.unit}, blue against it",
+        f"{seen}orange is for the {decomposed.unit}, blue against it",
         decomposed.note,
         scene.about(decomposed.provenance),
     )

@@ -48,9 +48,9 @@ def _box(mark: Box) -> str:
 
 def _text(mark: Text) -> str:
     drawn = outlines(mark.text, mark.start, mark.y, mark.size)
-    said = html.escape(_printable(mark.text))
+    label = html.escape(_printable(mark.text))
     turn = f' transform="rotate(-90 {_number(mark.x)} {_number(mark.y)})"' if mark.turned else ""
-    return f'<path aria-label="{said}" fill="{_hex(mark.colour)}"{turn} d="{drawn}"/>' if drawn else ""
+    return f'<path aria-label="{label}" fill="{_hex(mark.colour)}"{turn} d="{drawn}"/>' if drawn else ""
 
 
 def _path(mark: Path) -> str:

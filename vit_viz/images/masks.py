@@ -53,7 +53,7 @@ def mask_labels(mask: Any) -> NDArray[np.int8]:
         return marked
     if not np.isfinite(values).all():
         raise ParameterError(
-            "This mask holds NaN or infinity; please write 0 where the ground is, and 1 on the object."
+            "This mask holds NaN or infinity; please write 0 for the background and 1 for the object."
         )
     if values.min() < 0 or (values.dtype.kind == "f" and values.max() > 1 and (values % 1).any()):
         raise ParameterError(
@@ -103,12 +103,12 @@ def _of_classes(
     others = [one for one in present if one not in (ground, void)]
     doubtful = void in present and void < 1 << 16 and others and others[0] > _HIGHEST_CLASS
     if len(present) < 2 or ground not in present or len(others) > 1 or doubtful:
-        told = ", ".join(map(spelled, present[:8])) + (
+        classes = ", ".join(map(spelled, present[:8])) + (
             f" and {len(present) - 8} more" if len(present) > 8 else ""
         )
         raise ParameterError(
-            f"This mask holds {told}, which does not say what is the object; "
-            "please make it black (0) on the ground and white (255) on the object."
+            f"This mask holds {classes}, which does not say what is the object; "
+            "please make it black (0) for the background and white (255) for the object."
         )
     labels: NDArray[np.int8] = (values == (others or [void])[0]).astype(np.int8)
     if others:

@@ -211,10 +211,10 @@ class Preprocess:
             ParameterError, ImageError: as `cut` says.
         """
         cut, box = self.cut(image, mode=mode, size=size, max_patches=max_patches)
-        given = self.mode_for(*box.original_size, mode=mode, max_patches=max_patches)
+        used = self.mode_for(*box.original_size, mode=mode, max_patches=max_patches)
         why = f'as in mode "crop", since this model takes no other size than {_times(self.input_size)} pixels'
-        note = "" if given == mode else why
-        words = "; ".join(filter(None, (self.sized(size).describe(mode=given), note)))
+        note = "" if used == mode else why
+        words = "; ".join(filter(None, (self.sized(size).describe(mode=used), note)))
         return Prepared(self.normalised(levels_of(cut, self.channels)[None]), box, words, note)
 
     def mode_for(self, height: int, width: int, *, mode: Mode, max_patches: int | None = None) -> Mode:

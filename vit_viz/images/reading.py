@@ -127,15 +127,15 @@ def decode_mask(data: bytes, size: tuple[int, int]) -> Image.Image:
         data: the content of a PNG.
         size: (height, width) of the photo that it lies on; nothing of another size is decoded.
     """
-    told = f"A mask is a PNG of the photo's {size[1]} x {size[0]} pixels, as base64"
+    expected = f"A mask is a PNG of the photo's {size[1]} x {size[0]} pixels, as base64"
     if readable_format(data) != "PNG":
-        raise ParameterError(f"{told}; this is none.")
+        raise ParameterError(f"{expected}; this is none.")
     with _one_sentence("PNG"), _open(data, "PNG") as image:
         upright = image
         if sorted(image.size) == sorted(size) and (method := _UPRIGHT.get(_orientation(image))) is not None:
             upright = image.transpose(method)
         if upright.size != size[::-1]:
-            raise ParameterError(f"{told}; this one has {upright.width} x {upright.height}.")
+            raise ParameterError(f"{expected}; this one has {upright.width} x {upright.height}.")
         return upright.copy()
 
 

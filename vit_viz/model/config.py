@@ -165,7 +165,7 @@ class ViTConfig:
         for field in fields(self):
             if field.type == "bool" and not isinstance(getattr(self, field.name), bool):
                 raise ParameterError(
-                    f"{_said(field.name)} must be true or false, not {str(getattr(self, field.name))[:40]!r}."
+                    f"The {words_of(field.name)} must be true or false, not {str(getattr(self, field.name))[:40]!r}."
                 )
         for name, limit in _POSITIVE.items():
             value = getattr(self, name)
@@ -173,7 +173,7 @@ class ViTConfig:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < limit:
                 raise ParameterError(
-                    f"{_said(name)} must lie between 0 and {limit:g}, not {str(value)[:40]!r}."
+                    f"The {words_of(name)} must lie between 0 and {limit:g}, not {str(value)[:40]!r}."
                 )
         self._check_combinations()
 
@@ -284,13 +284,13 @@ class ViTConfig:
             not self.class_token or self.dist_token or self.pool_concat or self.fc_norm
         ):
             raise ParameterError(
-                "Several class tokens go without a distillation token, a mean beside them and a norm after pooling."
+                "With several class tokens there can be no distillation token, no mean beside them and no norm after pooling."
             )
         if self.position_grid and (self.position != "learned" or self.relative_bias or self.shared_bias):
-            raise ParameterError("A table of positions with a grid of its own is one of learned positions.")
+            raise ParameterError("Only learned positions can have a grid of their own.")
         if self.pool_concat and (self.pooling != "class" or self.fc_norm or self.dist_head):
             raise ParameterError(
-                "A head that reads class token and mean side by side goes with class pooling, without a distillation head or a "
+                "A head that reads class token and mean side by side needs class pooling, and neither a distillation head nor a "
                 "norm after pooling."
             )
         if self.dist_head and not (self.dist_token and self.pooling == "class"):
@@ -303,7 +303,7 @@ class ViTConfig:
             )
         if self.num_parameters > _MAX_PARAMETERS:
             raise ParameterError(
-                f"A model of {self.num_parameters / 1e9:.0f} billion parameters is more than is loaded here."
+                f"A model of {self.num_parameters / 1e9:.0f} billion parameters is too large to be loaded here."
             )
 
 
@@ -337,7 +337,7 @@ def _from_timm(values: dict[str, Any]) -> dict[str, Any]:
         ratio = values.pop("mlp_ratio")
         if not isinstance(ratio, int | float) or not 0 < ratio < 1000:
             raise ParameterError(
-                f"The width of the MLP over that of a token must be a positive number, not {ratio!r}."
+                f"The ratio of the MLP's width to a token's must be a positive number, not {ratio!r}."
             )
         values.setdefault("mlp_hidden", int(_integer("embed_dim", values.get("embed_dim", 768)) * ratio))
     if "init_values" in values:
@@ -350,11 +350,11 @@ def _from_timm(values: dict[str, Any]) -> dict[str, Any]:
 def _size(name: str, value: Any, *, unit: str = "pixels") -> Size:
     pair = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value, value)
     if len(pair) != 2:
-        raise ParameterError(f"{_said(name)} is (height, width) or one number, not {value!r}.")
+        raise ParameterError(f"The {words_of(name)} is (height, width) or one number, not {value!r}.")
     height, width = (_integer(name, side) for side in pair)
     if not (1 <= height <= _MAX_SIDE and 1 <= width <= _MAX_SIDE):
         raise ParameterError(
-            f"{_said(name)} must lie between 1 and {_MAX_SIDE} {unit}, not {height} x {width}."
+            f"The {words_of(name)} must lie between 1 and {_MAX_SIDE} {unit}, not {height} x {width}."
         )
     return height, width
 
@@ -362,28 +362,30 @@ def _size(name: str, value: Any, *, unit: str = "pixels") -> Size:
 def _indices(name: str, value: Any, count: int) -> tuple[int, ...]:
     """Which of `count` are meant, each once."""
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ParameterError(f"{_said(name)} is given in a list of numbers, not as {str(value)[:40]!r}.")
+        raise ParameterError(
+            f"The {words_of(name)} is given in a list of numbers, not as {str(value)[:40]!r}."
+        )
     indices = tuple(_integer(name, index) for index in value)
     if not indices or len(set(indices)) < len(indices) or min(indices) < 0 or max(indices) >= count:
         raise ParameterError(
-            f"{_said(name)} must be one of 0-{count - 1}, and each stand once, not {str(list(indices))[:40]}."
+            f"The {words_of(name)} must be one of 0-{count - 1}, and none twice, not {str(list(indices))[:40]}."
         )
     return indices
 
 
 def _integer(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value or value != int(value):
-        raise ParameterError(f"{_said(name)} must be a whole number, not {str(value)[:40]!r}.")
+        raise ParameterError(f"The {words_of(name)} must be a whole number, not {str(value)[:40]!r}.")
     low, high = _LIMITS.get(name, (0, _MAX_SIDE))
     if name in _LIMITS and not low <= value <= high:
-        raise ParameterError(f"{_said(name)} must lie between {low} and {high}, not {value}.")
+        raise ParameterError(f"The {words_of(name)} must lie between {low} and {high}, not {value}.")
     return int(value)
 
 
 def _choose(name: str, value: Any, options: tuple[str, ...]) -> None:
     if value not in options:
         there = ", ".join(map(spelled, options))
-        raise ParameterError(f"{_said(name)} must be one of {there}, not {str(value)[:40]!r}.")
+        raise ParameterError(f"The {words_of(name)} must be one of {there}, not {str(value)[:40]!r}.")
 
 
 def words_of(entry: str) -> str:
@@ -394,8 +396,3 @@ def words_of(entry: str) -> str:
 def highest(entry: str) -> int:
     """The largest value of an entry that is a size or a count."""
     return _LIMITS[entry][1] if entry in _LIMITS else _MAX_SIDE
-
-
-def _said(name: str) -> str:
-    """What an error calls an entry, at its beginning."""
-    return f"The {words_of(name)}"

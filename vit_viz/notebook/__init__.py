@@ -118,15 +118,15 @@ class Exploration:
         """As of a widget: call a function when the selection changes, which only a live display can."""
         raise ParameterError(MISSING)
 
-    def run(self, name: str, **asked: Any) -> Any:
+    def run(self, name: str, **options: Any) -> Any:
         """The answer to a question about this photo by its name, with the numbers of `vit_viz.run`.
 
         Args:
             name: a method of `vit_viz.explain`, "look", "mosaic", "heads", ...
-            asked: as `vit_viz.run` takes it; what needs a token to start from starts from the chosen one unless `query` says
+            options: as `vit_viz.run` takes it; what needs a token to start from starts from the chosen one unless `query` says
                 otherwise, and "look" looks at the chosen layer and head.
         """
-        return self.explored.run(self._shown, name, **asked)
+        return self.explored.run(self._shown, name, **options)
 
     def save(self, path: Path | str) -> Path:
         """Write the live explorer, as it is chosen here, as one HTML file that opens without a network."""

@@ -21,8 +21,8 @@ from vit_viz.offline.explored import Explored, Selection
 from vit_viz.offline.page import check_fits, explorer_facts, explorer_style, storage_of
 from vit_viz.results import PatchMap
 from vit_viz.sentences import sentence
-from vit_viz.session.answers import facts_of
-from vit_viz.session.inputs import InputOptions, Json, read_fields
+from vit_viz.session.inputs import InputOptions, Json, parse_arguments
+from vit_viz.session.serialization import facts_of
 
 _STYLE = Path(__file__).with_suffix(".css")
 
@@ -80,9 +80,9 @@ class ExplorerWidget(anywidget.AnyWidget):
         """Write the explorer as one HTML file that opens without a network; see `Exploration.save`."""
         return self.explored.save(self._shown, path)
 
-    def run(self, name: str, **asked: Any) -> Any:
+    def run(self, name: str, **options: Any) -> Any:
         """The answer to a question about this photo, from the query that is chosen; see `Exploration.run`."""
-        return self.explored.run(self._shown, name, **asked)
+        return self.explored.run(self._shown, name, **options)
 
     def _answer(self, _widget: object, content: Any, _buffers: object) -> None:
         """What the browser asks for: a layer, or the numbers of a question."""
@@ -112,24 +112,24 @@ def reply(explored: Explored, shown: Selection, content: Json) -> tuple[Json, li
     The content holds "ask" again, "facts", and "arrays" with name, shape and dtype of each buffer; or "error", one sentence.
     """
     try:
-        name, asked = content.get("question"), content.get("asked", {})
-        return _answer(explored, shown, content["ask"], str(name), asked)
+        name, fields = content.get("question"), content.get("asked", {})
+        return _answer(explored, shown, content["ask"], str(name), fields)
     except Exception as error:  # what waits in the browser is told in any case
         return {"ask": content["ask"], "error": sentence(error)}, []
 
 
 def _answer(
-    explored: Explored, shown: Selection, ask: object, name: str, asked: object
+    explored: Explored, shown: Selection, ask: object, name: str, fields: object
 ) -> tuple[Json, list[bytes]]:
     question = QUESTIONS.named(name)
     fixed = {field.name for field in InputOptions.schema()}
-    if not isinstance(asked, dict) or fixed & set(asked):
+    if not isinstance(fields, dict) or fixed & set(fields):
         raise ParameterError(
             "The options of a question are a JSON object; the photo is that of the explorer."
         )
-    _, fields = read_fields(question, asked)
-    given = {name: value for name, value in fields.items() if value is not None}
-    answer = explored.run(shown, name, **given)
+    _, parsed = parse_arguments(question, fields)
+    parameters = {name: value for name, value in parsed.items() if value is not None}
+    answer = explored.run(shown, name, **parameters)
     facts, arrays = facts_of(answer), arrays_of(answer)
     if isinstance(answer, PatchMap):
         facts |= {"suffix_kinds": answer.suffix_kinds}

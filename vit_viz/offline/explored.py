@@ -1,4 +1,4 @@
-"""One photo as one model sees it, ready to be explored: in a file, or in a notebook (vit_viz/notebook.py)."""
+"""One photo as one model sees it, ready to be explored: in a file, or in a notebook (vit_viz/notebook)."""
 
 from __future__ import annotations
 
@@ -85,16 +85,16 @@ class Explored:
             raise ParameterError("The explorer draws on a photo: pass a picture (PIL.Image) or its path.")
         photo = decode(picture)
         file = getattr(picture, "filename", "") if isinstance(picture, Image.Image) else picture
-        given = as_model(loaded)
-        recorded = trace(given, photo, mode=mode, size=size, keep_norms=True)
-        model = None if isinstance(given, nn.Module) else given
+        model = as_model(loaded)
+        recorded = trace(model, photo, mode=mode, size=size, keep_norms=True)
+        own = None if isinstance(model, nn.Module) else model
         return cls(
             recorded,
             photo,
             name or Path(file or (image if isinstance(image, str) else "photo")).stem,
             mode,
             size,
-            model,
+            own,
         )
 
     def selection(
@@ -115,11 +115,11 @@ class Explored:
         model, query = self.trace.provenance.model or "a model", self.trace.layout.describe(shown.query)
         return f"Explorer of {self.name} as {model} sees it: layer {shown.layer}, head {shown.head}, {query}"
 
-    def run(self, shown: Selection, name: str, **asked: Any) -> Any:
+    def run(self, shown: Selection, name: str, **options: Any) -> Any:
         """The answer to a question by its name, as `vit_viz.run` gives it, about this photo.
 
         A question that needs a token to start from starts from the one that is chosen, and "look" looks at the chosen layer and
-        head, unless `asked` says otherwise.
+        head, unless `options` say otherwise.
         """
         if self.model is None:
             raise ParameterError("Questions by name need a loaded model, which vit_viz.load returns.")
@@ -130,7 +130,7 @@ class Explored:
         if question.name == LOOK.name:
             begins |= {"layer": shown.layer, "head": str(shown.head)}
         photo = self.photo if question.takes_image else None
-        return run(self.model, photo, name, mode=self.mode, size=self.size, **(begins | asked))
+        return run(self.model, photo, name, mode=self.mode, size=self.size, **(begins | options))
 
     def save(self, shown: Selection, path: Path | str) -> Path:
         """Write the page of `page`."""

@@ -6,7 +6,6 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 
 from vit_viz.capture import Trace
@@ -16,14 +15,6 @@ from vit_viz.progress import StopCheck
 from vit_viz.turns import Turns
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class _Wish:
-    """Somebody who wants a finding: as long as the model is here, and the visitor."""
-
-    model: str
-    left: StopCheck | None
 
 
 class BackgroundChecks:
@@ -40,21 +31,20 @@ class BackgroundChecks:
     def __init__(self, turns: Turns, *, has_model: Callable[[str], bool]) -> None:
         self._turns, self._has_model = turns, has_model
         self._lock = threading.Lock()
-        self._wishes: dict[StructureCheck, set[_Wish]] = {}  # the first is being run
+        self._models: dict[StructureCheck, set[str]] = {}  # which models want it; the first is being run
         self._thread: threading.Thread | None = None
 
-    def begin(self, recorded: Trace, *, model: str, left: StopCheck | None) -> None:
+    def begin(self, recorded: Trace, *, model: str) -> None:
         """Find out what is not known of a trace, beside whatever else happens.
 
         Args:
             model: the name under which the module is here.
-            left: whether the visitor who wants it has left; None for nobody in particular.
         """
         check = recorded.known
         if not isinstance(check, StructureCheck) or check.finding is not None:
             return
         with self._lock:
-            self._wishes.setdefault(check, set()).add(_Wish(model, left))
+            self._models.setdefault(check, set()).add(model)
             if self._thread is None:
                 # No daemon: the interpreter would end under a pass, and the process with an abort.
                 self._thread = threading.Thread(target=self._work, name="vit_viz checks", daemon=False)
@@ -78,25 +68,23 @@ class BackgroundChecks:
             except Exception:
                 logger.exception("a check failed")
             with self._lock:
-                del self._wishes[check]
+                del self._models[check]
 
     def _next(self) -> StructureCheck | None:
         """The check that has waited longest; None ends the thread."""
         with self._lock:
-            check = next(iter(self._wishes), None)
+            check = next(iter(self._models), None)
             if check is None:
                 self._thread = None
             return check
 
     def _is_unwanted(self, check: StructureCheck) -> bool:
-        """Whether no other thread waits for it, and all who wanted it have left, or their models, or the program is ending."""
+        """Whether no other thread waits for it, and its models have left, or the program is ending."""
         if check.is_awaited:
             return False
         with self._lock:
-            wishes = list(self._wishes.get(check, ()))
-        return not threading.main_thread().is_alive() or all(
-            (wish.left is not None and wish.left()) or not self._has_model(wish.model) for wish in wishes
-        )
+            models = list(self._models.get(check, ()))
+        return not threading.main_thread().is_alive() or not any(map(self._has_model, models))
 
     @contextmanager
     def _turn(self, check: StructureCheck, unwanted: StopCheck) -> Iterator[None]:

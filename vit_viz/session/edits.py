@@ -1,4 +1,4 @@
-"""What is changed inside a model: a value that can be part of a key, a link, a command, and a line of JSON.
+"""Edits of a model: a value that can be part of a key, a link, a command, and a line of JSON.
 
 As words, in statements joined by ";":
 
@@ -101,17 +101,17 @@ class ModelEdits:
         object.__setattr__(self, "forbidden", tuple(sorted(set(self.forbidden))))
 
     @classmethod
-    def parse(cls, given: object) -> ModelEdits:
+    def parse(cls, value: object) -> ModelEdits:
         """Read words, a list of statements as JSON has them, or arguments of `vit_viz.edit` as a dict."""
-        if isinstance(given, ModelEdits):
-            return given
-        if isinstance(given, Mapping):
-            given = _words_of(given)
-        elif isinstance(given, AbstractContextManager):
+        if isinstance(value, ModelEdits):
+            return value
+        if isinstance(value, Mapping):
+            value = _words_of(value)
+        elif isinstance(value, AbstractContextManager):
             raise ParameterError(
                 "What vit_viz.edit returns goes around the call, `with vit_viz.edit(...):`; edits= takes its arguments as a dict."
             )
-        statements = given.split(";") if isinstance(given, str) else given
+        statements = value.split(";") if isinstance(value, str) else value
         if not isinstance(statements, list | tuple) or not all(isinstance(one, str) for one in statements):
             raise ParameterError("Edits are words such as 'off 3.1;temperature 7=0.5', or a list of them.")
         if sum(map(len, statements)) > _LONGEST:
@@ -126,13 +126,15 @@ class ModelEdits:
     @property
     def words(self) -> tuple[str, ...]:
         """Statements that `parse` reads as the same, in one order."""
-        said = []
+        statements = []
         for state in get_args(HeadState):
             if chosen := [f"{layer}.{head}" for (layer, head), now in self.heads if now == state]:
-                said.append(" ".join((state, *chosen)))
+                statements.append(" ".join((state, *chosen)))
         if self.temperatures:
-            said.append(" ".join(("temperature", *(f"{layer}={t:g}" for layer, t in self.temperatures))))
-        return (*said, *(f"forbid {one}" for one in self.forbidden))
+            statements.append(
+                " ".join(("temperature", *(f"{layer}={t:g}" for layer, t in self.temperatures)))
+            )
+        return (*statements, *(f"forbid {one}" for one in self.forbidden))
 
     def __str__(self) -> str:
         return ";".join(self.words)
@@ -143,18 +145,18 @@ class ModelEdits:
     @property
     def sentence(self) -> str:
         """What is changed, in a few words: "3 heads off, temperature of layer 7"."""
-        said = []
+        parts = []
         for state, (one, many) in _SPOKEN.items():
             if count := sum(now == state for _, now in self.heads):
-                said.append(f"1 head {one}" if count == 1 else f"{count} heads {many}")
+                parts.append(f"1 head {one}" if count == 1 else f"{count} heads {many}")
         if self.temperatures:
             of = [str(layer) for layer, _ in self.temperatures]
-            said.append(f"temperature of {'layer' if len(of) == 1 else 'layers'} {', '.join(of)}")
+            parts.append(f"temperature of {'layer' if len(of) == 1 else 'layers'} {', '.join(of)}")
         if self.forbidden:
-            said.append(
+            parts.append(
                 "1 view forbidden" if len(self.forbidden) == 1 else f"{len(self.forbidden)} views forbidden"
             )
-        return ", ".join(said)
+        return ", ".join(parts)
 
     @property
     def singles(self) -> tuple[ModelEdits, ...]:
@@ -313,7 +315,7 @@ def _refuse_twice(names: list[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ParameterError(f"{name} is edited twice; please say once what it shall be.")
+            raise ParameterError(f"{name} is edited twice; please name it once.")
         seen.add(name)
 
 
@@ -394,24 +396,24 @@ _EXAMPLE = "{'heads': {(3, 1): 0, (5, 2): 'mean'}, 'temperature': {7: 0.5}}"
 
 def _words_of(arguments: Mapping[str, Any]) -> list[str]:
     """The words for arguments of `edit`: heads, temperature, knockout, and mask_keys by layer."""
-    told: list[str] = []
+    words: list[str] = []
     for name, value in arguments.items():
         if name not in _ARGUMENTS:
             raise ParameterError(
                 f"Edits as a dict have {', '.join(_ARGUMENTS)}, such as {_EXAMPLE}, not {name!r:.40}."
             )
         try:
-            told += _ARGUMENTS[name]({} if value is None else value)
+            words += _ARGUMENTS[name]({} if value is None else value)
         except ParameterError:
             raise
         except (ArithmeticError, AttributeError, RuntimeError, TypeError, ValueError) as error:
             raise ParameterError(
                 f"Edits as a dict are as vit_viz.edit takes them for one image, such as {_EXAMPLE}; {name!r} is not."
             ) from error
-    return told
+    return words
 
 
-def _heads_said(heads: Mapping[tuple[int, int], Any]) -> Iterator[str]:
+def _heads_in_words(heads: Mapping[tuple[int, int], Any]) -> Iterator[str]:
     for (layer, head), value in heads.items():
         state = value if isinstance(value, str) else {0.0: "off", 1.0: ""}.get(float(value))
         if state not in ("off", "mean", "uniform", ""):
@@ -423,11 +425,11 @@ def _heads_said(heads: Mapping[tuple[int, int], Any]) -> Iterator[str]:
             yield f"{state} {layer}.{head}"
 
 
-def _temperature_said(temperature: Mapping[int, Any]) -> Iterator[str]:
+def _temperature_in_words(temperature: Mapping[int, Any]) -> Iterator[str]:
     return (f"temperature {layer}={float(value):g}" for layer, value in temperature.items())
 
 
-def _knockout_said(knockout: Mapping[int, Any]) -> Iterator[str]:
+def _knockout_in_words(knockout: Mapping[int, Any]) -> Iterator[str]:
     layers: dict[tuple[int, int], list[str]] = defaultdict(list)
     for layer, edges in knockout.items():
         for i, j in edges.nonzero().tolist() if isinstance(edges, Tensor) else edges:
@@ -435,7 +437,7 @@ def _knockout_said(knockout: Mapping[int, Any]) -> Iterator[str]:
     return (f"forbid token {i}>token {j}@{'+'.join(where)}" for (i, j), where in layers.items())
 
 
-def _mask_keys_said(masked: Any) -> Iterator[str]:
+def _mask_keys_in_words(masked: Any) -> Iterator[str]:
     if not isinstance(masked, Mapping):
         raise ParameterError(
             "Edits mask keys by layer, such as {'mask_keys': {3: [5, 6]}}; tokens that are removed everywhere, and from the "
@@ -448,10 +450,10 @@ def _mask_keys_said(masked: Any) -> Iterator[str]:
 
 
 _ARGUMENTS: dict[str, Callable[[Any], Iterator[str]]] = {
-    "heads": _heads_said,
-    "temperature": _temperature_said,
-    "knockout": _knockout_said,
-    "mask_keys": _mask_keys_said,
+    "heads": _heads_in_words,
+    "temperature": _temperature_in_words,
+    "knockout": _knockout_in_words,
+    "mask_keys": _mask_keys_in_words,
 }
 
 

@@ -21,7 +21,7 @@ from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.registry import PARTS, QUESTIONS
 from vit_viz.analyses.spec import SECOND, AnyQuestion, Job, Part
 from vit_viz.analyses.targets import function_of
-from vit_viz.capture import Trace, innermost_edit, standing, trace
+from vit_viz.capture import Trace, innermost_edit, trace, with_edits
 from vit_viz.capture.buffers import IDLE_BYTES, BufferPool
 from vit_viz.capture.forward import answer_of, undisturbed
 from vit_viz.capture.interventions import Edits
@@ -32,11 +32,12 @@ from vit_viz.geometry import CropBox
 from vit_viz.images.part import cut, part_words
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.progress import Progress, StopCheck
-from vit_viz.session.answers import answer_bytes
 from vit_viz.session.cache import ByteCache
 from vit_viz.session.edits import NO_EDITS
 from vit_viz.session.models import MODEL_BYTES, ModelPool, Pace
 from vit_viz.session.request import Request, check_input, is_about
+from vit_viz.session.serialization import answer_bytes
+from vit_viz.session.uploads import UPLOAD
 from vit_viz.session.walkthrough import LEARNED_INPUT, Step, step_of
 from vit_viz.turns import Turns
 from vit_viz.walkthrough import Walk, own_transformer
@@ -161,7 +162,7 @@ class Engine:
             recorded = self.trace(request, cancelled=cancelled)
             how = self._input_options(request) | {"has_classes": answers_classes(loaded, recorded) or None}
             how |= {"layout": recorded.layout, "place": recorded.place}
-            prepared = PreparedImage.of(loaded, self._given(request), **how)
+            prepared = PreparedImage.of(loaded, self._model_input(request), **how)
             # kept without the model
             return replace(
                 prepared, model=nn.Identity(), provenance=recorded.provenance, crop_box=recorded.crop_box
@@ -199,7 +200,7 @@ class Engine:
             edits: of the model that is looked at; they stand around everything that runs of it.
         """
         device = loaded.device.type, loaded.device.index or 0
-        changed = nullcontext() if edits is None else standing(edits, loaded.model)
+        changed = nullcontext() if edits is None else with_edits(edits, loaded.model)
         with self.turns.turn(device, **options), changed:
             yield
 
@@ -252,14 +253,18 @@ class Engine:
             self._store.evict(lambda kept: kept == key)
         return value
 
-    def _key(self, request: Request) -> tuple[Request, str, int, str]:
-        """Under which an answer is kept: the same for everyone who asks the same of the same pictures and model as it is."""
+    def _key(self, request: Request) -> tuple[Request, str, str, int, str]:
+        """Under which an answer is kept: the same for everyone who asks the same of the same pictures and the model as it is.
+
+        But what was computed of one visitor's picture answers no other: how soon it came would tell that somebody has brought it.
+        """
+        images = request.subject.image, _second(request)
         digest, other = (
-            self._pictures.picture(name, owner=request.owner)[1] if name else ""
-            for name in (request.subject.image, _second(request))
+            self._pictures.picture(name, owner=request.owner)[1] if name else "" for name in images
         )
         return (
             request.of_picture(digest),
+            request.owner if any(map(UPLOAD.fullmatch, images)) else "",
             self._model(request).provenance.weights,
             self.models.make_up(request.subject.model),
             other,
@@ -295,7 +300,7 @@ class Engine:
         return self._kept(request.about("edits"), work_out, lambda edits: edits.nbytes, cancelled)
 
     def _record(self, request: Request, cancelled: StopCheck | None, *, keep_residual: bool) -> Trace:
-        loaded, picture = self._model(request), self._given(request)
+        loaded, picture = self._model(request), self._model_input(request)
         turn = partial(
             self.turn, loaded, edits=self._edits(request, cancelled), cancelled=cancelled, is_quick=True
         )
@@ -351,11 +356,11 @@ class Engine:
         turn = partial(self.turn, loaded, edits=edits, cancelled=cancelled, is_quick=True)
 
         def run() -> tuple[Tensor, Tensor]:
-            given = self._given(request)
-            if not isinstance(given, Tensor):
-                given = loaded.preprocess.apply(given, **self._input_options(request)).pixels
+            pixels = self._model_input(request)
+            if not isinstance(pixels, Tensor):
+                pixels = loaded.preprocess.apply(pixels, **self._input_options(request)).pixels
             with turn():
-                walk = Walk.of(loaded.model, given)
+                walk = Walk.of(loaded.model, pixels)
             return walk.pixels, walk.stream  # kept without the model
 
         kept = self._kept(request.about("walk"), run, lambda kept: sum(t.nbytes for t in kept), cancelled)
@@ -406,8 +411,8 @@ class Engine:
     def _digest(self, request: Request) -> str:
         return self._pictures.picture(request.subject.image, owner=request.owner)[1]
 
-    def _given(self, request: Request) -> Image.Image | Tensor:
-        """What the model is given: the picture, or the pixels that stand in its place."""
+    def _model_input(self, request: Request) -> Image.Image | Tensor:
+        """What the model receives: the picture, or the pixels that stand in its place."""
         pixels = self._pictures.pixels(request.subject.image, owner=request.owner)
         return self._picture(request) if pixels is None else pixels
 

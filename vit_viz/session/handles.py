@@ -22,13 +22,18 @@ from functools import cache
 
 from vit_viz.session.request import Subject
 
-COOKIE = "vit_viz"
 VISITOR: ContextVar[str] = ContextVar("visitor", default="")
 """Name of the browser whose request is being handled; "" where it has none."""
 _NAME = re.compile(r"([A-Za-z0-9_-]{24})([A-Za-z0-9_-]{16})")
 
 HANDLE_SECONDS = 3600.0
 MAX_HANDLES = 20_000
+
+
+@cache
+def cookie_name() -> str:
+    """It follows from the key: of two servers of one host name, which browsers do not tell apart, each has its own cookie."""
+    return f"vit_viz_{hmac.new(_key(), b'cookie', 'sha256').hexdigest()[:8]}"
 
 
 def new_visitor() -> str:
@@ -39,7 +44,7 @@ def new_visitor() -> str:
 
 def visitor_in(cookies: Mapping[str, str]) -> str:
     """The name of a browser by the cookies that it sends; "" where it has none that this process gave."""
-    name = cookies.get(COOKIE, "")
+    name = cookies.get(cookie_name(), "")
     parts = _NAME.fullmatch(name)
     return name if parts and hmac.compare_digest(parts[2], _signature(parts[1])) else ""
 
@@ -53,11 +58,6 @@ def _signature(name: str) -> str:
 def _key() -> bytes:
     """What this process signs with; another process gives other names."""
     return secrets.token_bytes(32)
-
-
-def owner_of(visitor: str, page: str) -> str:
-    """Whose the pictures and computations of a page are: the browser's, or where it keeps no cookies only that page's."""
-    return visitor or f"page {page}"
 
 
 @dataclass(frozen=True)

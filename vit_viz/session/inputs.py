@@ -1,4 +1,4 @@
-"""A question as every surface takes it beside Python: as JSON, and as a schema from which commands and tools are made."""
+"""Questions for every surface other than Python: as JSON, and as schemas from which commands and tools are made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vit_viz.images.preprocess import MAX_INPUT_SIDE
 from vit_viz.session.edits import ModelEdits
 from vit_viz.session.questions import TargetWord, options_of_method
 
-QUERY = 'Where it starts: "class", "pool", "register 0", a patch "row,col", or some "3,4;3,5"; else what the output is read from.'
+QUERY = 'The start: "class", "pool", "register 0", a patch "row,col", or several, "3,4;3,5"; else what the output is read from.'
 TARGET = 'The class, by number or name, or a pair "291-292" for why the one and not the other; else the model\'s first.'
 OPTIONS = "Options of the method whose map this is about, by name, as the question of that name takes them."
 
@@ -43,7 +43,7 @@ class InputOptions(Options):
         str,
         Option(
             "part",
-            "Pixels top,left,height,width of the photo, looked at in place of the whole.",
+            "Part of the photo used instead of the whole: top,left,height,width in pixels.",
             pattern=r"(\d{1,5}(,\d{1,5}){3})?",
         ),
     ] = ""
@@ -67,24 +67,24 @@ class InputOptions(Options):
         return parse_part(self.part) if self.part else None
 
     @property
-    def given(self) -> Json:
+    def fields(self) -> Json:
         """As a `Subject` takes them."""
         edits = ModelEdits.parse(self.edits)
         return {"mode": self.mode, "size": self.size, "part": self.rectangle, "edits": edits}
 
 
-def read_fields(question: AnyQuestion, fields: Mapping[str, object]) -> tuple[InputOptions, Json]:
+def parse_arguments(question: AnyQuestion, fields: Mapping[str, object]) -> tuple[InputOptions, Json]:
     """What JSON or a tool's arguments say beside model and picture, checked as far as it can be without the model.
 
     Returns:
         How the picture becomes the model's input; and query, target and options, under "options" those of the method whose map it
         is about, as `vit_viz.session.questions.request_for` takes them.
     """
-    known = properties(question)
+    allowed = properties(question)
     for name in fields:
-        if name not in known:
+        if name not in allowed:
             raise ParameterError(
-                f"{question.name!r} takes no {str(name)[:40]!r}; it takes: {', '.join(known)}."
+                f"{question.name!r} takes no {str(name)[:40]!r}; it takes: {', '.join(allowed)}."
             )
     inputs = {field.name: field for field in InputOptions.schema()}
     fields = dict(fields)
@@ -175,15 +175,15 @@ def query_sentence(question: AnyQuestion) -> str:
 
 def schema_of(field: OptionField) -> Json:
     """JSON Schema of one option."""
-    said: Json = {"description": field.option.sentence, "default": field.default}
+    schema: Json = {"description": field.option.sentence, "default": field.default}
     if field.choices:
-        return said | {"type": "string", "enum": list(field.choices)}
+        return schema | {"type": "string", "enum": list(field.choices)}
     if field.kind is str:
-        return said | {"type": "string", "pattern": f"^({field.option.pattern})$"}
+        return schema | {"type": "string", "pattern": f"^({field.option.pattern})$"}
     if field.kind is bool:
-        return said | {"type": "boolean"}
+        return schema | {"type": "boolean"}
     ends = {"minimum": field.option.low, "maximum": field.option.high}
-    return said | {"type": "integer" if field.kind is int else "number"} | ends
+    return schema | {"type": "integer" if field.kind is int else "number"} | ends
 
 
 def sentence_of(question: AnyQuestion) -> str:

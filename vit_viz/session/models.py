@@ -17,8 +17,8 @@ from vit_viz.checkpoints.source import Progress
 from vit_viz.errors import BusyError
 from vit_viz.model import VisionTransformer
 from vit_viz.progress import StopCheck, stop_if
-from vit_viz.session.answers import model_bytes
 from vit_viz.session.cache import ByteCache
+from vit_viz.session.serialization import model_bytes
 
 MODEL_BYTES = 2 * 2**30
 MOST_LOADS = 4
@@ -40,7 +40,7 @@ class ModelPool:
         self.own_model = own_model
         self._loaded: ByteCache[Model] = ByteCache(max_bytes)
         self._own: ByteCache[Model] = ByteCache(sys.maxsize)  # however large it is
-        self._given: dict[str, Model] = {}
+        self._registered: dict[str, Model] = {}
         self._lock = threading.Lock()
         self._waiting: Counter[str] = Counter()  # by the models that they wait for
         self._loading: set[str] = set()
@@ -48,31 +48,31 @@ class ModelPool:
 
     def add(self, loaded: Model) -> None:
         """Offer a model that is loaded already under its own name."""
-        self._given[loaded.name] = loaded
+        self._registered[loaded.name] = loaded
 
     def remove(self, name: str) -> None:
         """Forget a model that was given, where there is one of this name."""
-        self._given.pop(name, None)
+        self._registered.pop(name, None)
 
-    def given(self, name: str) -> Model | None:
+    def registered(self, name: str) -> Model | None:
         """The model that was given under a name, as it is now: whoever gave it may train it."""
-        given = self._given.get(name)
-        return None if given is None else as_it_is(given)
+        model = self._registered.get(name)
+        return None if model is None else as_it_is(model)
 
     def make_up(self, name: str) -> int:
         """What a given model is made of now, see `make_up_of`; 0 of one that was loaded here, which nobody else holds."""
-        return make_up_of(self._given[name].model) if name in self._given else 0
+        return make_up_of(self._registered[name].model) if name in self._registered else 0
 
     def has(self, name: str) -> bool:
         """Whether a model is here, so that `get` returns at once."""
-        return name in self._given or self._cache_of(name).peek(name) is not None
+        return name in self._registered or self._cache_of(name).peek(name) is not None
 
     def get(
         self, name: str, *, progress: Progress | None = None, cancelled: StopCheck | None = None
     ) -> Model:
         """The model of a name, loaded once; as `Session.model`. A load goes on as long as anybody waits for it."""
-        if (given := self.given(name)) is not None:
-            return given
+        if (own := self.registered(name)) is not None:
+            return own
         is_own = name == self.own_model
 
         def is_unwanted() -> bool:
@@ -129,12 +129,12 @@ class Pace:
         """As measured, now or before; beyond `_MOST` pairs the one that was measured longest ago is forgotten."""
         key = weights, tokens
         with self._lock:
-            known = self._seconds.get(key)
-        if known is None:
-            known = measure()
+            measured = self._seconds.get(key)
+        if measured is None:
+            measured = measure()
             with self._lock:
-                self._seconds[key] = known
-        return known
+                self._seconds[key] = measured
+        return measured
 
 
 def forward_work(model: VisionTransformer, tokens: int) -> float:

@@ -79,16 +79,16 @@ def ask(
     *,
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
-    **asked: Any,
+    **options: Any,
 ) -> Any:
     """The answer to a question; see `request_for` and `Session.run`."""
-    return session.run(request_for(session, subject, name, **asked), progress=progress, cancelled=cancelled)
+    return session.run(request_for(session, subject, name, **options), progress=progress, cancelled=cancelled)
 
 
 def _start(session: Session, subject: Subject, question: AnyQuestion, query: Query | None) -> dict[str, Any]:
     if not question.takes_query:
         if query is not None:
-            raise ParameterError(f"{question.name!r} starts from no query.")
+            raise ParameterError(f"{question.name!r} takes no query.")
         return {}
     if query is None and question.without_query:
         return {"query": None}
@@ -103,7 +103,7 @@ def _target(session: Session, subject: Subject, question: AnyQuestion, target: T
     """The class, or the pair of classes, that a question is about; None for the model's first."""
     if not question.takes_target:
         if target is not None:
-            raise ParameterError(f"{question.name!r} is about no class.")
+            raise ParameterError(f"{question.name!r} takes no target.")
         return {}
     if isinstance(target, str) and all(part.isdigit() for part in target.split("-")):
         first, *others = (int(part) for part in target.split("-"))
@@ -114,5 +114,5 @@ def _target(session: Session, subject: Subject, question: AnyQuestion, target: T
     return {"target": target if target is None or callable(target) else _class(target, labels)}
 
 
-def _class(given: ClassWord, labels: Any) -> int:
-    return class_index(given, labels) if isinstance(given, str) else as_index("A class", given)
+def _class(value: ClassWord, labels: Any) -> int:
+    return class_index(value, labels) if isinstance(value, str) else as_index("A class", value)

@@ -1,4 +1,4 @@
-"""What is asked of a session: a value that can be a key, a link and a line of JSON."""
+"""Requests: one question about one subject, as a value that can be a key, a link and a line of JSON."""
 
 from __future__ import annotations
 
@@ -109,12 +109,12 @@ class Request:
         """The request as one JSON object, without its owner."""
         if any(callable(value) for _, value in self.parameters):
             raise ParameterError(
-                "A function as the target cannot be written into a file or a link; vit_viz.run(...).save(...) saves what it gave."
+                "A function as the target cannot be written into a file or a link; vit_viz.run(...).save(...) saves its answer."
             )
-        asked = asdict(self.subject) | {"question": self.question, "parameters": dict(self.parameters)}
-        asked["edits"] = list(self.subject.edits.words)
-        del asked["owner"]
-        return json.dumps(asked, allow_nan=False, sort_keys=True)
+        fields = asdict(self.subject) | {"question": self.question, "parameters": dict(self.parameters)}
+        fields["edits"] = list(self.subject.edits.words)
+        del fields["owner"]
+        return json.dumps(fields, allow_nan=False, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Request:

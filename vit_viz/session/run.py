@@ -17,7 +17,7 @@ from vit_viz.capture import trace
 from vit_viz.capture.given import as_model, as_picture, as_pixels
 from vit_viz.capture.state import held_states, make_up_of
 from vit_viz.capture.wrappers import preprocess_within, unwrapped_module
-from vit_viz.checkpoints import Model
+from vit_viz.checkpoints import Model, load
 from vit_viz.checkpoints.catalog import BUNDLED, entry_of
 from vit_viz.checkpoints.plain_module import own_preprocess, plain_module
 from vit_viz.errors import ParameterError
@@ -43,11 +43,15 @@ Images = Tensor | list[Picture | Tensor] | tuple[Picture | Tensor, ...]
 
 
 @overload
-def run(loaded: ModelLike, image: Picture | None, name: Question[Any, AnswerT], **asked: Any) -> AnswerT: ...
+def run(
+    loaded: ModelLike, image: Picture | None, name: Question[Any, AnswerT], **parameters: Any
+) -> AnswerT: ...
 
 
 @overload
-def run(loaded: ModelLike, image: Picture | Images | None, name: str | AnyQuestion, **asked: Any) -> Any: ...
+def run(
+    loaded: ModelLike, image: Picture | Images | None, name: str | AnyQuestion, **parameters: Any
+) -> Any: ...
 
 
 @held_states()
@@ -119,16 +123,16 @@ def run(
         part=part,
         edits=edits,
     )
-    asked = options | {"query": query, "target": target}
-    with bar(name if isinstance(name, str) else name.name, progress) as told:
+    parameters = options | {"query": query, "target": target}
+    with bar(name if isinstance(name, str) else name.name, progress) as report:
         answers = [
             ask(
                 session,
                 one,
                 name,
-                progress=share_of(told, number, len(subjects)),
+                progress=share_of(report, number, len(subjects)),
                 cancelled=cancelled,
-                **asked,
+                **parameters,
             )
             for number, one in enumerate(subjects)
         ]
@@ -137,14 +141,14 @@ def run(
 
 def images_of(image: Picture | Images | None) -> tuple[list[Picture | Tensor | None], bool]:
     """The images that are given, and whether they are a batch, so that there is an answer for each."""
-    given = as_picture(image) if isinstance(image, Mapping) else image  # of a processor
-    if isinstance(given, list | tuple):
-        if not given:
+    images = as_picture(image) if isinstance(image, Mapping) else image  # of a processor
+    if isinstance(images, list | tuple):
+        if not images:
             raise ParameterError("A batch has at least one picture; an empty one was passed.")
-        return [as_picture(one) if isinstance(one, Mapping) else one for one in given], True
-    if isinstance(given, Tensor) and given.ndim == 4 and len(given) > 1:
-        return [*torch.split(given, 1)], True
-    return [given], False
+        return [as_picture(one) if isinstance(one, Mapping) else one for one in images], True
+    if isinstance(images, Tensor) and images.ndim == 4 and len(images) > 1:
+        return [*torch.split(images, 1)], True
+    return [images], False
 
 
 def share_of(progress: Progress | None, number: int, count: int) -> Progress | None:
@@ -172,7 +176,7 @@ def session_and_subjects(
         made_of = make_up_of(loaded), frozenset(parameter.device for parameter in loaded.parameters())
     is_described = layout is not None or labels is not None
     if is_described or (pixels is not None and isinstance(loaded, nn.Module)):
-        model = loaded if isinstance(loaded, Model) else as_model(loaded)
+        model = loaded if isinstance(loaded, Model | str | Path) else as_model(loaded)
         loaded = described_model(
             model, layout, labels, None if pixels is None else tuple(pixels.shape), made_of
         )
@@ -184,7 +188,7 @@ def session_and_subjects(
 
 @lru_cache(maxsize=1)
 def described_model(
-    model: Model | nn.Module,
+    model: Model | nn.Module | str | Path,
     layout: TokenLayout | None,
     labels: Labels | None,
     shape: tuple[int, ...] | None,
@@ -193,8 +197,11 @@ def described_model(
     """A model with words for its tokens and classes; that of the last one is kept.
 
     Args:
+        model: what is named is loaded.
         shape: of the pixels that it is given, where it does not say how pictures become its input.
     """
+    if isinstance(model, str | Path):
+        model = load(model)
     if isinstance(model, Model):
         if layout is not None:
             raise ParameterError("layout= says which token of a module is what; this model tells by itself.")
@@ -285,7 +292,7 @@ def _kept_pixels(session: Session, pixels: Tensor, how: Mapping[str, Any]) -> st
     pixels = as_pixels(pixels, loaded.model)
     if how.get("part") is not None or how.get("size") or how.get("mode", "fit") != "fit":
         raise ParameterError(
-            "mode, size and part say how a picture becomes the model's input; pixels are given as they are."
+            "mode, size and part say how a picture becomes the model's input; pixels are used as they are."
         )
     digest = pixels_hash(pixels)
     kept = (key for key, stored in session.uploads.of("").items() if stored.digest == digest)

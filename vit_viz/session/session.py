@@ -35,12 +35,17 @@ from vit_viz.session.devices import REFUSED, GpuRefusedError, Lender, Notice, ru
 from vit_viz.session.engine import TRACE, Engine, computed
 from vit_viz.session.handles import Handles
 from vit_viz.session.request import Request, Subject
-from vit_viz.session.uploads import LEFT_SECONDS, Library, UploadStore, cleaned_name
+from vit_viz.session.uploads import Library, UploadStore, cleaned_name
 from vit_viz.settings import whole_number
-from vit_viz.turns import LONGEST_SECONDS, SLOW_WAIT_SECONDS, Turns, Visits
+from vit_viz.turns import GONE, Turns
 
 T = TypeVar("T")
 CACHE_BYTES = 2 * 2**30
+LONGEST_SECONDS = 180.0
+SLOW_WAIT_SECONDS = 600.0
+"""For one computation; how long a slow one waits for others of the same visitor."""
+LARGE_BYTES = 32 * 2**20
+"""Of memory that it takes to write an answer: those that take more are written one at a time."""
 
 
 class Session:
@@ -76,7 +81,7 @@ class Session:
         self.library: Library | None = None
         self.given_paths: dict[str, str] = {}  # as the process's owner named them; files of the app tell none
         self.decode: Callable[..., Image.Image] = decode  # of uploads; the app sets that of a DecoderProcess
-        self.handles, self._visits = Handles(), Visits()
+        self.handles = Handles()
         self.checks = BackgroundChecks(self.turns, has_model=self.has_model)
         self._slow = Turns(max_waiting=8, max_seconds=SLOW_WAIT_SECONDS)  # by visitor
         budget = cache_bytes or whole_number("VIT_VIZ_CACHE_BYTES", CACHE_BYTES, unit="bytes")
@@ -170,20 +175,17 @@ class Session:
         for engine in self._engines:
             engine.forget(digest)
 
-    def kept(self, key: Hashable, compute: Callable[[], T], image: str, digest: str, **options: Any) -> T:
-        """What is kept or made under a key that holds the image's digest; it goes with the picture."""
-        return self.engine.keep(key, compute, image, digest, **options)
+    def kept(
+        self, key: tuple[Hashable, ...], compute: Callable[[], T], image: str, digest: str, **options: Any
+    ) -> T:
+        """What is kept or made of an image under a key that holds its digest; it goes with the picture."""
+        return self.engine.keep((*key, image), compute, image, digest, **options)
 
     # --- visitors
 
-    def leave(self, owner: str) -> None:
-        """End what is computed unwatched for a visitor who left; the pictures stay a while, in case the visitor comes back."""
-        self.end_computations(owner)
-        self.uploads.forget(owner, after=LEFT_SECONDS)
-
-    def end_computations(self, owner: str) -> None:
-        """End what is computed for a visitor now, because nobody listens for it any more."""
-        self._visits.end(owner)
+    def writing(self, bytes_: int) -> AbstractContextManager[None]:
+        """While an answer is written, which takes so much memory: of large ones one at a time, visitors in turn."""
+        return self.turns.turn("a large answer", is_quick=True) if bytes_ > LARGE_BYTES else nullcontext()
 
     def _one_slow_at_a_time(
         self, request: Request, cancelled: StopCheck | None
@@ -192,7 +194,7 @@ class Session:
         is_quick = not computed(request).is_slow
         if is_quick or not request.owner or self.keeps(request):
             return nullcontext()
-        ends = cancelled or self._visits.check(request.owner)
+        ends = cancelled or GONE.get()
         return self._slow.turn(request.owner, cancelled=within(SLOW_WAIT_SECONDS, ends))
 
     # --- requests
@@ -211,7 +213,7 @@ class Session:
         Args:
             progress: told the share that is done, where it is computed now and takes long.
             cancelled: asked now and then; True ends a long computation with `Cancelled`, as does the time limit. Where nobody
-                watches, the computation ends when its visitor leaves.
+                watches, the computation ends when whoever asked over HTTP hangs up.
             preview: given what is there so far, where the answer can tell and it is computed on a device of our own.
         """
         if cancelled is not None:
@@ -220,8 +222,7 @@ class Session:
         if self.lender is not None and not is_worth_a_gpu and computed(request).reads in ("trace", "image"):
             self.run(request.about("trace"), cancelled=cancelled)  # which may be worth one
         with self._one_slow_at_a_time(request, cancelled):
-            # a page that is loaded again asks before the one before it has left: who is watched ends by that alone
-            ends = within(LONGEST_SECONDS, cancelled or self._visits.check(request.owner))
+            ends = within(LONGEST_SECONDS, cancelled or GONE.get())
             ask = partial(Engine.run, request=request, progress=progress, cancelled=ends, preview=preview)
             if is_worth_a_gpu:
                 try:
@@ -230,7 +231,7 @@ class Session:
                     self.notice(REFUSED)
             answer = self._where_there_is_room(request, ask)
         if isinstance(answer, Trace):
-            self.checks.begin(answer, model=request.subject.model, left=self._visits.check(request.owner))
+            self.checks.begin(answer, model=request.subject.model)
         return answer
 
     def trace_of(self, subject: Subject) -> Trace:
@@ -304,8 +305,10 @@ class Session:
             return False
         name = request.subject.model
         loaded = self.model(name)
-        is_given = self.engine.models.given(name) is not None
-        return isinstance(loaded, LoadedModel) and not is_given and self.lender.is_worth_it(request, loaded)
+        is_registered = self.engine.models.registered(name) is not None
+        return (
+            isinstance(loaded, LoadedModel) and not is_registered and self.lender.is_worth_it(request, loaded)
+        )
 
     def _lent(self, request: Request) -> Any:
         assert self.lender is not None
@@ -321,7 +324,7 @@ class Session:
             return compute(cpu or engine)
         return run_with_fallback(
             lambda: compute(engine),
-            lambda: compute(self._with_given(cpu, request.subject.model)),
+            lambda: compute(self._with_copy(cpu, request.subject.model)),
             notice=self.notice,
         )
 
@@ -332,8 +335,8 @@ class Session:
 
     def _engine_with(self, name: str, **options: Any) -> Engine:
         """The engine that has a model now: of the own device, or of the CPU where that has no room for it."""
-        cpu, given = self.cpu_engine, self.engine.models.given(name)
-        if cpu is not None and given is not None and self._copied.get(name) != _state(given):
+        cpu, own = self.cpu_engine, self.engine.models.registered(name)
+        if cpu is not None and own is not None and self._copied.get(name) != _state(own):
             cpu.models.remove(name)  # a copy of what it was
         if cpu is not None and self._is_only_on_cpu(name):
             return cpu
@@ -353,15 +356,15 @@ class Session:
         """Whether a model is on the CPU because the device had no room for it."""
         return self.cpu_engine is not None and name in self._only_on_cpu and self.cpu_engine.models.has(name)
 
-    def _with_given(self, cpu: Engine, name: str) -> Engine:
+    def _with_copy(self, cpu: Engine, name: str) -> Engine:
         """The CPU's engine with its own copy of a model that was given."""
-        given = self.engine.models.given(name)
-        if given is not None and cpu.models.given(name) is None:
-            self._copied[name] = _state(given)
-            cpu.models.add(given.copied_to(torch.device("cpu")))
+        own = self.engine.models.registered(name)
+        if own is not None and cpu.models.registered(name) is None:
+            self._copied[name] = _state(own)
+            cpu.models.add(own.copied_to(torch.device("cpu")))
         return cpu
 
 
-def _state(given: Model) -> tuple[str, int]:
+def _state(model: Model) -> tuple[str, int]:
     """What a given model is now: its weights and its make-up."""
-    return given.provenance.weights, make_up_of(given.model)
+    return model.provenance.weights, make_up_of(model.model)

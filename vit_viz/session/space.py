@@ -20,7 +20,7 @@ from vit_viz.capture import PackedTrace, Trace
 from vit_viz.capture.buffers import shared_pool
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.checkpoints.catalog import BUNDLED
-from vit_viz.checkpoints.strangers import strangers_models
+from vit_viz.checkpoints.visitor_models import visitor_model_cache
 from vit_viz.errors import VitVizError
 from vit_viz.lazy import torch
 from vit_viz.session.devices import GpuRefusedError
@@ -127,7 +127,7 @@ def _session(own_model: str, device: str) -> Session:
     """
     torch.set_num_threads(1)
     shared_pool.cache_clear()
-    strangers_models.cache_clear()
+    visitor_model_cache.cache_clear()
     # what has no room here is for the parent's CPU, whose time nobody counts
     return Session(model=own_model, device=device, cache_bytes=CACHE_BYTES, falls_back=False)
 

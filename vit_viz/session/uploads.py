@@ -30,9 +30,6 @@ from vit_viz.memory import give_memory_back
 
 UPLOAD_BYTES = 512 * 2**20
 UPLOAD_SECONDS = 3600.0
-LEFT_SECONDS = 600.0
-"""How long pictures stay after their visitor left: a page that is loaded again, or a laptop that wakes up, finds them."""
-
 OWNER_SHARE = 0.25
 SWEEP_SECONDS = 60.0
 UPLOAD = re.compile(r"u[\w-]{24}", re.ASCII)
@@ -177,14 +174,11 @@ class UploadStore:
         with self._lock:
             return digest in self._copies
 
-    def forget(self, owner: str, *, after: float = 0.0) -> None:
-        """Delete every upload of an owner, at once or after some seconds; one that is asked for until then stays as before."""
-        soon = self._clock() + after
+    def forget(self, owner: str) -> None:
+        """Delete every upload of an owner."""
         with self._changing():
-            for key, entry in self._stored.items():
-                if entry.owner == owner and entry.expires_at > soon:
-                    self._stored[key] = replace(entry, expires_at=soon)
-            self._expire()
+            for key in [key for key, entry in self._stored.items() if entry.owner == owner]:
+                self._drop(key)
 
     def remove(self, key: str, *, owner: str) -> None:
         """Delete one upload of an owner, where it is still kept."""

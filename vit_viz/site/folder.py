@@ -95,7 +95,7 @@ def _listed(folder: Path) -> set[str]:
         named = json.loads((folder / LISTING).read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise ExportError(
-            f"{folder} holds something that is no site of vit_viz; please choose another folder."
+            f"{folder} holds something that is not a site of vit_viz; please choose another folder."
         ) from error
     plain = [name for name in named if isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]*", name)]
     return set(plain)

@@ -56,7 +56,7 @@ function patchesOf(
  */
 export function score(values, cols) {
   const total = values.reduce((sum, value) => sum + value, 0);
-  if (!(total > 0)) return 0;
+  if (!(total > 0) || values.every((value) => value === values[0])) return 0;
   const count = Math.max(1, round(values.length / TENTH));
   const order = Array.from(values, (_, patch) => patch).sort((a, b) => values[b] - values[a]);
   const brightest = order.slice(0, count);
@@ -103,8 +103,8 @@ function tourOf(
   const isNear = (/** @type {number} */ a, /** @type {number} */ b) =>
     Math.hypot(Math.floor(a / cols) - Math.floor(b / cols), (a % cols) - (b % cols)) <
     Math.max(rows, cols) / 3;
-  for (const { patch } of found) {
-    if (stops.length < STOPS && !stops.some((stop) => isNear(stop, patch))) stops.push(patch);
+  for (const { patch, score: most } of found) {
+    if (most > 0 && stops.length < STOPS && !stops.some((stop) => isNear(stop, patch))) stops.push(patch);
   }
   return stops;
 }

@@ -1,4 +1,4 @@
-"""The page of a site, whose parts lie beside it or stand in it: what it shows, what it may do, what its script is told."""
+"""The page of a site, whose parts lie beside it or stand in it: what it shows, what it may do, and the values of its script."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from vit_viz.browser.known import known_models
+from vit_viz.browser.published import published_models
 from vit_viz.explorer import colour_tables, template
 from vit_viz.explorer.value import described, explorer_options, link_fields
 from vit_viz.figures.styles import lighting
@@ -34,12 +34,12 @@ def composed_page(facts: Mapping[str, Any], *, policy: str, style: str, script: 
         keeping: what the browser keeps of it, in words.
     """
     modes = "".join(f'<option value="{mode}">{html.escape(words)}</option>' for words, mode in MODES)
-    known = {
+    own_facts = {
         "tables": colour_tables(),
         "fields": link_fields(),
         "options": [described(option) for option in explorer_options()],
         "lighting": lighting(),
-        "published": known_models(),
+        "published": published_models(),
         "limits": {"most_pixels": _MOST_PIXELS, "min_side": MIN_SIDE, "max_aspect": MAX_ASPECT},
     }
     parts = {
@@ -49,7 +49,7 @@ def composed_page(facts: Mapping[str, Any], *, policy: str, style: str, script: 
         "keeping": html.escape(keeping),
         "modes": modes,
         "explorer": template("vv"),
-        "facts": script_json(known | dict(facts)),
+        "facts": script_json(own_facts | dict(facts)),
     }
     page = (_PACKAGE / "site" / "index.html").read_text("utf-8")
     # in one pass, so that text which looks like a place stays text

@@ -74,9 +74,9 @@ def exemplars(
     """The photos on which a measure of a head is highest, and those on which it is lowest, the most extreme first."""
     survey.checked(layer, head)
     values = measured(survey, measure)[rows, layer, head]
-    known = rows[np.isfinite(values)]
+    of_measured = rows[np.isfinite(values)]
     order = np.argsort(values[np.isfinite(values)], kind="stable")
-    return known[order[::-1][:count]], known[order[:count]]
+    return of_measured[order[::-1][:count]], of_measured[order[:count]]
 
 
 def positional_shares(survey: OpenedSurvey) -> NDArray[np.float64]:
@@ -175,8 +175,8 @@ def _named(
     if rule.number not in numbers:
         return EvidencedName(layer, head, rule.name, sentence, None, is_thin)
     values = numbers[rule.number][:, layer, head]
-    known = values[np.isfinite(values)]
-    passed = known >= rule.bound if rule.is_least else known <= rule.bound
+    measured = values[np.isfinite(values)]
+    passed = measured >= rule.bound if rule.is_least else measured <= rule.bound
     return EvidencedName(layer, head, rule.name, sentence, float(passed.mean()), is_thin)
 
 
@@ -193,7 +193,7 @@ def _distances(survey: OpenedSurvey, rows: Rows, patch_size: tuple[int, int] | N
 
 def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Over the photos of which a number is known; NaN where that is none."""
-    is_known = ~np.isnan(values)
+    is_measured = ~np.isnan(values)
     with np.errstate(invalid="ignore"):  # 0 / 0
-        mean: NDArray[np.float64] = values.sum(0, where=is_known) / is_known.sum(0)
+        mean: NDArray[np.float64] = values.sum(0, where=is_measured) / is_measured.sum(0)
     return mean

@@ -84,14 +84,14 @@ class SurveyCheck:
         """Stop where a batch is damaged."""
         if self.damaged:
             raise ParameterError(
-                f"The survey in {shown(str(self.folder))} is damaged: {_told(self.damaged)}. The same vit-viz survey makes "
+                f"The survey in {shown(str(self.folder))} is damaged: {_damage(self.damaged)}. The same vit-viz survey makes "
                 f"{'it' if len(self.damaged) == 1 else 'them'} again."
             )
 
 
 def check(folder: Path) -> SurveyCheck:
     """Read all of a survey and compare it with what was written."""
-    there = manifest.read(folder)
+    there = manifest.unchanged(folder)
     batches = tuple(
         _without_copies([_check_batch(folder, there, one) for one in sorted(parquet.batches(folder))])
     )
@@ -122,17 +122,17 @@ def _check_batch(folder: Path, there: dict[str, Any], number: int) -> BatchCheck
     return BatchCheck(number, "", tuple(photos), sentences)
 
 
-def _told(batches: tuple[BatchCheck, ...]) -> str:
+def _damage(batches: tuple[BatchCheck, ...]) -> str:
     """Which batches are damaged, and how."""
     return several([f"batch {one.number} ({one.fault})" for one in batches])
 
 
 def _without_copies(batches: list[BatchCheck]) -> Iterator[BatchCheck]:
     """The batches, where of those with the same photos only the first is whole."""
-    known: set[str] = set()
+    seen: set[str] = set()
     for one in batches:
-        if known.isdisjoint(one.names):
-            known.update(one.names)
+        if seen.isdisjoint(one.names):
+            seen.update(one.names)
             yield one
         else:
             yield BatchCheck(one.number, "its photos are in another batch, too")
@@ -144,10 +144,10 @@ def _strangers(folder: Path) -> Iterator[str]:
     rests = [parquet.rest_of(place) for place in places]
     tables = {f"{level}.parquet" for level in TABLES}
     for place in (folder, *places, *rests):
-        known = manifest.FILES | {one.name for one in (*places, *rests)} if place == folder else tables
+        own_files = manifest.FILES | {one.name for one in (*places, *rests)} if place == folder else tables
         for path in sorted(place.iterdir()) if place.is_dir() else ():
             is_record = place in rests and path.name == parquet.RECORD
-            if path.name not in known and not is_record and not path.name.startswith("."):
+            if path.name not in own_files and not is_record and not path.name.startswith("."):
                 yield path.relative_to(folder).as_posix()
 
 
@@ -191,7 +191,7 @@ def resume(
     listing = {photo.name: photo for photo in photos}
     notes = []
     if state.damaged:
-        notes.append(f"damaged and made again: {_told(state.damaged)}")
+        notes.append(f"damaged and made again: {_damage(state.damaged)}")
     if state.strangers:
         names = ", ".join(map(shown, state.strangers[:MOST_NAMED]))
         notes.append(
@@ -283,8 +283,8 @@ def _is_as_listed(row: Mapping[str, Any], photo: Photo | None) -> bool:
     if photo is None:
         return True
     boxes = np.array([side for box in photo.boxes for side in box], np.float32)
-    known = (photo.label or None, photo.class_index)
-    return known == (row["label"], row["label_class"]) and boxes.tolist() == row["boxes"]
+    listed = (photo.label or None, photo.class_index)
+    return listed == (row["label"], row["label_class"]) and boxes.tolist() == row["boxes"]
 
 
 def _named(names: Sequence[str], words: str) -> Iterator[str]:
@@ -293,8 +293,8 @@ def _named(names: Sequence[str], words: str) -> Iterator[str]:
         return
     is_one = len(names) == 1
     forms = {"are": "is", "have": "has", "were": "was", "they": "it", "them": "it", "their": "its"}
-    said = words.format(**{many: one if is_one else many for many, one in forms.items()})
-    yield f"{len(names):,} photo{'' if is_one else 's'} {said}: {several(list(map(shown, names)))}"
+    sentence = words.format(**{many: one if is_one else many for many, one in forms.items()})
+    yield f"{len(names):,} photo{'' if is_one else 's'} {sentence}: {several(list(map(shown, names)))}"
 
 
 def _sha256(path: str) -> str | None:

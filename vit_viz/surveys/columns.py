@@ -182,8 +182,8 @@ _VALUE = Column("value", "float", "value", "The largest output, where outputs ar
 
 def photo_columns(methods: Sequence[str], output: Output = "softmax") -> tuple[Column, ...]:
     """Every column of a survey whose methods these are, and the outputs of whose model are of this kind."""
-    over = [_said(name, f"mean_{name}", "Mean over all heads: ") for name in MEASURES]
-    of_head = [_said(name, f"head_{name}", "Of the chosen head: ") for name in HEAD_COLUMNS]
+    over = [_column(name, f"mean_{name}", "Mean over all heads: ") for name in MEASURES]
+    of_head = [_column(name, f"head_{name}", "Of the chosen head: ") for name in HEAD_COLUMNS]
     of_methods = [
         Column(
             column_of(method, score),
@@ -231,7 +231,7 @@ CREATE TABLE grids AS SELECT row, rows, cols, height, width, region, sha256, fil
 """
 
 
-def _said(name: str, called: str, words: str) -> Column:
+def _column(name: str, called: str, words: str) -> Column:
     column = _HEADS[name]
     return Column(called, column.kind, column.unit, f"{words}{column.meaning[0].lower()}{column.meaning[1:]}")
 

@@ -266,12 +266,14 @@ def _answer(old: Row, new: Row, same_classes: bool) -> AnswerChange | None:
 
 
 def _accuracies(pairs: list[tuple[Row, Row]]) -> Accuracies | None:
-    known = [(old["right"], new["right"]) for old, new in pairs if None not in (old["right"], new["right"])]
-    if not known:
+    labelled = [
+        (old["right"], new["right"]) for old, new in pairs if None not in (old["right"], new["right"])
+    ]
+    if not labelled:
         return None
-    lost, won = known.count((True, False)), known.count((False, True))
-    shares = [sum(one[side] for one in known) / len(known) for side in (0, 1)]
-    return Accuracies(shares[0], shares[1], len(known), lost, won, mcnemar(lost, won))
+    lost, won = labelled.count((True, False)), labelled.count((False, True))
+    shares = [sum(one[side] for one in labelled) / len(labelled) for side in (0, 1)]
+    return Accuracies(shares[0], shares[1], len(labelled), lost, won, mcnemar(lost, won))
 
 
 def mcnemar(lost: int, won: int) -> float:
@@ -313,9 +315,9 @@ def _in_step(first: Survey, second: Survey) -> Iterator[tuple[Values, Values, Sh
                 held.update(part[0])
                 shapes.add(part[1])
         if len(shapes) > 1:
-            said = " and ".join(f"{layers} x {heads}" for layers, heads in sorted(shapes))
+            sizes = " and ".join(f"{layers} x {heads}" for layers, heads in sorted(shapes))
             raise ParameterError(
-                f"The models have {said} layers and heads, so that only their photos can be compared: heads=False or --photos-only."
+                f"The models have {sizes} layers and heads, so only their photos can be compared: heads=False or --photos-only."
             )
         names = [name for name in waiting[0] if name in waiting[1]]
         if names:

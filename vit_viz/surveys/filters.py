@@ -1,4 +1,4 @@
-"""Which expressions a visitor may filter photos by: comparisons, arithmetic and a few functions of known columns, nothing else.
+"""Expressions that a visitor may filter photos by: comparisons, arithmetic and a few functions of listed columns, nothing else.
 
 DuckDB's own parser reads the text; what it reads there is allowed by name, part by part, so that whatever a newer DuckDB learns is
 refused until somebody allows it. The database has no access to files or settings besides (vit_viz.surveys.opened).
@@ -55,7 +55,7 @@ def checked(where: str, read: Read, columns: Mapping[str, Sequence[str]]) -> str
     if len(text) > LONGEST:
         raise ParameterError(f"A filter has at most {LONGEST} characters.")
     if ";" in text or not text.replace("\n", " ").replace("\t", " ").isprintable():
-        raise ParameterError("A filter is one expression: what stands behind WHERE, without a semicolon.")
+        raise ParameterError("A filter is one expression, as after WHERE in SQL, without a semicolon.")
     corners = sum(match[3].count(",") + 1 for match in _INSIDE.finditer(text))
     if corners > MOST_CORNERS_IN_ALL:
         raise ParameterError(f"The polygons of a filter have at most {MOST_CORNERS_IN_ALL} corners in all.")
@@ -89,7 +89,7 @@ def first_line(message: str) -> str:
 
 
 def _condition(statements: list[Any]) -> dict[str, Any]:
-    """What stands behind WHERE, where there is nothing else than that."""
+    """The expression of a filter, where there is nothing else than that."""
     expected = ["select_list", "from_table", "where_clause", "type", "aggregate_handling"]
     query = statements[0]["node"] if len(statements) == 1 else {}
     others = [
@@ -97,7 +97,7 @@ def _condition(statements: list[Any]) -> dict[str, Any]:
     ]
     table = query.get("from_table") or {}
     if others or query.get("type") != "SELECT_NODE" or table.get("type") != "BASE_TABLE":
-        raise ParameterError("A filter is one expression: what stands behind WHERE, and nothing else.")
+        raise ParameterError("A filter is one expression, as after WHERE in SQL, and nothing else.")
     condition: dict[str, Any] = query["where_clause"]
     return condition
 
@@ -127,8 +127,8 @@ def _check(part: dict[str, Any], columns: Mapping[str, Sequence[str]]) -> None:
         names: list[str] = part["column_names"]
         if len(names) != 1 or names[0].lower() not in (*columns, "row"):
             wrong = ".".join(names)[:60]
-            known = [words for name, many in columns.items() for words in (name, *many)]
-            advice = did_you_mean(wrong.lower(), known, "the list of columns says which there are")
+            words_allowed = [words for name, many in columns.items() for words in (name, *many)]
+            advice = did_you_mean(wrong.lower(), words_allowed, "the list of columns says which there are")
             raise ParameterError(f"There is no column {wrong!r} to filter by{advice}")
     elif kind == "FUNCTION" and (
         part["function_name"] not in _FUNCTIONS or part.get("schema") or part.get("catalog")
@@ -197,16 +197,16 @@ def words_of(columns: Iterable[str], methods: Iterable[str]) -> dict[str, tuple[
     for method in methods:
         for score in ("pointing", "energy"):
             words.get(column_of(method, score), []).append(f"{method} {SCORE_WORDS[score]}")
-    return {name: tuple(dict.fromkeys(said)) for name, said in words.items()}
+    return {name: tuple(dict.fromkeys(texts)) for name, texts in words.items()}
 
 
 def with_columns(where: str, words: Mapping[str, tuple[str, ...]]) -> str:
     """A filter with every column by its name in the survey; texts in quotes stay as they are."""
-    names = {said.lower(): name for name, many in words.items() for said in many if said != name}
+    names = {word.lower(): name for name, many in words.items() for word in many if word != name}
     if not names:
         return where
     longest_first = "|".join(
-        r"\s+".join(map(re.escape, said.split())) for said in sorted(names, key=len)[::-1]
+        r"\s+".join(map(re.escape, word.split())) for word in sorted(names, key=len)[::-1]
     )
     spoken = re.compile(rf'"({longest_first})"|(?<![\w.])({longest_first})(?![\w.])', re.IGNORECASE)
 

@@ -82,16 +82,16 @@ def _rows(rows: Iterable[Mapping[str, Any]], place: str) -> dict[str, Note]:
 
 
 def _boxes_of(row: Mapping[str, Any], where: str) -> tuple[Box, ...]:
-    given = _first(row, _BOXES)
-    if given is None:
+    cell = _first(row, _BOXES)
+    if cell is None:
         sides = [row.get(side) for side in _SIDES]
         return () if any(side in (None, "") for side in sides) else (_box(sides, where),)
     try:
-        boxes = json.loads(given) if isinstance(given, str) else given
+        boxes = json.loads(cell) if isinstance(cell, str) else cell
     except json.JSONDecodeError as error:
-        raise ParameterError(f"{where}: boxes are lists of four numbers, not {given[:40]!r}.") from error
+        raise ParameterError(f"{where}: boxes are lists of four numbers, not {cell[:40]!r}.") from error
     if not isinstance(boxes, list):
-        raise ParameterError(f"{where}: boxes are lists of four numbers, not {str(given)[:40]!r}.")
+        raise ParameterError(f"{where}: boxes are lists of four numbers, not {str(cell)[:40]!r}.")
     return tuple(_box(box, where) for box in boxes)
 
 

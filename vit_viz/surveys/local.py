@@ -100,9 +100,9 @@ def recorded_ahead(
         yield key, count, rows()
 
 
-def photos_per_pass(device: torch.device, asked: int | None) -> int:
+def photos_per_pass(device: torch.device, requested: int | None) -> int:
     """How many photos go through the model together: as asked, else what suits the device."""
-    return asked or AT_ONCE.get(device.type, AT_ONCE_ON_A_GPU)
+    return requested or AT_ONCE.get(device.type, AT_ONCE_ON_A_GPU)
 
 
 def as_count(name: str, value: object, *, least: int = 1) -> int:

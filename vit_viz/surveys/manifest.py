@@ -23,6 +23,7 @@ FILE = "_survey.json"
 """Readers of a folder of Parquet pass over names that begin with "_"."""
 
 FORMAT = 2
+SEAL = "sha256"
 _COMPARED = {
     "model": "model",
     "weights": "weights",
@@ -77,20 +78,20 @@ def opened(folder: Path, wanted: dict[str, Any], *, extend: bool = False) -> dic
         Its manifest as it was begun.
     """
     if (folder / FILE).exists():
-        there = read(folder)
+        there = unchanged(folder)
         gone = len(there.get("gone", ()))
         expected = wanted | {"photos": wanted["photos"] + gone} if gone else wanted
         for key, words in _COMPARED.items():
-            if _said(there, key) != _said(expected, key) and not (extend and key in _LISTING):
+            if _entry(there, key) != _entry(expected, key) and not (extend and key in _LISTING):
                 hint = "; --extend adds new photos to it" if key in _LISTING else ""
                 raise ParameterError(
-                    f"{shown(str(folder))} holds another survey: its {words} is {_short(_said(there, key))}, not "
-                    f"{_short(_said(expected, key))}{hint}; please choose another folder."
+                    f"{shown(str(folder))} holds another survey: its {words} is {_short(_entry(there, key))}, not "
+                    f"{_short(_entry(expected, key))}{hint}; please choose another folder."
                 )
         return there
     if folder.exists() and (not folder.is_dir() or any(one.name != _LOCK for one in folder.iterdir())):
         raise ParameterError(
-            f"{shown(str(folder))} holds something that is no survey; please choose another folder."
+            f"{shown(str(folder))} holds something that is not a survey; please choose another folder."
         )
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder, wanted)
@@ -107,8 +108,8 @@ def extended(
         gone: names of photos that are in the tables and not in the new list.
     """
     left = sorted(gone)
-    said = {key: wanted[key] for key in ("digest", "names", "request")}
-    changed = there | said | {"photos": wanted["photos"] + len(left), "gone": left}
+    updated = {key: wanted[key] for key in ("digest", "names", "request")}
+    changed = there | updated | {"photos": wanted["photos"] + len(left), "gone": left}
     _write(folder, changed)
     return changed
 
@@ -120,11 +121,24 @@ def read(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ParameterError(f"{shown(str(folder))} holds no survey: {FILE} cannot be read.") from error
     if not isinstance(content, dict):
-        raise ParameterError(f"{shown(str(folder))} holds no survey: {FILE} is no object.")
+        raise ParameterError(f"{shown(str(folder))} holds no survey: {FILE} is not a JSON object.")
     version = content.get("format", FORMAT)
     if version != FORMAT:
         raise ParameterError(
             f"{shown(str(folder))} is a survey of format {_short(version)}, and this version of vit_viz reads format {FORMAT}."
+        )
+    content.pop(SEAL, None)
+    return content
+
+
+def unchanged(folder: Path) -> dict[str, Any]:
+    """The same of a survey that is gone on with, or checked: not one byte of it may be another."""
+    content = read(folder)
+    text = (folder / FILE).read_text(encoding="utf-8")
+    is_from_before = next(iter(json.loads(text)), "") == "format"  # there was a seal
+    if not is_from_before and text != _sealed(content):
+        raise ParameterError(
+            f"{shown(str(folder))}: {FILE} is not as it was written; please put back what it was, or choose another folder."
         )
     return content
 
@@ -141,7 +155,7 @@ def output_of(there: dict[str, Any]) -> Output:
     return kind
 
 
-def _said(there: dict[str, Any], key: str) -> object:
+def _entry(there: dict[str, Any], key: str) -> object:
     return output_of(there) if key == "output" else there.get(key)
 
 
@@ -183,8 +197,14 @@ FILES = frozenset({FILE, _LOCK})
 
 def _write(folder: Path, content: dict[str, Any]) -> None:
     half = (folder / FILE).with_suffix(".half")
-    half.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    half.write_text(_sealed(content), encoding="utf-8")
     half.replace(folder / FILE)
+
+
+def _sealed(content: dict[str, Any]) -> str:
+    """As it is written: the first entry is the SHA-256 of the text with that entry empty."""
+    text = json.dumps({SEAL: ""} | content, indent=1) + "\n"
+    return text.replace('""', f'"{hashlib.sha256(text.encode()).hexdigest()}"', 1)
 
 
 def _short(value: object) -> str:

@@ -1,4 +1,4 @@
-"""A survey's folder, opened to be asked: its tables in memory, read once, and photos chosen by an expression of SQL.
+"""A survey's folder, opened for queries: its tables in memory, read once, and photos chosen by an expression of SQL.
 
 The only door to duckdb. What a visitor writes is one expression (vit_viz.surveys.filters), and the database that evaluates it knows
 neither files nor network: its tables are read first, then external access is switched off and the settings are locked.
@@ -126,7 +126,7 @@ class OpenedSurvey:
         """The photos of which an expression of SQL is true.
 
         Args:
-            where: what stands behind WHERE, of the columns of photos by name or by their `words`; "" means all.
+            where: an expression as after WHERE in SQL, of the columns of photos by name or by their `words`; "" means all.
             layer, head: the head that the columns head_... are of.
         """
         layer, head = self.checked(layer, head)
@@ -134,7 +134,9 @@ class OpenedSurvey:
             return np.arange(self.num_photos)
         if len(where) <= filters.LONGEST:
             where = filters.with_columns(where, self.words)
-        checked = filters.checked(where, self._serialized, self.words)
+        checked = filters.checked(
+            where, lambda query: str(self._run("SELECT json_serialize_sql(?)", [query])[0][0]), self.words
+        )
         key = (checked, layer, head) if filters.HEAD_PREFIX in checked else (checked, 0, 0)
         with self._lock:
             if key in self._kept:
@@ -150,10 +152,6 @@ class OpenedSurvey:
             self._kept[key] = rows
         return rows
 
-    def _serialized(self, query: str) -> str:
-        """DuckDB's own reading of a query, as JSON; nothing is run."""
-        return str(self._run("SELECT json_serialize_sql(?)", [query])[0][0])
-
     def _run(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """What a query finds, within its limits."""
         if not self._asking.acquire(timeout=FILTER_SECONDS):
@@ -164,10 +162,10 @@ class OpenedSurvey:
                 return lines
         except duckdb.InterruptException as error:
             raise Cancelled(
-                f"This filter took longer than {FILTER_SECONDS:g} seconds; a simpler one may do."
+                f"This filter took longer than {FILTER_SECONDS:g} seconds; please try a simpler one."
             ) from error
         except duckdb.OutOfMemoryException as error:
-            raise ParameterError("This filter needs more memory than there is for it.") from error
+            raise ParameterError("This filter needs more memory than is available to it.") from error
         except duckdb.Error as error:
             raise ParameterError(
                 f"This filter cannot be evaluated: {filters.first_line(str(error))}"

@@ -117,17 +117,17 @@ def root_of(survey: OpenedSurvey) -> Path | None:
 
     A survey that was moved together with its photos finds them beside it.
     """
-    asked = Path(str(survey.manifest.get("request", {}).get("photos", "")))
+    source = Path(str(survey.manifest.get("request", {}).get("photos", "")))
     beside = [
-        survey.folder.parent / Path(*asked.parts[-count:]) for count in (1, 2) if len(asked.parts) >= count
+        survey.folder.parent / Path(*source.parts[-count:]) for count in (1, 2) if len(source.parts) >= count
     ]
-    for place in (asked, survey.folder / asked, *beside):
+    for place in (source, survey.folder / source, *beside):
         if place.suffix.lower() in lists.ENDINGS and place.is_file():
             return place.parent
         if place.is_dir():
             return place
     try:
-        first = photos_in(str(asked))[0]  # it was asked for by a pattern or by one file
+        first = photos_in(str(source))[0]  # it was asked for by a pattern or by one file
     except (ParameterError, OSError, ValueError):
         return None
     return Path(first.path[: -len(first.name)]) if first.path.endswith(first.name) else None

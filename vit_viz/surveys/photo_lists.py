@@ -49,7 +49,7 @@ def column_of(survey: OpenedSurvey, column: str, *, layer: int = 0, head: int = 
         layer, head = survey.checked(layer, head)
         return survey.heads[name][:, layer, head].astype(np.float64)
     if column not in survey.numbers:
-        raise ParameterError(f"The survey has no number {column[:40]!r} of a photo.")
+        raise ParameterError(f"The survey has no numeric column {column[:40]!r} for photos.")
     return survey.numbers[column]
 
 
@@ -63,9 +63,9 @@ def scatter_columns(survey: OpenedSurvey) -> tuple[str, ...]:
 def classes(survey: OpenedSurvey, rows: Rows) -> tuple[ClassLine, ...]:
     """One line per label, the most frequent first, then by name."""
     labels = np.array(survey.texts["label"], dtype=object)[rows]
-    known = labels != ""
-    names, places = np.unique(labels[known].astype(str), return_inverse=True)
-    chosen = rows[known]
+    is_labelled = labels != ""
+    names, places = np.unique(labels[is_labelled].astype(str), return_inverse=True)
+    chosen = rows[is_labelled]
     counts = np.bincount(places, minlength=len(names))
     right = _means(survey.numbers["is_right"][chosen], places, len(names))
     means = {name: _means(survey.numbers[name][chosen], places, len(names)) for name in MEANS}
@@ -73,8 +73,8 @@ def classes(survey: OpenedSurvey, rows: Rows) -> tuple[ClassLine, ...]:
         ClassLine(
             str(label),
             int(counts[at]),
-            _told(right[at]),
-            {name: _told(values[at]) for name, values in means.items()},
+            _or_none(right[at]),
+            {name: _or_none(values[at]) for name, values in means.items()},
         )
         for at, label in enumerate(names)
     ]
@@ -83,11 +83,11 @@ def classes(survey: OpenedSurvey, rows: Rows) -> tuple[ClassLine, ...]:
 
 def _means(values: NDArray[np.float64], places: NDArray[np.int64], count: int) -> NDArray[np.float64]:
     """The mean of each group over what is known; NaN where nothing is."""
-    known = np.isfinite(values)
-    sums = np.bincount(places[known], values[known], minlength=count)
-    numbers = np.bincount(places[known], minlength=count)
+    is_measured = np.isfinite(values)
+    sums = np.bincount(places[is_measured], values[is_measured], minlength=count)
+    numbers = np.bincount(places[is_measured], minlength=count)
     return np.where(numbers > 0, sums / np.maximum(numbers, 1), np.nan)
 
 
-def _told(value: float) -> float | None:
+def _or_none(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Which photos a survey is of: a folder, a pattern or a list, with the labels and boxes that are known of them."""
+"""The photos of a survey, from a folder, a pattern or a list, with the labels and boxes that are known of them."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def search_photos(source: str | Path | Sequence[str | Path]) -> tuple[tuple[Phot
     around = [path.parent for path in search.files] or [Path()]
     root = Path(sources[0] if are_folders and len(sources) == 1 else os.path.commonpath(around))
     photos = _named(dict.fromkeys(search.files), root)
-    said = ", ".join(map(str, sources))
-    return _checked(_of_classes(photos) if are_folders else photos, said), search.skipped
+    title = ", ".join(map(str, sources))
+    return _checked(_of_classes(photos) if are_folders else photos, title), search.skipped
 
 
 def listed(notes: Mapping[str, Note], folder: Path) -> tuple[Photo, ...]:
@@ -85,8 +85,10 @@ def annotated(photos: Sequence[Photo], notes: Mapping[str, Note]) -> tuple[Photo
     """Photos with what a list says of them, found by their name, or by that of the file where no other has it."""
     counts = Counter(Path(name).name for name in notes)
     by_file_name = {Path(name).name: note for name, note in notes.items() if counts[Path(name).name] == 1}
-    known = by_file_name | dict(notes)
-    of_photos = [known.get(photo.name) or known.get(Path(photo.name).name) for photo in photos]
+    notes_by_name = by_file_name | dict(notes)
+    of_photos = [
+        notes_by_name.get(photo.name) or notes_by_name.get(Path(photo.name).name) for photo in photos
+    ]
     if not any(of_photos):
         raise ParameterError(
             f"The annotations name none of the {len(photos)} photos, such as {photos[0].name!r}; their first is "
@@ -106,10 +108,14 @@ def resolved(photos: Sequence[Photo], labels: Labels | None, classes: int) -> tu
         labels: names of the model's classes.
         classes: how many it has; 0 where its outputs are no classes.
     """
-    known = {label: class_of(label, labels, classes) for label in {photo.label for photo in photos}}
+    classes_of_labels = {
+        label: class_of(label, labels, classes) for label in {photo.label for photo in photos}
+    }
     return tuple(
         replace(
-            photo, label=as_text(photo.label), class_index=_class(photo, known[photo.label], labels, classes)
+            photo,
+            label=as_text(photo.label),
+            class_index=_class(photo, classes_of_labels[photo.label], labels, classes),
         )
         for photo in photos
     )
@@ -145,10 +151,10 @@ def _with(photo: Photo, note: Note) -> Photo:
 
 
 def _class(photo: Photo, index: int | None, labels: Labels | None, classes: int) -> int | None:
-    given = photo.class_index
-    if index is not None or given is None or given >= classes:
+    declared = photo.class_index
+    if index is not None or declared is None or declared >= classes:
         return index
-    return given if labels is None or photo.label.isdecimal() else None
+    return declared if labels is None or photo.label.isdecimal() else None
 
 
 def _search(search: Search, source: str | Path) -> None:
@@ -180,9 +186,9 @@ def _named(files: Iterable[Path], root: Path) -> list[Photo]:
 
 def _photo(name: str, path: Path, note: Note | None = None) -> Photo:
     """A photo, with what is known of it; one whose name no table can hold is not read."""
-    known = note or Note()
+    from_list = note or Note()
     fault = "" if is_text(name) else "The name of this file is not UTF-8; please rename it."
-    return Photo(as_text(name), str(path), known.label, known.class_index, known.boxes, fault)
+    return Photo(as_text(name), str(path), from_list.label, from_list.class_index, from_list.boxes, fault)
 
 
 def _of_classes(photos: list[Photo]) -> list[Photo]:

@@ -14,7 +14,7 @@ from vit_viz.analyses.faithfulness import RandomBand, faithfulness_of, random_ba
 from vit_viz.analyses.localisation import Box, localisation, object_on_grid
 from vit_viz.analyses.many_photos import PhotoNumbers, begun_numbers
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.capture import standing, trace
+from vit_viz.capture import trace, with_edits
 from vit_viz.capture.interventions import Edits
 from vit_viz.capture.layouts import patch_size_of
 from vit_viz.capture.report import Structure
@@ -44,7 +44,7 @@ class Recording:
     methods: tuple[str, ...] = ()
     deletion: bool = True
     edits: ModelEdits = NO_EDITS
-    _known: dict[torch.Size, _Known] = field(default_factory=dict, init=False)
+    _verified: dict[torch.Size, _Verified] = field(default_factory=dict, init=False)
 
     def rows(self, shots: Sequence[Shot | Failure]) -> Tables:
         """The rows of some photos, in their order; photos of one size run together."""
@@ -99,9 +99,9 @@ class Recording:
         pixels = self.model.preprocess.normalised(levels.to(device, non_blocking=True))
         with self.edited(pixels):
             numbers = self._numbers(pixels)
-            layout, told = self._known_of(pixels).layout, self.model.preprocess.patch_size
+            layout, declared = self._verified_of(pixels).layout, self.model.preprocess.patch_size
             size = (int(pixels.shape[-2]), int(pixels.shape[-1]))
-            patch = patch_size_of(self.model.model, layout.grid, size, told=told)
+            patch = patch_size_of(self.model.model, layout.grid, size, declared=declared)
             shots = [replace(shot, crop_box=shot.crop_box.of_patches(layout.grid, patch)) for shot in alike]
             methods = [
                 method_rows(self.model, shot, self.methods, layout, deletion=self.deletion) for shot in shots
@@ -110,13 +110,13 @@ class Recording:
 
     def _numbers(self, pixels: Tensor) -> Callable[[], PhotoNumbers]:
         """The numbers of photos of one size; where a GPU has no room for all at once, of one half after the other."""
-        known = self._known_of(pixels)
+        verified = self._verified_of(pixels)
         module = self.model.model
         size = len(pixels)
         while True:
             try:
                 parts = [
-                    begun_numbers(module, part, layout=known.layout, structure=known.structure)
+                    begun_numbers(module, part, layout=verified.layout, structure=verified.structure)
                     for part in torch.split(pixels, size)
                 ]
             except torch.OutOfMemoryError:
@@ -128,21 +128,21 @@ class Recording:
 
     def edited(self, pixels: Tensor) -> AbstractContextManager[None]:
         """The model's edits around whatever runs of it inside."""
-        edits = self._known_of(pixels).edits
-        return nullcontext() if edits is None else standing(edits, self.model.model)
+        edits = self._verified_of(pixels).edits
+        return nullcontext() if edits is None else with_edits(edits, self.model.model)
 
-    def _known_of(self, pixels: Tensor) -> _Known:
+    def _verified_of(self, pixels: Tensor) -> _Verified:
         """What is asked of the first photo of each size, of the model as it was."""
         shape = pixels.shape[1:]
-        if shape not in self._known:
+        if shape not in self._verified:
             first = trace(self.model.model, pixels[:1])
             edits = self.edits.of(first) if self.edits else None
-            self._known[shape] = _Known(first.layout, first.structure, edits)
-        return self._known[shape]
+            self._verified[shape] = _Verified(first.layout, first.structure, edits)
+        return self._verified[shape]
 
 
 @dataclass(frozen=True, eq=False)
-class _Known:
+class _Verified:
     """Which token is what in photos of one size, whether that was shown, and the edits for them."""
 
     layout: TokenLayout

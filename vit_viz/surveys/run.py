@@ -47,14 +47,14 @@ SurveyEngine = Machine | RayCluster
 """Each has a `run` of the same signature, and writes the same rows."""
 
 
-def engine_of(given: SurveyEngine | EngineName) -> SurveyEngine:
+def engine_of(engine: SurveyEngine | EngineName) -> SurveyEngine:
     """The engine that a word means, with its usual numbers."""
-    if isinstance(given, SurveyEngine):
-        return given
-    if given in get_args(EngineName):
-        return Machine() if given == "local" else RayCluster()
+    if isinstance(engine, SurveyEngine):
+        return engine
+    if engine in get_args(EngineName):
+        return Machine() if engine == "local" else RayCluster()
     raise ParameterError(
-        f"The engine is {' or '.join(map(repr, get_args(EngineName)))}, a Machine or a RayCluster, not {given!r}."
+        f"The engine is {' or '.join(map(repr, get_args(EngineName)))}, a Machine or a RayCluster, not {engine!r}."
     )
 
 
@@ -175,7 +175,7 @@ def survey(
         model = model.with_linear(kernel)
         if dict(model.provenance.parameters).get("linear", kernel) != kernel:
             raise ParameterError(
-                f"{out} was begun with the linear kernel of {kernel}, which does not compute on {model.device} here, so that its "
+                f"{out} was begun with the linear kernel of {kernel}, which is not available on {model.device} here, so its "
                 "rows would be rounded in two ways; please choose another folder."
             )
     decoding = Decoding(model.preprocess, mode, size, thumbnails)
@@ -211,7 +211,7 @@ class _Plan:
         from vit_viz.surveys.checking import resume
 
         shown = counting("photos", progress)
-        with self._room_on_disk(), manifest.alone(self.folder), shown as told:
+        with self._room_on_disk(), manifest.alone(self.folder), shown as report:
             there = resume(
                 self.folder, described, self.photos, self.decoding, extend=self.extend, verify=self.verify
             )
@@ -225,8 +225,8 @@ class _Plan:
                     if batch is not None:
                         parquet.write_batch(self.folder, *batch, of=manifest.settings(described))
                     done += photos
-                    if told is not None:
-                        told(done, total)
+                    if report is not None:
+                        report(done, total)
         return there.notes
 
     def _batches(self, left: Sequence[Photo], kept: Collection[int]) -> list[Batch]:
@@ -279,7 +279,7 @@ def _num_classes(model: Model) -> int:
 
 def _described(plan: _Plan, photos: Source, annotations: str | Path | None) -> dict[str, Any]:
     """What _survey.json says of a survey."""
-    asked = {"photos": str(photos), "annotations": None if annotations is None else str(annotations)}
+    sources = {"photos": str(photos), "annotations": None if annotations is None else str(annotations)}
     model, decoding = plan.recording.model, plan.decoding
     words = decoding.recipe.sized(decoding.size).describe(mode=decoding.mode)
     identity = {
@@ -297,7 +297,7 @@ def _described(plan: _Plan, photos: Source, annotations: str | Path | None) -> d
         "output": model.output,
         "linear": dict(model.provenance.parameters).get("linear"),
     }
-    request = asked | {"mode": decoding.mode, "size": decoding.size}
+    request = sources | {"mode": decoding.mode, "size": decoding.size}
     classes = [] if model.labels is None else list(model.labels.names)
     return manifest.manifest(identity, request=request, classes=classes, proof=_proof(plan))
 

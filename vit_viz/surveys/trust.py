@@ -91,14 +91,14 @@ def intervals(values: NDArray[np.float64]) -> list[Estimate | None]:
     Args:
         values: [photos, columns]; NaN where a number is not known.
     """
-    known = np.isfinite(values)
-    filled = np.where(known, values, 0.0)
-    sums, counts = _resampled(np.concatenate([filled, known.astype(np.float64)], -1))
+    is_measured = np.isfinite(values)
+    filled = np.where(is_measured, values, 0.0)
+    sums, counts = _resampled(np.concatenate([filled, is_measured.astype(np.float64)], -1))
     with np.errstate(invalid="ignore", divide="ignore"):
         means = sums / counts
-        exact = filled.sum(0) / known.sum(0)
+        exact = filled.sum(0) / is_measured.sum(0)
     estimates: list[Estimate | None] = []
-    for column, number in enumerate(known.sum(0).tolist()):
+    for column, number in enumerate(is_measured.sum(0).tolist()):
         if not number:
             estimates.append(None)
             continue

@@ -19,7 +19,7 @@ from vit_viz.capture.given import as_model
 from vit_viz.capture.wrappers import preprocess_within
 from vit_viz.checkpoints import LoadedModel, Model
 from vit_viz.checkpoints.plain_module import plain_module
-from vit_viz.checkpoints.strangers import HUB_BYTES
+from vit_viz.checkpoints.visitor_models import HUB_BYTES
 from vit_viz.explorer.value import link_fields
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Preprocess
@@ -34,11 +34,11 @@ from vit_viz.session.uploads import sweep_every
 from vit_viz.settings import whole_number
 from vit_viz.surface import Surface
 from vit_viz.ui import opened
+from vit_viz.ui.edge.door import guarded
 from vit_viz.ui.edge.exposure import Exposure
-from vit_viz.ui.edge.http_guard import guarded
 from vit_viz.ui.edge.request_log import log_with_request_numbers
 from vit_viz.ui.explain import answers as explain_answers
-from vit_viz.ui.header import answers as header_answers
+from vit_viz.ui.header import routes as header_routes
 from vit_viz.ui.help import LISTING, listing
 from vit_viz.ui.kit import part
 from vit_viz.ui.opened import page_route
@@ -49,13 +49,13 @@ from vit_viz.ui.rooms import TABS
 from vit_viz.ui.routes import routes
 from vit_viz.ui.scripts import file_address
 from vit_viz.ui.theme import theme
-from vit_viz.ui.walkthrough import answers as steps
+from vit_viz.ui.walkthrough import routes as steps
 from vit_viz.views import choices
 
 logger = logging.getLogger(__name__)
 
 ANSWERS: Answers = {
-    **header_answers.ANSWERS,
+    **header_routes.ANSWERS,
     **steps.ANSWERS,
     **explain_answers.ANSWERS,
 }
@@ -99,7 +99,7 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
             elem_classes="vv-part",
             # as text: Gradio's page would watch objects, which takes longer; samples: the tray as it is for everybody
             fields=json.dumps(link_fields(_of_page(session, tabs))),
-            samples=json.dumps(header_answers.tray(session, "", "")),
+            samples=json.dumps(header_routes.tray(session, "", "")),
             page=json.dumps(page),
         )
     sweep_every(session.uploads)
@@ -176,7 +176,7 @@ def launch_options(
                 *(route for room in rooms for route in room.routes),
                 *opened.routes(session),
                 *(page_route(session, name, answer) for name, answer in ANSWERS.items()),
-                header_answers.bring_route(session),
+                header_routes.bring_route(session),
                 *routes(session),
             ],
             "openapi_url": None,
@@ -185,7 +185,6 @@ def launch_options(
                 surfaces,
                 turns=session.turns,
                 begin=partial(_warm_up, session, failed),
-                on_left=session.leave,
                 has_model=lambda: session.has_model() or not failed.is_set(),
             ),
         },

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -29,14 +30,13 @@ from vit_viz.checkpoints.catalog import entry_of
 from vit_viz.errors import Cancelled, CaptureError, ParameterError, VitVizError
 from vit_viz.outputs import noun_of
 from vit_viz.progress import StopCheck
-from vit_viz.rest import SLOW_THREADS, THREADS, Computed, Told, read_json, refusal
+from vit_viz.rest import THREADS, AnswerProgress, Computed, read_json, refusal
 from vit_viz.sentences import sentence
 from vit_viz.session.handles import VISITOR, visitor_in
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import UPLOAD
 from vit_viz.surface import EVENTS, OWNER
-from vit_viz.ui.edge.admission import SLOW_OF_PAGE
 from vit_viz.ui.explain.questions import matching_classes, target_value, with_target
 from vit_viz.ui.header import sizes
 from vit_viz.ui.payload import explorer_value, facts_value
@@ -63,7 +63,7 @@ class PageCall:
     problems: tuple[str, ...]
     body: dict[str, Any]
     cancelled: StopCheck
-    told: Told = field(default_factory=Told)
+    told: AnswerProgress = field(default_factory=AnswerProgress)
 
     @property
     def subject(self) -> Subject:
@@ -81,27 +81,27 @@ class PageCall:
 
 def page_route(session: Session, name: str, answer: Callable[[PageCall], dict[str, Any]]) -> Route:
     """The route by which a page asks something of a view; what `answer` raises is its refusal."""
-    threads = anyio.CapacityLimiter(SLOW_THREADS if name in SLOW_OF_PAGE else THREADS)
+    threads = anyio.CapacityLimiter(THREADS)
 
     async def post(request: Request) -> Response:
         try:
-            asked = read_json(await request.body())
+            asked = await run_in_threadpool(read_json, await request.body())
             if not isinstance(asked, dict) or not isinstance(asked.get("view"), str):
                 raise ParameterError(f'A page asks {name!r} of a view: {{"view": LINK}}.')
         except ParameterError as error:
             return refusal(error)
         owner, visitor = request.scope[OWNER], visitor_in(request.cookies)
 
-        def computed(told: Told | None, cancelled: StopCheck) -> Response:
+        def computed(told: AnswerProgress | None, cancelled: StopCheck) -> Response:
             VISITOR.set(visitor)  # in the context of this thread: whose the handles are
             try:
                 view, problems = arrived(session, asked["view"], owner)
-                called = PageCall(session, owner, view, problems, asked, cancelled, told or Told())
+                called = PageCall(session, owner, view, problems, asked, cancelled, told or AnswerProgress())
                 return JSONResponse(answer(called))
             except Exception as error:
                 return refusal(error)
 
-        return Computed(computed, threads, is_told=EVENTS in request.headers.get("accept", ""))
+        return Computed(computed, threads, is_streamed=EVENTS in request.headers.get("accept", ""))
 
     return Route(f"{PREFIX}/{name}", post, methods=["POST"])
 

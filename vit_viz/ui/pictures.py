@@ -33,7 +33,7 @@ from vit_viz.service import MOST_NUMBERS
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
-from vit_viz.views.places import shown_on
+from vit_viz.views.places import panel_of
 from vit_viz.views.state import ViewState
 
 KINDS = ("map", "mosaic", "explain", "patches", "numbered", "sequence")
@@ -66,7 +66,7 @@ def picture(session: Session, subject: Subject, view: ViewState, kind: str, *, b
 def figure_of(session: Session, subject: Subject, view: ViewState, kind: str) -> FigureRequest:
     """What is drawn of a view."""
     if kind == SHOWN:
-        view, kind = replace(view, panel=shown_on(view)), ASKED
+        view, kind = replace(view, panel=panel_of(view)), ASKED
     if kind == ASKED:
         return figure_for(asked_request(session, subject, view), view.drawing)
     if kind in POSITION_KINDS:

@@ -2,8 +2,8 @@
 
     GET /vit_viz/page/<digest>/<file>      icon and picture, see `vit_viz.ui.preview`; the palette's list of questions
     GET /vit_viz/layer/<handle>/<layer>    q, k of a layer (or its attention), see `vit_viz.explorer.packing`
-    GET /vit_viz/tokens/<handle>/<state>   ?role=   float16 [tokens, dim] of length 1, see `vit_viz.ui.tokens.answers`
-    GET /vit_viz/positions/<handle>        ?places=   float16 [places, rows, cols], see `vit_viz.ui.positions.answers`
+    GET /vit_viz/tokens/<handle>/<state>   ?role=   float16 [tokens, dim] of length 1, see `vit_viz.ui.tokens.routes`
+    GET /vit_viz/positions/<handle>        ?places=   float16 [places, rows, cols], see `vit_viz.ui.positions.routes`
     GET /vit_viz/rows/<handle>/<layer>     ?query=&direction=   float32 [heads, tokens]
     GET /vit_viz/numbers/<handle>          ?layer=&head=&query=&direction=&at=row,col   JSON, in full precision
     GET /vit_viz/proof/<handle>            JSON: the badge, which says "checking" until the model's structure is known
@@ -15,7 +15,7 @@
 
 A handle is unguessable, expires, and is worth nothing in another browser. Every refusal is a 4xx with one plain sentence. Of all
 answers browsers keep only the files of the page, because the others belong to a visitor, and because browsers remember
-refusals otherwise (vit_viz.ui.edge.http_guard).
+refusals otherwise (vit_viz.ui.edge.door).
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from vit_viz.ui import help as control_help, pictures, preview, scripts
 from vit_viz.ui.look.view import explorer_file
 from vit_viz.ui.palette import view as palette
 from vit_viz.ui.payload import badge_value
-from vit_viz.ui.positions.answers import tile_bytes
+from vit_viz.ui.positions.routes import tile_bytes
 from vit_viz.ui.scripts import PREFIX
-from vit_viz.ui.tokens import answers
+from vit_viz.ui.tokens import routes as token_routes
 from vit_viz.views.state import ViewState
 
 GONE = "This picture is no longer kept; please reload the page."
@@ -58,6 +58,7 @@ NOTHING_HERE = "There is nothing at this address; please reload the page."
 ONLY_GET = "This address only answers GET; please reload the page."
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 
+_BYTES = 12  # of memory for each dot of a figure as wide as high, while it is drawn
 _TYPES = {"svg": "image/svg+xml", "jpg": "image/jpeg", "json": "application/json"}
 
 About = TypeVar("About")
@@ -161,7 +162,7 @@ def _layer(session: Session, request: HttpRequest, subject: Subject) -> Response
 
 def _tokens(session: Session, request: HttpRequest, subject: Subject) -> Response:
     state, role = whole(request.path_params["state"], "state"), request.query_params.get("role", "tokens")
-    vectors = answers.vector_bytes(session, subject, state, role)
+    vectors = token_routes.vector_bytes(session, subject, state, role)
     return Response(vectors, media_type="application/octet-stream")
 
 
@@ -222,14 +223,16 @@ def _picture(session: Session, request: HttpRequest, subject: Subject) -> Respon
 
 def _figure(session: Session, request: HttpRequest, subject: Subject) -> Response:
     given = request.query_params
-    if given.get("kind") == pictures.ASKED:
-        size = _output(request, without="format")
-        form = given.get("format", "png")
-        drawn = pictures.answer_file(
-            session, subject, _view(request), form=form, width_cm=size.width_cm, dpi=size.dpi
-        )
-    else:
-        drawn = file_of(session, _figure_request(session, request, subject), _output(request))
+    is_asked = given.get("kind") == pictures.ASKED
+    size = _output(request, without="format" if is_asked else "")
+    with session.writing(round(_BYTES * (size.width_cm / 2.54 * size.dpi) ** 2)):
+        if is_asked:
+            form = given.get("format", "png")
+            drawn = pictures.answer_file(
+                session, subject, _view(request), form=form, width_cm=size.width_cm, dpi=size.dpi
+            )
+        else:
+            drawn = file_of(session, _figure_request(session, request, subject), size)
     return _picture_response(drawn, save=True)
 
 
@@ -238,7 +241,10 @@ def _recipe(session: Session, request: HttpRequest, subject: Subject) -> Respons
     model = session.model(subject.model)
     told = model.output if "output" in dict(model.provenance.parameters) else None
     return as_json(
-        {"python": as_python(figure, output, told=told), "command": as_command(figure, output, told=told)}
+        {
+            "python": as_python(figure, output, output_kind=told),
+            "command": as_command(figure, output, output_kind=told),
+        }
     )
 
 

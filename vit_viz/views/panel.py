@@ -1,4 +1,4 @@
-"""A question that is looked at by itself, in the page's panel: its name, its options, and whether a slow one is asked yet."""
+"""The page's panel, which shows one question: its name, its options, and whether a slow one has been started."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Panel:
 
     def to_link(self) -> dict[str, Any]:
         """By the names that links have for it; options at their defaults are left out."""
-        asked = {OPTION + name: value for name, value in self.options.changed()}
-        return {"ask": self.name} | asked | ({"run": True} if self.runs else {})
+        options = {OPTION + name: value for name, value in self.options.changed()}
+        return {"ask": self.name} | options | ({"run": True} if self.runs else {})
 
 
 def is_of_panel(name: str) -> bool:

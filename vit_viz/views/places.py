@@ -31,7 +31,7 @@ def showing(view: ViewState, question: AnyQuestion, parameters: Mapping[str, Any
     return replace(_chosen(view, beside), panel=panel)
 
 
-def shown_on(view: ViewState) -> Panel:
+def panel_of(view: ViewState) -> Panel:
     """The question that a view's tab answers as it stands, with its options as they are chosen there."""
     offered = [(one.place, one) for one in QUESTIONS.values() if one.place and one.place.tab == view.tab]
     for place, question in sorted(offered, key=lambda pair: -len(pair[0].view)):
@@ -60,8 +60,8 @@ def _chosen(view: ViewState, chosen: Mapping[str, Any]) -> ViewState:
 
 def _holds(view: ViewState, question: AnyQuestion, place: Place, parameters: Mapping[str, Any]) -> bool:
     """Whether a tab shows all of this; of an option that it does not have it shows the default."""
-    asked, usual = question.chosen(parameters).values(), question.options().values()
-    for name, value in asked.items():
+    wanted, usual = question.chosen(parameters).values(), question.options().values()
+    for name, value in wanted.items():
         held = view.held(place.options.get(name, name))
         is_held = value == usual[name] if held is None else held == written(value)
         if name in place.chooses or not is_held:

@@ -1,4 +1,4 @@
-"""What one visitor looks at: a frozen value that the address bar holds and every view reads.
+"""The view of one visitor: a frozen value that the address bar holds and every tab reads.
 
 `ViewState.from_address` never fails: whatever a link asks for that is not possible falls back, with one sentence that says so.
 What depends on the model (does layer 9 exist?) is checked by `fitted`, when the model and the image are known.
@@ -131,11 +131,14 @@ class ViewState:
         """A copy with these options, given as text or as JSON values; names that are not options of a view are ignored."""
         options = {"query" if name == "q" else name: value for name, value in options.items()}
         read = {name: _READERS[name](name, value) for name, value in options.items() if name in _READERS}
-        asked = {name: value for name, value in options.items() if is_of_panel(name)}
-        view, known = replace(self, panel=panel_after(self.panel, asked), **read), _known_options()
+        of_panel = {name: value for name, value in options.items() if is_of_panel(name)}
+        view, options_by_name = (
+            replace(self, panel=panel_after(self.panel, of_panel), **read),
+            _known_options(),
+        )
         for name, value in options.items():
-            if name in known:
-                owner, option = known[name]
+            if name in options_by_name:
+                owner, option = options_by_name[name]
                 words = option.in_words if owner in GROUPS else METHODS[owner].option_in_words(option)
                 view = view.with_option(owner, option.name, option.read(words, value))
         return view
@@ -152,9 +155,9 @@ class ViewState:
 
     def held(self, name: str) -> str | None:
         """What the view has under a name of links, as text; None where links have no such name."""
-        known = _known_options()
-        if name in known:
-            owner, option = known[name]
+        options_by_name = _known_options()
+        if name in options_by_name:
+            owner, option = options_by_name[name]
             return written(getattr(self.options_of(owner), option.name))
         return written(getattr(self, name)) if name in _READERS else None
 

@@ -1,4 +1,4 @@
-"""What can be chosen on single tabs, as links hold it; what several tabs share stands in `vit_viz.figures.request`."""
+"""Options of single tabs, as links hold them; those that several tabs share stand in `vit_viz.figures.request`."""
 
 from __future__ import annotations
 
@@ -207,13 +207,13 @@ class SurveyTabOptions(Options):
 
     survey_where: Annotated[
         str,
-        Option("filter", "Which photos: what stands behind WHERE.", pattern=r"[^\x00-\x1f]{0,4000}", link="where"),
+        Option("filter", "Which photos: an expression as after WHERE in SQL.", pattern=r"[^\x00-\x1f]{0,4000}", link="where"),
     ] = ""  # fmt: skip
     survey_across: Annotated[
-        str, Option("across", "The number that the dots are placed by from left to right.", pattern=NAME, link="across")
+        str, Option("across", "The number on the horizontal axis of the dots.", pattern=NAME, link="across")
     ] = "confidence"  # fmt: skip
     survey_up: Annotated[
-        str, Option("up", "The number that the dots are placed by upwards.", pattern=NAME, link="up")
+        str, Option("up", "The number on the vertical axis of the dots.", pattern=NAME, link="up")
     ] = "mean_entropy"
     survey_measure: Annotated[
         str, Option("measure", "What is measured of each head.", pattern=NAME, link="of_heads")

@@ -31,7 +31,6 @@ OPEN = [
     ("GET", f"{API}theme.css", "static"),
     ("GET", f"{API}app_id", "fact"),
     ("GET", f"{API}startup-events", "start"),
-    ("GET", f"{API}heartbeat/abc123", "heartbeat"),
     ("GET", "/health", "health"),
     ("HEAD", "/health", "health"),
     ("GET", "/vit_viz/photo/handle", "ours"),
@@ -44,12 +43,15 @@ CLOSED_SHAPES = [
     *("/assets/./index.js", "/assets/../config", "/assets/x/../../config", "/assets/%2e%2e/config", "/assets/..\\config"),
     *("/assets/a\0.js", "/assets/index.js\n", "/assets/ünicode.js", "/themexcss", "/theme.css\n", "/favicon.ico/.."),
     *(f"{API}", f"/{API}app_id", f"{API}/app_id", f"{API}./app_id", f"{API}app_id\n", f"{API}app_id/"),
-    *(f"{API}heartbeat", f"{API}heartbeat/a/b", f"{API}file=/folder/name.png", "/x/..//gradio_api/upload"),
+    *(f"{API}heartbeat", f"{API}heartbeat/abc123", f"{API}file=/folder/name.png", "/x/..//gradio_api/upload"),
     *("/vit_viz/page/", "/vit_viz/page//card.jpg", "/vit_viz/page/0123abcd/../../photo/handle"),
 ]  # fmt: skip
 
 CLOSED = {
     "nobody logs in": ["POST /login", "POST /login/", "GET /logout"],
+    "whoever hangs up ends the work, so that no page says how long it is open": [
+        f"GET {API}heartbeat/{{session_hash}}",
+    ],
     "nobody has a name or a token here": [
         *(f"GET {API}user", f"GET {API}user/", f"GET {API}login_check", f"GET {API}login_check/"),
         *(f"GET {API}token", f"GET {API}token/"),

@@ -20,18 +20,18 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from vit_viz.session.handles import cookie_name
 from vit_viz.ui.edge.documents import (
-    LARGE,
     MOST_KEPT,
     PERMISSIONS,
     Documents,
     inline_scripts,
     page_policy,
-    parted,
     without_base,
 )
+from vit_viz.ui.edge.door import ALIVE, guarded
 from vit_viz.ui.edge.exposure import Exposure
-from vit_viz.ui.edge.http_guard import ALIVE, guarded
+from vit_viz.ui.page_parts import LARGE, parted
 from vit_viz.ui.scripts import modules
 from vit_viz.ui.theme import stylesheet
 
@@ -99,15 +99,15 @@ def test_visitors_share_the_page_and_not_what_is_theirs() -> None:
     """Two with different links, cookies and languages; the second gets no trace of the first."""
     with opened() as client:
         ada = client.get("/?image=uAda&tab=heads&__theme=dark", headers={"accept-language": "de"})
-        first = client.cookies.get("vit_viz")
+        first = client.cookies.get(cookie_name())
         again = client.get("/?deep_link=x&page=y", headers={"accept-language": "fr"})
         client.cookies.clear()
         eve = client.get("/")
         assert ada.text == again.text == eve.text
-        assert ada.headers["set-cookie"].startswith(f"vit_viz={first};")
+        assert ada.headers["set-cookie"].startswith(f"{cookie_name()}={first};")
         assert "set-cookie" not in again.headers
-        assert eve.headers["set-cookie"].startswith("vit_viz=")
-        assert client.cookies.get("vit_viz") not in (None, first)
+        assert eve.headers["set-cookie"].startswith(f"{cookie_name()}=")
+        assert client.cookies.get(cookie_name()) not in (None, first)
         assert all("theirs" not in one.headers.get("set-cookie", "") for one in (ada, again, eve))
         for word in ("uAda", "de", first, "deep_link"):
             assert word not in eve.text.partition("<p>")[2]

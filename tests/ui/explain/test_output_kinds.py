@@ -18,7 +18,7 @@ from vit_viz.session.session import Session
 from vit_viz.ui import opened
 from vit_viz.ui.explain.questions import Questions, target_value
 from vit_viz.ui.explain.trust import followed, trust_value
-from vit_viz.ui.header.answers import _compared
+from vit_viz.ui.header.routes import _compared
 from vit_viz.ui.opened import PageCall
 from vit_viz.ui.payload import facts_value
 from vit_viz.ui.walkthrough import classes

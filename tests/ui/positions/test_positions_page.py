@@ -35,8 +35,10 @@ def test_the_place_under_the_pointer_is_enlarged_and_a_click_makes_it_the_query(
     expect(title).to_have_text(re.compile(r"neighbours are 0\.\d\d alike, places 7 steps apart 0\.\d\d$"))
     caption = page.locator(".vv-places-pair figcaption span").first
     expect(caption).to_have_text("place (8, 8) with all places")
-    # alike is red, unlike is blue
-    assert page.evaluate(PIXEL, [8, 8])[0] > 100 > page.evaluate(PIXEL, [0, 0])[0]
+    # alike is orange, unlike is blue
+    (orange, _, low), (high, _, blue) = page.evaluate(PIXEL, [8, 8])[:3], page.evaluate(PIXEL, [0, 0])[:3]
+    assert orange > low + 100
+    assert blue > high + 100
     tiles = page.locator(".vv-places-tiles")
     box = tiles.bounding_box()
     tiles.hover(position={"x": box["width"] * 1.5 / 16, "y": box["height"] * 2.5 / 16})

@@ -10,8 +10,8 @@ from tests.ui.desk import odd_session
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.opened import _positions
-from vit_viz.ui.positions import answers
-from vit_viz.ui.positions.answers import every, tile_bytes
+from vit_viz.ui.positions import routes
+from vit_viz.ui.positions.routes import every, tile_bytes
 from vit_viz.views.state import ViewState
 
 RESAMPLED, PERIODS, COMPONENTS = "resampling", "rotary_similarity", "position_components"
@@ -55,7 +55,7 @@ def test_the_small_maps_are_the_similarity() -> None:
 def test_too_many_places_are_thinned_out(monkeypatch: pytest.MonkeyPatch) -> None:
     session, subject = Session(model="mini", device="cpu"), Subject("mini", "shapes", "fit", "ada")
     assert (every((24, 24)), every((16, 39)), every((32, 32)), every((64, 64))) == (1, 1, 2, 8)
-    monkeypatch.setattr(answers, "MOST_CELLS", 8 * 8 * 256 - 1)
+    monkeypatch.setattr(routes, "MOST_CELLS", 8 * 8 * 256 - 1)
     view = ViewState(image="shapes", query="3,5")
     tiles = np.frombuffer(tile_bytes(session, subject, view), "<f2").reshape(6, 6, 16, 16)
     np.testing.assert_allclose(tiles[5, 1], vv.position_similarity("mini").tile(15, 3), atol=5e-4)

@@ -22,8 +22,8 @@ from vit_viz.surveys.comparison import COMPARED, compare_surveys
 from vit_viz.surveys.opened import open_survey
 from vit_viz.surveys.run import Survey
 from vit_viz.ui.survey import view as survey_view
-from vit_viz.ui.survey.answers import OpenedRoom, open_room
 from vit_viz.ui.survey.compared import KINDS, OtherSurveys, named
+from vit_viz.ui.survey.routes import OpenedRoom, open_room
 
 PHOTOS, WRONG = 61, ("wolf", "fox")
 

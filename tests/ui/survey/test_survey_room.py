@@ -28,8 +28,8 @@ from vit_viz.surveys.photo_files import PhotoFiles
 from vit_viz.ui import pictures
 from vit_viz.ui.app import TABS
 from vit_viz.ui.routes import PREFIX, routes
-from vit_viz.ui.survey import answers, view as survey_view
-from vit_viz.ui.survey.answers import OTHER_MODEL, OpenedRoom, open_room
+from vit_viz.ui.survey import routes as survey_answers, view as survey_view
+from vit_viz.ui.survey.routes import OTHER_MODEL, OpenedRoom, open_room
 from vit_viz.ui.survey.view import survey_routes
 
 PHOTOS = 23
@@ -104,8 +104,8 @@ def test_a_card_has_its_ring_in_the_middle_of_the_highest_patch_and_its_small_pi
         ("chosen", {"layer": 6}, "no head 0 of layer 6"),
         ("chosen", {"layer": "-1"}, "whole number"),
         ("chosen", {"measure": "margin"}, "not 'margin'"),
-        ("points", {"across": "label", "up": "margin"}, "no number 'label'"),
-        ("points", {"across": "margin"}, "no number ''"),
+        ("points", {"across": "label", "up": "margin"}, "no numeric column 'label'"),
+        ("points", {"across": "margin"}, "no numeric column ''"),
         (f"photo/{PHOTOS}", {}, f"photos 0 to {PHOTOS - 1}"),
         (f"thumbnail/{PHOTOS}", {}, f"photos 0 to {PHOTOS - 1}"),
         ("lit/1", {"layer": 2, "head": 6}, "no head 6"),
@@ -136,7 +136,7 @@ def test_a_filter_that_is_none_is_answered_by_what_is_wrong_with_it(client):
 def test_a_filter_knows_columns_by_the_words_of_the_table(client, opened):
     told = get(client, "chosen", where="Not right and mean entropy > 0.2")
     assert told.json()["count"] == len(opened.survey.select("not is_right and mean_entropy > 0.2")) > 0
-    for column in answers.opened_value(opened.survey)["columns"]:
+    for column in survey_answers.opened_value(opened.survey)["columns"]:
         if column["kind"] == "text":
             continue
         for words in column["words"]:
@@ -335,7 +335,7 @@ def test_a_folder_that_is_no_survey_ends_with_a_sentence(tmp_path, capsys):
 
 
 def test_what_was_opened_is_told_as_json(opened):
-    told = json.loads(json.dumps(survey_view.answers.opened_value(opened.survey)))
+    told = json.loads(json.dumps(survey_answers.opened_value(opened.survey)))
     assert (told["photos"], told["layers"], told["heads"]) == (PHOTOS, LAYERS, HEADS)
     assert {"label", "margin", "head_entropy", "rollout_energy"} <= {
         column["name"] for column in told["columns"]

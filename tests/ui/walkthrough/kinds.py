@@ -14,7 +14,7 @@ from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.session.session import Session
-from vit_viz.ui.walkthrough.answers import screen_of
+from vit_viz.ui.walkthrough.routes import screen_of
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import STEPS, Screen
 from vit_viz.views.state import ViewState

@@ -59,7 +59,7 @@ def test_the_answer_beside_the_photo_is_the_models_own(scene: StepInput) -> None
 
 OWN, OTHER = "The waves of this model", "For comparison: fixed waves, which this model does not use"
 ANGLES = "The angles of this model"
-BLUE, RED = (tuple(colour_table("diverging")[end].tolist()) for end in (0, 255))
+BLUE, ORANGE = (tuple(colour_table("diverging")[end].tolist()) for end in (0, 255))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_waves_are_called_the_models_own_where_it_has_them(kind: str, titles: li
 
 def test_the_angles_of_a_model_are_said_below_them_and_drawn_in_the_colours_of_their_cosine() -> None:
     figures = positions.screen(scene_of_kind("rotary, class token and registers")).figures
-    words = "Rotary angles of this model: cosine of 4 angles at each of 24 places; -1 blue, 1 red."
+    words = "Rotary angles of this model: cosine of 4 angles at each of 24 places; -1 blue, 1 orange."
     assert figures.count(f"<figcaption>{words}</figcaption>") == figures.count(f'alt="{words}"') == 1
     *_, angles, waves = pictures_in(figures)
     assert (angles.size, waves.size) == ((4, 24), (40, 24))
@@ -96,6 +96,6 @@ def test_waves_are_drawn_for_64_places_at_most_from_the_sine_and_cosine_of_0() -
     waves = np.asarray(pictures_in(figures)[-1].convert("RGB"))
     assert waves.shape == (64, 40, 3)
     first = [tuple(colour) for colour in waves[0].tolist()]
-    assert first.count(RED) == 20  # the cosines
+    assert first.count(ORANGE) == 20  # the cosines
     assert len(set(first)) == 2
     assert BLUE not in first

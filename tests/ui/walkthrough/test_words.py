@@ -11,7 +11,7 @@ import pytest
 from tests.ui.kit.test_words import check
 from tests.ui.walkthrough.kinds import KINDS, scene_of_kind, screens_of_kind
 from vit_viz.ui.kit.words import typeset
-from vit_viz.ui.walkthrough.answers import screen_of
+from vit_viz.ui.walkthrough.routes import screen_of
 from vit_viz.ui.walkthrough.screen import STEPS, html_of
 
 TERMS = (

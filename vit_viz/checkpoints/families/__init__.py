@@ -16,10 +16,10 @@ from vit_viz.checkpoints.families import (
     transformers_vit,
 )
 from vit_viz.checkpoints.families.base import Checkpoint, Family
-from vit_viz.checkpoints.families.refused import likeness, refuse_known, refuse_strangers
+from vit_viz.checkpoints.families.refused import likeness, refuse_known, refuse_unknown
 from vit_viz.errors import UnknownFamily
 
-__all__ = ["FAMILIES", "family_of", "refuse_strangers"]
+__all__ = ["FAMILIES", "family_of", "refuse_unknown"]
 
 FAMILIES: tuple[Family, ...] = (
     beit,  # before dino, whose mask token its authors' files have, too

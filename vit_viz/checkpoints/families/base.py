@@ -116,16 +116,16 @@ def infer(
     img_size: Any = None,
     num_heads: int | None = None,
     assumed: Sequence[str] = (),
-    **known: Any,
+    **settings: Any,
 ) -> Inferred:
-    """The architecture of timm-named parameters: shapes say most of it, `known` the rest.
+    """The architecture of timm-named parameters: shapes say most of it, `settings` the rest.
 
     Args:
         img_size: input size that came with the checkpoint, where one did; used only where it fits the position table, or where
-            `known` says that the table has a grid of its own.
+            `settings` says that the table has a grid of its own.
         num_heads: where it is known and no table of biases says it; else heads of 64 are assumed, and said.
         assumed: what the family had to assume itself.
-        known: entries of ViTConfig that the family or the checkpoint's configuration settles.
+        settings: entries of ViTConfig that the family or the checkpoint's configuration settles.
     """
     weight = _need(state, "patch_embed.proj.weight", 4)
     dim, channels, *patch = weight.shape
@@ -137,8 +137,8 @@ def infer(
     if num_heads is None:
         if dim % 64:
             raise KeyMismatch(
-                f"No shape tells how many heads share the {dim} numbers of a token, and nothing that came with the file says it: "
-                "put a config.json that says the number of heads beside it, alone with it in a folder."
+                f"The number of heads that share the {dim} numbers of a token follows neither from the shapes nor from anything "
+                "beside the file: put the file into a folder of its own, with a config.json that says the number of heads."
             )
         num_heads = dim // 64
         guesses.append(f"{num_heads} heads of 64, because the file does not say how many")
@@ -150,7 +150,7 @@ def infer(
         "num_heads": num_heads,
         **_parts(state),
         **_block_parts(state),
-        **known,
+        **settings,
     }
     if "position_grid" in values:
         values["img_size"] = img_size
@@ -216,7 +216,7 @@ def _block_parts(state: State) -> dict[str, Any]:
 
 
 def _positions(
-    state: State, patch: tuple[int, ...], img_size: Any, prefix: int, known: Mapping[str, Any]
+    state: State, patch: tuple[int, ...], img_size: Any, prefix: int, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The input size and which tokens have positions, from the length of the table; `img_size` decides where it fits."""
     hinted = _hinted_grid(img_size, patch)
@@ -224,7 +224,7 @@ def _positions(
         tables = [state[name] for name in BIASES if name in state]
         own = _grid_of_biases(len(tables[0]), hinted) if tables else hinted or (14, 14)
         size = _input_size(own, patch, img_size)
-        return {"position": known.get("position", "none"), **size}
+        return {"position": settings.get("position", "none"), **size}
     length = _need(state, "pos_embed", 3).shape[1]
     for patches, patches_only in ((length - prefix, False), (length, True)):
         grid = hinted if hinted and hinted[0] * hinted[1] == patches else _square(patches)
@@ -252,17 +252,17 @@ def _grid_of_biases(length: int, hinted: tuple[int, int] | None) -> tuple[int, i
 def activation(name: Any, default: str = "gelu") -> str:
     """Our name for an activation, from its name in configurations of transformers."""
     name = default if name is None else str(name)
-    known = {
+    names = {
         "gelu": "gelu",
         "quick_gelu": "quick_gelu",
         "gelu_pytorch_tanh": "gelu_tanh",
         "gelu_new": "gelu_tanh",
     }
-    if name not in known:
+    if name not in names:
         raise UnknownFamily(
-            f"The model's activation {name[:40]!r} is not one of those that we have: GELU, its tanh form and quick GELU."
+            f"The model's activation {name[:40]!r} is not supported; GELU, its tanh form and quick GELU are."
         )
-    return known[name]
+    return names[name]
 
 
 def _hinted_grid(img_size: Any, patch: tuple[int, ...]) -> tuple[int, int] | None:

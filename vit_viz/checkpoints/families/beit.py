@@ -54,10 +54,10 @@ def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
     if "embed_dim" in settings and "depth" in settings:  # our own files say everything
         return Inferred(ViTConfig.from_dict(settings))
     named = architecture(str(settings.get("architecture") or checkpoint.name))
-    known = dict(named or {})
-    hub_settings(known, settings)
-    sizes = {name: known.pop(name, None) for name in ("img_size", "num_heads")}
-    inferred = infer(state, **sizes, **known)
+    parameters = dict(named or {})
+    hub_settings(parameters, settings)
+    sizes = {name: parameters.pop(name, None) for name in ("img_size", "num_heads")}
+    inferred = infer(state, **sizes, **parameters)
     config = inferred.config
     if named is not None or config.relative_bias or config.shared_bias or "swiglu" not in config.mlp:
         return inferred

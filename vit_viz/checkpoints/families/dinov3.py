@@ -18,8 +18,8 @@ def matches(checkpoint: Checkpoint) -> bool:
     named = any(
         "dinov3" in str(name).lower() for name in (checkpoint.config.get("architecture"), checkpoint.name)
     )
-    known = registers or "rope_embed.periods" in state or (named and "blocks.0.gamma_1" in state)
-    return known and "pos_embed" not in state and "blocks.0.attn.qkv.weight" in state
+    is_rotary = registers or "rope_embed.periods" in state or (named and "blocks.0.gamma_1" in state)
+    return is_rotary and "pos_embed" not in state and "blocks.0.attn.qkv.weight" in state
 
 
 def convert(checkpoint: Checkpoint) -> State:
@@ -57,9 +57,9 @@ def convert(checkpoint: Checkpoint) -> State:
 def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
     """From timm's configuration or the architecture's name where there is one; the authors pool the class token."""
     name = str(checkpoint.config.get("architecture") or checkpoint.name)
-    known = dict(architecture(name) or {"pooling": "class"})
-    hub_settings(known, checkpoint.config)
+    parameters = dict(architecture(name) or {"pooling": "class"})
+    hub_settings(parameters, checkpoint.config)
     dim = state["cls_token"].shape[-1] if "cls_token" in state else 0
-    heads = known.pop("num_heads", None) or {4096: 32}.get(dim, dim // 64 or None)
-    known["norm_eps"] = 1e-5
-    return infer(state, num_heads=heads, position="rotary", rotary_base=100.0, **known)
+    heads = parameters.pop("num_heads", None) or {4096: 32}.get(dim, dim // 64 or None)
+    parameters["norm_eps"] = 1e-5
+    return infer(state, num_heads=heads, position="rotary", rotary_base=100.0, **parameters)

@@ -84,11 +84,11 @@ def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
     if not any(name.endswith("input_conditioner.norm_mean") for name in checkpoint.state):
         assumed.append("mean and deviation of CLIP, because the file has none")
     resample, way = _resample(checkpoint)
-    known: dict[str, Any] = {"norm_eps": settings.get("layer_norm_eps", 1e-6)}
+    parameters: dict[str, Any] = {"norm_eps": settings.get("layer_norm_eps", 1e-6)}
     if "blocks.0.mlp.fc1_g.weight" not in state:
-        known["mlp"] = activation(settings.get("hidden_act"))
+        parameters["mlp"] = activation(settings.get("hidden_act"))
     if arguments.get("model_norm"):
-        known["final_norm"] = True
+        parameters["final_norm"] = True
     inferred = infer(
         state,
         img_size=sides,
@@ -99,7 +99,7 @@ def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
         no_embed_class=True,
         position_grid=(side, side),
         resample=resample,
-        **known,
+        **parameters,
     )
     left = dict.fromkeys(match[1] for name in checkpoint.state if (match := _LEFT_OUT.match(name)))
     return Inferred(inferred.config, inferred.assumed, tuple(left), _preprocess(checkpoint, sides))

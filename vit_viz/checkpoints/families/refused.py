@@ -90,7 +90,7 @@ _PARAMETERS = (  # pattern of a parameter's name -> what has such a parameter, a
     (r"encoder\.layers?\.0\.(attention|attn)\.q_norm\.weight$", "InternViT-6B", _WIDE_NORM),
 )
 
-_STRANGERS = (  # part of a parameter's name -> what has such parameters
+_LIKENESSES = (  # part of a parameter's name -> what has such parameters
     ("relative_position_bias", "a windowed or relative-position transformer (Swin)"),
     ("layer1.0.conv1.weight", "a ResNet"),
     ("downsample_layers.", "a ConvNeXt"),
@@ -111,9 +111,9 @@ def refuse_known(checkpoint: Checkpoint) -> None:
         return
     _refuse_kind(settings.get("model_type"), name)
     _refuse_radio(settings, checkpoint.state, name)
-    for known in (settings.get("architecture"), name):
-        if isinstance(known, str):
-            _refuse_architecture(known, name)
+    for reference in (settings.get("architecture"), name):
+        if isinstance(reference, str):
+            _refuse_architecture(reference, name)
     for pattern, what, why in _PARAMETERS:
         if any(re.match(pattern, key) for key in checkpoint.state):
             raise UnknownFamily(f"{name!r} is {what}: {why}.")
@@ -122,7 +122,7 @@ def refuse_known(checkpoint: Checkpoint) -> None:
         raise UnknownFamily(f"{name!r} is SigLIP 2 NaFlex: {_NAFLEX}.")
 
 
-def refuse_strangers(settings: Mapping[str, Any], name: str) -> None:
+def refuse_unknown(settings: Mapping[str, Any], name: str) -> None:
     """Refuse a model whose config.json names an architecture that we do not know; one that names none may pass."""
     kind, timm_name = settings.get("model_type"), settings.get("architecture")
     _refuse_kind(kind, name)
@@ -141,7 +141,7 @@ def refuse_strangers(settings: Mapping[str, Any], name: str) -> None:
 
 def likeness(state: Mapping[str, Any]) -> str | None:
     """What unknown parameters look like, in words; None where they resemble nothing known."""
-    return next((what for part, what in _STRANGERS if any(part in name for name in state)), None)
+    return next((what for part, what in _LIKENESSES if any(part in name for name in state)), None)
 
 
 def _refuse_kind(kind: Any, name: str) -> None:
@@ -164,10 +164,10 @@ def _refuse_radio(settings: Mapping[str, Any], parameters: Iterable[str], name: 
 
 
 def _refuse_architecture(timm_name: str, name: str) -> None:
-    known = architecture(timm_name) or {}
-    if "refused" in known:
+    declared = architecture(timm_name) or {}
+    if "refused" in declared:
         raise UnknownFamily(
-            f"{name!r} is not a plain Vision Transformer: its blocks have {known['refused']}, which are not supported."
+            f"{name!r} is not a plain Vision Transformer: its blocks have {declared['refused']}, which are not supported."
         )
     bare = timm_name.rsplit("/", 1)[-1]
     for pattern, what, why in _ARCHITECTURES:

@@ -57,31 +57,35 @@ def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
     if "embed_dim" in settings and "depth" in settings:  # our own files say everything
         return Inferred(ViTConfig.from_dict(settings))
     name = str(settings.get("architecture") or checkpoint.name)
-    known = dict(architecture(name) or {})
-    hub_settings(known, settings)
+    parameters = dict(architecture(name) or {})
+    hub_settings(parameters, settings)
     head = state.get("head.weight")
     if "norm_pre.weight" in state and head is not None and head.shape[0] not in _IMAGENET_CLASSES:
-        known["projection"] = True  # CLIP's own projection; fine-tuned ones end in the classes of ImageNet
+        parameters["projection"] = (
+            True  # CLIP's own projection; fine-tuned ones end in the classes of ImageNet
+        )
     native = quick_gelu.timm_weights_are(
         checkpoint.name, settings, head=None if head is None else head.shape[0]
     )
-    said = known.get("mlp") != "quick_gelu"
+    is_replaced = parameters.get("mlp") != "quick_gelu"
     if native:
-        known["mlp"] = "quick_gelu"
-    sizes = {name: known.pop(name, None) for name in ("img_size", "num_heads")}
-    return infer(state, **sizes, assumed=(quick_gelu.ASSUMED,) if native and said else (), **known)
+        parameters["mlp"] = "quick_gelu"
+    sizes = {name: parameters.pop(name, None) for name in ("img_size", "num_heads")}
+    return infer(
+        state, **sizes, assumed=(quick_gelu.ASSUMED,) if native and is_replaced else (), **parameters
+    )
 
 
-def hub_settings(known: dict[str, Any], settings: Mapping[str, Any]) -> None:
-    """Add to `known` what a config.json of timm on the Hub says beyond the architecture's name."""
+def hub_settings(parameters: dict[str, Any], settings: Mapping[str, Any]) -> None:
+    """Add to `parameters` what a config.json of timm on the Hub says beyond the architecture's name."""
     recipe = settings.get("pretrained_cfg")
     size = (recipe if isinstance(recipe, Mapping) else settings).get("input_size")
     if isinstance(size, list) and len(size) == 3:
-        known["img_size"] = tuple(size[1:])
+        parameters["img_size"] = tuple(size[1:])
     arguments = settings.get("model_args")
     for name in ("img_size", "num_heads"):
         if isinstance(arguments, Mapping) and name in arguments:
-            known[name] = arguments[name]
+            parameters[name] = arguments[name]
     pool = settings.get("global_pool")
     if isinstance(pool, str) and pool in _POOLING:
-        known["pooling"] = _POOLING[pool]
+        parameters["pooling"] = _POOLING[pool]

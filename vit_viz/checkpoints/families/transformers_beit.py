@@ -51,10 +51,10 @@ def convert(checkpoint: Checkpoint) -> State:
 def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
     """From config.json where there is one, else from the shapes."""
     settings = checkpoint.config
-    known = common(settings, default_eps=1e-12)
-    known |= {"mlp": activation(settings.get("hidden_act")), "resample": "transformers"}
+    parameters = common(settings, default_eps=1e-12)
+    parameters |= {"mlp": activation(settings.get("hidden_act")), "resample": "transformers"}
     is_masked = any(name.startswith("lm_head.") for name in checkpoint.state)
-    inferred = infer(state, **known, assumed=(_MASKED,) if is_masked else ())
+    inferred = infer(state, **parameters, assumed=(_MASKED,) if is_masked else ())
     config = inferred.config
     if config.grid[0] != config.grid[1] and (config.relative_bias or config.shared_bias):
         raise UnknownFamily(

@@ -90,17 +90,19 @@ def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
     vision = tower if isinstance(tower, Mapping) else settings
     kind = _kind(checkpoint.state, state)
     eps, act = _DEFAULTS[kind]
-    known: dict[str, Any] = common(vision, default_eps=eps)
-    known["mlp"] = activation(vision.get("hidden_act"), act)
+    parameters: dict[str, Any] = common(vision, default_eps=eps)
+    parameters["mlp"] = activation(vision.get("hidden_act"), act)
     native = kind == "clip" and quick_gelu.hub_weights_are(checkpoint.name, settings)
-    said = native and known["mlp"] != "quick_gelu"
+    is_replaced = native and parameters["mlp"] != "quick_gelu"
     if native:
-        known["mlp"] = "quick_gelu"
+        parameters["mlp"] = "quick_gelu"
     if "classifier.weight" in checkpoint.state:
-        known["pooling"] = "mean"
+        parameters["pooling"] = "mean"
     elif "cls_token" in state:
-        known |= {"projection": "head.weight" in state, "pooling": "class"}
-    return infer(state, resample="transformers", **known, assumed=(quick_gelu.ASSUMED,) if said else ())
+        parameters |= {"projection": "head.weight" in state, "pooling": "class"}
+    return infer(
+        state, resample="transformers", **parameters, assumed=(quick_gelu.ASSUMED,) if is_replaced else ()
+    )
 
 
 _DEFAULTS = {  # epsilon of the norms and activation, where the configuration does not say

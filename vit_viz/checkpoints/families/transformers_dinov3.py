@@ -40,14 +40,14 @@ def convert(checkpoint: Checkpoint) -> State:
 def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
     """From config.json where there is one, else from the shapes; the class token is the output."""
     settings = checkpoint.config
-    known = common(settings, default_eps=1e-5)
+    parameters = common(settings, default_eps=1e-5)
     gated = "blocks.0.mlp.fc1_g.weight" in state
     if gated and settings.get("hidden_act", "silu") != "silu":
         raise UnknownFamily(
-            f"The gate {str(settings['hidden_act'])[:40]!r} of this MLP is not SiLU, the one that we have."
+            f"The gate {str(settings['hidden_act'])[:40]!r} of this MLP is not supported; only SiLU is."
         )
     if not gated:
-        known["mlp"] = activation(settings.get("hidden_act"))
+        parameters["mlp"] = activation(settings.get("hidden_act"))
     nested = settings.get("rope_parameters")
     base = (nested if isinstance(nested, Mapping) else settings).get("rope_theta", 100.0)
-    return infer(state, position="rotary", rotary_base=base, **known)
+    return infer(state, position="rotary", rotary_base=base, **parameters)

@@ -80,13 +80,13 @@ def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
     nested = settings.get("backbone_config")
     settings = nested if isinstance(nested, Mapping) and nested else settings
     kind = str(settings.get("model_type") or ("dinov2" if "blocks.0.ls1.gamma" in state else "vit"))
-    known = common(settings, default_eps=_EPS.get(kind, 1e-6))
+    parameters = common(settings, default_eps=_EPS.get(kind, 1e-6))
     if "blocks.0.mlp.fc1_g.weight" not in state and not _packed(state):
-        known["mlp"] = activation(settings.get("hidden_act"))
-    known["resample"] = "dinov2_reg" if "reg_token" in state else "transformers"
+        parameters["mlp"] = activation(settings.get("hidden_act"))
+    parameters["resample"] = "dinov2_reg" if "reg_token" in state else "transformers"
     if kind == "internvl_vision" and "norm.weight" not in state:  # transformers: use_mean_pooling
-        known["pooling"] = "mean"
-    return infer(state, **known, assumed=(_BACKBONE,) if _is_dense(checkpoint) else ())
+        parameters["pooling"] = "mean"
+    return infer(state, **parameters, assumed=(_BACKBONE,) if _is_dense(checkpoint) else ())
 
 
 def common(settings: Mapping[str, Any], *, default_eps: float) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""The edge: what stands between strangers and the app; `http_guard` says what becomes of a request, and which file does it."""
+"""The edge: what stands between strangers and the app; `door` says what becomes of a request, and which file does it."""

@@ -17,32 +17,32 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import BusyError, ParameterError
 from vit_viz.sentences import sentence
-from vit_viz.surface import BODY_BYTES, BRING, PICTURE_BYTES
-from vit_viz.ui.edge.bodies import TooLarge
+from vit_viz.surface import BRING, PICTURE_BYTES, QUESTION_BYTES
 from vit_viz.ui.edge.exposure import Exposure
 
 logger = logging.getLogger(__name__)
 
 API = "/gradio_api/"
 
-Kind = Literal["page", "static", "fact", "heartbeat", "start", "health", "ours", "api", "mcp"]
-"""What an address is for: the page, its scripts and styles, a fact about the app, ...; "start" is asked by Gradio's launch,
-"health" by whoever keeps the app running; "ours" are those of vit_viz.ui.routes.
-
-"api" (vit_viz.rest) and "mcp" (vit_viz.mcp) are there only where they were asked for.
-"""
+Kind = Literal["page", "static", "fact", "start", "health", "ours", "api", "mcp"]
+"""What an address is for: the page, its scripts and styles, a fact about the app; "start" is asked by Gradio's launch, "health" by
+whoever keeps the app running; "ours" are those of vit_viz.ui.routes, "api" those of vit_viz.rest, "mcp" of vit_viz.mcp."""
 OPTIONAL: tuple[Kind, ...] = ("api", "mcp")
+"""There for whoever has opened the page, or where they were asked for."""
+
+SLOW_OF_PAGE = frozenset({"trust", "sanity", "lead", "answer", "load"})
+"""What pages ask beside the questions of the library (vit_viz.ui.opened) that takes long."""
 
 _READ = ("GET", "HEAD")
 _ANY = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 """Of addresses whose routes say themselves which methods they answer."""
 _NAME = r"(?!\.\.?(?:/|$))[\w@+.,-]+"  # a part of a path that is neither . nor ..
 
-REQUEST_BYTES = 2 * 2**20  # of a request that brings no picture: the values of a few controls
 NOT_READABLE = "The page sent something that cannot be read; please reload it and try again."
-TOO_LARGE = "This is more than 20 MB; please send a smaller picture, a JPEG for example."
+TOO_LARGE = "A picture has at most 20 MB, and is brought by POST /vit_viz/bring; whatever else is sent has at most 64 kB."
 STOPPED = "The upload stopped in the middle; please choose the picture again."
 NOTHING_HERE = "There is nothing at this address; please reload the page."
 NO_SUCH_HOST = (
@@ -73,21 +73,29 @@ ADDRESSES = (
     Endpoint("static", ("GET",), rf"/(?:theme\.css|favicon\.ico|manifest\.json|robots\.txt)|{API}theme\.css"),
     Endpoint("static", ("GET",), rf"/vit_viz/page(?:/{_NAME})+"),
     Endpoint("fact", ("GET",), rf"{API}app_id"),  # asked by a page that has lost its server
-    Endpoint("heartbeat", ("GET",), rf"{API}heartbeat/[^/]*"),
     Endpoint("start", ("GET",), rf"{API}startup-events"),
     Endpoint("health", _READ, r"/health"),
     Endpoint("api", ("POST",), r"/vit_viz/[a-z]+"),
     Endpoint("api", _ANY, r"/api/v1(?:/[a-z0-9_]{1,60}(?:\.json)?)?"),
-    Endpoint("mcp", ("GET", "POST", "DELETE"), r"/mcp"),
+    Endpoint("mcp", ("POST",), r"/mcp"),
     Endpoint("ours", _ANY, r"/vit_viz/(?!page/).*"),
 )
 
 
-def most_bytes(kind: Kind | None, path: str) -> int:
-    """Of a request: what others ask may hold a picture, what a page asks names the one that it has brought."""
-    if path == BRING:
-        return PICTURE_BYTES
-    return BODY_BYTES if kind in OPTIONAL and not path.startswith("/vit_viz/") else REQUEST_BYTES
+class TooLarge(Exception):  # noqa: N818
+    """What is sent holds more than it may."""
+
+
+def most_bytes(path: str) -> int:
+    """Of what is sent to an address."""
+    return PICTURE_BYTES if path == BRING else QUESTION_BYTES
+
+
+def is_slow(path: str) -> bool:
+    """Whether what is asked at an address costs many passes."""
+    name = path.rpartition("/")[2]
+    question = QUESTIONS.get(name)
+    return name in SLOW_OF_PAGE or (question is not None and question.is_slow)
 
 
 def kind_of(method: str, path: str) -> Kind | None:
@@ -138,14 +146,17 @@ def refused_entry(
         offered: kinds of addresses beside those of the page.
     """
     headers, path = connection.headers, str(connection.scope["path"])
-    if not exposure.serves(headers.get("host", "")):
+    if not exposure.serves(headers.getlist("host")):
         return PlainTextResponse(NO_SUCH_HOST, 421)
     if kind is None:
         return _nothing_here(path, offered)
-    length = headers.get("content-length", "0")
+    lengths = headers.getlist("content-length")
+    if len(lengths) > 1 or (lengths and "transfer-encoding" in headers):  # two ways to find its end
+        return refusal(400, NOT_READABLE, kind, path)
+    length = lengths[0] if lengths else "0"
     if not (length.isascii() and length.isdigit()):
         return refusal(400, NOT_READABLE, kind, path)
-    if int(length) > most_bytes(kind, path):
+    if int(length) > most_bytes(path):
         return refusal(413, TOO_LARGE, kind, path)
     if kind not in _FOR_EVERY_PAGE and is_of_another_site(headers):
         return refusal(403, FOREIGN_PAGE, kind, path)

@@ -1,7 +1,7 @@
 """The page as HTML: made by Gradio once, and sent to everybody.
 
 Nothing in it is a visitor's. What a link says is read by the page's script, in the browser; a visitor's cookie is set beside the
-page (`http_guard`). So Gradio is asked for it without a query, a cookie or any header of a visitor's, at an address that stands for
+page (`door`). So Gradio is asked for it without a query, a cookie or any header of a visitor's, at an address that stands for
 any; then only the address under which a visitor reaches the app is put in, which anybody can make up, so it has to cost little.
 
 What of it is large stands in a script of its own, which browsers keep: styles, templates and texts of components, and our modules.
@@ -21,17 +21,14 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import json
 import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import brotli
 from cachetools import LRUCache
 from gradio.route_utils import get_root_url
-from gradio.routes import toorjson
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -39,9 +36,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Scope
 
 from vit_viz.ui.edge.exposure import Exposure
+from vit_viz.ui.page_parts import PARTS, inside, parted
 from vit_viz.ui.preview import with_head
-from vit_viz.ui.scripts import FILES, FOR_GOOD, file_address, page_script
-from vit_viz.ui.theme import stylesheet
+from vit_viz.ui.scripts import FILES, FOR_GOOD, file_address
 
 PERMISSIONS = ", ".join(
     [
@@ -63,22 +60,6 @@ _ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
 
 _SERVER = ("type", "asgi", "http_version", "root_path", "app")
 """What of a request is the server's, and not a visitor's."""
-
-LARGE = 300
-"""Bytes of JSON beyond which a value of a component stands in the script."""
-NAME = "parts.js"
-_FIRST = """\
-window.vit_viz("web/look/room.js").begin();
-"""
-"""What runs before Gradio's page is built: it is laid out for the photo that comes, and what the link is to is opened meanwhile."""
-_CONFIG = b"window.gradio_config = "
-_SCRIPT = """\
-((css, props) => {
-  document.head.append(Object.assign(document.createElement('style'), { textContent: css }));
-  for (const component of window.gradio_config.components) Object.assign(component.props, props[component.id]);
-})(%s, %s);
-"""
-
 
 _INLINE = re.compile(rb"<script(?P<attributes>[^>]*)>(?P<text>.*?)</script>", re.DOTALL | re.IGNORECASE)
 _BASE = re.compile(rb"<base\b[^>]*>", re.IGNORECASE)
@@ -115,12 +96,12 @@ class Documents:
         """
         path = scope["path"]
         is_page = path == "/"
-        if not is_page and not (path.startswith(f"{FILES}/") and path.endswith(f"/{NAME}")):
+        if not is_page and not (path.startswith(f"{FILES}/") and path.endswith(f"/{PARTS}")):
             return None
         rendering = await self.rendered(app, scope)
         if isinstance(rendering, Response):
             return rendering if is_page else None
-        if not is_page and path != file_address(NAME, rendering.script):
+        if not is_page and path != file_address(PARTS, rendering.script):
             return None
         encoding = _encoding(Headers(scope=scope).get("accept-encoding", ""))
         key = _address_of(scope) if is_page else "", encoding
@@ -191,43 +172,6 @@ def _encoding(accepted: str) -> str:
     offers = (one.replace(" ", "").lower().partition(";q=") for one in accepted.split(","))
     names = {name for name, _, weight in offers if not weight or weight.strip("0.")}
     return next(name for name in _ENCODINGS if name in names or not name)
-
-
-def parted(html: bytes, stand_in: str) -> tuple[bytes, bytes]:
-    """A page without its large parts, and the script that puts them back and has the page's modules; it is empty where the page is
-    none of Gradio's.
-
-    Args:
-        stand_in: what depends on who asks; whatever holds it stays in the page.
-    """
-    before, marker, rest = html.partition(_CONFIG)
-    if not marker:
-        return html, b""
-    text = rest.decode()
-    config, end = json.JSONDecoder().raw_decode(text)
-    props = _taken(config, stand_in)
-    begin = _SCRIPT % (inside(stylesheet()).decode(), inside(props).decode())
-    script = (begin + page_script() + _FIRST).encode()
-    close = "</script>"
-    start = text.index(close, end) + len(close)
-    loads = f'<script src=".{file_address(NAME, script)}"></script>'
-    head = marker + inside(config) + text[end:start].encode() + loads.encode()
-    return before + head + text[start:].encode(), script
-
-
-def _taken(config: dict[str, Any], stand_in: str) -> dict[str, Any]:
-    """The large values of the components of a configuration, which has them no longer, by number and name."""
-    props = {}
-    for component in config["components"]:
-        texts = {name: inside(value) for name, value in component["props"].items()}
-        large = [name for name, text in texts.items() if len(text) > LARGE and stand_in.encode() not in text]
-        props[component["id"]] = {name: component["props"].pop(name) for name in large}
-    return {str(number): of for number, of in props.items() if of}
-
-
-def inside(value: Any) -> bytes:
-    """A value as Gradio writes it into a script of the page."""
-    return str(toorjson(value)).encode()  # type: ignore[no-untyped-call]
 
 
 # --- the policy of the page

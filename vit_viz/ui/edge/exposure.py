@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers
@@ -30,6 +31,7 @@ VISITORS_PATCHES = 1024
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _LOCAL_FRAMES = ("http://localhost:*", "http://127.0.0.1:*")  # a notebook shows the page in a frame
 _SPACE_FRAMES = ("https://huggingface.co", "https://*.hf.space")
+_HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)\.?(:[0-9]{1,5})?", re.ASCII)
 _FORWARDED = (b"forwarded", b"x-forwarded-", b"x-real-ip", b"x-gradio-server")
 
 
@@ -84,9 +86,12 @@ class Exposure:
             unit="patches",
         )
 
-    def serves(self, host: str) -> bool:
-        """Whether the app answers to the Host that a request names."""
-        name = _without_port(host)
+    def serves(self, named: Sequence[str]) -> bool:
+        """Whether the app answers to the Host headers of a request: one that is a name or an address, perhaps with a port."""
+        host = _HOST.fullmatch(named[0].lower()) if len(named) == 1 else None
+        if host is None:
+            return self.hosts is None and not named  # HTTP/1.0 has none
+        name = host["name"].strip("[]")
         if self.hosts is None or _is_loopback(name) or name in self.hosts:
             return True
         return self.addresses_as_hosts and _address(name) is not None
@@ -113,16 +118,14 @@ class Exposure:
 
 
 def _names(text: str) -> frozenset[str]:
-    hosts = (one.rpartition("://")[2].partition("/")[0] for one in text.split(","))
-    return frozenset(name for host in hosts if (name := _without_port(host)))
-
-
-def _without_port(host: str) -> str:
-    """The name of a Host header: "[::1]:7860" -> "::1"."""
-    name = host.strip().lower()
-    if name.startswith("["):
-        return name[1:].partition("]")[0]
-    return name.partition(":")[0].rstrip(".")
+    """Names with commas between, perhaps as addresses with a scheme, a port, a path; * for any."""
+    hosts = (one.rpartition("://")[2].partition("/")[0].strip().lower() for one in text.split(","))
+    names = (
+        "*" if one == "*" else host and host["name"].strip("[]")
+        for one in hosts
+        for host in [_HOST.fullmatch(one)]
+    )
+    return frozenset(filter(None, names))
 
 
 def _is_loopback(name: str) -> bool:

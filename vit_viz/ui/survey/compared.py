@@ -147,8 +147,8 @@ class OtherSurveys:
             )
         except ParameterError as error:  # by names: whoever visits may not know where folders lie
             said = str(error)
-            for folder, known in ((after.folder, name), (before.folder, "this survey")):
-                said = said.replace(str(folder), known).replace(shown(str(folder)), known)
+            for folder, label in ((after.folder, name), (before.folder, "this survey")):
+                said = said.replace(str(folder), label).replace(shown(str(folder)), label)
             raise ParameterError(said) from error
         there = [
             one for one in comparison.answers if one.photo in self._rows

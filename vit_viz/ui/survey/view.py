@@ -4,7 +4,7 @@ It fetches, beside Gradio's own traffic:
 
     GET /vit_viz/survey/beside              ?model=&edits=                   JSON: whether photos are lit; through what they open
     GET /vit_viz/survey/look/<row>          ?model=                          JSON: of what the view of a photo is
-    GET /vit_viz/survey/chosen              ?where=&layer=&head=&measure=&second=    JSON, see `vit_viz.ui.survey.answers`
+    GET /vit_viz/survey/chosen              ?where=&layer=&head=&measure=&second=    JSON, see `vit_viz.ui.survey.routes`
     GET /vit_viz/survey/methods             ?where=&layer=&head=             JSON
     GET /vit_viz/survey/points              ?across=&up=&layer=&head=        float32 [3, photos]
     GET /vit_viz/survey/cards               ?where=&layer=&head=&measure=&second=&list=&from=    JSON, twelve more photos of a list
@@ -46,9 +46,9 @@ from vit_viz.ui.kit import part, place, words
 from vit_viz.ui.page import Room, Tab
 from vit_viz.ui.routes import as_json, fetched, whole
 from vit_viz.ui.scripts import FOR_GOOD
-from vit_viz.ui.survey import answers
-from vit_viz.ui.survey.answers import OTHER_MODEL, OpenedRoom, open_room
+from vit_viz.ui.survey import routes
 from vit_viz.ui.survey.compared import Compared
+from vit_viz.ui.survey.routes import OTHER_MODEL, OpenedRoom, open_room
 from vit_viz.views.state import ViewState
 
 NAME = "survey"
@@ -94,7 +94,7 @@ def build(opened: OpenedRoom) -> dict[str, Any]:
     return part(
         "web/survey/room",
         html=f"<div id=vv-survey-tab>{place('survey')}<div id=vv-survey-dots></div></div>{said}",
-        survey=answers.opened_value(opened.survey, opened.others.names)
+        survey=routes.opened_value(opened.survey, opened.others.names)
         | {"figure": json.loads(plots.photo_scatter().to_json()), "plotly": plots.VERSION},
         tables=colour_tables(),
     )
@@ -107,7 +107,7 @@ def survey_routes(room: OpenedRoom) -> list[BaseRoute]:
     """The routes of an opened survey; they stand before those of the page."""
 
     def route(path: str, answer: Callable[[_Asked], Response]) -> BaseRoute:
-        return fetched(f"/survey/{path}", partial(_Asked, room), lambda _, asked: answer(asked))
+        return fetched(f"/survey/{path}", partial(_Asked, room), lambda _, query: answer(query))
 
     return [route(path, answer) for path, answer in _ANSWERS.items()]
 
@@ -149,76 +149,76 @@ class _Asked:
         return self.room.others.compared(self.text("second"))
 
     @property
-    def changes(self) -> answers.Changes:
-        return self.compared.changes if self.text("second") else answers.NO_CHANGES
+    def changes(self) -> routes.Changes:
+        return self.compared.changes if self.text("second") else routes.NO_CHANGES
 
     @property
-    def photos(self) -> answers.PhotoList:
+    def photos(self) -> routes.PhotoList:
         layer, head = self.head
-        lists = answers.lists_of(
+        lists = routes.lists_of(
             self.room.survey, self.rows, layer=layer, head=head, measure=self.measure, changes=self.changes
         )
         return lists[read_choice("list", self.text("list"), tuple(lists))]
 
 
-def _beside(asked: _Asked) -> Response:
-    room = asked.room
+def _beside(query: _Asked) -> Response:
+    room = query.room
     return as_json(
         {
             "lit": room.is_own_model and room.files.are_there,
-            "jump": room.jump_words(asked.text("model"), asked.text("edits")),
+            "jump": room.jump_words(query.text("model"), query.text("edits")),
             "note": "" if room.is_own_model else OTHER_MODEL,
         }
     )
 
 
-def _look(asked: _Asked) -> Response:
+def _look(query: _Asked) -> Response:
     """A photo as the survey's model received it; why not, where its file is gone or is another one now."""
-    room = asked.room
-    name = room.files.name_of(asked.row)
+    room = query.room
+    name = room.files.name_of(query.row)
     try:
         room.files.picture(name)
     except ImageError as error:
         return as_json({"refused": str(error)})
     return as_json(
-        {"image": name, "model": room.model_name or asked.text("model"), "part": "", **room.options}
+        {"image": name, "model": room.model_name or query.text("model"), "part": "", **room.options}
     )
 
 
-def _chosen(asked: _Asked) -> Response:
+def _chosen(query: _Asked) -> Response:
     try:
-        changes = asked.changes
+        changes = query.changes
     except ParameterError:
-        changes = answers.NO_CHANGES  # why, says the answer to `compared`
-    room, (layer, head) = asked.room, asked.head
-    told = answers.chosen_value(
+        changes = routes.NO_CHANGES  # why, says the answer to `compared`
+    room, (layer, head) = query.room, query.head
+    told = routes.chosen_value(
         room.files,
-        asked.text("where"),
+        query.text("where"),
         layer=layer,
         head=head,
-        measure=asked.measure,
+        measure=query.measure,
         patch_size=room.patch_size,
         changes=changes,
     )
     return as_json(told)
 
 
-def _compared(asked: _Asked) -> Response:
+def _compared(query: _Asked) -> Response:
     try:
-        return as_json(asked.compared.value())
+        return as_json(query.compared.value())
     except ParameterError as error:
         return as_json({"refused": str(error)})
 
 
-def _points(asked: _Asked) -> Response:
-    (layer, head), axes = asked.head, (asked.text("across"), asked.text("up"))
-    dots = answers.point_bytes(asked.room.survey, *axes, layer=layer, head=head)
+def _points(query: _Asked) -> Response:
+    (layer, head), axes = query.head, (query.text("across"), query.text("up"))
+    dots = routes.point_bytes(query.room.survey, *axes, layer=layer, head=head)
     return Response(dots, media_type="application/octet-stream")
 
 
-def _cards(asked: _Asked) -> Response:
-    begin = whole(asked.text("from", "0"), "from", longest=_LONGEST_NUMBER)
-    return as_json(asked.photos.cards(asked.room.files, *asked.head, begin))
+def _cards(query: _Asked) -> Response:
+    begin = whole(query.text("from", "0"), "from", longest=_LONGEST_NUMBER)
+    return as_json(query.photos.cards(query.room.files, *query.head, begin))
 
 
 def _csv(name: str, text: str) -> Response:
@@ -229,9 +229,9 @@ def _csv(name: str, text: str) -> Response:
     )
 
 
-def _lit(asked: _Asked) -> Response:
-    room, (layer, head) = asked.room, asked.head
-    subject = room.subject(asked.row, visitor_in(asked.request.cookies))
+def _lit(query: _Asked) -> Response:
+    room, (layer, head) = query.room, query.head
+    subject = room.subject(query.row, visitor_in(query.request.cookies))
     view = ViewState().with_options({"layer": layer, "head": head, "style": "light"})
     try:
         drawn = pictures.picture(room.session, subject, view, "map", bare=True)
@@ -240,9 +240,9 @@ def _lit(asked: _Asked) -> Response:
     return Response(drawn.data, media_type=drawn.media_type)
 
 
-def _plotly(asked: _Asked) -> Response:
+def _plotly(query: _Asked) -> Response:
     """plotly for the browser, in a fifth of its size for those that say they can read that: all of them."""
-    accepts = "gzip" in asked.request.headers.get("accept-encoding", "")
+    accepts = "gzip" in query.request.headers.get("accept-encoding", "")
     headers = FOR_GOOD | {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if accepts else {})
     return Response(plots.script(packed=accepts), 200, headers, "text/javascript")
 
@@ -251,14 +251,14 @@ _ANSWERS: dict[str, Callable[[_Asked], Response]] = {
     "beside": _beside,
     "look/{row}": _look,
     "chosen": _chosen,
-    "methods": lambda asked: as_json(answers.method_value(asked.room.survey, asked.rows)),
+    "methods": lambda query: as_json(routes.method_value(query.room.survey, query.rows)),
     "points": _points,
     "cards": _cards,
-    "photos.csv": lambda asked: _csv("photos", asked.photos.csv(asked.room.survey)),
-    "photo/{row}": lambda asked: as_json(answers.card_value(asked.room.files, asked.row, *asked.head)),
-    "thumbnail/{row}": lambda asked: Response(asked.room.files.thumbnail(asked.row), media_type="image/webp"),
+    "photos.csv": lambda query: _csv("photos", query.photos.csv(query.room.survey)),
+    "photo/{row}": lambda query: as_json(routes.card_value(query.room.files, query.row, *query.head)),
+    "thumbnail/{row}": lambda query: Response(query.room.files.thumbnail(query.row), media_type="image/webp"),
     "lit/{row}": _lit,
     "compared": _compared,
-    "heads.csv": lambda asked: _csv("heads", asked.compared.csv()),
+    "heads.csv": lambda query: _csv("heads", query.compared.csv()),
     "plotly.js": _plotly,
 }

@@ -2,18 +2,10 @@
 // says so here. A dialog over the page is an entry of the history of its own, so that Back closes it; closing it in another way takes the
 // entry out of the way.
 
-/** What a browser that keeps no cookies is known by. */
-export const PAGE_NAME = Math.random().toString(36).slice(2, 14).padEnd(4, '0');
-
-/** @type {() => void} */
-let hear;
-/** Until the server has heard of this page. @type {Promise<void>} */
-export const heardOf = new Promise((done) => (hear = done));
-
-/** The server knows this page. */
-export function isHeardOf() {
-  hear();
-}
+/** What a browser that keeps no cookies is known by; nobody can guess it. */
+export const PAGE_NAME = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+  byte.toString(16).padStart(2, '0'),
+).join('');
 
 /** The query string that the address bar holds now. */
 export function currentLink() {

@@ -72,7 +72,7 @@ def heat(
 
 
 def strip(values: ArrayLike, *, name: str, rows: int = 1, scale: Limits | None = None) -> str:
-    """A row of signed numbers as a strip of colours: blue below 0, white at 0, red above."""
+    """A row of signed numbers as a strip of colours: blue below 0, white at 0, orange above."""
     array = np.asarray(values, dtype=np.float64).reshape(rows, -1)
     low, high = limits(array, signed=True) if scale is None else scale
     image = coloured(array, signed=True, scale=(low, high))

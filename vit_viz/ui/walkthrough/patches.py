@@ -197,7 +197,11 @@ def _embedding_figures(scene: StepInput, step: EmbeddingStep) -> str:
             draw.weights_picture(weight), alt=f"Filter {place}", width=104, caption=f"x filter {place}"
         ),
         draw.heat(
-            step.products.sum(0), name="products", width=104, signed=True, caption="= products (red: above 0)"
+            step.products.sum(0),
+            name="products",
+            width=104,
+            signed=True,
+            caption="= products (orange: above 0)",
         ),
     )
     sums = (

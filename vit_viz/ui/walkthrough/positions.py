@@ -225,14 +225,14 @@ def _waves(step: PositionStep) -> str:
     shown = draw.coloured(table[:64], signed=True, scale=(-1, 1))
     words = (
         f"Each line is a place (the first {min(64, len(table))} of {len(table)}), each column one of "
-        f"{table.shape[1]} numbers: fast waves left, slow waves right; -1 blue, 1 red."
+        f"{table.shape[1]} numbers: fast waves left, slow waves right; -1 blue, 1 orange."
     )
     waves = draw.part(title, draw.picture(shown, alt=words, width=460, caption=words))
     if step.angles is None:
         return waves
     turn = (
         f"Rotary angles of this model: cosine of {step.angles.shape[1]} angles at each of {len(step.angles)} "
-        f"places; -1 blue, 1 red."
+        f"places; -1 blue, 1 orange."
     )
     picture = draw.coloured(np.cos(step.angles[:64]), signed=True, scale=(-1, 1))
     return (
@@ -246,8 +246,8 @@ def _top(scene: StepInput, output: Array) -> str:
         return f"length {number(float(np.linalg.norm(output)))}"
     kind = output_kind(scene.loaded.output, output.size)
     best = int(output.argmax())
-    told = float(shown(torch.from_numpy(output.astype(np.float64)), kind)[best])
-    return f"{scene.class_name(best)} {number(told) if kind == 'value' else f'{told:.1%}'}"
+    value = float(shown(torch.from_numpy(output.astype(np.float64)), kind)[best])
+    return f"{scene.class_name(best)} {number(value) if kind == 'value' else f'{value:.1%}'}"
 
 
 def _largest(first: Array, second: Array) -> float:

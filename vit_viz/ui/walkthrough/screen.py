@@ -107,7 +107,7 @@ class Screen:
 
 
 _LEGEND = (
-    "<p class=vv-w-quiet>Strips: one field per number; blue is below 0, white is 0, red is above, and the darkest field is the "
+    "<p class=vv-w-quiet>Strips: one field per number; blue is below 0, white is 0, orange is above, and the darkest field is the "
     "number farthest from 0.</p>"
 )
 

@@ -8,9 +8,9 @@ import { signed } from '../kit/signed.js';
  * An answer to the question `decomposition`.
  * @typedef {object} Answer
  * @property {Record<'terms' | 'heads' | 'mlps' | 'rest', {shape: number[], data: Float32Array}>} arrays terms: [layers, heads, tokens],
- *     prefix tokens first
- * @property {{rest_names: string[], total: number, output: number, layers: string[], grid: [number, number], prefix: string[], unit:
- *     string, note: string, finding: string}} facts
+ *     prefix tokens first, suffix tokens last
+ * @property {{rest_names: string[], total: number, output: number, layers: string[], grid: [number, number], prefix: string[], suffix:
+ *     string[], unit: string, note: string, finding: string}} facts
  *
  * @typedef {{layers: string[], heads: number[][], mlps: number[], total: number, output: number, maps: Float32Array}} Numbers
  *     maps: what each head took from each patch, [layers, heads, patches]
@@ -54,12 +54,12 @@ export function madeOf(target, answer, earlier, off) {
 }
 
 /** @param {Answer} answer @returns {Numbers} */
-function numbersOf({ arrays: { terms, heads, mlps }, facts: { layers, total, output, prefix } }) {
+function numbersOf({ arrays: { terms, heads, mlps }, facts: { layers, total, output, prefix, suffix } }) {
   const [rows, count, tokens] = terms.shape;
-  const patches = tokens - prefix.length;
+  const patches = tokens - prefix.length - suffix.length;
   const maps = new Float32Array(rows * count * patches);
   for (let i = 0; i < rows * count; i++)
-    maps.set(terms.data.subarray(i * tokens + prefix.length, (i + 1) * tokens), i * patches);
+    maps.set(terms.data.subarray(i * tokens + prefix.length, (i + 1) * tokens - suffix.length), i * patches);
   const rowOf = (/** @type {number} */ row) => [...heads.data.subarray(row * count, (row + 1) * count)];
   return { layers, total, output, maps, heads: layers.map((_, row) => rowOf(row)), mlps: [...mlps.data] };
 }
@@ -86,11 +86,13 @@ function summands({ arrays: { heads, mlps, rest }, facts }) {
 }
 
 /** What heads took from tokens that are no patches, which no map over the photo shows; registers as one. @param {Answer} answer */
-function outsideOf({ arrays: { terms }, facts: { prefix } }) {
+function outsideOf({ arrays: { terms }, facts: { prefix, suffix } }) {
   const [rows, count, tokens] = terms.shape;
   /** @type {Record<string, number>} */
   const outside = {};
-  prefix.forEach((name, token) => {
+  const last = tokens - suffix.length;
+  [...prefix, ...suffix].forEach((name, place) => {
+    const token = place < prefix.length ? place : place - prefix.length + last;
     const kind = name.startsWith('register') ? 'registers' : `${name} token`;
     for (let i = 0; i < rows * count; i++)
       outside[kind] = (outside[kind] ?? 0) + terms.data[i * tokens + token];

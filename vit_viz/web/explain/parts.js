@@ -1,12 +1,13 @@
 // What the answer is made of: the photo with what each patch gave, a small one for each head, and bars. What is under the pointer is
 // drawn from the maps of all heads, which came with their sums. A click on a head switches it off or on.
 
-import { movedPatch } from '../../explorer/geometry.js';
 import { isFinger } from '../../explorer/long_press.js';
 import { Picture } from '../../explorer/paint.js';
 import { askForFigure, routeUrl } from '../../explorer/source.js';
-import { dataAt, stepOf } from '../../ui/kit/elements.js';
+import { dataAt } from '../../ui/kit/elements.js';
 import { fixed } from '../../ui/kit/numbers.js';
+import { Bar, lookOf } from '../kit/bar.js';
+import { Grid } from '../kit/grid.js';
 import { ColourBar, PhotoStage, Problem, placeOfRect } from '../kit/parts.js';
 import { html, useComputed, useLayoutEffect, useMemo, useRef, useSignal, useState } from '../kit/preact.js';
 import { endOf, largestOf, paintSigned, signed, signedStops } from '../kit/signed.js';
@@ -30,9 +31,6 @@ const STOPS = signedStops();
 const PATIENCE = 300; // ms before what is of before is dimmed: to begin that is slow where there are many small photos
 const EXACT = 'the parts sum to the number that the model returned';
 const CHOOSE = 'Choose a head, or the bar of its layer, to switch it off.';
-
-/** The class of a number, or of its bar. */
-const lookOf = (/** @type {number} */ value) => (value < 0 ? 'vv-is-against' : 'vv-is-for');
 
 /**
  * The face of the tab. While another value is on its way the last one stays, dimmed.
@@ -109,16 +107,10 @@ function Effect({ promised, did, decimals }) {
   const most = Math.max(Math.abs(promised), Math.abs(did), 1e-12);
   const line = (/** @type {string} */ label, /** @type {number} */ value) =>
     html`<li>
-      <span>${label}</span><span class="vv-parts-track">${barOf(value, most)}</span>
+      <span>${label}</span><${Bar} value=${Math.abs(value)} ends=${[0, most]} sign=${value} />
       <span class="vv-number">${signed(value, decimals)}</span>
     </li>`;
   return html`${line('promised', promised)}${line('what it did', did)}`;
-}
-
-/** @param {number} value @param {number} most of all bars */
-function barOf(value, most) {
-  const share = `${(100 * Math.abs(value)) / most}%`;
-  return html`<span class=${`vv-parts-bar ${lookOf(value)}`} style=${{ '--share': share }}></span>`;
 }
 
 // --- the photo
@@ -132,8 +124,12 @@ function Photograph({ value, shown, at, press, figure }) {
   const most = place?.includes('.') ? terms.most : endOf(map);
   useLayoutEffect(() => paintSigned(new Picture(canvas.current, grid[1], grid[0]), map, most), [map, most]);
   const named = place ?? terms.best();
-  const name = nameOf(named, now.layers);
-  const promised = `switch off ${name} (promised ${signed(-terms.sum(named), decimals)})`;
+  const name = named && nameOf(named, now.layers);
+  const switches =
+    named &&
+    (terms.isOff(named)
+      ? `switch ${name} on again`
+      : `switch off ${name} (promised ${signed(-terms.sum(named), decimals)})`);
   const button = (/** @type {string} */ look, /** @type {string} */ words, /** @type {object} */ more) =>
     html`<button type="button" class=${`vv-button vv-parts-${look}`} ...${more}>${words}</button>`;
   const save = (/** @type {any} */ event) => askForFigure(event.currentTarget, figure());
@@ -143,7 +139,7 @@ function Photograph({ value, shown, at, press, figure }) {
     <${ColourBar} ...${{ ...ends, colours: STOPS, look: '' }} />
     <${Caption} ...${{ value, place, at }} />
     <div class="vv-parts-tools vv-row">
-      ${button('switch', terms.isOff(named) ? `switch ${name} on again` : promised, { hidden: Boolean(whyNot), onClick: () => press(named) })}
+      ${button('switch', switches ?? '', { hidden: !named || Boolean(whyNot), onClick: () => named && press(named) })}
       ${button('all', 'all heads on the photo', { hidden: place === null, onClick: () => (shown.value = null) })}
       ${button('save', 'Save', { 'data-save': '', onClick: save })}
     </div>
@@ -208,32 +204,22 @@ function Heads({ value, shown, at, press }) {
   const { terms, now, before, off, crop, photo, whyNot, decimals } = value;
   const [top, left, tall, wide] = crop.region;
   const box = placeOfRect(crop, [top, left, top + tall, left + wide]);
-  const table = useRef(/** @type {any} */ (null));
   const rover = useSignal('0.0'); // the one to which the tabulator key leads
   const show = (/** @type {string | null} */ place) => {
     if (place !== null) shown.value = place;
   };
   const listening = {
     onPointerOver: (/** @type {PointerEvent} */ event) => isFinger(event) || show(dataAt(event, 'place')),
-    onFocusIn: (/** @type {FocusEvent} */ event) =>
-      /** @type {Element} */ (event.target).matches(':focus-visible') && show(dataAt(event, 'place')),
+    onFocusIn(/** @type {FocusEvent} */ event) {
+      const place = dataAt(event, 'place');
+      if (place?.includes('.')) rover.value = place;
+      if (/** @type {Element} */ (event.target).matches(':focus-visible')) show(place);
+    },
     onClick(/** @type {PointerEvent} */ event) {
       const place = dataAt(event, 'place');
       // a finger has not seen the head before: its first tap shows it
       if (isFinger(event) && place !== shown.value) show(place);
       else if (place !== null) press(place);
-    },
-    onKeyDown(/** @type {KeyboardEvent} */ event) {
-      const [step, place] = [stepOf(event), dataAt(event, 'place')];
-      if (!step || place === null) return;
-      event.preventDefault();
-      const { rows, heads } = terms;
-      const across = heads + (whyNot ? 0 : 1); // the last is the bar of the layer
-      const [row, head = heads] = place.split('.').map(Number);
-      const to = movedPatch(row * across + head, step, [rows, across]);
-      const [down, right] = [Math.floor(to / across), to % across];
-      if (right < heads) rover.value = `${down}.${right}`;
-      table.current.querySelector(`[data-place="${right < heads ? rover.value : down}"]`).focus();
     },
   };
   const ofHeads = [now, before].map(({ heads }) => heads.map(total));
@@ -246,40 +232,32 @@ function Heads({ value, shown, at, press }) {
   ) => {
     const label = `${words}: ${signed(gave, decimals)}${off.length ? `, before ${signed(was, decimals)}` : ''}`;
     return html`<td>
-      <${Bar} ...${{ gave, was: off.length ? was : null, most, decimals, label, place, shown }} />
+      <${SumBar} ...${{ gave, was: off.length ? was : null, most, decimals, label, place, shown }} />
     </td>`;
   };
   const head = (/** @type {string} */ place) =>
     html`<td key=${place}><${Head} ...${{ value, shown, at, rover, place }} /></td>`;
-  const line = (/** @type {string} */ layer, /** @type {number} */ row) =>
-    html`<tr>
-      <th scope="row"><span>${layer}</span></th>
-      ${terms.places(String(row)).map(head)}
-      ${bar(`all heads of layer ${layer}`, ofHeads[0][row], ofHeads[1][row], whyNot ? '' : String(row))}
-      ${bar(`MLP of layer ${layer}`, now.mlps[row], before.mlps[row])}
-    </tr>`;
-  const columns = ['layer', ...now.heads[0].map((_, place) => place), 'heads', 'MLP'];
+  const line = (/** @type {string} */ layer, /** @type {number} */ row) => ({
+    ...{ key: row, head: layer, said: `layer ${layer}` },
+    cells: [
+      ...terms.places(String(row)).map(head),
+      bar(`all heads of layer ${layer}`, ofHeads[0][row], ofHeads[1][row], whyNot ? '' : String(row)),
+      bar(`MLP of layer ${layer}`, now.mlps[row], before.mlps[row]),
+    ],
+  });
   const style = {
     '--photo': `url("${routeUrl(photo)}")`,
     '--heads': String(terms.heads),
     '--vv-aspect': String(crop.original[1] / crop.original[0]),
     ...Object.fromEntries(Object.entries(box).map(([name, text]) => [`--box-${name}`, text])),
   };
-  return html`<table
-    class="vv-parts-table"
-    aria-label="Each head's part, rows are layers"
-    ref=${table}
-    ...${{ style, ...listening }}
-  >
-    <thead>
-      <tr>
-        ${columns.map((name) => html`<th scope="col"><span>${name}</span></th>`)}
-      </tr>
-    </thead>
-    <tbody>
-      ${now.layers.map(line)}
-    </tbody>
-  </table>`;
+  return html`<${Grid}
+    look="vv-parts-table"
+    label="Each head's part, rows are layers"
+    columns=${[...now.heads[0].map((_, place) => [place, `head ${place}`]), ['heads'], ['MLP']]}
+    rows=${now.layers.map(line)}
+    more=${{ style, ...listening }}
+  />`;
 }
 
 /** @param {Omit<Looked, 'press'> & {rover: Signal<string>, place: string}} props */
@@ -297,7 +275,7 @@ function Head({ value: { terms, grid, now, decimals }, shown, at, rover, place }
   const look = `vv-bare vv-parts-cell ${isShown.value ? 'vv-chosen' : ''} ${isOff ? 'vv-parts-off' : ''}`;
   const about = { 'data-place': place, tabindex: isNext.value ? 0 : -1, 'aria-label': words, title: words };
   return html`<button type="button" class=${look} aria-pressed=${String(isOff)} ...${about}>
-    <span class="vv-parts-thumb">
+    <span class="vv-parts-thumb vv-face">
       <span class="vv-box"
         ><canvas class="vv-layer" ref=${canvas}></canvas><span class="vv-parts-at"></span
       ></span>
@@ -318,15 +296,18 @@ function Given({ terms, at, place, decimals }) {
  * @param {{gave: number, was: number | null, most: number, decimals: number, label: string, place: string, shown: Looked['shown']}} props
  *     was: before heads were switched off, a tick on the bar
  */
-function Bar({ gave, was, most, decimals, label, place, shown }) {
+function SumBar({ gave, was, most, decimals, label, place, shown }) {
   const isShown = useComputed(() => place !== '' && shown.value === place);
-  const kind = place ? { type: 'button', 'data-place': place } : { role: 'img' };
+  const kind = place ? { type: 'button', 'data-place': place, tabindex: 0 } : { role: 'img' };
   const look = `${place && 'vv-bare'} vv-parts-sumbar ${isShown.value ? 'vv-chosen' : ''}`;
-  const tick = was !== null && { left: `${(100 * Math.abs(was)) / most}%` };
   return html`<${place ? 'button' : 'span'} class=${look} aria-label=${label} title=${label} ...${kind}>
-    <span class="vv-parts-track">
-      ${barOf(gave, most)} ${tick && html`<span class="vv-parts-tick" style=${tick}></span>`}
-    </span>
+    <${Bar}
+      value=${Math.abs(gave)}
+      ends=${[0, most]}
+      sign=${gave}
+      tick=${was && Math.abs(was)}
+      look="vv-face"
+    />
     <span class=${`vv-number ${lookOf(gave)}`}>${signed(gave, decimals)}</span>
   <//>`;
 }

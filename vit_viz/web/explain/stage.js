@@ -1,11 +1,12 @@
 // The chosen map on the photo, and on the same photo the patches that are taken away (gone.js).
 
-import { centreOf, clamp, movedPatch, patchQuery, patchRect, placeIn } from '../../explorer/geometry.js';
+import { centreOf, movedPatch, patchQuery, patchRect, placeIn } from '../../explorer/geometry.js';
 import { askForFigure, routeUrl } from '../../explorer/source.js';
 import { stepOf } from '../../ui/kit/elements.js';
 import { MapOnPhoto, endsOf, mapIn } from '../kit/map.js';
 import { ColourBar, Problem, Toggle, cellUnder, useAsked } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preact.js';
+import { Bar } from '../kit/bar.js';
 import { TARGETED } from '../kit/store.js';
 import { listenToPointers } from './brush.js';
 import { Controls } from './controls.js';
@@ -316,17 +317,13 @@ function goneWords(/** @type {number} */ gone, /** @type {number} */ all, /** @t
 function Said({ photo, gone }) {
   const { answer, error } = gone.said.value;
   const { top, words } = answer ? leftOf(answer, photo.target) : photo.whole;
-  const percent = (/** @type {number} */ share) => `${100 * clamp(share)}%`;
   return html`
     <ol class="vv-play-top" aria-label="What the model answers" aria-busy=${String(gone.isWaiting.value)}>
       ${top.map(
         ({ name, now = 0, before, text, target }) =>
           html`<li class=${`vv-answer ${target ? 'vv-target-answer' : ''}`}>
             <span class="vv-class" title=${name}>${name}</span>
-            <span class="vv-answer-track">
-              <span class="vv-answer-bar" style=${{ width: percent(now) }}></span>
-              ${before !== undefined && html`<span class="vv-answer-tick" style=${{ left: percent(before) }}></span>`}
-            </span>
+            <${Bar} value=${now} tick=${before} />
             <span class="vv-number">${text}</span>
           </li>`,
       )}

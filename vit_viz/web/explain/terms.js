@@ -76,21 +76,24 @@ export class Terms {
     return (this.off.has(place) ? this.before : this.now).heads[row][head];
   }
 
-  /** The head that gives most. */
+  /** The head that gives most; null where several give as much. */
   best() {
     const all = this.now.heads.flat();
     const place = all.indexOf(Math.max(...all));
-    return `${Math.floor(place / this.heads)}.${place % this.heads}`;
+    return all.indexOf(all[place], place + 1) < 0
+      ? `${Math.floor(place / this.heads)}.${place % this.heads}`
+      : null;
   }
 
-  /** The head that gave most of what a patch gave. @param {number} patch @param {number} sign */
+  /** The head that gave most of what a patch gave; null where several gave as much. @param {number} patch @param {number} sign */
   strongestAt(patch, sign) {
-    let most = null;
-    for (let i = 0; i < this.rows * this.heads; i++) {
-      const value = this.now.maps[i * this.patches + patch];
-      if (sign * value > (most ? sign * most.value : 0))
-        most = { place: `${Math.floor(i / this.heads)}.${i % this.heads}`, value };
-    }
-    return most;
+    const values = Array.from(
+      { length: this.rows * this.heads },
+      (_, head) => sign * this.now.maps[head * this.patches + patch],
+    );
+    const most = Math.max(...values);
+    const head = values.indexOf(most);
+    if (!(most > 0) || values.indexOf(most, head + 1) >= 0) return null;
+    return { place: `${Math.floor(head / this.heads)}.${head % this.heads}`, value: sign * most };
   }
 }

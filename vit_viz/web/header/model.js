@@ -61,7 +61,7 @@ export function Model({ header: { known: facts, offered, renew, model, choose } 
       ...${popover.button}
     >
       <span class="vv-unseen">Model:</span>
-      <b class="vv-model-name">${title}</b>
+      <b class="vv-model-name vv-class">${title}</b>
       <span class="vv-model-short vv-quiet">${facts.value?.short}</span>
     </button>
     <div class="vv-popover vv-model-panel" role="group" aria-label="Choose a model" ...${popover.panel}>

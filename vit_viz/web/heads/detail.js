@@ -1,10 +1,11 @@
 // The head that is looked at: the photo as it sees it, the numbers that named it against their thresholds, what it is for the answer, its
 // matrix, its kin.
 
-import { clamp, patchQuery, queryPatches, queryWords } from '../../explorer/geometry.js';
+import { patchQuery, queryPatches, queryWords } from '../../explorer/geometry.js';
 import { endsOf, shareOnScale } from '../../explorer/matrix.js';
 import { Picture } from '../../explorer/paint.js';
 import { fixed, short } from '../../ui/kit/numbers.js';
+import { Bar } from '../kit/bar.js';
 import { withHeads } from '../kit/edits.js';
 import { PhotoStage } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef } from '../kit/preact.js';
@@ -39,6 +40,7 @@ export function Detail({ seen }) {
     margin,
     numbers,
     edits,
+    colours,
     label,
     table,
     layers,
@@ -47,7 +49,6 @@ export function Detail({ seen }) {
     edit,
     page,
   } = seen;
-  const colours = seen.colours.plain;
   void rows.arrived.value; // with each layer that comes there is more to see
   const place = marks.hovered.value ?? marks.chosen.value;
   useLayoutEffect(() => void rows.want(place.layer));
@@ -141,11 +142,10 @@ function roleWords({ target, effect, estimate }, { layer, head }) {
 
 /** A number of a rule as a bar with a line at its threshold. @param {ReturnType<typeof evidenceOf>[number]} props */
 function Evidence({ number, value, bound, limit, passes, name }) {
-  const share = (/** @type {number} */ x) => `${(100 * clamp(x)).toFixed(1)}%`;
   return html`<li class=${passes ? 'vv-passes' : ''}>
-    <span>${capital(numberWords(number)).replace(/,$/, '')}</span
-    ><span class="vv-heads-evidence-bar" style=${{ '--long': share(value), '--at': share(limit) }}></span
-    ><span class="vv-number">${short(value)}</span
+    <span>${capital(numberWords(number)).replace(/,$/, '')}</span><${Bar} value=${value} tick=${limit} /><span
+      class="vv-number"
+      >${short(value)}</span
     ><span class="vv-small">${name}: ${bound}${passes ? ', passes' : ''}</span>
   </li>`;
 }

@@ -8,6 +8,7 @@ import { Gone, routeUrl } from '../../explorer/source.js';
 import { STRENGTHS, layerTable, suited } from '../../explorer/styles.js';
 import { placeOfRect } from '../kit/parts.js';
 import { html, signal, useLayoutEffect, useMemo, useRef, useState } from '../kit/preact.js';
+import { paintSigned } from '../kit/signed.js';
 import { SERVER } from '../look/server_source.js';
 /** @import { Cell } from '../../explorer/layout.js' */
 /** @import { Subject } from './room.js' */
@@ -162,10 +163,8 @@ export function Lit({
     const screen = (painted.screen ??= new PhotoScreen(sheet));
     const style = isChange ? 'tint' : suited('light', subject.unlit);
     map.resize(subject.grid[1], subject.grid[0]);
-    if (isChange) {
-      for (let i = 0; i < values.length; i++) map.pixels[i] = changeColour(values[i], top, colours);
-      map.show();
-    } else map.paint(values, layerTable(style, STRENGTHS[style], colours), [0, top]);
+    if (isChange) paintSigned(map, values, top);
+    else map.paint(values, layerTable(style, STRENGTHS[style], colours), [0, top]);
     screen.fit(box, window.devicePixelRatio || 1);
     screen.show(map.canvas, photo, subject, { style, smooth: true });
     if (!isAlone || !screen.tile.prepare(photo, subject.crop, screen.size)) return;
@@ -184,12 +183,6 @@ export function LitBox(props) {
   return html`<div class="vv-box" style=${placeOfRect(crop, [top, left, top + height, left + width])}>
     <${Lit} ...${props} />
   </div>`;
-}
-
-/** The more opaque the more it changed. @param {number} change @param {number} most @param {Uint32Array} colours */
-function changeColour(change, most, colours) {
-  const share = most ? change / most : 0;
-  return (Math.round(230 * Math.abs(share)) << 24) | (colours[Math.round(127.5 + 127.5 * share)] & 0xffffff);
 }
 
 // --- the grid

@@ -1,7 +1,7 @@
 // A dot for every head: a measure against depth with the mean of each layer (Dosovitskiy et al. 2021, Fig. 7), or estimate against truth.
 
-import { stepOf } from '../../ui/kit/elements.js';
 import { short } from '../../ui/kit/numbers.js';
+import { byArrows } from '../kit/grid.js';
 import { heightOf, Plot as Lines } from '../kit/plot.js';
 import { html, useComputed } from '../kit/preact.js';
 import { capital, endsOf, headWords, isSame, layerMeans, placeOf } from './words.js';
@@ -70,13 +70,10 @@ export function Plot({ seen: { table, label, look, numbers, marks, choose } }) {
         below: 'A dot for each head; the line is the mean of each layer.',
         label: `${label} by layer, mean over the heads: ${means.join(', ')}`,
       };
-  const typed = (/** @type {KeyboardEvent} */ event) => {
-    const step = stepOf(event);
-    if (!step) return;
-    event.preventDefault();
+  const typed = byArrows((step) => {
     const place = besideIn(dots, marks.chosen.value, step);
     if (place) choose({ layer: place.layer, head: place.head });
-  };
+  });
   const clicked = (/** @type {MouseEvent} */ { target }) => {
     const place = placeOf(target);
     if (place) choose(place);

@@ -104,7 +104,7 @@ export function Heads({ page, tables, measures, rules, margin }) {
         hovered: signal(/** @type {Place | null} */ (null)),
       },
       warmed: signal(0), // the layer whose temperature is seen
-      colours: { plain: decodeTable(tables.viridis), signed: decodeTable(tables.diverging) },
+      colours: decodeTable(tables.viridis),
     };
   }, [page]);
   const look = looked.value;
@@ -150,7 +150,7 @@ export function Heads({ page, tables, measures, rules, margin }) {
       html`<div id="vv-head-matrix">
         <${Matrix}
           key=${subject.trace}
-          ...${{ store, subject, layers, layer: look.layer, head: look.head, colours: colours.plain, isLinked }}
+          ...${{ store, subject, layers, layer: look.layer, head: look.head, colours, isLinked }}
         />
       </div>`
     }`;
@@ -285,7 +285,7 @@ function Measures({ measures, measure, known, choose }) {
  * @property {Marks} marks
  * @property {Signal<number>} warmed
  * @property {LayerStore} layers
- * @property {Record<'plain' | 'signed', Uint32Array>} colours
+ * @property {Uint32Array} colours
  * @property {MeasureWords[]} measures
  * @property {Rule[]} rules
  * @property {number} margin by what share a threshold is moved to see whether another name holds

@@ -2,6 +2,7 @@
 
 import { topOf } from '../../explorer/frame.js';
 import { queryWords } from '../../explorer/geometry.js';
+import { Bar } from '../kit/bar.js';
 import { editsIn, withHeads } from '../kit/edits.js';
 import { PhotoStage, Problem, Toggle, useAsked } from '../kit/parts.js';
 import { html, useLayoutEffect, useMemo, useRef, useState } from '../kit/preact.js';
@@ -150,14 +151,11 @@ function Answers({ panel, isBusy }) {
   return html`<ul class="vv-surgery-answers" aria-busy=${String(isBusy)} hidden=${!before.length}>
     ${comparedNames(before, now).map((name) => {
       const [was, is] = [before, now].map((answers) => answers.find((one) => one.name === name));
-      const long = (/** @type {Answer | undefined} */ one) => ({
-        '--long': `${(100 * (one?.probability ?? 0)).toFixed(1)}%`,
-      });
       return html`<li key=${name}>
         <span class="vv-class" title=${name}>${name}</span
         ><span class="vv-surgery-bars"
-          ><i class="vv-surgery-was" style=${long(was)}></i
-          ><i class="vv-surgery-now" style=${long(is)}></i></span
+          ><${Bar} value=${was?.probability ?? 0} look="vv-was" /><${Bar}
+            value=${is?.probability ?? 0} /></span
         ><span class="vv-number">${saidWords(was)} → <b>${saidWords(is)}</b></span>
       </li>`;
     })}
@@ -198,10 +196,9 @@ function Maps({ seen: { subject, edits, photo, colours }, panel }) {
         ['before', 'now', 'difference'].map((name) => {
           const isChange = name === 'difference';
           const lit = {
-            ...{ subject: value.now, photo, isChange, look: 'vv-map vv-layer' },
+            ...{ subject: value.now, photo, colours, isChange, look: 'vv-map vv-layer' },
             values: isChange ? maps.change : (maps[/** @type {'before' | 'now'} */ (name)] ?? maps.none),
             top: isChange ? maps.most : maps.top,
-            colours: isChange ? colours.signed : colours.plain,
           };
           return html`<figure key=${name} class=${`vv-room-figure vv-stack vv-surgery-${name}`}>
             <${PhotoStage} photo=${value.now} look="vv-room-plate" under=${html`<${LitBox} ...${lit} />`} />
@@ -251,7 +248,7 @@ export function changeWords(/** @type {number} */ most, /** @type {number} */ to
   if (areOff) return 'No head of this layer is on: nothing is looked at.';
   if (most < 1e-6) return 'The map is the same: an edit changes where later layers look, not its own.';
   return (
-    `Before and now share one scale, fully lit from ${short(100 * top)}% of the attention on a patch. Red: more attention now, ` +
+    `Before and now share one scale, fully lit from ${short(100 * top)}% of the attention on a patch. Orange: more attention now, ` +
     `blue: less, by at most ${short(100 * most)}% of it.`
   );
 }

@@ -1,9 +1,10 @@
 // The grid of all heads as small photos: a row for each layer, of each head a dot for its name, a bar for its number and a word where it
-// is edited. One cell takes part in the tab order; arrow keys move it.
+// is edited.
 
-import { clamp } from '../../explorer/geometry.js';
-import { stepOf } from '../../ui/kit/elements.js';
 import { short } from '../../ui/kit/numbers.js';
+import { Bar } from '../kit/bar.js';
+import { Grid } from '../kit/grid.js';
+import { ColourBar } from '../kit/parts.js';
 import { html, useComputed, useLayoutEffect, useMemo, useRef } from '../kit/preact.js';
 import { LABEL, layoutOf, Tiles, useSize } from './maps.js';
 import { Dot, nameWords } from './names.js';
@@ -28,13 +29,6 @@ const STATES = {
   uniform: ['uniform', 'uniform'],
   on: ['', ''],
 };
-
-/** Where a bar begins and how long it is, in shares of its track. @param {number} value @param {[number, number]} ends */
-export function barOf(value, [low, high]) {
-  const at = (/** @type {number} */ x) => (high > low ? clamp((x - low) / (high - low)) : 0);
-  const [from, to] = [at(0), at(value)];
-  return { start: Math.min(from, to), length: Math.abs(to - from) };
-}
 
 /**
  * @param {{seen: Seen, shown?: string, switches?: Switches | null}} props shown: the name whose heads stand out; '' where all do; switches:
@@ -67,16 +61,6 @@ export function HeadGrid({ seen, shown = '', switches = null }) {
     const place = placeOf(target);
     if (place) act(place);
   };
-  const typed = (/** @type {any} */ event) => {
-    const place = placeOf(event.target);
-    const step = stepOf(event);
-    if (!place || !(step || event.key === 'Enter' || event.key === ' ')) return;
-    event.preventDefault();
-    if (!step) return act(place);
-    const layer = clamp(place.layer + step[0], layers - 1);
-    const column = clamp(orders[place.layer].indexOf(place.head) + step[1], heads - 1);
-    event.currentTarget.rows[layer + 1].cells[column + 1].focus();
-  };
   const cellAt = (/** @type {number} */ layer, /** @type {number} */ head) => {
     const value = table.values[layer][head];
     const name = named.get(`${layer}.${head}`);
@@ -93,7 +77,7 @@ export function HeadGrid({ seen, shown = '', switches = null }) {
     const state = states.get(`${layer}.${head}`) ?? 'on';
     return html`<${HeadCell}
       key=${head}
-      ...${{ layer, head, value, ends, text, edited, state, said, look, kind: name?.name ?? '', marks }}
+      ...${{ layer, head, value, ends, isSigned: table.signed, text, edited, state, said, look, kind: name?.name ?? '', marks }}
     />`;
   };
   const { cell, bands } = layout;
@@ -103,81 +87,61 @@ export function HeadGrid({ seen, shown = '', switches = null }) {
     '--vv-band-rows': layout.rows,
     '--vv-grid-width': `${LABEL + (bands - 1) * layout.shift + cell.width * heads}px`,
   };
-  const heading = (/** @type {number} */ place) => {
-    const ranked = place === 0 ? 'largest' : place === heads - 1 ? 'smallest' : String(place + 1);
-    const said = isSorted ? `rank ${place + 1}` : `head ${place}`;
-    return html`<th scope="col" role="columnheader" aria-label=${said}>${isSorted ? ranked : place}</th>`;
+  const ranks = [
+    'largest',
+    ...Array.from({ length: heads }, (_, place) => place + 1).slice(1, -1),
+    'smallest',
+  ];
+  const columns = Array.from({ length: heads }, (_, place) =>
+    isSorted ? [ranks[place], `rank ${place + 1}`] : [place, `head ${place}`],
+  );
+  const layerHead = (/** @type {number} */ layer) => {
+    if (!switches) return layer;
+    const all = Array.from({ length: heads }, (_, head) => `${layer}.${head}`);
+    return html`<button
+      type="button"
+      class="vv-bare"
+      data-all=${layer}
+      aria-label=${`all heads of layer ${layer}`}
+      onClick=${() => switches.set(all, switches.next(all))}
+    >
+      ${layer}
+    </button>`;
   };
-  const corner = html`<th scope="col" role="columnheader" class="vv-heads-corner">layer</th>`;
+  const lines = orders.map((row, layer) => ({
+    ...{ key: layer, head: layerHead(layer), said: `layer ${layer}` },
+    cells: row.map((head) => cellAt(layer, head)),
+  }));
   return html`<div class="vv-heads-scroll vv-scroll" ref=${box}>
       <div class=${bands > 1 ? 'vv-heads-grid vv-banded' : 'vv-heads-grid'} style=${sizes}>
-        <${Tiles} ...${{ rows, orders, layout, photo, colours: seen.colours.plain }} />
-        <table
-          class="vv-heads-table vv-table"
-          role="grid"
-          aria-label=${`${label}: a row for each layer, a cell for each head`}
-          onClick=${clicked}
-          onKeyDown=${typed}
-          ...${drag}
-        >
-          <thead>
-            <tr role="row">
-              ${Array.from({ length: bands }, () => [corner, ...Array.from({ length: heads }, (_, place) => heading(place))])}
-            </tr>
-          </thead>
-          <tbody>
-            ${orders.map(
-              (row, layer) =>
-                html`<tr role="row" key=${layer}>
-                  <th scope="row" role="rowheader" aria-label=${`layer ${layer}`}>
-                    ${
-                      switches
-                        ? html`<button
-                            type="button"
-                            class="vv-bare"
-                            data-all=${layer}
-                            aria-label=${`all heads of layer ${layer}`}
-                            onClick=${() => {
-                              const all = row.map((_, head) => `${layer}.${head}`);
-                              switches.set(all, switches.next(all));
-                            }}
-                          >
-                            ${layer}
-                          </button>`
-                        : layer
-                    }
-                  </th>
-                  ${row.map((head) => cellAt(layer, head))}
-                </tr>`,
-            )}
-          </tbody>
-        </table>
+        <${Tiles} ...${{ rows, orders, layout, photo, colours: seen.colours }} />
+        <${Grid}
+          look="vv-heads-table"
+          label=${`${label}: a row for each layer, a cell for each head`}
+          ...${{ columns, bands, rows: lines, more: { onClick: clicked, ...drag } }}
+        />
       </div>
     </div>
     ${
       table.values.flat().some((value) => value !== null) &&
-      html`<div class="vv-bar">
-        <span class="vv-small">bars:</span>
-        <span class="vv-low">${short(ends[0])}</span
-        ><span class="vv-strip" aria-hidden="true" data-signed=${table.signed ? '' : undefined}></span
-        ><span class="vv-high">${short(ends[1])}</span>
-        <span class="vv-unit">${table.unit}</span>
-      </div>`
+      html`<${ColourBar}
+        ...${{ low: short(ends[0]), high: short(ends[1]), unit: table.unit, ends: ['bars:'] }}
+        colours=${table.signed ? ['var(--vv-against) 50%', 'var(--vv-for) 50%'] : ['var(--vv-accent)', 'var(--vv-accent)']}
+      />`
     }`;
 }
 
 /**
  * A head. Where it is marked it is drawn again by itself.
- * @param {Place & {value: number | null, ends: [number, number], text: string, edited: string, state: State, said: string, look: string,
+ * @param {Place & {value: number | null, ends: [number, number], isSigned: boolean, text: string, edited: string, state: State, said: string, look: string,
  *   kind: string, marks: Marks}} props
  */
-function HeadCell({ layer, head, value, ends, text, edited, state, said, look, kind, marks }) {
+function HeadCell({ layer, head, value, ends, isSigned, text, edited, state, said, look, kind, marks }) {
   const { chosen, hovered } = marks;
   const isChosen = useComputed(() => isSame(chosen.value, { layer, head }));
   const isHovered = useComputed(() => isSame(hovered.value, { layer, head }));
   const isReached = useComputed(() => isSame(hovered.value ?? chosen.value, { layer, head }));
-  const { start, length } = value === null ? { start: 0, length: 0 } : barOf(value, ends);
-  const bar = { '--from': `${(100 * start).toFixed(2)}%`, '--long': `${(100 * length).toFixed(2)}%` };
+  const sign = isSigned || (value ?? 0) < 0 ? value : 0;
   return html`<td
     class=${look + (isHovered.value ? 'vv-hovered' : '')}
     role="gridcell"
@@ -188,12 +152,11 @@ function HeadCell({ layer, head, value, ends, text, edited, state, said, look, k
     data-head=${head}
     data-state=${state}
   >
-    <span class="vv-heads-tile"
+    <span class="vv-heads-tile vv-face"
       ><${Dot} kind=${kind} /><b class="vv-heads-state">${edited && `${edited} `}</b></span
     >
     <span class="vv-heads-foot"
-      ><i class="vv-heads-bar" data-below=${value !== null && value < 0 ? '' : undefined} style=${bar}></i
-      ><span class="vv-heads-number">${text}</span></span
+      ><${Bar} ...${{ value, ends, sign }} /><span class="vv-heads-number">${text}</span></span
     >
   </td>`;
 }

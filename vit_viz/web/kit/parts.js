@@ -12,9 +12,10 @@ import {
 } from '../../explorer/geometry.js';
 import { Picture } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
-import { gradient, stepOf, unfolds } from '../../ui/kit/elements.js';
+import { gradient, unfolds } from '../../ui/kit/elements.js';
 import { amountWords, short, stopsOf } from '../../ui/kit/numbers.js';
 import { asked } from './ask.js';
+import { byArrows } from './grid.js';
 import { Job } from './job.js';
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useSignal, useState } from './preact.js';
 /** @import { Answer } from './ask.js' */
@@ -238,7 +239,7 @@ export function JobLine({
 
 /**
  * A colour bar.
- * @param {{low: string, high: string, unit?: string, colours: string[] | Uint32Array, look?: string, ends?: [string, string]}} props
+ * @param {{low: string, high: string, unit?: string, colours: string[] | Uint32Array, look?: string, ends?: [string, string?]}} props
  *     ends: what its two colours say
  */
 export function ColourBar({ low, high, unit = '', colours, look = 'vv-small', ends }) {
@@ -247,7 +248,7 @@ export function ColourBar({ low, high, unit = '', colours, look = 'vv-small', en
     ${ends && html`<span>${ends[0]}</span>`}
     <span class="vv-low">${low}</span><span class="vv-strip" aria-hidden="true" style=${{ background }}></span
     ><span class="vv-high">${high}</span>
-    ${ends && html`<span>${ends[1]}</span>`}
+    ${ends?.[1] && html`<span>${ends[1]}</span>`}
     <span class="vv-unit">${unit}</span>
   </div>`;
 }
@@ -311,12 +312,9 @@ export function PhotoStage({
 }) {
   const { crop, photo_size: size, grid, name = '' } = photo;
   const [top, left, height, width] = crop.region;
-  const typed = (/** @type {KeyboardEvent} */ event) => {
-    const step = stepOf(event);
-    if (!step || !choose) return;
-    event.preventDefault();
-    choose(pinned === undefined ? centreOf(grid) : movedPatch(pinned, step, grid), event);
-  };
+  const typed = byArrows((step, event) =>
+    choose?.(pinned === undefined ? centreOf(grid) : movedPatch(pinned, step, grid), event),
+  );
   const clicked = (/** @type {MouseEvent} */ event) => {
     const patch = patchUnder(photo, event);
     if (patch !== null) choose?.(patch, event);
@@ -374,12 +372,7 @@ export function Cells({ grid, paint, label, read, aspect, look = '', children })
       const cell = cellAt(pointerIn(event, /** @type {Element} */ (event.currentTarget)), grid);
       if (cell) show(cell[0] * cols + cell[1]);
     },
-    onKeyDown(/** @type {KeyboardEvent} */ event) {
-      const step = stepOf(event);
-      if (!step) return;
-      event.preventDefault();
-      show(movedPatch(at ?? 0, step, grid));
-    },
+    onKeyDown: byArrows((step) => show(movedPatch(at ?? 0, step, grid))),
   };
   const [row, col] = [Math.floor((at ?? 0) / cols), (at ?? 0) % cols];
   const place = placeIn([row, col, row + 1, col + 1], [0, 0, rows, cols]);

@@ -2,12 +2,11 @@
 
 import { bytesOf } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
-import { PAGE_NAME, heardOf } from '../../ui/visit/link.js';
+import { PAGE_NAME } from '../../ui/visit/link.js';
 
 const JSON_TYPE = 'application/json';
 const SAFETENSORS = 'application/x-safetensors';
 const EVENTS = 'text/event-stream';
-const FOR_PAGES = 404; // of addresses that are there for pages alone
 
 /** Types of numbers as safetensors calls them. @type {Record<string, any>} */
 const ARRAYS = {
@@ -74,18 +73,13 @@ function headersOfHub() {
 /** Posts as this page. @param {string} path @param {Record<string, string>} headers @param {BodyInit} body @param {AbortSignal} [signal] */
 async function post(path, headers, body, signal) {
   const ofHub = /** @type {any} */ (window).supports_zerogpu_headers ? await headersOfHub() : {};
-  const ask = () =>
-    fetch(routeUrl(path), {
-      method: 'POST',
-      credentials: 'same-origin',
-      headers: { ...ofHub, ...headers, 'X-Vit-Viz-Page': PAGE_NAME },
-      body,
-      signal,
-    });
-  const answer = await ask();
-  if (answer.status !== FOR_PAGES) return answer;
-  await heardOf; // a browser that keeps no cookies is nobody until then
-  return ask();
+  return fetch(routeUrl(path), {
+    method: 'POST',
+    credentials: 'same-origin',
+    headers: { ...ofHub, ...headers, 'X-Vit-Viz-Page': PAGE_NAME },
+    body,
+    signal,
+  });
 }
 
 /**

@@ -12,11 +12,11 @@ import {
   queryPatches,
 } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
-import { stepOf } from '../../ui/kit/elements.js';
 import { percent } from '../../ui/kit/numbers.js';
 import { cellUnder } from '../kit/parts.js';
 import { asked } from '../kit/ask.js';
 import { Figure } from '../kit/figure.js';
+import { byArrows } from '../kit/grid.js';
 import { opened, thePage } from '../kit/page.js';
 import { html, render, useLayoutEffect, useMemo, useRef, useSignal, useState } from '../kit/preact.js';
 /** @import { Page } from '../kit/page.js' */
@@ -114,13 +114,10 @@ function Grid({ photo, looked, numbers, facts }) {
     const cell = cellUnder(event, /** @type {Element} */ (event.currentTarget), area, crop.region, grid);
     return cell && cell[0] * cols + cell[1];
   };
-  const typed = (/** @type {KeyboardEvent} */ event) => {
-    const step = stepOf(event);
-    if (!step) return;
-    event.preventDefault();
+  const typed = byArrows((step) => {
     const pinned = looked.pinned();
     looked.pin(pinned.length === 1 ? movedPatch(pinned[0], step, grid) : centreOf(grid));
-  };
+  });
   const lines = [
     ...Array.from({ length: rows + 1 }, (_, row) => `M${left} ${top + (row * height) / rows}h${width}`),
     ...Array.from({ length: cols + 1 }, (_, col) => `M${left + (col * width) / cols} ${top}v${height}`),
@@ -345,8 +342,8 @@ function Sequence({ photo, looked, query, image, choose }) {
           style=${{ width: `${width}px`, height: `${height}px` }}
           ...${pointing(looked, patchAt)}
         >
-          <canvas ref=${canvas}></canvas>
-          <svg viewBox="0 0 ${width} ${height}" aria-hidden="true">
+          <canvas class="vv-layer" ref=${canvas}></canvas>
+          <svg class="vv-layer" viewBox="0 0 ${width} ${height}" aria-hidden="true">
             <${Marks} looked=${looked} rectOf=${rectAt} />
           </svg>
         </div>

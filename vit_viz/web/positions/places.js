@@ -5,8 +5,9 @@ import { unpackHalf } from '../../explorer/attention.js';
 import { cellAt, movedPatch, placeIn, pointerIn } from '../../explorer/geometry.js';
 import { Picture, tableIndex } from '../../explorer/paint.js';
 import { askForFigure } from '../../explorer/source.js';
-import { byPointer, fetched, stepOf } from '../../ui/kit/elements.js';
+import { byPointer, fetched } from '../../ui/kit/elements.js';
 import { fixed, short } from '../../ui/kit/numbers.js';
+import { byArrows } from '../kit/grid.js';
 import { Cells, ColourBar, PhotoStage } from '../kit/parts.js';
 import { heightOf, Plot } from '../kit/plot.js';
 import { html, useLayoutEffect, useRef, useSignal } from '../kit/preact.js';
@@ -351,12 +352,7 @@ function Tiles({ values, shown, grid, every, aspect, table, chosen, point, pin, 
       const place = placeUnder(event);
       if (place) pin(place);
     }}
-    onKeyDown=${(/** @type {KeyboardEvent} */ event) => {
-      const step = stepOf(event);
-      if (!step) return;
-      event.preventDefault();
-      beside(step);
-    }}
+    onKeyDown=${byArrows(beside)}
   >
     <canvas ref=${canvas}></canvas>
     <span class="vv-ring" style=${placeIn([top, left, top + 1, left + 1], [0, 0, ...shown])}></span>

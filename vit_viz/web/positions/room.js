@@ -255,7 +255,7 @@ function drawPeriods({ arrays }, { signed, tell }) {
     return figureOf(cells, ends, { kind: 'vv-wide' });
   };
   const words =
-    'How alike two patches are by each period alone, by how far apart they are: short periods tell neighbours apart, long ones the ends of the picture. Cosine from -1 (blue) to 1 (red).';
+    'How alike two patches are by each period alone, by how far apart they are: short periods tell neighbours apart, long ones the ends of the picture. Cosine from -1 (blue) to 1 (orange).';
   return { words, figures: [axis('rows', 'rows'), axis('cols', 'columns')] };
 }
 

@@ -1,10 +1,9 @@
 // Every head over the photos of a survey that pass the filter: a table painted by its mean, and what is known of one head.
 
-import { clamp } from '../../explorer/geometry.js';
 import { decodeTable, tableIndex } from '../../explorer/paint.js';
-import { stepOf } from '../../ui/kit/elements.js';
 import { percent, short } from '../../ui/kit/numbers.js';
 import { cellText, headWords, valueWords } from '../heads/words.js';
+import { Grid } from '../kit/grid.js';
 import { ColourBar } from '../kit/parts.js';
 import { html, useMemo, useSignal } from '../kit/preact.js';
 import { Chooser } from './controls.js';
@@ -58,8 +57,7 @@ export function endsOf({ mean, spread }) {
 }
 
 /**
- * A row per layer, a cell per head, painted by its mean; the line in a cell is its spread. One cell takes part in the tab order; arrow
- * keys move from it.
+ * A row per layer, a cell per head, painted by its mean; the line in a cell is its spread.
  * @param {object} props
  * @param {Atlas} props.atlas
  * @param {[number, number]} props.ends of the colours
@@ -71,15 +69,6 @@ export function endsOf({ mean, spread }) {
 function Table({ atlas: { mean, spread, unit, names }, ends, colours, chosen, choose, pointed }) {
   const heads = mean[0].length;
   const at = (/** @type {number} */ value) => `${(100 * (value - ends[0])) / (ends[1] - ends[0] || 1)}%`;
-  const typed = (/** @type {KeyboardEvent} */ event, /** @type {Place} */ { layer, head }) => {
-    const step = stepOf(event);
-    if (!step && event.key !== 'Enter' && event.key !== ' ') return;
-    event.preventDefault();
-    if (!step) return choose({ layer, head });
-    const [row, col] = [clamp(layer + step[0], mean.length - 1), clamp(head + step[1], heads - 1)];
-    const table = /** @type {Element} */ (event.currentTarget).closest('table');
-    table?.querySelectorAll('td')[row * heads + col].focus();
-  };
   const cell = (
     /** @type {number | null} */ value,
     /** @type {number} */ layer,
@@ -97,12 +86,11 @@ function Table({ atlas: { mean, spread, unit, names }, ends, colours, chosen, ch
     const [from, to] = value === null ? ['0%', '0%'] : [at(value - around), at(value + around)];
     return html`<td
       ...${{ role: 'gridcell', tabindex: isChosen ? 0 : -1, 'data-layer': layer, 'data-head': head }}
-      class=${value === null ? 'vv-unknown' : ''}
+      class=${`vv-face ${value === null ? 'vv-unknown' : ''}`}
       aria-selected=${String(isChosen)}
       aria-label=${heard.filter(Boolean).join('; ')}
       style=${{ backgroundColor: ground, color: ink, '--from': from, '--to': to }}
       onClick=${() => choose(place)}
-      onKeyDown=${(/** @type {KeyboardEvent} */ event) => typed(event, place)}
       onPointerEnter=${() => (pointed.value = place)}
       onFocusIn=${() => (pointed.value = place)}
     >
@@ -110,30 +98,16 @@ function Table({ atlas: { mean, spread, unit, names }, ends, colours, chosen, ch
     </td>`;
   };
   const leave = () => (pointed.value = null);
-  return html`<table
-    class="vv-heads-table vv-table vv-survey-heads"
-    role="grid"
-    aria-label="Mean of each head over the photos that pass the filter; rows are layers"
-    style=${{ '--vv-count': heads }}
-    onPointerLeave=${leave}
-    onFocusOut=${leave}
-  >
-    <thead>
-      <tr>
-        <th class="vv-heads-corner" scope="col">layer</th>
-        ${mean[0].map((_, head) => html`<th scope="col" aria-label=${`head ${head}`}>${head}</th>`)}
-      </tr>
-    </thead>
-    <tbody>
-      ${mean.map(
-        (row, layer) =>
-          html`<tr>
-            <th scope="row" aria-label=${`layer ${layer}`}>${layer}</th>
-            ${row.map((value, head) => cell(value, layer, head))}
-          </tr>`,
-      )}
-    </tbody>
-  </table>`;
+  return html`<${Grid}
+    look="vv-survey-heads"
+    label="Mean of each head over the photos that pass the filter; rows are layers"
+    columns=${mean[0].map((_, head) => [head, `head ${head}`])}
+    rows=${mean.map((row, layer) => ({
+      ...{ key: layer, head: layer, said: `layer ${layer}` },
+      cells: row.map((value, head) => cell(value, layer, head)),
+    }))}
+    more=${{ style: { '--vv-count': heads }, onPointerLeave: leave, onFocusOut: leave }}
+  />`;
 }
 
 /** What is known of the head under the pointer, or of the chosen one. @param {{atlas: Atlas, pointed: Signal<Place | null>, chosen: Place}} props */

@@ -119,8 +119,9 @@ function Legend({ scene, told }) {
   useLayoutEffect(() => () => void (lit.value = null), [lit]);
   const light = (/** @type {number | null} */ segment) => () => void (lit.value = segment);
   const best = overlap ? overlap.indexOf(Math.max(...overlap)) : -1;
+  const isAlone = overlap && overlap.indexOf(overlap[best], best + 1) < 0;
   const about = overlap
-    ? `Overlap with the box: intersection over union, in areas of patches; segment ${best} comes closest.`
+    ? `Overlap with the box: intersection over union, in areas of patches${isAlone ? `; segment ${best} comes closest` : ''}.`
     : 'Draw a box on the photo to read how far each segment overlaps with it.';
   return html`<h3 class="vv-title">Segments</h3>
     <ul class="vv-room-legend vv-row">

@@ -1,7 +1,7 @@
 // The table of small photos: a row for each question, a column for each layer. One photo is chosen, and is the large one.
 
 import { cellAt, pointerIn } from '../../explorer/geometry.js';
-import { stepOf } from '../../ui/kit/elements.js';
+import { Grid } from '../kit/grid.js';
 import { Problem } from '../kit/parts.js';
 import { effect, html, useLayoutEffect, useMemo, useRef, useSignal } from '../kit/preact.js';
 import { Plate } from './plate.js';
@@ -41,7 +41,6 @@ const headOf = (/** @type {number} */ column) => (column ? `after ${column - 1}`
 /** @param {Parts & {waiting: Measure | undefined}} props waiting: the question that is being answered */
 export function Table({ scene, options, waiting, folded, seen, ready, choose }) {
   const box = useRef(/** @type {any} */ (null));
-  const heads = useRef(/** @type {any} */ (null));
   const canvases = useRef(/** @type {Map<string, HTMLCanvasElement>} */ (new Map())); // by question and state
   const size = useRef({ width: 0, height: 0 }); // of a small photo
   const columns = scene ? Array.from({ length: scene.subject.layers + 1 }, (_, column) => column) : [];
@@ -50,7 +49,7 @@ export function Table({ scene, options, waiting, folded, seen, ready, choose }) 
 
   /** How wide the names of the rows are, and where the middle of each column is. */
   const middles = () => {
-    const [fixed, ...all] = heads.current.children;
+    const [fixed, ...all] = box.current.querySelectorAll('thead th');
     return [
       fixed.offsetWidth,
       ...all.map((/** @type {HTMLElement} */ one) => one.offsetLeft + one.offsetWidth / 2),
@@ -91,26 +90,51 @@ export function Table({ scene, options, waiting, folded, seen, ready, choose }) 
     const cell = scene && place && cellAt(pointerIn(event, place), scene.subject.grid);
     scene?.held.point(cell ? cell[0] * scene.cols + cell[1] : null);
   };
-  /** The arrow keys go from photo to photo, over what is folded. */
-  const walked = (/** @type {KeyboardEvent} */ event) => {
-    const step = stepOf(event);
-    const cell = /** @type {HTMLElement} */ (event.target).closest('button')?.dataset.cell;
-    if (!step || !scene || !cell) return;
-    event.preventDefault();
-    const [measure, state] = /** @type {[Measure, string]} */ (cell.split(' '));
-    const rows = MEASURES.filter((one) => !folded.value.has(one));
-    const next = rows[rows.indexOf(measure) + step[0]] ?? measure;
-    const column = Number(state) + offsetOf(measure, scene.options) + step[1];
-    small(next, column - offsetOf(next, scene.options))
-      ?.closest('button')
-      ?.focus();
-  };
   const fold = (/** @type {Measure} */ one) => {
     const next = new Set(folded.value);
     if (!next.delete(one)) next.add(one);
     folded.value = next;
   };
   const aspect = scene && scene.subject.crop.region[3] / scene.subject.crop.region[2];
+  const corner = html`<span class="vv-unseen">Question</span
+    ><span class="vv-room-wait vv-small" role="status"
+      >${waiting && `Computing ${WORDS[waiting].label} …`}</span
+    >`;
+  const rowOf = (/** @type {Measure} */ one) => {
+    const isFolded = folded.value.has(one);
+    const { label, row, about } = WORDS[one];
+    const head = html`<div class="vv-room-row">
+      <button
+        class="vv-bare"
+        data-value=${one}
+        aria-pressed=${String(one === options.token_measure)}
+        onClick=${() => choose({ token_measure: one })}
+      >
+        ${label}
+      </button>
+      <button
+        class="vv-bare vv-room-fold"
+        data-fold=${one}
+        aria-expanded=${String(!isFolded)}
+        aria-label="Show the row of ${row}"
+        onClick=${() => fold(one)}
+      ></button>
+      <p class="vv-small">${about}</p>
+      <${RowError} scene=${scene} measure=${one} />
+    </div>`;
+    const cellOf = (/** @type {number} */ column) => {
+      const state = column - offsetOf(one, /** @type {Scene} */ (scene).options);
+      if (state < 0) return html`<td key=${column} class="vv-room-none">–</td>`;
+      const key = `${one} ${state}`;
+      const keep = (/** @type {HTMLCanvasElement | null} */ node) =>
+        node ? canvases.current.set(key, node) : canvases.current.delete(key);
+      return html`<td key=${column}>
+        <${Cell} ...${{ scene, measure: one, state, keep, choose, isFolded }} />
+      </td>`;
+    };
+    const more = { 'data-row': one, 'data-folded': isFolded ? '' : undefined };
+    return { key: one, head, cells: scene && columns.map(cellOf), more };
+  };
   return html`<div
     class="vv-room-scroll vv-scroll"
     ref=${box}
@@ -119,77 +143,29 @@ export function Table({ scene, options, waiting, folded, seen, ready, choose }) 
     onScroll=${look}
     onPointerMove=${pointed}
     onPointerLeave=${() => scene?.held.point(null)}
-    onKeyDown=${walked}
   >
-    <table class="vv-room-table" data-option="token_measure">
-      <thead>
-        <tr class="vv-room-heads" ref=${heads}>
-          <th scope="col">
-            <span class="vv-unseen">Question</span
-            ><span class="vv-room-wait vv-small" role="status"
-              >${waiting && `Computing ${WORDS[waiting].label} …`}</span
-            >
-          </th>
-          ${columns.map((column) => html`<th key=${column} scope="col">${headOf(column)}</th>`)}
-        </tr>
-      </thead>
-      <tbody>
-        ${MEASURES.map((one) => {
-          const isFolded = folded.value.has(one);
-          const { label, row, about } = WORDS[one];
-          return html`<tr key=${one} data-row=${one} data-folded=${isFolded ? '' : undefined}>
-            <th scope="row">
-              <div class="vv-room-row">
-                <button
-                  class="vv-bare"
-                  data-value=${one}
-                  aria-pressed=${String(one === options.token_measure)}
-                  onClick=${() => choose({ token_measure: one })}
-                >
-                  ${label}
-                </button>
-                <button
-                  class="vv-bare vv-room-fold"
-                  data-fold=${one}
-                  aria-expanded=${String(!isFolded)}
-                  aria-label="Show the row of ${row}"
-                  onClick=${() => fold(one)}
-                ></button>
-                <p class="vv-small">${about}</p>
-                <${RowError} scene=${scene} measure=${one} />
-              </div>
-            </th>
-            ${
-              scene &&
-              columns.map((column) => {
-                const state = column - offsetOf(one, scene.options);
-                if (state < 0) return html`<td key=${column} class="vv-room-none">–</td>`;
-                const key = `${one} ${state}`;
-                const keep = (/** @type {HTMLCanvasElement | null} */ node) =>
-                  node ? canvases.current.set(key, node) : canvases.current.delete(key);
-                return html`<td key=${column}>
-                  <${Cell} ...${{ scene, measure: one, state, keep, choose }} />
-                </td>`;
-              })
-            }
-          </tr>`;
-        })}
-      </tbody>
-    </table>
+    <${Grid}
+      look="vv-room-table"
+      label="A row for each question, a column for each layer"
+      corner=${corner}
+      columns=${columns.map((column) => [headOf(column)])}
+      rows=${MEASURES.map(rowOf)}
+      more=${{ 'data-option': 'token_measure' }}
+    />
   </div>`;
 }
 
-/** @param {{scene: Scene, measure: Measure, state: number, keep: (node: HTMLCanvasElement | null) => void, choose: Parts['choose']}} props */
-function Cell({ scene, measure, state, keep, choose }) {
+/** @param {{scene: Scene, measure: Measure, state: number, keep: (node: HTMLCanvasElement | null) => void, choose: Parts['choose'], isFolded: boolean}} props */
+function Cell({ scene, measure, state, keep, choose, isFolded }) {
   const isChosen = measure === scene.measure && state === scene.state;
   return html`<button
-    class="vv-bare vv-room-choice"
+    class=${`vv-bare vv-room-choice ${isChosen ? 'vv-chosen' : ''}`}
     data-cell="${measure} ${state}"
     aria-pressed=${String(isChosen)}
-    tabindex=${isChosen ? 0 : -1}
+    tabindex=${isFolded ? undefined : isChosen ? 0 : -1}
     onClick=${() => choose({ token_measure: measure, token_state: state })}
   >
-    <span class="vv-room-small">
+    <span class="vv-room-small vv-face">
       <canvas
         role="img"
         ref=${keep}

@@ -1,4 +1,4 @@
-// The Walkthrough tab: the steps from pixels to a class. Of a step the server says all at once (vit_viz/ui/walkthrough/answers.py): its
+// The Walkthrough tab: the steps from pixels to a class. Of a step the server says all at once (vit_viz/ui/walkthrough/routes.py): its
 // page of words and small pictures, as HTML in which every text is escaped, the photo beside it, and what can be chosen there.
 
 import { centreOf, clamp, movedPatch, patchQuery, placeIn, queryPatches } from '../../explorer/geometry.js';

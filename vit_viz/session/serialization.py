@@ -20,18 +20,13 @@ def model_bytes(loaded: Model) -> int:
     return sum(t.nbytes for t in [*loaded.model.parameters(), *loaded.model.buffers()])
 
 
-def trace_bytes(recorded: Trace) -> int:
-    """What a trace holds, with the normalisers of its rows, which it forms and keeps when they are first needed."""
-    return recorded.nbytes + 4 * recorded.num_layers * recorded.num_heads * recorded.num_tokens
-
-
 def answer_bytes(answer: object) -> int:
-    """What an answer holds: a trace all that it records, a result its arrays, and some for its words."""
-    return (
-        trace_bytes(answer)
-        if isinstance(answer, Trace)
-        else 4096 + sum(int(array.nbytes) for array in arrays_of(answer).values())
-    )
+    """The memory of an answer: of a trace all that it records, of a result its arrays, and some for its words."""
+    if isinstance(
+        answer, Trace
+    ):  # with the normalisers of its rows, which it forms and keeps when they are first needed
+        return answer.nbytes + 4 * answer.num_layers * answer.num_heads * answer.num_tokens
+    return 4096 + sum(int(array.nbytes) for array in arrays_of(answer).values())
 
 
 _TOP = 5  # places of an array that a summary names
@@ -66,14 +61,14 @@ def facts_of(value: object) -> Any:
 def summary_of(array: NDArray[Any]) -> dict[str, Any]:
     """An array in a few numbers: its shape, its ends, its sum, and where its largest values are."""
     values = np.asarray(array, np.float64)
-    known = values[~np.isnan(values)] if not np.isnan(values).all() else values
+    numbers = values[~np.isnan(values)] if not np.isnan(values).all() else values
     order = np.argsort(-values, axis=None, kind="stable")[:_TOP]
     places = [[int(i) for i in np.unravel_index(int(at), values.shape)] for at in order]
     return {
         "shape": list(values.shape),
-        "min": facts_of(float(known.min())),
-        "max": facts_of(float(known.max())),
-        "total": facts_of(float(known.sum())),
+        "min": facts_of(float(numbers.min())),
+        "max": facts_of(float(numbers.max())),
+        "total": facts_of(float(numbers.sum())),
         "top": [{"at": place, "value": facts_of(float(values[tuple(place)]))} for place in places],
     }
 

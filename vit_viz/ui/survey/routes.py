@@ -111,25 +111,25 @@ class OpenedRoom:
         """A photo as the survey's model received it."""
         if not self.is_own_model:
             raise ParameterError(OTHER_MODEL)
-        asked = self.options
+        options = self.options
         return Subject(
             self.session.default_model,
             self.files.name_of(row),
-            asked["mode"],
+            options["mode"],
             visitor,
-            size=int(asked["size"]),
-            edits=ModelEdits.parse(asked["edits"]),
+            size=int(options["size"]),
+            edits=ModelEdits.parse(options["edits"]),
         )
 
     @property
     def options(self) -> dict[str, Any]:
         """How the survey made photos the model's input, and its edits of the model, as options of a view."""
         described = self.survey.manifest
-        asked = described.get("request", {})
-        mode = asked.get("mode", "crop")
+        request = described.get("request", {})
+        mode = request.get("mode", "crop")
         return {
             "mode": mode if mode in get_args(Mode) else "crop",
-            "size": int(asked.get("size", 0) or 0),
+            "size": int(request.get("size", 0) or 0),
             "edits": str(described.get("edits") or ""),
         }
 
@@ -198,12 +198,12 @@ def chosen_value(
     is_in = np.zeros(survey.num_photos, bool)
     is_in[rows] = True
     right = survey.numbers["is_right"][rows]
-    known = right[np.isfinite(right)]
+    labelled = right[np.isfinite(right)]
     lists = lists_of(survey, rows, layer=layer, head=head, measure=measure, changes=changes)
     return {
         "count": len(rows),
-        "labelled": len(known),
-        "accuracy": float(known.mean()) if len(known) else None,
+        "labelled": len(labelled),
+        "accuracy": float(labelled.mean()) if len(labelled) else None,
         "bits": base64.b64encode(np.packbits(is_in, bitorder="little").tobytes()).decode("ascii"),
         "atlas": _atlas(survey, rows, measure, patch_size),
         "lists": {which: one.cards(files, layer, head) for which, one in lists.items() if which != "changed"},

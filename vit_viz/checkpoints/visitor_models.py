@@ -52,7 +52,7 @@ class _Model:
         return sum(self.sizes.values())
 
 
-class StrangersModels:
+class VisitorModelCache:
     """The files of the Hub's cache that visitors' models brought, and the models in use, for one process."""
 
     def __init__(self) -> None:
@@ -74,18 +74,18 @@ class StrangersModels:
                 self._in_use += Counter()  # drops those that nobody uses any more
 
     @contextmanager
-    def room(self, cache: Path, size: int, *, name: str, is_stranger: bool) -> Iterator[None]:
+    def room(self, cache: Path, size: int, *, name: str, is_visitors: bool) -> Iterator[None]:
         """Reserve room for a file that is downloaded while the block runs, by removing visitors' models that are not in use.
 
         Args:
             cache: where it will lie.
             size: its bytes.
             name: of the model, for the message.
-            is_stranger: whether it counts towards the bound.
+            is_visitors: whether it counts towards the bound.
         """
-        counted = size if is_stranger else 0
+        counted = size if is_visitors else 0
         with self._lock:
-            self._make_room(cache, size, name, is_stranger)
+            self._make_room(cache, size, name, is_visitors)
             self._arriving += counted
         try:
             yield
@@ -93,23 +93,23 @@ class StrangersModels:
             with self._lock:
                 self._arriving -= counted
 
-    def part(self, blob: Path, *, is_stranger: bool) -> Path:
+    def part(self, blob: Path, *, is_visitors: bool) -> Path:
         """Where a file is written during its download; leftovers of killed processes are removed."""
-        folder = blob.parents[1] / _MARKS if is_stranger else blob.parent
+        folder = blob.parents[1] / _MARKS if is_visitors else blob.parent
         folder.mkdir(parents=True, exist_ok=True)
         blob.parent.mkdir(exist_ok=True)
         _sweep(blob.parent)
         return folder / f"{blob.name}.{secrets.token_hex(4)}{_ARRIVING}"
 
-    def keep(self, part: Path, blob: Path, *, is_stranger: bool) -> None:
+    def keep(self, part: Path, blob: Path, *, is_visitors: bool) -> None:
         """Give a complete download its name; a visitor's is marked, unless the owner's copy has come meanwhile."""
         mark = _mark(blob.parents[1], blob.name)
         with self._lock:
-            if is_stranger and not blob.exists():
+            if is_visitors and not blob.exists():
                 mark.touch()
             part.replace(blob)
 
-    def note_use(self, path: Path, *, is_stranger: bool) -> None:
+    def note_use(self, path: Path, *, is_visitors: bool) -> None:
         """Note that a file of a snapshot is used now; what the owner uses loses its mark."""
         name = _blob_of(path)
         if name is None:
@@ -117,7 +117,7 @@ class StrangersModels:
         mark = _mark(path.parents[2], name)
         with self._lock, suppress(OSError):  # nothing is removed from a read-only cache either
             if mark.exists():
-                os.utime(mark) if is_stranger else mark.unlink()
+                os.utime(mark) if is_visitors else mark.unlink()
 
     def forget(self, path: Path) -> None:
         """Remove a file of a snapshot, what it points to and its mark."""
@@ -128,14 +128,14 @@ class StrangersModels:
             if name is not None:
                 _mark(path.parents[2], name).unlink(missing_ok=True)
 
-    def _make_room(self, cache: Path, size: int, name: str, is_stranger: bool) -> None:
+    def _make_room(self, cache: Path, size: int, name: str, is_visitors: bool) -> None:
         """Remove the least recently used models until a file fits; none where all of them would not be enough."""
         models = _marked_models(cache)
         idle = [model for model in models if not self._in_use[model.folder.name]]
-        lacking = size + (RESERVE_BYTES if is_stranger else 0) - shutil.disk_usage(cache).free
+        lacking = size + (RESERVE_BYTES if is_visitors else 0) - shutil.disk_usage(cache).free
         kept = sum(model.size for model in models) + self._arriving
         excess = (
-            kept + size - whole_number("VIT_VIZ_HUB_BYTES", HUB_BYTES, unit="bytes") if is_stranger else 0
+            kept + size - whole_number("VIT_VIZ_HUB_BYTES", HUB_BYTES, unit="bytes") if is_visitors else 0
         )
         needed = max(lacking, excess)
         if needed <= sum(model.size for model in idle):
@@ -151,9 +151,9 @@ class StrangersModels:
 
 
 @lru_cache(maxsize=1)
-def strangers_models() -> StrangersModels:
+def visitor_model_cache() -> VisitorModelCache:
     """The instance of this process."""
-    return StrangersModels()
+    return VisitorModelCache()
 
 
 def _marked_models(cache: Path) -> list[_Model]:

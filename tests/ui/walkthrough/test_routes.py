@@ -20,7 +20,7 @@ from vit_viz.results import PatchMap
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.opened import PageCall
-from vit_viz.ui.walkthrough.answers import answer, photo_value, screen_of
+from vit_viz.ui.walkthrough.routes import answer, photo_value, screen_of
 from vit_viz.ui.walkthrough.screen import STEPS
 from vit_viz.views.choices import arrived
 

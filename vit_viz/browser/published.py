@@ -1,4 +1,4 @@
-"""What is known of published models by the names of their files, told to a page that opens checkpoints of others."""
+"""Published models by the names of their files, for a page that opens checkpoints of others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vit_viz.checkpoints.architectures import ARCHITECTURES
 from vit_viz.labels import imagenet1k
 
 
-def known_models() -> dict[str, Any]:
+def published_models() -> dict[str, Any]:
     """`About` of checkpoint.js but for the name: timm's architectures, weights with quick GELU, and the classes of ImageNet-1k."""
     tagged = {name: [sorted(tags), width] for name, (tags, width) in quick_gelu.PUBLISHED.items()}
     return {

@@ -19,12 +19,12 @@ from vit_viz.session.session import Session
 
 def vector_bytes(session: Session, subject: Subject, state: int, role: str) -> bytes:
     """The tokens of one state, each divided by its length: little-endian float16 [tokens, dim]."""
-    known: Sequence[Role] = get_args(Role)
-    chosen = [one for one in known if one == role]
-    if not chosen:
-        raise ParameterError(f"Vectors are {', '.join(known)}, not {role[:40]!r}.")
+    roles: Sequence[Role] = get_args(Role)
+    wanted = [one for one in roles if one == role]
+    if not wanted:
+        raise ParameterError(f"Vectors are {', '.join(roles)}, not {role[:40]!r}.")
     trace: Trace = session.run(subject.request("token trace" if role == "tokens" else "trace"))
-    states = token_states(trace, chosen[0])
+    states = token_states(trace, wanted[0])
     if not 0 <= state < len(states):
         raise ParameterError(f"State {state} does not exist: they are 0-{len(states) - 1}.")
     unit = F.normalize(states[state], dim=-1, eps=1e-30)

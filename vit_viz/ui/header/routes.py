@@ -26,7 +26,7 @@ from vit_viz.errors import ImageError, VitVizError
 from vit_viz.images.thumbnails import small_square
 from vit_viz.lazy import F
 from vit_viz.progress import StopCheck
-from vit_viz.rest import THREADS, Computed, Told, refusal
+from vit_viz.rest import THREADS, AnswerProgress, Computed, refusal
 from vit_viz.sentences import formatted, sentence
 from vit_viz.session.edits import NO_EDITS, ModelEdits
 from vit_viz.session.request import Subject
@@ -95,7 +95,7 @@ def bring_route(session: Session) -> Route:
         content, owner = await request.body(), request.scope[OWNER]
         name = unquote(request.headers.get(FILE_HEADER, ""))
 
-        def added(_told: Told | None, _cancelled: StopCheck) -> Response:
+        def added(_told: AnswerProgress | None, _cancelled: StopCheck) -> Response:
             try:
                 image = session.add_upload(content, owner=owner, file_name=name)
                 return JSONResponse({"image": image, "kept": list(session.uploads.of(owner))})
@@ -104,7 +104,7 @@ def bring_route(session: Session) -> Route:
             except Exception as error:
                 return refusal(error)
 
-        return Computed(added, threads, is_told=False)
+        return Computed(added, threads, is_streamed=False)
 
     return Route(BRING, post, methods=["POST"])
 

@@ -27,13 +27,13 @@ Space = namedtuple("Space", "total used free")
 ENTRY = catalog.CATALOG[0]
 
 
-def of_a_stranger(**options: Any) -> Any:
+def of_a_visitor(**options: Any) -> Any:
     """The model as a visitor of the app gets it."""
     return load(REPO, device="cpu", local_files=False, **options)
 
 
 @pytest.mark.parametrize("place", ["HF_TOKEN", "a token file"])
-def test_a_strangers_model_is_fetched_without_the_owners_token(
+def test_a_visitors_model_is_fetched_without_the_owners_token(
     hub: Hub, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if place == "HF_TOKEN":
@@ -42,7 +42,7 @@ def test_a_strangers_model_is_fetched_without_the_owners_token(
         (tmp_path / "token").write_text("hf_secret")
         monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "token"))
     hub.offer()
-    of_a_stranger()
+    of_a_visitor()
     assert len(hub.fetched()) == 2
     assert {token for _, _, token in hub.asked} == {None}
     hub.asked.clear()
@@ -51,7 +51,7 @@ def test_a_strangers_model_is_fetched_without_the_owners_token(
     assert {token for _, _, token in hub.asked} == {"Bearer hf_secret"}
 
 
-def test_a_visitors_revision_of_a_catalog_model_is_a_strangers(
+def test_a_visitors_revision_of_a_catalog_model_belongs_to_the_visitor(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
@@ -75,18 +75,18 @@ def test_nothing_but_json_and_safetensors_is_asked_for(hub: Hub) -> None:
     hub.offer(auto_map={"AutoModel": "modeling.Evil"}, trust_remote_code=True)
     for name in ("modeling.py", "pytorch_model.bin", "model.pkl"):
         hub.files[REPO, name] = b"raise SystemExit"
-    of_a_stranger()
+    of_a_visitor()
     names = {path.split("/")[-1] for _, path, _ in hub.asked}
     assert names == {"config.json", "preprocessor_config.json", "processor_config.json", "model.safetensors"}
 
 
 def test_a_size_over_the_limit_is_refused_before_the_download(hub: Hub, tmp_path: Path) -> None:
     hub.offer()
-    hub.fault["sizes"] = {"model.safetensors": source.MAX_STRANGERS_BYTES + 1}
+    hub.fault["sizes"] = {"model.safetensors": source.MAX_VISITORS_BYTES + 1}
     with pytest.raises(
         CheckpointError, match="is too large to be opened here: its weights take more than 2 GB"
     ):
-        of_a_stranger()
+        of_a_visitor()
     assert not any(path.endswith("safetensors") for path in hub.fetched())
     assert remains(tmp_path / "cache") == []
 
@@ -96,9 +96,9 @@ def test_a_size_that_is_not_told_is_bounded_while_it_arrives(
 ) -> None:
     hub.offer()
     hub.fault["unsized"] = True
-    monkeypatch.setattr(source, "MAX_STRANGERS_BYTES", len(weights()) // 2)
+    monkeypatch.setattr(source, "MAX_VISITORS_BYTES", len(weights()) // 2)
     with pytest.raises(CheckpointError, match="is too large to be opened here"):
-        of_a_stranger()
+        of_a_visitor()
     assert remains(tmp_path / "cache") == []
 
 
@@ -106,37 +106,37 @@ def test_more_bytes_than_announced_are_not_kept(hub: Hub, tmp_path: Path) -> Non
     hub.offer()
     hub.fault["sizes"] = {"model.safetensors": 1000}
     with pytest.raises(CheckpointError, match="failed midway; nothing was kept"):
-        of_a_stranger()
+        of_a_visitor()
     assert remains(tmp_path / "cache") == []
 
 
 def test_the_owners_own_choice_has_no_such_limit(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.offer()
-    monkeypatch.setattr(source, "MAX_STRANGERS_BYTES", 1000)
+    monkeypatch.setattr(source, "MAX_VISITORS_BYTES", 1000)
     assert load(REPO, device="cpu").name == REPO
 
 
 def test_small_numbers_count_as_what_they_become(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     halves = save({name: tensor.half() for name, tensor in read(weights()).items()})
     hub.offer(content=halves)
-    monkeypatch.setattr(source, "MAX_STRANGERS_BYTES", len(halves) * 3 // 2)
+    monkeypatch.setattr(source, "MAX_VISITORS_BYTES", len(halves) * 3 // 2)
     with pytest.raises(UnsafeFile, match=r"asks for more than the .* million parameters"):
-        of_a_stranger()
+        of_a_visitor()
 
 
 def test_a_configuration_of_megabytes_is_refused_before_the_download(hub: Hub) -> None:
     hub.offer()
     hub.fault["sizes"] = {"config.json": 10_000_001}
     with pytest.raises(CheckpointError, match=r"The config.json of .* is larger than any configuration"):
-        of_a_stranger()
+        of_a_visitor()
     assert not hub.fetched()
 
 
-def test_a_strangers_model_leaves_room_on_the_disk(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_visitors_model_leaves_room_on_the_disk(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.offer()
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: Space(10**12, 10**12, 900_000_000))
     with pytest.raises(CheckpointError, match="There is no room on the disk"):
-        of_a_stranger()
+        of_a_visitor()
     assert not hub.fetched()
 
 
@@ -169,7 +169,7 @@ def test_a_monstrous_announcement_is_refused_before_the_weights_are_fetched(
 ) -> None:
     hub.offer(**({"architecture": None} if "model_type" in announced else {}), **announced)
     with LargestTensor() as tensors, pytest.raises(CheckpointError, match=message):
-        of_a_stranger()
+        of_a_visitor()
     assert tensors.bytes == 0
     assert not any(path.endswith("safetensors") for path in hub.fetched())
 
@@ -195,7 +195,7 @@ def test_whatever_a_configuration_holds_it_is_refused_cheaply_or_harmless(tmp_pa
         recipe = {"input_size": value, "crop_pct": value, "mean": value}
         settings = {**CONFIG.to_dict(), entry: recipe if entry == "pretrained_cfg" else value}
         for told in (settings, {"model_args": {"num_heads": 2, entry: value}, "pretrained_cfg": recipe}):
-            odd = Source("odd", path, "a test", told, is_strangers=True)
+            odd = Source("odd", path, "a test", told, is_visitors=True)
             with LargestTensor() as tensors, contextlib.suppress(VitVizError):
                 assert load_source(odd, device="cpu").config.depth == 2
             assert tensors.bytes <= path.stat().st_size
@@ -218,7 +218,7 @@ def test_impossible_shapes_are_one_sentence(tmp_path: Path, shapes: dict[str, tu
     state = read(weights()) | {name: torch.zeros(shape) for name, shape in shapes.items()}
     path = tmp_path / "model.safetensors"
     path.write_bytes(save(state))
-    odd = Source("odd", path, "a test", {"model_args": {"num_heads": 2}}, is_strangers=True)
+    odd = Source("odd", path, "a test", {"model_args": {"num_heads": 2}}, is_visitors=True)
     with LargestTensor() as tensors, pytest.raises(VitVizError):
         load_source(odd, device="cpu")
     assert tensors.bytes <= path.stat().st_size
@@ -324,7 +324,7 @@ def test_a_model_of_too_many_patches_is_not_opened_for_a_visitor(hub: Hub) -> No
     config = ViTConfig(img_size=65, patch_size=1, embed_dim=64, depth=1, num_heads=1, num_classes=7)
     hub.offer(content=weights(config), model_args={"num_heads": 1})
     with pytest.raises(CheckpointError, match="cuts a picture into 4,225 patches"):
-        of_a_stranger()
+        of_a_visitor()
     hub.offer("someone/greedy", pretrained_cfg={"input_size": [3, 1024, 1024]})
     with pytest.raises(CheckpointError, match="cuts a picture into 29,241 patches"):
         load("someone/greedy", device="cpu", local_files=False)
@@ -341,20 +341,20 @@ def test_a_hub_that_goes_away_midway_leaves_nothing(
     hub.offer()
     hub.fault[fault] = 30
     with pytest.raises(CheckpointError, match="from the Hub failed midway; nothing was kept, try again"):
-        of_a_stranger()
+        of_a_visitor()
     assert (
         len([path for path in hub.fetched() if path.endswith("safetensors")]) <= 6
     )  # as often as the client tries again
     assert remains(tmp_path / "cache") == []
     hub.fault.clear()
-    assert of_a_stranger().name == REPO
+    assert of_a_visitor().name == REPO
 
 
 def test_a_cut_download_goes_on_where_it_ended(hub: Hub, tmp_path: Path) -> None:
     hub.offer()
     hub.fault.update(cut=True, ranges=True, times=1)
     seen: list[tuple[int, int]] = []
-    loaded = of_a_stranger(progress=lambda done, total: seen.append((done, total)))
+    loaded = of_a_visitor(progress=lambda done, total: seen.append((done, total)))
     size = len(weights())
     assert loaded.provenance.weights == hashlib.sha256(weights()).hexdigest()
     assert hub.ranges == [None, f"bytes={size // 2}-"]
@@ -365,7 +365,7 @@ def test_a_cut_download_goes_on_where_it_ended(hub: Hub, tmp_path: Path) -> None
 def test_a_cut_download_begins_anew_where_the_hub_cannot_go_on(hub: Hub) -> None:
     hub.offer()
     hub.fault.update(cut=True, times=1)
-    assert of_a_stranger().provenance.weights == hashlib.sha256(weights()).hexdigest()
+    assert of_a_visitor().provenance.weights == hashlib.sha256(weights()).hexdigest()
 
 
 def test_a_download_ends_when_it_is_told_to(hub: Hub, tmp_path: Path) -> None:
@@ -373,7 +373,7 @@ def test_a_download_ends_when_it_is_told_to(hub: Hub, tmp_path: Path) -> None:
     hub.fault["pace"] = 0.05
     told: list[int] = []
     with pytest.raises(Cancelled, match="was cancelled; nothing of it was kept"):
-        of_a_stranger(progress=lambda done, _: told.append(done), cancelled=lambda: len(told) >= 2)
+        of_a_visitor(progress=lambda done, _: told.append(done), cancelled=lambda: len(told) >= 2)
     assert len(told) == 2
     assert remains(tmp_path / "cache") == []
 
@@ -388,7 +388,7 @@ def test_a_part_that_a_killed_process_left_is_removed(hub: Hub, tmp_path: Path) 
     import os
 
     os.utime(old, (1, 1))
-    of_a_stranger()
+    of_a_visitor()
     assert [part.name for part in (tmp_path / "cache").rglob("*.incomplete")] == [young.name]
 
 
@@ -396,7 +396,7 @@ def test_the_cache_is_the_one_that_huggingface_hub_reads(hub: Hub, monkeypatch: 
     import huggingface_hub
 
     hub.offer()
-    of_a_stranger()
+    of_a_visitor()
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     path = huggingface_hub.hf_hub_download(REPO, "model.safetensors")
     assert COMMIT in path

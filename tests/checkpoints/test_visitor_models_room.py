@@ -1,4 +1,4 @@
-"""What strangers' models may take in the Hub's cache: the oldest make room, and what the owner put there stays."""
+"""What visitors' models may take in the Hub's cache: the oldest make room, and what the owner put there stays."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 from huggingface_hub import constants
 
 from tests.checkpoints.fake_hub import COMMIT, CONFIG, REPO, Hub, remains, weights
-from vit_viz.checkpoints import catalog, load, strangers
+from vit_viz.checkpoints import catalog, load, visitor_models
 from vit_viz.checkpoints.source import find
-from vit_viz.checkpoints.strangers import strangers_models
+from vit_viz.checkpoints.visitor_models import visitor_model_cache
 from vit_viz.errors import CheckpointError, ParameterError
 
 FIRST, SECOND, THIRD = "someone/first", "else/second", "third/third"
@@ -48,8 +48,8 @@ def visit(repo: str, **options: Any) -> None:
 
 
 def age(repo: str, seconds: float, cache: Path) -> None:
-    """Make the last use of a stranger's model so long ago."""
-    marks = list((cache / strangers.repository_folder(repo) / ".strangers").iterdir())
+    """Make the last use of a visitor's model so long ago."""
+    marks = list((cache / visitor_models.repository_folder(repo) / ".strangers").iterdir())
     assert len(marks) == 2
     for mark in marks:
         os.utime(mark, (mark.stat().st_mtime - seconds,) * 2)
@@ -70,7 +70,7 @@ def here(cache: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(("spare", "left"), [(1, {FIRST, SECOND}), (0, {FIRST, SECOND}), (-1, {SECOND})])
-def test_models_of_strangers_stay_up_to_the_bound(
+def test_models_of_visitors_stay_up_to_the_bound(
     hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch, spare: int, left: set[str]
 ) -> None:
     bound(2 * size_of(hub) + spare, monkeypatch)
@@ -82,9 +82,9 @@ def test_models_of_strangers_stay_up_to_the_bound(
 def test_the_bound_is_twenty_gigabytes_unless_it_is_set(
     hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert strangers.HUB_BYTES == 20 * 10**9
+    assert visitor_models.HUB_BYTES == 20 * 10**9
     monkeypatch.delenv("VIT_VIZ_HUB_BYTES", raising=False)
-    monkeypatch.setattr(strangers, "HUB_BYTES", size_of(hub))
+    monkeypatch.setattr(visitor_models, "HUB_BYTES", size_of(hub))
     visit(FIRST)
     visit(SECOND)
     assert here(cache) == {SECOND}
@@ -101,7 +101,7 @@ def test_the_least_recently_used_goes_first_and_nothing_of_it_stays(
     visit(FIRST)
     visit(THIRD)
     assert here(cache) == {FIRST, THIRD}
-    assert not (cache / strangers.repository_folder(SECOND)).exists()
+    assert not (cache / visitor_models.repository_folder(SECOND)).exists()
     visit(SECOND)
     assert here(cache) == {SECOND, THIRD}
     assert huggingface_hub.scan_cache_dir(cache).warnings == []
@@ -114,7 +114,7 @@ def test_what_the_owner_loaded_is_never_removed(
     hub.offer(entry.hub_id)
     load(FIRST, device="cpu")
     load(entry.name, device="cpu", local_files=False)
-    visit(FIRST)  # does not become a stranger's by that
+    visit(FIRST)  # does not become a visitor's by that
     bound(size_of(hub), monkeypatch)
     visit(SECOND)
     visit(THIRD)
@@ -143,14 +143,14 @@ def test_a_model_that_the_owner_loads_later_is_the_owners(
     assert here(cache) == {FIRST, THIRD}
 
 
-def test_a_strangers_revision_of_the_owners_model_goes_alone(
+def test_a_visitors_revision_of_the_owners_model_goes_alone(
     hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(FIRST, device="cpu")
     hub.offer(FIRST, content=weights(LARGER), proposed=True)
     hub.fault.update(commit=LATER, revisions=["proposal"])
     visit(f"{FIRST}@proposal")
-    folder = cache / strangers.repository_folder(FIRST)
+    folder = cache / visitor_models.repository_folder(FIRST)
     assert [path.name for path in (folder / "snapshots").iterdir() if path.name == LATER]
     bound(size_of(hub, SECOND), monkeypatch)
     visit(SECOND)
@@ -163,7 +163,7 @@ def test_a_model_that_is_being_loaded_is_not_removed(
 ) -> None:
     bound(size_of(hub), monkeypatch)
     visit(FIRST)
-    with strangers_models().in_use(FIRST), pytest.raises(CheckpointError, match=FULL):
+    with visitor_model_cache().in_use(FIRST), pytest.raises(CheckpointError, match=FULL):
         visit(SECOND)
     assert here(cache) == {FIRST}
     visit(SECOND)
@@ -239,11 +239,11 @@ def test_a_bound_that_is_no_number_is_one_sentence(hub: Hub, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("is_own", [True, False])
-def test_strangers_models_make_room_on_the_disk(
+def test_visitors_models_make_room_on_the_disk(
     hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch, is_own: bool
 ) -> None:
     visit(FIRST)
-    reserve = 0 if is_own else strangers.RESERVE_BYTES
+    reserve = 0 if is_own else visitor_models.RESERVE_BYTES
 
     def usage(_folder: object) -> Space:
         free = reserve + len(weights()) - 1 + (0 if FIRST in here(cache) else size_of(hub))
@@ -255,7 +255,7 @@ def test_strangers_models_make_room_on_the_disk(
 
 
 def test_a_part_that_a_killed_process_left_is_removed_with_the_next_model(hub: Hub, cache: Path) -> None:
-    folder = cache / strangers.repository_folder(FIRST) / ".strangers"
+    folder = cache / visitor_models.repository_folder(FIRST) / ".strangers"
     folder.mkdir(parents=True)
     old, young, mark = folder / "a.1.incomplete", folder / "b.2.incomplete", folder / "c"
     for path in (old, young, mark):

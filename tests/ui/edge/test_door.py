@@ -1,4 +1,4 @@
-"""The guard: what is let in, what it answers itself, what is added to answers, and what becomes of failures behind it."""
+"""The door: what is let in, what it answers itself, what is added to answers, and what becomes of failures behind it."""
 
 from __future__ import annotations
 
@@ -22,16 +22,13 @@ from starlette.testclient import TestClient
 
 from tests.ui.loops import played
 from tests.waiting import until
-from vit_viz.session.handles import new_visitor
+from vit_viz.session.handles import cookie_name, new_visitor
 from vit_viz.surface import OWNER, PAGE_HEADER
-from vit_viz.turns import Turns
-from vit_viz.ui.edge import bodies, http_guard
+from vit_viz.turns import GONE, WHO, Turns
+from vit_viz.ui.edge import door as doors
 from vit_viz.ui.edge.addresses import FOREIGN_PAGE, NO_SUCH_HOST, NOT_READABLE, NOTHING_HERE, TOO_LARGE
-from vit_viz.ui.edge.admission import OTHERS, SLOW, YOURS, Buckets
-from vit_viz.ui.edge.bodies import TOO_MANY_OF_YOURS
+from vit_viz.ui.edge.door import ALIVE, NO_MODEL, NO_ROOM, NOTHING_INSIDE, Door, guarded
 from vit_viz.ui.edge.exposure import Exposure
-from vit_viz.ui.edge.http_guard import ALIVE, NO_MODEL, HttpGuard, guarded
-from vit_viz.ui.edge.pages import NOT_YOURS as NOT_YOUR_PAGE
 
 ADA = new_visitor()
 LOCAL = Exposure.of("127.0.0.1", environment={})
@@ -101,7 +98,6 @@ class Behind(Starlette):
     def __init__(self, exposure: Exposure, **options: Any) -> None:
         self.turns = Turns()
         super().__init__(routes=ROUTES, **guarded(exposure, turns=self.turns, **options))
-        self.stop_event = asyncio.Event()
 
 
 @pytest.fixture
@@ -130,11 +126,11 @@ def client(open_client: Callable[..., TestClient]) -> TestClient:
     return client
 
 
-def guard_of(client: TestClient) -> HttpGuard:
-    """The guard of the app that a browser asks."""
-    guard = client.app.middleware_stack  # type: ignore[attr-defined]
-    assert isinstance(guard, HttpGuard)
-    return guard
+def door_of(client: TestClient) -> Door:
+    """The door of the app that a browser asks."""
+    door = client.app.middleware_stack  # type: ignore[attr-defined]
+    assert isinstance(door, Door)
+    return door
 
 
 def ask(client: TestClient, name: str = "facts", content: bytes = b"{}", **headers: str) -> Any:
@@ -162,13 +158,14 @@ def test_every_answer_has_the_security_headers(client: TestClient) -> None:
             ("cache-control", "max-age=60" if path == "/assets/x.js" else "no-store"),
         ):
             assert headers.get(name) == value, (path, name)
-    assert "default-src 'none'" in client.get("/vit_viz/fault").headers["content-security-policy"]
+        is_page = path == "/"  # whose own policy is tested with the page
+        assert (headers["content-security-policy"] == NOTHING_INSIDE) == (not is_page), path
 
 
 def test_a_page_gives_a_browser_a_name_once(open_client: Callable[..., TestClient]) -> None:
     client = open_client()
     first = client.get("/").headers["set-cookie"]
-    assert first.startswith("vit_viz=")
+    assert first.startswith(f"{cookie_name()}=")
     assert "HttpOnly; SameSite=Lax" in first
     assert "set-cookie" not in client.get("/").headers
     client.cookies.clear()
@@ -210,11 +207,9 @@ def test_an_address_that_the_page_does_not_use_is_not_reached(client: TestClient
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_a_page_of_another_site_can_link_here_and_nothing_else(client: TestClient, site: str) -> None:
     headers = {"sec-fetch-site": site}
-    client.app.stop_event.set()  # type: ignore[attr-defined]  # so that a heartbeat that is let in ends
     assert client.get("/", headers=headers).status_code == 200
     for answer in (
         client.post("/vit_viz/open", json={}, headers=headers),
-        client.get("/gradio_api/heartbeat/abcd", headers=headers),
         client.get("/vit_viz/fault", headers=headers),
     ):
         assert answer.status_code == 403
@@ -227,23 +222,21 @@ def test_a_page_of_another_site_can_link_here_and_nothing_else(client: TestClien
 def test_a_question_arrives_whole_and_says_who_asks(
     client: TestClient, open_client: Callable[..., TestClient]
 ) -> None:
-    mine = client.cookies["vit_viz"]
+    mine = client.cookies[cookie_name()]
     assert ask(client, content=b"x" * 1000).json() == {"size": 1000, "owner": mine, "token": None}
     other = open_client(beside=client)
     other.get("/")
-    assert ask(other).json()["owner"] == other.cookies["vit_viz"] != mine
+    assert ask(other).json()["owner"] == other.cookies[cookie_name()] != mine
 
 
-def test_a_browser_that_keeps_no_cookies_asks_by_the_name_of_its_open_page(client: TestClient) -> None:
+def test_a_browser_that_keeps_no_cookies_asks_by_the_name_of_its_page(client: TestClient) -> None:
+    """Which nobody can guess; with a cookie it says nothing."""
+    page = {PAGE_HEADER: "0123456789abcdef"}
+    assert ask(client, **page).json()["owner"] == client.cookies[cookie_name()]
     client.cookies.clear()
-    assert ask(client).status_code == 404
-    page = {PAGE_HEADER: "abcd1"}
-    assert ask(client, **page).status_code == 404  # it has not been opened
-    with guard_of(client).pages.heartbeat("abcd1", "no cookie testclient", "page abcd1"):
-        assert ask(client, **page).json()["owner"] == "page abcd1"
-        assert ask(client, **{PAGE_HEADER: "other"}).status_code == 404
-    with guard_of(client).pages.heartbeat("abcd2", "somebody else", "page abcd2"):
-        assert ask(client, **{PAGE_HEADER: "abcd2"}).status_code == 404
+    assert ask(client, **page).json()["owner"] == "page 0123456789abcdef"
+    for short in ("", "0123456789abcde", "0123456789ABCDEF", "0" * 65):
+        assert ask(client, **{PAGE_HEADER: short}).status_code == 404
 
 
 def test_a_lent_gpu_is_told_who_asks_also_where_many_ask_at_once(client: TestClient) -> None:
@@ -253,32 +246,10 @@ def test_a_lent_gpu_is_told_who_asks_also_where_many_ask_at_once(client: TestCli
     assert list(answers) == [f"token {n}" for n in range(24)]
 
 
-def test_slow_questions_of_one_visitor_leave_room_for_quick_ones_and_for_others(
-    client: TestClient, open_client: Callable[..., TestClient]
-) -> None:
-    bob = open_client(beside=client)
-    bob.get("/")
-    place, mine = guard_of(client).admission.place, client.cookies["vit_viz"]
-    with ExitStack() as waiting:
-        for _ in range(8):
-            waiting.enter_context(place(SLOW, mine, ""))
-        answer = ask(client, "trust")
-        assert (answer.status_code, answer.json()) == (429, {"error": YOURS})
-        assert ask(client, "facts").status_code == 200
-        assert ask(bob, "trust").status_code == 200
-        for number in range(64 - 8):
-            waiting.enter_context(place(SLOW, f"visitor {number}", ""))
-        answer = ask(bob, "trust")
-        assert (answer.status_code, answer.json()) == (429, {"error": OTHERS})
-        assert ask(bob, "facts").status_code == 200
-    assert ask(client, "trust").status_code == 200  # they are over, and there is room again
-
-
 @pytest.mark.parametrize(
     ("path", "is_quick"),
     [
         *(
-            ("/", True),
             ("/vit_viz/fault", True),
             ("POST /vit_viz/open", True),
             ("POST /vit_viz/trust", False),
@@ -296,32 +267,11 @@ def test_slow_computations_are_told_of_a_quick_request_as_long_as_it_is_open(
         raise KeyError("secret")
 
     with TestClient(app, base_url="http://127.0.0.1:7860", raise_server_exceptions=False) as client:
-        client.cookies["vit_viz"] = ADA
-        guard_of(client).app = note
+        client.cookies[cookie_name()] = ADA
+        door_of(client).app = note
         client.request(method or "GET", address, json={} if method else None)
         assert seen == [is_quick]
         assert not app.turns.has_quick_questions(), "it is over, though it failed"
-
-
-@pytest.mark.parametrize(("is_known", "let_in"), [(True, 22), (False, 64)])
-def test_many_browsers_of_one_address_fill_a_third_of_the_slow_lane_where_addresses_are_known(
-    open_client: Callable[..., TestClient], is_known: bool, let_in: int
-) -> None:
-    """22 of 64: each question of an address, which may have 32, leaves less to the next one."""
-    environment = {"VIT_VIZ_ADDRESS_HEADER": "x-real-ip"} if is_known else {}
-    client = open_client(Exposure.of("127.0.0.1", environment=environment))
-
-    def status(address: str) -> int:
-        headers = {"cookie": f"vit_viz={new_visitor()}", "x-real-ip": address}
-        return int(ask(client, "trust", **headers).status_code)
-
-    with ExitStack() as waiting:
-        for number in range(let_in):
-            assert status("203.0.113.5") == 200, number
-            near = "203.0.113.5" if is_known else ""
-            waiting.enter_context(guard_of(client).admission.place(SLOW, f"visitor {number}", near))
-        assert status("203.0.113.5") == 429
-        assert status("198.51.100.7") == (200 if is_known else 429)
 
 
 # --- whether the app is there
@@ -350,61 +300,20 @@ def test_an_app_without_its_model_does_not_say_that_it_answers() -> None:
         assert client.get("/health").text == ALIVE
 
 
-# --- heartbeats, bodies
+# --- bodies
 
 
-def test_a_heartbeat_beats_without_gradio_and_ends_with_the_page() -> None:
-    left: list[str] = []
-    app = Behind(LOCAL)
-    guard = HttpGuard(app, app, LOCAL, on_left=left.append)
-    sent: list[Any] = []
-
-    async def play() -> None:
-        gone = asyncio.Event()
-
-        async def receive() -> Any:
-            await gone.wait()
-            return {"type": "http.disconnect"}
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-            if b"ALIVE" in message.get("body", b""):
-                assert guard.pages.find("abcd1").heartbeats == 1  # type: ignore[union-attr]
-                gone.set()
-
-        await guard(scope("/gradio_api/heartbeat/abcd1", cookie=ADA), receive, send)
-
-    played(play())
-    assert sent[0]["status"] == 200
-    assert left == [ADA]
-    assert guard.pages.find("abcd1").heartbeats == 0  # type: ignore[union-attr]
-
-
-def test_the_page_of_one_visitor_is_worthless_to_another(
-    client: TestClient, open_client: Callable[..., TestClient]
-) -> None:
-    client.app.stop_event.set()  # type: ignore[attr-defined]  # so that a heartbeat ends at once
-    eve = open_client(beside=client)
-    eve.get("/")
-    assert client.get("/gradio_api/heartbeat/abcd1").status_code == 200
-    answer = eve.get("/gradio_api/heartbeat/abcd1")
-    assert (answer.status_code, answer.json()) == (400, {"error": NOT_YOUR_PAGE})
-    for name in ("", "UPPER", "a" * 33, "abc", "a b c d", "abcd%00"):  # of another shape than a page's
-        answer = client.get(f"/gradio_api/heartbeat/{name}")
-        assert (answer.status_code, answer.json()) == (400, {"error": NOT_READABLE})
-
-
-def scope(path: str, *, cookie: str) -> dict[str, Any]:
-    """A GET as the web server hands it on."""
-    headers = [(b"host", b"127.0.0.1"), (b"cookie", f"vit_viz={cookie}".encode())]
+def scope(path: str, *, cookie: str, method: str = "GET") -> dict[str, Any]:
+    """A request as the web server hands it on."""
+    headers = [(b"host", b"127.0.0.1"), (b"cookie", f"{cookie_name()}={cookie}".encode())]
     return {
-        "type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"", "scheme": "http",
+        "type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b"", "scheme": "http",
         "headers": headers, "client": ("127.0.0.1", 5), "asgi": {"version": "3.0", "spec_version": "2.3"},
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("has_length", [True, False])
-@pytest.mark.parametrize(("name", "most"), [("facts", 2 * 2**20), ("bring", 20 * 2**20)])
+@pytest.mark.parametrize(("name", "most"), [("facts", 64 * 2**10), ("bring", 20 * 2**20)])
 def test_a_body_is_bounded_with_and_without_a_length(
     client: TestClient, has_length: bool, name: str, most: int
 ) -> None:
@@ -413,22 +322,121 @@ def test_a_body_is_bounded_with_and_without_a_length(
         parts = content if has_length else (content[i : i + 2**16] for i in range(0, size, 2**16))
         return client.post(f"/vit_viz/{name}", content=parts)
 
-    guard_of(client).arrivals._pace = Buckets(burst=2**40, per_second=1)
     for length in (b"-1", b"x", "²".encode()):
         answer = client.post(f"/vit_viz/{name}", content=b"x", headers=[(b"content-length", length)])
         assert answer.status_code == 400
     assert post(most).json()["size"] == most
     answer = post(most + 1)
     assert (answer.status_code, answer.json()) == (413, {"error": TOO_LARGE})
-    assert guard_of(client).arrivals._held.total() == 0
+    assert door_of(client).bodies.holds == set()
 
 
 def test_a_body_without_room_is_refused_and_the_room_is_free_again(client: TestClient) -> None:
-    guard_of(client).arrivals.visitor_bytes = 1000
+    door_of(client).bodies.limit = 1000
     answer = ask(client, "bring", bytes(1001))
-    assert (answer.status_code, answer.json()) == (429, {"error": TOO_MANY_OF_YOURS})
+    assert (answer.status_code, answer.json()) == (429, {"error": NO_ROOM})
     assert ask(client, "bring", bytes(1000)).status_code == 200
-    assert guard_of(client).arrivals._held.total() == 0
+    assert door_of(client).bodies.holds == set()
+
+
+def test_two_ways_to_find_the_end_of_a_body_are_refused(client: TestClient) -> None:
+    """What stands before the app could see another end."""
+    for headers in (
+        [("content-length", "2"), ("transfer-encoding", "chunked")],
+        [("content-length", "2"), ("content-length", "3")],
+        [("content-length", "2"), ("content-length", "2")],
+        [("content-length", "0"), ("transfer-encoding", "identity")],
+    ):
+        answer = client.post("/vit_viz/facts", content=b"{}", headers=headers)
+        assert (answer.status_code, answer.json()) == (400, {"error": NOT_READABLE}), headers
+
+
+def line(*parts: bytes) -> tuple[Callable[[], Any], asyncio.Event]:
+    """What a client sends, which then waits until it is told to hang up."""
+    waiting, gone = list(parts), asyncio.Event()
+
+    async def receive() -> Any:
+        if waiting:
+            return {"type": "http.request", "body": waiting.pop(0), "more_body": True}
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    return receive, gone
+
+
+def test_of_bodies_without_room_the_one_that_has_taken_most_for_longest_ends() -> None:
+    """A newcomer is let in, also where the pool is full of others."""
+    said: dict[str, list[Any]] = {"first": [], "second": [], "newcomer": []}
+    sizes = {"first": 900, "second": 1000, "newcomer": 500}
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        raise AssertionError("no body is whole")
+
+    async def play() -> None:
+        door = Door(app, LOCAL)
+        door.bodies.limit = 2000
+        tasks = []
+        for name, size in sizes.items():
+            receive, _ = line(bytes(size))
+
+            async def send(message: Any, name: str = name) -> None:
+                said[name].append(message)
+
+            asked = scope("/vit_viz/bring", cookie=new_visitor(), method="POST")
+            asked["headers"].append((b"expect", b"100-continue"))  # so that nobody waits for the rest
+            tasks.append(asyncio.create_task(door(asked, receive, send)))
+            await until_true(lambda size=size: any(one.bytes == size for one in door.bodies.holds))
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        assert sorted(one.bytes for one in door.bodies.holds) == [500, *([900] if said["second"] else [1000])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    played(play())
+    assert said["newcomer"] == []
+    (refused,) = [messages for messages in said.values() if messages]
+    assert (refused[0]["status"], NO_ROOM.encode() in refused[1]["body"]) == (429, True)
+
+
+async def until_true(condition: Callable[[], bool]) -> None:
+    while not condition():
+        await asyncio.sleep(0.001)
+
+
+def test_who_hangs_up_while_waiting_leaves_and_what_computes_for_them_hears_of_it() -> None:
+    heard: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        is_gone = GONE.get()
+        assert is_gone is not None
+        heard.extend([WHO.get(), is_gone()])
+        await receive()
+        heard.append((await receive())["type"])
+        heard.append(is_gone())
+
+    async def play() -> None:
+        door = Door(app, LOCAL)
+        door.quick = Turns()
+
+        async def send(message: Any) -> None:
+            pass
+
+        visits = [line(), line()]
+        tasks = [
+            asyncio.create_task(door(scope("/vit_viz/photo/x", cookie=ADA), receive, send))
+            for receive, _ in visits
+        ]
+        await until_true(lambda: door.quick.waiting("answers") == 1)
+        assert door.has_quick_questions()
+        visits[1][1].set()
+        await tasks[1]
+        assert door.quick.waiting("answers") == 0
+        visits[0][1].set()
+        await tasks[0]
+        assert not door.has_quick_questions()
+
+    played(play())
+    assert heard == [("", ADA), False, "http.disconnect", True]
 
 
 # --- failures
@@ -453,92 +461,110 @@ def test_an_answer_that_breaks_off_ends_quietly(client: TestClient) -> None:
 # --- refusals that go on, readers who do not read
 
 
-def test_whoever_is_refused_again_and_again_hears_it_later_and_others_do_not(
-    open_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
+def test_the_more_refusals_are_told_at_once_the_later_each_is_heard(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
 
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    client, other = open_client(), open_client()
-    client.app.middleware_stack.refusals = Buckets(burst=2, per_second=2, clock=lambda: 0.0)  # type: ignore[attr-defined]
-    other.app.middleware_stack = client.app.middleware_stack  # type: ignore[attr-defined]
-    for one in (client, other):
-        one.get("/")
-    monkeypatch.setattr(http_guard, "asyncio", SimpleNamespace(sleep=sleep))
-    for path in (
-        "/nowhere",
-        "/vit_viz/fault",
-        "/gradio_api/heartbeat/x",
-        "/nowhere",
-    ):  # whoever refuses: all count
-        assert client.get(path).status_code >= 400
+    monkeypatch.setattr(doors, "asyncio", SimpleNamespace(**vars(asyncio) | {"sleep": sleep}))
+    assert client.get("/nowhere").status_code == 404
+    door_of(client).refusals = 100  # of others
+    assert client.get("/nowhere").status_code == 404
     assert client.get("/").status_code == 200
-    assert other.get("/nowhere").status_code == 404
-    assert pauses == [0.0, 0.0, 0.5, 1.0, 0.0]
-    for _ in range(20):
-        client.get("/nowhere")
-    assert pauses[-1] == http_guard.LONGEST_PAUSE_SECONDS
+    door_of(client).refusals = 10_000
+    client.get("/nowhere")
+    assert (pauses[0] == 0.0, 0.0 < pauses[1] < 1.0, pauses[2:]) == (True, True, [1.0])
+    assert door_of(client).refusals == 10_000
 
 
-def test_where_addresses_are_known_a_new_cookie_does_not_make_refusals_quick_again(
-    open_client: Callable[..., TestClient],
-) -> None:
-    client = open_client(Exposure.of("127.0.0.1", environment={"VIT_VIZ_ADDRESS_HEADER": "x-real-ip"}))
-    refusals = Buckets(burst=99, per_second=1, clock=lambda: 0.0)
-    guard_of(client).refusals = refusals
-    for _ in range(3):
-        headers = {"cookie": f"vit_viz={new_visitor()}", "x-real-ip": "203.0.113.5"}
-        assert client.get("/nowhere", headers=headers).status_code == 404
-    assert {name: level for name, (level, _) in refusals._levels.items()} == {"203.0.113.5": 3}
-
-
-async def read_large(content: bytes, send: Callable[[HttpGuard, Any], Any]) -> HttpGuard:
-    """The guard after it has sent a large answer."""
+async def read_large(content: bytes, send: Callable[[Door, Any], Any]) -> Door:
+    """The door after it has sent a large answer."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await Response(content)(scope, receive, send)
 
-    async def receive() -> Any:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    guard = HttpGuard(app, Behind(LOCAL), LOCAL)
-    await guard(scope("/vit_viz/large", cookie=ADA), receive, partial(send, guard))
-    return guard
+    receive, _ = line()
+    door = Door(app, LOCAL)
+    await door(scope("/vit_viz/large", cookie=ADA), receive, partial(send, door))
+    return door
 
 
-def test_an_answer_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader who stops in the middle is waited for only so long."""
-    content, sent, deadlines = bytes(range(256)) * 1024, list[bytes](), list[asyncio.Timeout]()
+def test_an_answer_that_nobody_reads_in_time_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much of it has been read by then."""
+    content, sent = bytes(range(256)) * 1024, list[bytes]()
+    monkeypatch.setattr(doors, "ANSWER_SECONDS", 0.05)
 
-    def timeout(_seconds: float) -> asyncio.Timeout:
-        deadlines.append(asyncio.timeout(None))
-        return deadlines[-1]
-
-    async def send(_guard: HttpGuard, message: Any) -> None:
+    async def send(_door: Door, message: Any) -> None:
         if len(sent) > 2:
-            deadlines[-1].reschedule(0)  # the time for this part is over
             await asyncio.Event().wait()
         sent.append(message.get("body", b""))
 
-    monkeypatch.setattr(bodies, "asyncio", SimpleNamespace(timeout=timeout))
-    guard = played(read_large(content, send))
-    assert b"".join(sent) == content[: 2 * bodies.PART_BYTES]
-    assert (guard.answer_turns.is_busy, guard.answer_turns.unread_bytes) == (False, 0)
+    door = played(read_large(content, send))
+    assert b"".join(sent) == content[: 2 * doors.PART_BYTES]
+    assert (door.answers.holds, door.has_quick_questions()) == (set(), False)
 
 
-def test_what_lies_unread_counts_until_its_last_part_is_taken() -> None:
+def test_what_lies_unread_counts_until_its_last_part_is_taken_and_takes_no_place() -> None:
     content, sent, seen = bytes(range(250)) * 800, list[bytes](), list[tuple[int, int, bool]]()
 
-    async def send(guard: HttpGuard, message: Any) -> None:
+    async def send(door: Door, message: Any) -> None:
         sent.append(message.get("body", b""))
-        seen.append((len(sent[-1]), guard.answer_turns.unread_bytes, guard.answer_turns.is_busy))
+        (unread,) = door.answers.holds
+        seen.append((len(sent[-1]), unread.bytes, door.has_quick_questions()))
 
-    guard = played(read_large(content, send))
+    door = played(read_large(content, send))
     assert b"".join(sent) == content
-    assert seen == [(0, 0, True), *[(2**16, 200_000, False)] * 3, (200_000 - 3 * 2**16, 200_000, False)]
-    assert guard.answer_turns.unread_bytes == 0
+    assert seen == [
+        (0, 200_000, False),
+        *[(2**16, 200_000, False)] * 3,
+        (200_000 - 3 * 2**16, 200_000, False),
+    ]
+    assert door.answers.holds == set()
+
+
+def test_where_answers_have_no_room_the_dearest_is_cut_and_a_newcomer_s_is_read() -> None:
+    """Its connection is broken, so that nothing waits for somebody who does not read."""
+
+    class Line:
+        """As the web server's: a reader who stops after so many parts."""
+
+        def __init__(self, parts: int) -> None:
+            self.parts, self.taken, self.is_aborted = parts, 0, False
+            self.transport = self
+
+        def abort(self) -> None:
+            self.is_aborted = True
+
+        async def send(self, _message: Any) -> None:
+            self.taken += 1
+            if self.taken > self.parts:
+                await asyncio.Event().wait()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await Response(bytes(300_000))(scope, receive, send)
+
+    async def play() -> None:
+        door = Door(app, LOCAL)
+        door.answers.limit = 700_000
+        idle, newcomer = [Line(2), Line(2)], Line(99)
+        for one in idle:
+            receive, _ = line()
+            asked = scope("/vit_viz/large", cookie=ADA)
+            _tasks.append(asyncio.create_task(door(asked, receive, one.send)))
+            await until_true(lambda one=one: one.taken == 3)
+        receive, _ = line()
+        await door(scope("/vit_viz/large", cookie=new_visitor()), receive, newcomer.send)
+        assert (newcomer.taken, newcomer.is_aborted) == (1 + 5, False)
+        await _tasks[0]
+        assert [one.is_aborted for one in idle] == [True, False]
+        _tasks[1].cancel()
+        await asyncio.gather(*_tasks, return_exceptions=True)
+
+    _tasks: list[asyncio.Task[None]] = []
+    played(play())
 
 
 SITES = [
@@ -574,7 +600,7 @@ def test_what_the_first_page_need_not_wait_for_begins_once_the_app_is_up(
     """And not where the app has ended before."""
     begun: list[str] = []
     for name, seconds, is_up in (("soon", 0.0, True), ("never", 3600.0, True), ("not up", 0.0, False)):
-        monkeypatch.setattr(http_guard, "BEGIN_SECONDS", seconds)
+        monkeypatch.setattr(doors, "BEGIN_SECONDS", seconds)
         app = Behind(LOCAL, begin=lambda name=name: begun.append(name))
         with TestClient(app, base_url="http://127.0.0.1:7860") if is_up else ExitStack() as client:
             if is_up:

@@ -18,7 +18,7 @@ from vit_viz.errors import Cancelled, CheckpointError, ParameterError
 from vit_viz.session.session import Session
 from vit_viz.surface import BRING, FILE_HEADER, OWNER as OWNER_OF
 from vit_viz.ui.header import offers
-from vit_viz.ui.header.answers import ANSWERS, bring_route, edited, tray
+from vit_viz.ui.header.routes import ANSWERS, bring_route, edited, tray
 from vit_viz.ui.opened import PageCall, _opened as facts, far_words
 from vit_viz.views.choices import arrived
 

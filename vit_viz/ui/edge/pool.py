@@ -1,0 +1,52 @@
+"""Memory that many share: what is held has a price, bytes x seconds, and where a pool is full the dearest hold ends.
+
+What has just come costs nothing yet, so a newcomer is never the one who ends for what others hold; and as nobody is counted, names
+that cost nothing help nobody.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class Hold:
+    """Bytes that are held since a moment, and what ends that."""
+
+    def __init__(self, pool: Pool, end: Callable[[], object]) -> None:
+        self.bytes, self.since = 0, 0.0
+        self._pool, self.end = pool, end
+
+    def set(self, bytes_: int) -> None:
+        """Hold so many from now on; whoever holds most bytes for longest makes room for more."""
+        if not self.bytes:
+            self.since = time.monotonic()
+        self.bytes = bytes_
+        self._pool.make_room()
+
+
+class Pool:
+    """Bytes that are held at once. All of this lives on the event loop."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.holds: set[Hold] = set()
+
+    @contextmanager
+    def hold(self, end: Callable[[], object]) -> Iterator[Hold]:
+        """Something that will hold bytes, none at first; `end` is called where it is the dearest of a full pool."""
+        one = Hold(self, end)
+        self.holds.add(one)
+        try:
+            yield one
+        finally:
+            self.holds.discard(one)
+
+    def make_room(self) -> None:
+        """End the dearest holds until the others have room."""
+        now = time.monotonic()
+        while sum(one.bytes for one in self.holds) > self.limit:
+            dearest = max(self.holds, key=lambda one: (one.bytes * (now - one.since), one.bytes))
+            self.holds.discard(dearest)
+            dearest.end()
