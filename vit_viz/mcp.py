@@ -136,6 +136,7 @@ def _tool(question: AnyQuestion) -> Tool:
     schema, words = schema_of_body(question), question.words
     own = {field.name for field in question.options.schema()}
     common: Json = {name: {} for name in schema["properties"] if name not in own}  # told in the instructions
+    del common["figure"]  # a picture is drawn as usual
     if "image" in common:
         common["image"] = {"type": "string"}
     own_properties = {name: _short(one) for name, one in schema["properties"].items() if name in own}

@@ -5,7 +5,9 @@
     POST /api/v1/NAME           {"image": {"sample": "lion"}, ...}: numbers, provenance, the request, a link into the app
 
 An answer is JSON, whose numbers hold fp32 to the last bit; `Accept: text/csv` asks for the table, `application/x-npz` for NumPy's
-format, and `image/png`, `image/svg+xml` or `application/pdf` for the figure: the bytes that the command line saves.
+format, and `image/png`, `image/svg+xml` or `application/pdf` for the figure, of an attention map also `image/gif` or `image/webp`:
+the bytes that the command line saves, drawn as "figure" in the body says, {"style": "heat", "width_cm": 8}. `text/x-python` and
+`text/x-shellscript` ask for the lines of Python, and the command, that save the file of the "format" in "figure".
 `application/x-safetensors` has the arrays as raw numbers behind a header of JSON, in which "vit_viz" is the rest of the answer.
 Every refusal is a 4xx with {"error": one sentence}.
 
@@ -48,8 +50,11 @@ from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.answer import arrays_of
 from vit_viz.capture.state import held_states
 from vit_viz.errors import BusyError, Cancelled, ParameterError, VitVizError
+from vit_viz.figures import files
 from vit_viz.figures.export import MOST_LINES
-from vit_viz.figures.files import MEDIA_TYPES, Answered, as_file
+from vit_viz.figures.files import ANIMATIONS, MEDIA_TYPES, Answered, formats_of
+from vit_viz.figures.recipes import as_command, as_python
+from vit_viz.figures.request import FigureOptions
 from vit_viz.lazy import named
 from vit_viz.progress import StopCheck, time_left
 from vit_viz.sentences import sentence
@@ -76,9 +81,10 @@ PROGRESS_SECONDS = 0.2  # between two looks how far an answer is
 QUIET_SECONDS = 10.0  # after which it is said again, so that nothing on the way takes the stream for dead
 _JSON, SAFETENSORS = "application/json", "application/x-safetensors"
 _TYPES = {_JSON: "json", "text/csv": "csv", "application/x-npz": "npz", SAFETENSORS: "safetensors"} | {
-    MEDIA_TYPES[form]: form for form in ("png", "svg", "pdf")
+    MEDIA_TYPES[form]: form for form in ("png", "svg", "pdf", *ANIMATIONS)
 }
-_TYPES[EVENTS] = "json"
+_RECIPES = {"text/x-python": as_python, "text/x-shellscript": as_command}
+_TYPES |= {EVENTS: "json"} | dict.fromkeys(_RECIPES, "recipe")
 """What an answer may be sent as; the first where the caller does not mind."""
 
 _MOST = {"json": MOST_NUMBERS, "csv": MOST_LINES} | dict.fromkeys(("npz", "safetensors"), 2**24)  # numbers
@@ -88,6 +94,7 @@ _WRITING = {
     "npz": 16,
     "safetensors": 16,
 }  # bytes of memory for each, while it is written
+_PIXEL_BYTES = 12  # of memory for each dot of a figure as wide as high, while it is drawn
 _PARTS = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')  # of the header Accept; a comma within quotes ends none
 _QUALITY = re.compile(r"0(\.\d*)?|\.\d+|1(\.0*)?")
 _OTHERS = ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")  # Starlette adds HEAD to GET
@@ -100,11 +107,13 @@ def routes(session: Session) -> list[Route]:
 
     async def ask(request: Request) -> Response:
         name = request.path_params["name"]
-        question, media_type = QUESTIONS.get(name), _accepted(request, _TYPES)
+        question = QUESTIONS.get(name)
         if question is None:
             return _unknown(name)
+        offered = _types_of(question)
+        media_type = _accepted(request, offered)
         if media_type is None:
-            return _not_offered(_TYPES)
+            return _not_offered(offered)
         is_streamed, only_kept = media_type == EVENTS, KEPT in request.headers.get("cache-control", "")
         if is_streamed:
             media_type = _accepted(request, [_JSON, SAFETENSORS]) or _JSON
@@ -134,7 +143,9 @@ def routes(session: Session) -> list[Route]:
                 with requested(session, question, read, owner=owner) as asked:
                     if only_kept and not session.keeps(asked):
                         return _not_kept(session, asked, media_type, app=app)
-                    return _sent(Answered(session, asked, session.run(asked, **watched)), media_type, app=app)
+                    return _sent(
+                        Answered(session, asked, session.run(asked, **watched)), read[-1], media_type, app=app
+                    )
             except Exception as error:
                 return refused(error)
 
@@ -162,6 +173,12 @@ def _only_post(request: Request) -> Response:
         return _unknown(name)
     error = f"Questions are posted: POST {PREFIX}/{name} with a JSON body; GET {PREFIX} says what it takes."
     return JSONResponse({"error": error}, 405, {"Allow": "POST"})
+
+
+def _types_of(question: AnyQuestion) -> list[str]:
+    """What the answer to a question may be sent as: of an attention map also animations."""
+    formats = {*formats_of(question.name), "safetensors", "recipe"}
+    return [media_type for media_type, form in _TYPES.items() if form in formats]
 
 
 def _unknown(name: str) -> Response:
@@ -283,7 +300,7 @@ def refusal(error: Exception) -> Response:
     return JSONResponse({"error": sentence(error)}, status)
 
 
-def _sent(result: Answered, media_type: str, *, app: str) -> Response:
+def _sent(result: Answered, options: FigureOptions, media_type: str, *, app: str) -> Response:
     """An answer as the type that was chosen, unless it has too many numbers for it."""
     form = _TYPES[media_type]
     count = sum(array.size for array in arrays_of(result.answer).values())
@@ -292,16 +309,25 @@ def _sent(result: Answered, media_type: str, *, app: str) -> Response:
         return JSONResponse(
             {"error": f"This answer has {count} numbers, too many for {form.upper()}{other}."}, 413
         )
-    with result.session.writing(count * _WRITING.get(form, 0)):
-        return _written(result, media_type, form, app=app)
+    pixels = (options.width_cm / 2.54 * options.dpi) ** 2
+    with result.session.writing(round(count * _WRITING[form] if form in _WRITING else _PIXEL_BYTES * pixels)):
+        return _written(result, options, media_type, form, app=app)
 
 
-def _written(result: Answered, media_type: str, form: str, *, app: str) -> Response:
+def _written(result: Answered, options: FigureOptions, media_type: str, form: str, *, app: str) -> Response:
+    session = result.session
+    figure = files.named(session, options.figure(result.request))
+    if form == "recipe":
+        model, file = session.model(figure.subject.model), options.output(options.format)
+        output_kind = model.output if "output" in dict(model.provenance.parameters) else None
+        return Response(_RECIPES[media_type](figure, file, output_kind=output_kind), media_type=media_type)
     if form not in ("json", "safetensors"):
-        return Response(as_file(result, form), media_type=media_type)
+        saved = files.file_of(session, figure, options.output(form))
+        return Response(saved.data, 200, _as_file(saved.file_name), media_type)
     whole = as_json(result, app=app, with_numbers=form == "json")
     if form == "json":
-        return Response(json.dumps(whole, allow_nan=False), media_type=_JSON)
+        headers = _as_file(files.file_name(session, figure, form))
+        return Response(json.dumps(whole, allow_nan=False), 200, headers, _JSON)
     return Response(_safetensors(result.answer, whole), media_type=media_type)
 
 
@@ -322,6 +348,11 @@ def _said(whole: Json, media_type: str) -> Response:
     if media_type == SAFETENSORS:
         return Response(_safetensors(None, whole), media_type=media_type)
     return JSONResponse(whole)
+
+
+def _as_file(name: str) -> dict[str, str]:
+    """Headers that say what an answer is called where it is saved."""
+    return {"Content-Disposition": f'attachment; filename="{name}"'}
 
 
 def _safetensors(answer: object, beside: Json) -> bytes:
@@ -429,8 +460,9 @@ def openapi() -> Json:
 def _operation(question: AnyQuestion) -> Json:
     refused = {"description": "One sentence.", "content": {"application/json": {"schema": _ERROR}}}
     binary = {"schema": {"type": "string", "format": "binary"}}
-    content: Json = dict.fromkeys(_TYPES, binary)
-    content |= {_JSON: {"schema": {"type": "object"}}, "text/csv": {"schema": {"type": "string"}}}
+    text = {"schema": {"type": "string"}}
+    content: Json = {one: text if one.startswith("text/") else binary for one in _types_of(question)}
+    content[_JSON] = {"schema": {"type": "object"}}
     return {
         "operationId": question.name,
         "summary": question.words.label,

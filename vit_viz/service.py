@@ -11,14 +11,16 @@ import binascii
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TypeAlias
 
 from vit_viz import samples
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.errors import ImageError, ParameterError
 from vit_viz.figures.files import Answered
+from vit_viz.figures.request import FigureOptions, check_shared_scale
 from vit_viz.images.part import format_part
-from vit_viz.session.inputs import Json, parse_arguments, properties, sentence_of
+from vit_viz.session.inputs import Json, parse_arguments, properties, schema_of, sentence_of
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
@@ -38,6 +40,8 @@ IMAGE = (
     'of the survey that the app shows, or {"base64": BYTES} with the bytes of a JPEG, PNG, WebP, ... file (over HTTP at most '
     "48 kB); or, as a text, the name of a sample, an ID or a data: address."
 )
+
+FIGURE = "How the figure of the answer is drawn and saved, by name, where it is asked for."
 
 
 def schema_of_body(question: AnyQuestion) -> Json:
@@ -59,6 +63,13 @@ def schema_of_body(question: AnyQuestion) -> Json:
             "additionalProperties": False,
         }
     required = ["image"] if question.takes_image else []
+    drawn = {field.name: schema_of(field) for field in FigureOptions.schema()}
+    schemas["figure"] = {
+        "description": FIGURE,
+        "type": "object",
+        "properties": drawn,
+        "additionalProperties": False,
+    }
     return {
         "type": "object",
         "properties": schemas | properties(question),
@@ -80,12 +91,16 @@ def described(question: AnyQuestion) -> Json:
     }
 
 
-def read_body(question: AnyQuestion, body: object) -> tuple[Subject, Json, bytes | None]:
+BodyParts: TypeAlias = tuple[Subject, Json, bytes | None, FigureOptions]
+
+
+def read_body(question: AnyQuestion, body: object) -> BodyParts:
     """Read what is asked; model and picture are not looked at yet.
 
     Returns:
         What it is about, with the model as the page would call it, "" for the server's own, and the name of a sample or the id of
-        an upload; query, target and options, as `request_for` takes them; the bytes of a picture of the caller's own.
+        an upload; query, target and options, as `request_for` takes them; the bytes of the caller's own picture; how the figure
+        of the answer is drawn, where that is what is wanted.
     """
     if not isinstance(body, dict) or not all(isinstance(name, str) for name in body):
         raise ParameterError("The body of a question is a JSON object.")
@@ -99,8 +114,25 @@ def read_body(question: AnyQuestion, body: object) -> tuple[Subject, Json, bytes
             f"{question.name!r} is about {'a photo' if question.takes_image else 'a model'}. {there}"
         )
     name, picture = ("", None) if image is None else _image(image)
+    figure = _figure(question, fields.pop("figure", None))
     how, asked = parse_arguments(question, fields)
-    return Subject(model, name, **(how.fields if question.takes_image else {})), asked, picture
+    subject = Subject(model, name, **(how.fields if question.takes_image else {}))
+    return subject, asked, picture, figure
+
+
+def _figure(question: AnyQuestion, fields: object) -> FigureOptions:
+    """How the figure of a question is drawn."""
+    if not isinstance(fields, dict | None):
+        raise ParameterError(f"The figure of a question is an object. {FIGURE}")
+    options = {field.name: field for field in FigureOptions.schema()}
+    read = {
+        name: options[name].read(f"figure's {name}", value) if name in options else value
+        for name, value in (fields or {}).items()
+    }
+    figure = FigureOptions.of(read.items())
+    if figure.shared_scale:
+        check_shared_scale(question)
+    return figure
 
 
 def _image(image: object) -> tuple[str, bytes | None]:
@@ -142,16 +174,14 @@ def _image(image: object) -> tuple[str, bytes | None]:
 
 
 @contextmanager
-def requested(
-    session: Session, question: AnyQuestion, read: tuple[Subject, Json, bytes | None], *, owner: str
-) -> Iterator[Request]:
+def requested(session: Session, question: AnyQuestion, read: BodyParts, *, owner: str) -> Iterator[Request]:
     """The request that a body makes of a question, as long as its picture is kept.
 
     Args:
         read: what `read_body` read in it.
         owner: who asks: of their slow questions one is computed at a time.
     """
-    subject, asked, picture = read
+    subject, asked, picture, _figure_options = read
     subject = replace(subject, model=model_reference(session, subject.model), owner=owner)
     brought = None if picture is None else session.add_upload(picture, owner=owner)
     try:

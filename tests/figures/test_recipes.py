@@ -11,18 +11,16 @@ import pytest
 
 import vit_viz as vv
 from tests.ui.desk import odd_picture, odd_session
-from tests.ui.views import view_with
 from vit_viz.analyses.options import Options
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import ParameterError
 from vit_viz.figures.files import file_of, named
 from vit_viz.figures.recipes import as_command, as_python
-from vit_viz.figures.request import DrawingOptions, FigureRequest, Output, figure_for
+from vit_viz.figures.request import DrawingOptions, FigureOptions, FigureRequest, Output, figure_for
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
 from vit_viz.session.run import session_of
 from vit_viz.session.session import Session
-from vit_viz.ui import pictures
 
 SMALL = Output("svg", 5.0, 72)
 
@@ -41,45 +39,39 @@ def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, session: Session)
     return tmp_path
 
 
-def on_the_page(session: Session, kind: Any, **view: Any) -> FigureRequest:
+def on_the_page(session: Session, name: str, asked: dict[str, Any], **how: Any) -> FigureRequest:
     """The figure that the page asks for."""
     subject = Subject("odd", session.add_upload(odd_picture(), file_name="mine.png"), "crop", "")
-    asked = pictures.figure_of(session, subject, view_with(model="odd", mode="crop", **view), kind)
-    return named(session, asked)
+    request = request_for(session, subject, name, **asked)
+    return named(session, FigureOptions.of(how.items()).figure(request))
 
 
 @pytest.mark.parametrize(
-    ("kind", "view"),
+    ("name", "options", "how"),
     [
-        ("map", {"layer": 1, "head": 3, "query": "2,5"}),
+        ("look", {"layer": 1, "head": "3", "query": "2,5"}, {}),
         (
-            "map",
-            {
-                "layer": 2,
-                "head": "max",
-                "query": "class",
-                "direction": "column",
-                "scale": "own",
-                "clip": False,
-            },
+            "look",
+            {"layer": 2, "head": "max", "query": "class", "direction": "column"},
+            {"scale": "own", "clip": False},
         ),
-        ("mosaic", {"query": "1,1;2,5", "style": "heat", "alpha": 0.55, "table": "magma"}),
-        ("explain", {"method": "rollout", "query": "2,5", "discard": 0.5}),
-        ("explain", {"method": "relevance", "target": "3-5", "map_scale": "share"}),
-        ("explain", {"method": "legrad", "map_scale": "only"}),
-        ("explain", {"method": "legrad", "target": "3-5", "sides": "difference"}),
-        ("patches", {"style": "heat"}),
-        ("numbered", {}),
-        ("sequence", {}),
-        ("positions", {"position_grid": "trained"}),
-        ("position", {"query": "3,1"}),
-        ("prefix", {}),
+        ("mosaic", {"query": "1,1;2,5"}, {"style": "heat", "alpha": 0.55, "table": "magma"}),
+        ("rollout", {"query": "2,5"}, {"title": "Two of them"}),
+        ("relevance", {"target": (3, 5)}, {"shared_scale": True}),
+        ("own_part", {"method": "legrad"}, {}),
+        ("class_difference", {"method": "legrad", "target": (3, 5)}, {}),
+        ("patches", {}, {"style": "heat"}),
+        ("patches", {"numbers": True}, {}),
+        ("sequence", {}, {}),
+        ("positions", {}, {}),
+        ("positions", {"grid": "4,6", "place": "3,1"}, {}),
+        ("positions", {"grid": "4,6", "place": "class"}, {}),
     ],
 )
 def test_copied_python_saves_the_bytes_of_the_page(
-    session: Session, in_folder: Path, kind: Any, view: dict[str, Any]
+    session: Session, in_folder: Path, name: str, options: dict[str, Any], how: dict[str, Any]
 ) -> None:
-    asked = on_the_page(session, kind, **{key: value for key, value in view.items() if key != "discard"})
+    asked = on_the_page(session, name, options, **how)
     session.given_paths[asked.subject.image] = "mine.png"  # as Python is given it, and the page never
     wanted = file_of(session, asked, SMALL)
     code = as_python(asked, SMALL).replace("'mine'", "'mine.png'")
@@ -89,16 +81,16 @@ def test_copied_python_saves_the_bytes_of_the_page(
 
 @pytest.mark.parametrize(
     ("method", "options"),
-    [("rollout", {"discard": 0.5}), ("value_rollout", {"value_rollout.attention_share": 0.3})],
+    [("rollout", {"discard": 0.5}), ("value_rollout", {"attention_share": 0.3})],
 )
 def test_options_of_a_method_that_is_set_against_others_are_copied_with_it(
     session: Session, in_folder: Path, method: str, options: dict[str, Any]
 ) -> None:
-    asked = on_the_page(session, "explain", method=method, map_scale="only", **options)
+    asked = on_the_page(session, "own_part", {"method": method, "options": options})
     session.given_paths[asked.subject.image] = "mine.png"
     exec(as_python(asked, SMALL).replace("'mine'", "'mine.png'"), {})
     assert (in_folder / "figure.svg").read_bytes() == file_of(session, asked, SMALL).data
-    usual = on_the_page(session, "explain", method=method, map_scale="only")
+    usual = on_the_page(session, "own_part", {"method": method})
     shown, other = (session.run(figure.request).values for figure in (asked, usual))
     assert not np.allclose(shown, other)
     assert as_command(asked, SMALL) == ""
@@ -117,7 +109,9 @@ def test_options_of_a_method_are_refused_where_there_are_none(
 
 
 def test_the_command_says_the_same_as_the_lines_of_python(session: Session) -> None:
-    asked = on_the_page(session, "map", layer=1, head=3, query="2,5", style="tint", smooth=False)
+    asked = on_the_page(
+        session, "look", {"layer": 1, "head": "3", "query": "2,5"}, style="tint", smooth=False
+    )
     words = shlex.split(as_command(asked, SMALL))
     assert words[:5] == ["vit-viz", "look", "mine", "--model", "odd"]
     words.remove("--no-smooth")

@@ -177,11 +177,11 @@ def test_many_valid_requests_of_one_client_let_others_go_first(
     greedy, modest = meet(open_server, timeout=120), meet(open_server, timeout=120)
     theirs, trace = with_picture(greedy), with_picture(modest)
     cookie = greedy.cookie
-    paths = [path for path in valid_requests(theirs) if "/figure/" in path or "/explorer/" in path]
+    paths = [path for path in valid_requests(theirs) if "/explorer/" in path]
     with lines(*(getting(open_server, paths[n % len(paths)], cookie) for n in range(MANY))) as asked:
         for path in (
             f"numbers/{trace}?layer=1&head=2&query=3,4",
-            f"picture/{trace}.png?kind=map",
+            f"picture/{trace}.jpg?kind=map",
             f"layer/{trace}/2",
         ):
             assert modest.http.get(f"/vit_viz/{path}").status_code == 200
@@ -260,7 +260,7 @@ def test_another_origin_is_refused_where_a_browser_says_nothing_else(
 
 
 PHOTO_ALONE = (
-    *("figure/{}", "figure/{}?kind=mosaic", "explorer/{}.html", "picture/{}.png", "picture/{}.png?kind=patches", "recipe/{}"),
+    *("explorer/{}.html", "picture/{}.jpg", "picture/{}.jpg?kind=patches"),
     *("proof/{}", "layer/{}/0", "tokens/{}/0", "rows/{}/0", "numbers/{}"),
 )  # fmt: skip
 

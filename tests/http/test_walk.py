@@ -21,17 +21,17 @@ GARBAGE = (
 )
 NEEDED = {  # parameters of which nothing in GARBAGE is possible, and an address that reads each
     "layer": "numbers/{h}",
-    "head": "picture/{h}.png?kind=mosaic&layer=1",
+    "head": "picture/{h}.jpg?kind=map&layer=1",
     "query": "rows/{h}/0",
     "direction": "rows/{h}/0",
     "at": "numbers/{h}?layer=1",
-    "kind": "picture/{h}.png",
-    "alpha": "picture/{h}.png?kind=map",
-    "target": "picture/{h}.png?kind=explain",
-    "share": "picture/{h}.png?kind=explain&method=rollout",
-    "method": "picture/{h}.png?kind=explain",
-    "smooth": "picture/{h}.png?kind=map",
-    "table": "picture/{h}.png?kind=map",
+    "kind": "picture/{h}.jpg",
+    "alpha": "picture/{h}.jpg?kind=map",
+    "target": "picture/{h}.jpg?kind=map",
+    "share": "picture/{h}.jpg?kind=map",
+    "method": "picture/{h}.jpg?kind=map",
+    "smooth": "picture/{h}.jpg?kind=map",
+    "table": "picture/{h}.jpg?kind=map",
 }
 
 

@@ -160,3 +160,12 @@ export function mount(fill, { html = '<div></div>', browser = new Browser() } = 
   const find = (/** @type {string} */ name) => /** @type {Element} */ (element.querySelector(`.vv-${name}`));
   return { element, browser, find };
 }
+
+/** What a button saves: the question, and its body. @param {any} root @param {any} button @returns {[name: string, body: any]} */
+export function savedBy(root, button) {
+  /** @type {any} */
+  let saved;
+  root.addEventListener('vv-figure', (/** @type {any} */ { detail }) => void (saved = detail.question));
+  button.click();
+  return saved;
+}

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { endOfStrips, firstChoice } from '../../vit_viz/web/explain/trust.js';
+import { savedBy } from './browser.js';
 import { LION, compared, METHODS, SHAP, TRUST, mapBy, openExplain, pressed, texts } from './explain_page.js';
 import { settle } from './visit.js';
 
@@ -429,7 +430,7 @@ const CURVE = {
     caption: 'mini · lion · for lion',
   },
   ...{ correlations: [1, 0.25, -0.125], labels: ['parts re-initialised', 'correlation'] },
-  figure: '/vit_viz/figure/abc?kind=asked&ask=randomisation',
+  figure: ['randomisation', { model: 'mini', method: 'relevance' }],
 };
 
 /** @param {any} t @param {any} [checked] */
@@ -444,7 +445,7 @@ async function openCheck(t, checked = NOTHING) {
 }
 
 test('a curve that is at hand is shown, and said beside the map; else nothing but the button', async (t) => {
-  const { asked, shown, text, find, all, said, known, turn } = await openCheck(t);
+  const { asked, shown, text, find, all, said, known, turn, root } = await openCheck(t);
   const view = Object.fromEntries(new URLSearchParams(asked('checked')[0].body.view));
   assert.deepEqual(view, { image: 'lion', target: '7', method: 'rollout' });
   assert.deepEqual([shown(), said().length], [['For Rollout.', true, null], 1]);
@@ -472,7 +473,7 @@ test('a curve that is at hand is shown, and said beside the map; else nothing bu
   plot.fire('pointerleave');
   await settle();
   assert.equal(text('.vv-weights-read'), '');
-  assert.equal(find('#vv-sanity-curve .vv-save').getAttribute('href'), CURVE.figure);
+  assert.deepEqual(savedBy(root, find('#vv-sanity-curve .vv-save')), CURVE.figure);
 });
 
 test('the check says how far it is, can be cancelled and fail, and then shows its curve', async (t) => {

@@ -8,6 +8,7 @@ import { decimalsOf, effectOf, madeOf } from '../../vit_viz/web/explain/made.js'
 import { endOf, signed, signedTable } from '../../vit_viz/web/kit/signed.js';
 import { Terms, nameOf } from '../../vit_viz/web/explain/terms.js';
 import { editsIn, headsWith, switched } from '../../vit_viz/web/kit/edits.js';
+import { savedBy } from './browser.js';
 import { LION, openExplain, opened, pressed, texts } from './explain_page.js';
 import { settle } from './visit.js';
 
@@ -383,15 +384,9 @@ test('an answer to what is no longer asked never stands there', async (t) => {
 
 test('the figure is that of the class and the colours that are chosen', async (t) => {
   const page = await open(t, '&target=7-2&style=heat&colors=magma');
-  /** @type {any} */
-  let detail;
-  page.root.addEventListener('vv-figure', (/** @type {any} */ event) => void ({ detail } = event));
-  await page.click('.vv-parts-save');
-  const [address, query] = detail.address.split('?');
-  assert.equal(address, '/vit_viz/figure/h-lion');
-  assert.deepEqual(Object.fromEntries(new URLSearchParams(query)), {
-    ...{ kind: 'asked', ask: 'decomposition', target: '7-2', style: 'heat', colors: 'magma' },
-  });
+  const [name, { figure, target, image }] = savedBy(page.root, page.find('.vv-parts-save'));
+  assert.deepEqual([name, target, image], ['decomposition', '7-2', { sample: 'lion' }]);
+  assert.deepEqual(figure, { style: 'heat', table: 'magma' });
 });
 
 // --- which class is explained

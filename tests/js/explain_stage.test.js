@@ -5,6 +5,7 @@ import { test } from 'node:test';
 
 import { REST } from '../../vit_viz/explorer/long_press.js';
 import { stroke } from '../../vit_viz/web/explain/brush.js';
+import { savedBy } from './browser.js';
 import { METHODS, TRUST, compared, mapBy, openExplain, opened, pressed, texts } from './explain_page.js';
 import { settle } from './visit.js';
 
@@ -410,10 +411,8 @@ test('the map is asked for as the link has it, and again where the link changes 
   assert.equal(bodies().length, 2);
   await set({ q: '1,2' });
   assert.deepEqual(bodies()[2], { ...body, query: '1,2' });
-  const saved = (/** @type {string} */ link) => Object.fromEntries(new URLSearchParams(link.split('?')[1]));
-  assert.deepEqual(saved(page.find('#vv-stage .vv-save').getAttribute('href')), {
-    ...{ kind: 'explain', method: 'rollout', target: '7', q: '1,2', share: '0.25', style: 'tint' },
-  });
+  const saved = () => savedBy(page.root, page.find('#vv-stage .vv-save'));
+  assert.deepEqual(saved(), ['rollout', { ...body, query: '1,2', figure: { style: 'tint' } }]);
   await set({ q: '7,0' }); // which the picture does not have
   assert.match(text('.vv-note'), /no token “7,0” here: the picture has 4 x 6 patches/);
   assert.equal(bodies().length, 3); // as that of the card
@@ -452,11 +451,14 @@ test('a map is on the scale that the link says, with what fell outside the photo
     /scale: one for all methods: each patch's share of its map · /,
   );
   assert.deepEqual(page.asked('comparison')[0].body.target, '4');
+  const saved = () => savedBy(page.root, page.find('#vv-stage .vv-save'));
+  const about = { model: 'mini', image: { sample: 'lion' }, edits: '' };
+  assert.deepEqual(saved(), ['rollout', { ...about, figure: { clip: false, shared_scale: true } }]);
   await page.set({ ruler: 'only' });
   assert.deepEqual([bar(), page.find('.vv-sides-words').hidden], [['0', '0', 'less'], true]); // the maps are alike
-  assert.deepEqual(page.asked('own_part')[0].body, {
-    ...{ model: 'mini', image: { sample: 'lion' }, edits: '', method: 'rollout', target: '4' },
-  });
+  const own = { ...about, method: 'rollout', target: '4' };
+  assert.deepEqual(page.asked('own_part')[0].body, own);
+  assert.deepEqual(saved(), ['own_part', { ...own, figure: { clip: false } }]);
   await page.set({ share: 0.25 });
   assert.deepEqual(page.asked('own_part')[1].body.options, { attention_share: 0.25 });
 });
@@ -478,6 +480,8 @@ test('of two classes each has its map, and both are subtracted where the method 
   ]);
   assert.deepEqual(all('.vv-side').map(pressed), ['false', 'false', 'true', 'false']);
   const { method, target } = asked('class_difference')[0].body;
+  const [name, { figure }] = savedBy(page.root, page.find('#vv-stage .vv-save'));
+  assert.deepEqual([name, figure], ['class_difference', {}]);
   assert.deepEqual([method, target], ['relevance', '4-7']);
   assert.deepEqual(new Set(asked('relevance').map(({ body }) => body.target)), new Set(['4', '7', '4-7']));
   await page.click('[data-side=other]');

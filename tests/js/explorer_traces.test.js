@@ -203,7 +203,7 @@ test('an explorer shows its trace where nobody keeps its view', async (t) => {
 test('whoever saves figures here is told the view, and the page that holds it where there is one', async (t) => {
   const { explorer, parts, show } = open(t);
   await show();
-  explorer.trace = { .../** @type {any} */ (explorer.trace), figure: '/vit_viz/figure/abc' };
+  explorer.trace = { .../** @type {any} */ (explorer.trace), about: { model: 'mini' } };
   /** @type {any[]} */ const asked = [];
   parts.save.addEventListener('vv-figure', (/** @type {any} */ event) => {
     event.preventDefault();
@@ -214,7 +214,11 @@ test('whoever saves figures here is told the view, and the page that holds it wh
   const page = new URL(asked[0].page, 'http://host');
   assert.equal(page.pathname, '/vit_viz/explorer/abc.html');
   assert.equal(page.search, '?layer=1&head=3&q=1,2&style=heat');
-  assert.match(asked[0].address, /^[/]vit_viz[/]figure[/]abc[?]kind=map&.*layer=1&head=3&q=1,2/);
+  const [name, { figure, ...body }] = asked[0].question;
+  const wanted = { model: 'mini', layer: 1, head: '3', query: '1,2', direction: 'row', norm: false };
+  assert.deepEqual([name, body], ['look', wanted]);
+  assert.deepEqual(Object.keys(figure), ['style', 'scale', 'clip', 'alpha', 'table', 'smooth', 'mask']);
+  assert.equal(figure.style, 'heat');
   explorer.source = { ...explorer.source, page: () => '' };
   explorer.save();
   assert.equal(asked[1].page, '');

@@ -8,18 +8,22 @@ import { mount as dialog } from '../../vit_viz/web/kit/figure_dialog.js';
 import { mount } from './browser.js';
 import { settle } from './visit.js';
 
-const ADDRESS = '/vit_viz/figure/h?kind=map&layer=2';
+/** @type {import('../../vit_viz/explorer/source.js').Saved} */
+const LOOK = ['look', { model: 'mini', layer: 2, figure: { style: 'heat' } }];
 
-/** An opened dialog, and what the server is asked. @param {string} address @param {any} answer @param {string[]} [formats] */
-async function open(address, answer, formats, page = '') {
+/** An opened dialog, and what the server is asked. @param {typeof LOOK} question @param {any} answer @param {string[]} [formats] */
+async function open(question, answer, formats, page = '') {
   const { element, find, browser } = mount(dialog);
   const shown = /** @type {any} */ (find('figure'));
-  /** @type {string[]} */
+  /** @type {any[]} */
   const asked = [];
   globalThis.fetch = /** @type {any} */ (
-    async (/** @type {string} */ url) => (asked.push(url), { ok: true, ...answer })
+    async (/** @type {string} */ url, /** @type {any} */ { headers, body }) => (
+      asked.push(body ? [url, headers.Accept, JSON.parse(body)] : url),
+      { ok: true, ...answer }
+    )
   );
-  const event = { detail: { address, formats, page }, preventDefault: () => (shown.taken = true) };
+  const event = { detail: { question, formats, page }, preventDefault: () => (shown.taken = true) };
   browser.window.fire('vv-figure', event);
   await settle();
   /** Chooses a format. @param {string} value */
@@ -37,13 +41,14 @@ test('a figure is asked for in the chosen format and size, and saved under the n
   globals.createObjectURL = () => 'blob:x';
   globals.revokeObjectURL = () => {};
   const headers = { get: () => 'attachment; filename="vit_viz_lion.svg"' };
-  const { find, shown, asked, choose } = await open(ADDRESS, { headers, blob: async () => ({}) });
+  const { find, shown, asked, choose } = await open(LOOK, { headers, blob: async () => ({}) });
   assert.ok(shown.open && shown.taken);
   await choose('svg');
   assert.match(find('figure-words').textContent, /outlines/);
   find('figure-save').fire('click');
   await settle();
-  assert.deepEqual(asked, [`${ADDRESS}&format=svg&width_cm=12&dpi=300`]);
+  const figure = { style: 'heat', width_cm: 12, dpi: 300 };
+  assert.deepEqual(asked, [['/api/v1/look', 'image/svg+xml', { ...LOOK[1], figure }]]);
   assert.equal(find('figure-status').textContent, 'Saved vit_viz_lion.svg.');
 });
 
@@ -52,7 +57,7 @@ test('a figure that is on its way is not asked for again, and can be once it is 
   /** @type {(value: any) => void} */
   let send = () => {};
   const blob = () => new Promise((done) => (send = done));
-  const { find, asked } = await open(ADDRESS, { headers: { get: () => null }, blob });
+  const { find, asked } = await open(LOOK, { headers: { get: () => null }, blob });
   const press = async () => {
     find('figure-save').click();
     await settle();
@@ -67,7 +72,7 @@ test('a figure that is on its way is not asked for again, and can be once it is 
 });
 
 test('a refusal is said in the words of the server', async () => {
-  const { find } = await open(ADDRESS, { ok: false, text: async () => 'Too large.' });
+  const { find } = await open(LOOK, { ok: false, text: async () => '{"error": "Too large."}' });
   find('figure-save').fire('click');
   await settle();
   assert.equal(find('figure-error').textContent, 'Too large.');
@@ -75,12 +80,13 @@ test('a refusal is said in the words of the server', async () => {
 });
 
 test('lines to copy are shown, and gone when another format is chosen', async () => {
-  const { find, choose, asked } = await open(ADDRESS, {
-    json: async () => ({ python: 'vv.figure()', command: 'vit-viz' }),
+  const { find, choose, asked } = await open(LOOK, {
+    text: async () => 'vit-viz',
   });
   find('figure-command').fire('click');
   await settle();
-  assert.deepEqual(asked, ['/vit_viz/recipe/h?kind=map&layer=2&format=png&width_cm=12&dpi=300']);
+  const figure = { style: 'heat', width_cm: 12, dpi: 300, format: 'png' };
+  assert.deepEqual(asked, [['/api/v1/look', 'text/x-shellscript', { ...LOOK[1], figure }]]);
   assert.deepEqual([find('figure-code').hidden, find('figure-code').textContent], [false, 'vit-viz']);
   await choose('svg');
   assert.ok(find('figure-code').hidden);
@@ -91,14 +97,9 @@ test('only maps of attention can go through the layers', async () => {
     [...element.querySelectorAll('input')]
       .filter((/** @type {any} */ input) => input.disabled)
       .map((input) => /** @type {any} */ (input).value);
-  assert.deepEqual(barred((await open(ADDRESS, {})).element), ['json', 'html']);
-  assert.deepEqual(barred((await open(ADDRESS.replace('map', 'explain'), {})).element), [
-    'json',
-    'gif',
-    'webp',
-    'html',
-  ]);
-  const numbers = await open(ADDRESS, {}, ['npz', 'json']);
+  assert.deepEqual(barred((await open(LOOK, {})).element), ['json', 'html']);
+  assert.deepEqual(barred((await open(['rollout', {}], {})).element), ['json', 'gif', 'webp', 'html']);
+  const numbers = await open(LOOK, {}, ['npz', 'json']);
   assert.deepEqual(barred(numbers.element), ['png', 'svg', 'pdf', 'csv', 'gif', 'webp', 'html']);
   assert.match(numbers.find('figure-words').textContent, /NumPy/);
 });
@@ -106,7 +107,7 @@ test('only maps of attention can go through the layers', async () => {
 test('where no dialog is there, whoever asks saves it alone', async () => {
   mount(dialog);
   const taken = (/** @type {boolean} */ goesOn) =>
-    askForFigure(/** @type {any} */ ({ dispatchEvent: () => goesOn }), ADDRESS);
+    askForFigure(/** @type {any} */ ({ dispatchEvent: () => goesOn }), LOOK);
   assert.deepEqual([taken(true), taken(false)], [false, true]);
 });
 
@@ -117,7 +118,7 @@ test('what is a page of its own is saved from where that is, and no lines make i
   const headers = { get: () => 'attachment; filename="explorer.html"' };
   const page = '/vit_viz/explorer/h.html?layer=2';
   const { find, asked, element, choose } = await open(
-    ADDRESS,
+    LOOK,
     { headers, blob: async () => ({}) },
     undefined,
     page,
@@ -132,7 +133,7 @@ test('what is a page of its own is saved from where that is, and no lines make i
 });
 
 test('the link of the view is copied, or shown where the page may not', async () => {
-  const { find, browser } = await open(ADDRESS, {});
+  const { find, browser } = await open(LOOK, {});
   find('figure-link').fire('click');
   await settle();
   assert.equal(browser.copied, 'http://page/');
@@ -145,7 +146,7 @@ test('the link of the view is copied, or shown where the page may not', async ()
 });
 
 test('Ctrl+S presses the first button on the screen that saves, and leaves the browser its own keys', async () => {
-  const { browser } = await open(ADDRESS, {});
+  const { browser } = await open(LOOK, {});
   const pressed = /** @type {string[]} */ ([]);
   const button = (/** @type {string} */ name, isSeen = true) => ({
     checkVisibility: () => isSeen,

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { savedBy } from './browser.js';
 import { ANSWERS, open, photo } from './heads_page.js';
 import { settle } from './visit.js';
 
@@ -419,13 +420,14 @@ test('what replaces a head and the order of the heads are chosen by their button
 });
 
 test('the table that is shown is saved', async () => {
-  const part = await open();
-  /** @type {string[]} */
-  const asked = [];
-  part.root.addEventListener('vv-figure', (/** @type {any} */ event) => asked.push(event.detail.address));
-  await part.click('.vv-heads-save');
-  const link = new URL(asked[0], 'http://page');
-  assert.equal(link.pathname, '/vit_viz/figure/h4ndle');
-  const { kind, tab, measure, how } = Object.fromEntries(link.searchParams);
-  assert.deepEqual([kind, tab, measure, how], ['shown', 'heads', 'distance', 'zero']);
+  for (const [link, ...wanted] of /** @type {[string, string, any][]} */ ([
+    ['', 'heads', { measure: 'distance' }],
+    ['measure=estimate&how=mean&target=7&style=heat', 'head_importance', { how: 'mean', target: '7' }],
+  ])) {
+    const part = await open({ link });
+    const [name, { figure, model, image, edits, ...body }] = savedBy(part.root, part.find('save'));
+    assert.deepEqual([name, body], wanted);
+    assert.deepEqual([model, image, edits], ['mini', { sample: 'lion' }, '']);
+    assert.deepEqual(figure, link ? { style: 'heat' } : {});
+  }
 });

@@ -62,10 +62,10 @@ async function panel({
   file = /** @type {(url: string) => any} */ (() => ({ ok: true, blob: async () => ({}) })),
 } = {}) {
   const browser = new Browser();
-  /** @type {string[]} */
+  /** @type {[string, any][]} */
   const fetched = [];
-  const fetch = async (/** @type {string} */ url) => {
-    if (url !== '/questions.json') return (fetched.push(url), file(url));
+  const fetch = async (/** @type {string} */ url, /** @type {any} */ { body } = {}) => {
+    if (url !== '/questions.json') return (fetched.push([url, JSON.parse(body)]), file(url));
     const list = questions();
     if (list instanceof Error) throw list;
     return { ok: true, json: async () => list };
@@ -164,8 +164,9 @@ test('a quick question is told how far it is, shows its answer, its facts and it
   assert.deepEqual(far(), ['Computing …', '25%, about 3 s left']);
   done(TOLD);
   await settle();
-  const address = '/vit_viz/figure/h-lion?kind=asked&ask=depth&ask.power=2';
-  assert.deepEqual([state(), fetched], ['done', [`${address}&format=png&width_cm=17&dpi=150`]]);
+  const saved = { ...opened('image=lion').about, power: 2, figure: {} };
+  const shown = { ...saved, figure: { width_cm: 17, dpi: 150 } };
+  assert.deepEqual([state(), fetched], ['done', [['/api/v1/depth', shown]]]);
   await press('go'); // a press that comes late
   assert.deepEqual([state(), of('depth').length], ['done', 1]);
   assert.deepEqual([text('facts'), Boolean(find('question-picture'))], ['unitlayers', true]);
@@ -173,7 +174,7 @@ test('a quick question is told how far it is, shows its answer, its facts and it
   /** @type {any} */ let wanted = null;
   element.addEventListener('vv-figure', (/** @type {any} */ event) => (wanted = event.detail));
   await press('save');
-  assert.deepEqual(wanted, { address, formats: DEPTH.formats, page: '' });
+  assert.deepEqual(wanted, { question: ['depth', saved], formats: DEPTH.formats, page: '' });
 });
 
 test('a question starts from the query and is about the class of the link, and layers are those of the model', async () => {
@@ -361,7 +362,7 @@ test('the same question drawn otherwise is drawn anew and not asked again; where
   const { of, go, fetched, turn } = await panel({ answer: () => TOLD });
   await go(`${LINK}&style=tint`);
   assert.deepEqual([of('depth').length, fetched.length], [1, 2]);
-  assert.match(fetched[1], /style=tint/);
+  assert.equal(fetched[1][1].figure.style, 'tint');
   await go(`${LINK}&style=tint&tab=look&measure=entropy`); // none of its matter
   assert.deepEqual([of('depth').length, fetched.length], [1, 2]);
   turn.value += 1;
@@ -433,7 +434,7 @@ test('numbers without a figure are said to be so; a figure that is refused says 
   const bare = await panel({ questions, answer: () => TOLD });
   assert.deepEqual([bare.fetched, Boolean(bare.caption())], [[], true]);
   assert.equal(bare.text('save'), 'Save the numbers');
-  const file = () => ({ ok: false, text: async () => 'Too large.' });
+  const file = () => ({ ok: false, text: async () => '{"error": "Too large."}' });
   const { caption, find } = await panel({ answer: () => TOLD, file });
   assert.deepEqual([caption().textContent, find('question-picture')], ['Too large.', null]);
 });

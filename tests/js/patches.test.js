@@ -9,7 +9,7 @@ import { Store } from '../../vit_viz/web/kit/store.js';
 import { Patches, seenWords } from '../../vit_viz/web/patches/room.js';
 import { page as dom } from './document.js';
 import { makeTrace } from './oracle.js';
-import { read, withGlobals } from './browser.js';
+import { read, savedBy, withGlobals } from './browser.js';
 import { placeAt } from './store.test.js';
 
 const { fields } = JSON.parse(read('./links.json'));
@@ -76,7 +76,7 @@ async function open(context, search = '?tab=patches&image=lion', answers = ANSWE
   const all = (/** @type {string} */ selector) => [...root.querySelectorAll(selector)];
   const grid = find('.vv-patch-grid');
   if (grid) grid.box = { left: 100, top: 50, width: 200, height: 50 }; // the photo and its padding, one to one
-  return { store, place, questions, find, all, grid, resize: (/** @type {number} */ w) => resize(w) };
+  return { root, store, place, questions, find, all, grid, resize: (/** @type {number} */ w) => resize(w) };
 }
 
 /** Where a rectangle of a drawing stands. @param {any} rect */
@@ -226,9 +226,9 @@ test('a sequence without prefix tokens begins with its patches', async (t) => {
 });
 
 test('numbers are drawn where they are wanted, and the figure that is saved has them', async (t) => {
-  const { find, all, place } = await open(t);
+  const { find, all, place, root } = await open(t);
   assert.equal(all('text').length, 0);
-  assert.match(find('.vv-save').getAttribute('href'), /\/vit_viz\/figure\/handle\?kind=patches$/);
+  assert.deepEqual(savedBy(root, find('.vv-save')), ['patches', { ...photo.about, numbers: false }]);
   const box = find('input[type=checkbox]');
   box.checked = true;
   box.fire('change');
@@ -238,7 +238,8 @@ test('numbers are drawn where they are wanted, and the figure that is saved has 
     all('text').map((node) => node.textContent),
     Array.from({ length: 24 }, (_, i) => String(i)),
   );
-  assert.match(find('.vv-save').getAttribute('href'), /kind=numbered$/);
+  assert.deepEqual(savedBy(root, find('.vv-save')), ['patches', { ...photo.about, numbers: true }]);
+  assert.deepEqual(savedBy(root, all('.vv-save')[1]), ['sequence', photo.about]);
 });
 
 test('what is shown is of one photo, also while another one is on its way', async (t) => {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { MOST_BYTES } from '../../vit_viz/web/tokens/held.js';
+import { savedBy } from './browser.js';
 import { open, pressed, settle, texts } from './tokens_tab.js';
 
 const RING = 'vv-ring 50% 50%'; // around patch (1, 1): 20 of 40 pixels down, 50 of 100 across
@@ -283,21 +284,16 @@ test('vectors of another number of tokens are refused', async () => {
   assert.equal(words('room-error'), 'These vectors do not fit the tokens of the picture. Try again');
 });
 
-test('what is saved is what is shown: the tab, the patch that asks, the layer', async () => {
-  for (const [changes, q] of /** @type {[any, string][]} */ ([
-    [{}, '1,1'],
-    [{ query: '0,2' }, '0,2'],
+test('what is saved is what is shown: the question of the row, the patch that asks, the layer', async () => {
+  for (const [changes, ...wanted] of /** @type {[any, string, any][]} */ ([
+    [{}, 'token_similarity', { role: 'tokens', query: '1,1' }],
+    [{ query: '0,2' }, 'token_similarity', { role: 'tokens', query: '0,2' }],
   ])) {
     // prettier-ignore
     const { find, element } = await open(changes);
-    /** @type {string[]} */
-    const asked = [];
-    element.addEventListener('vv-figure', (/** @type {any} */ event) => asked.push(event.detail.address));
-    find('room-save').click();
-    const link = new URL(asked[0], 'http://page');
-    assert.equal(link.pathname, '/vit_viz/figure/h4');
-    const { kind, tab, tokens, q: query, layer } = Object.fromEntries(link.searchParams);
-    assert.deepEqual([kind, tab, tokens, query, layer], ['shown', 'tokens', 'similarity', q, '3']);
+    const [name, { figure, model, ...body }] = savedBy(element, find('room-save'));
+    assert.deepEqual([name, body], wanted);
+    assert.deepEqual([model, figure], ['mini', { style: 'heat', alpha: 0.75, smooth: false }]);
   }
 });
 

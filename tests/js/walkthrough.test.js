@@ -8,7 +8,7 @@ import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Walkthrough } from '../../vit_viz/web/walkthrough/room.js';
 import { page as dom } from './document.js';
-import { read, withGlobals } from './browser.js';
+import { read, savedBy, withGlobals } from './browser.js';
 import { placeAt } from './store.test.js';
 
 const { fields } = JSON.parse(read('./links.json'));
@@ -20,7 +20,7 @@ const settled = async () => {
 // 4 x 6 patches on a photo of 40 x 200 pixels, of which they cover the columns from 25 to 175
 const PHOTO = {
   src: '/vit_viz/picture/h.png?kind=patches&bare=1',
-  figure: '/vit_viz/figure/h?kind=patches',
+  figure: ['patches', { model: 'mini' }],
   caption: 'followed: patch (2, 3); choose a patch to follow it',
   area: [0, 0, 40, 200],
   rings: [[20, 100, 30, 125]],
@@ -96,7 +96,7 @@ async function open(context, search = '?tab=walkthrough&image=lion', answer = to
   const image = find('.vv-image');
   if (image) image.box = { left: 100, top: 50, width: 400, height: 80 }; // twice the photo
   return {
-    ...{ store, place, turn, questions, fetched, find },
+    ...{ store, place, turn, questions, fetched, find, root },
     all: (/** @type {string} */ selector) => [...root.querySelectorAll(selector)],
     words: () => find('#vv-w-content .vv-w')?.textContent,
     /** Lets a hand rest. */
@@ -266,7 +266,7 @@ test('a photo in which nothing can be followed is a picture', async (t) => {
 test('rings come with the picture that they are of, and lie on their patches', async (t) => {
   const bar = { low: '0', high: '0.7', unit: 'attention weight', stops: ['red', 'blue'] };
   const map = { ...PHOTO, src: '/map.png', rings: [[0, 25, 10, 50]], bar };
-  const { find, all, act } = await open(t, undefined, (link) =>
+  const { find, all, act, root } = await open(t, undefined, (link) =>
     link.has('step') ? { ...told(link), photo: map } : told(link),
   );
   const rings = () => all('.vv-ring').map(({ style: s }) => [s.top, s.left, s.height, s.width]);
@@ -285,7 +285,7 @@ test('rings come with the picture that they are of, and lie on their patches', a
     ['0', '0.7', 'attention weight'],
   );
   assert.equal(find('.vv-image').style.aspectRatio, '5 / 1');
-  assert.equal(find('.vv-save').getAttribute('href'), '/vit_viz/figure/h?kind=patches');
+  assert.deepEqual(savedBy(root, find('.vv-save')), PHOTO.figure);
 });
 
 test('where a picture is gone all is asked for again, once, and then it is said', async (t) => {

@@ -353,7 +353,7 @@ def test_a_header_in_several_lines_is_one_list(api: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "accept", ["text/plain", "application/json;q=0", "application/xjson", "json", "*/*;q=0.0", "image/gif,"]
+    "accept", ["text/plain", "application/json;q=0", "application/xjson", "json", "*/*;q=0.0", "image/bmp,"]
 )
 def test_a_type_that_is_not_offered_is_refused_before_anything_is_computed(
     api: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch, accept: str
@@ -363,7 +363,8 @@ def test_a_type_that_is_not_offered_is_refused_before_anything_is_computed(
     offered = [*rest.openapi()["paths"][f"{rest.PREFIX}/look"]["post"]["responses"]["200"]["content"]]
     assert offered == [
         "application/json", "text/csv", "application/x-npz", "application/x-safetensors",
-        "image/png", "image/svg+xml", "application/pdf", "text/event-stream",
+        "image/png", "image/svg+xml", "application/pdf", "image/gif", "image/webp", "text/event-stream",
+        "text/x-python", "text/x-shellscript",
     ]  # fmt: skip
     said = f"None of the types in Accept is offered here; these are: {', '.join(offered)}."
     assert (answer.status_code, answer.json()) == (406, {"error": said})

@@ -25,10 +25,9 @@ from vit_viz.rest import AnswerProgress
 from vit_viz.results import PatchMap
 from vit_viz.session.session import Session
 from vit_viz.ui.app import TABS, build_app
-from vit_viz.ui.explain.questions import Questions
+from vit_viz.ui.explain.questions import Questions, card_named
 from vit_viz.ui.opened import PageCall
 from vit_viz.ui.page import Tab
-from vit_viz.ui.pictures import card_named
 from vit_viz.views.state import ViewState
 
 HEIGHT, WIDTH = 37, 90

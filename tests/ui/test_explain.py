@@ -18,9 +18,8 @@ from vit_viz.errors import ParameterError
 from vit_viz.sentences import percent
 from vit_viz.session.request import Subject
 from vit_viz.ui.explain import questions
-from vit_viz.ui.explain.questions import matching_classes, target_value, with_target
+from vit_viz.ui.explain.questions import card_named, matching_classes, target_value, with_target
 from vit_viz.ui.explain.trust import falls, trust_value
-from vit_viz.ui.pictures import card_named
 from vit_viz.views.state import ViewState
 
 

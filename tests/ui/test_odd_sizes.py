@@ -9,7 +9,6 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -19,7 +18,7 @@ from vit_viz.figures.lettering import number
 from vit_viz.figures.screen import screen_photo
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui import pictures
+from vit_viz.ui.look.view import map_request
 from vit_viz.ui.payload import bar_value, explorer_value, facts_value, picture_value
 from vit_viz.ui.routes import PREFIX, routes
 from vit_viz.views.state import ViewState
@@ -76,13 +75,20 @@ def test_the_facts_name_rows_and_columns_and_all_that_was_found(session: Session
 def test_a_ring_lies_on_its_patch_in_the_photo(session: Session, view: ViewState, subject: Subject) -> None:
     trace = session.trace_of(subject)
     value = picture_value(
-        view, "/x", caption="words", trace=trace, area=(0, 0, 37, 90), bar=None, note="small"
+        view,
+        "/x",
+        saved=["look", {}],
+        caption="words",
+        trace=trace,
+        area=(0, 0, 37, 90),
+        bar=None,
+        note="small",
     )
     assert trace.crop_box is not None
     top, left, tall, wide = trace.crop_box.region
     expected = [top + tall * 2 / 4, left + wide * 5 / 6, top + tall * 3 / 4, left + wide]
     assert value["rings"] == [pytest.approx(expected)]
-    assert (value["src"], value["save"], value["area"]) == ("/x&bare=1", "/x", [0, 0, 37, 90])
+    assert (value["src"], value["figure"], value["area"]) == ("/x", ["look", {}], [0, 0, 37, 90])
     assert (value["note"], value["alt"], value["caption"], value["pick"]) == (
         "small",
         "words",
@@ -90,12 +96,15 @@ def test_a_ring_lies_on_its_patch_in_the_photo(session: Session, view: ViewState
         True,
     )
     two = picture_value(
-        replace(view, query="0,1;3,2"), "/x", caption="", trace=trace, area=(0, 0, 1, 1), pick=True
+        replace(view, query="0,1;3,2"), "/x", saved=[], caption="", trace=trace, area=(0, 0, 1, 1), pick=True
     )
     assert len(two["rings"]) == 2
     for other in (replace(view, query="class"), replace(view, query="register 0")):
-        assert picture_value(other, "/x", caption="", trace=trace, area=(0, 0, 1, 1))["rings"] == []
-    assert picture_value(view, "/x", caption="", trace=trace, area=(0, 0, 1, 1), pick=False)["rings"] == []
+        assert picture_value(other, "/x", saved=[], caption="", trace=trace, area=(0, 0, 1, 1))["rings"] == []
+    assert (
+        picture_value(view, "/x", saved=[], caption="", trace=trace, area=(0, 0, 1, 1), pick=False)["rings"]
+        == []
+    )
 
 
 def test_a_share_counts_the_prefix(
@@ -124,7 +133,7 @@ def test_a_patch_is_named_by_row_and_column(client: TestClient, handle: str, at:
 
 
 def shown(client: TestClient, handle: str, **params: str) -> Image.Image:
-    answer = client.get(f"{PREFIX}/picture/{handle}.png", params=params)
+    answer = client.get(f"{PREFIX}/picture/{handle}.jpg", params=params)
     assert answer.status_code == 200, answer.text
     return Image.open(io.BytesIO(answer.content))
 
@@ -136,18 +145,18 @@ def test_the_photo_keeps_height_and_width(client: TestClient, session: Session, 
 
 
 def test_pictures_of_an_oblong_photo_are_oblong(client: TestClient, handle: str) -> None:
-    picture = shown(client, handle, kind="map", layer="1", head="3", bare="1")
+    picture = shown(client, handle, kind="map", layer="1", head="3")
     assert picture.width / picture.height == pytest.approx(WIDTH / HEIGHT, rel=0.02)
     assert max(picture.size) >= 640
-    grid = shown(client, handle, kind="patches", bare="1")
+    grid = shown(client, handle, kind="patches")
     assert grid.width / grid.height == pytest.approx(WIDTH / HEIGHT, rel=0.02)
 
 
 def test_the_brightest_place_of_a_map_is_its_peak(
     client: TestClient, handle: str, session: Session, view: ViewState, subject: Subject
 ) -> None:
-    found = pictures.attention(session, subject, view)
-    options = dict(parse_qsl("layer=1&head=3&q=2,5&alpha=1&style=heat&colors=gray&smooth=0&scale=own&bare=1"))
+    found = session.run(map_request(session, subject, view))
+    options = dict(parse_qsl("layer=1&head=3&q=2,5&alpha=1&style=heat&colors=gray&smooth=0&scale=own"))
     pixels = np.asarray(shown(client, handle, kind="map", **options).convert("L"), float)
     assert found.crop_box is not None
     scale = pixels.shape[0] / HEIGHT
@@ -159,24 +168,6 @@ def test_the_brightest_place_of_a_map_is_its_peak(
         means[row, col] = pixels[top + 3 : bottom - 3, left + 3 : right - 3].mean()
     assert np.unravel_index(means.argmax(), means.shape) == found.peak
     assert np.corrcoef(means.ravel(), found.values.ravel())[0, 1] > 0.999
-
-
-def test_a_mosaic_rings_its_head_in_its_layer(session: Session, view: ViewState, subject: Subject) -> None:
-    """The ring moves right with the head and down with the layer."""
-
-    def pixels(layer: int, head: int | str) -> NDArray[np.int64]:
-        drawn = pictures.picture(session, subject, replace(view, layer=layer, head=head), "mosaic", bare=True)
-        return np.asarray(Image.open(io.BytesIO(drawn.data)), int)
-
-    def ring(layer: int, head: int) -> NDArray[np.float64]:
-        """Its middle, in shares of height and width."""
-        apart = np.abs(pixels(layer, head) - pixels(layer, "mean")).sum(axis=-1)
-        return np.argwhere(apart > 60).mean(axis=0) / apart.shape
-
-    first, below, beside = ring(0, 1), ring(2, 1), ring(0, 4)
-    assert (below - first)[0] > 0.3
-    assert (beside - first)[1] > 0.3
-    assert [(below - first)[1], (beside - first)[0]] == pytest.approx([0, 0], abs=0.01)
 
 
 def test_a_screen_photo_whose_upload_went_meanwhile_is_not_kept(

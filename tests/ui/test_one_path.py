@@ -23,8 +23,7 @@ from vit_viz.session.devices import FULL
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.turns import GONE
-from vit_viz.ui import pictures
-from vit_viz.ui.walkthrough.routes import screen_of
+from vit_viz.ui.walkthrough.routes import PICTURES, screen_of
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.views.state import ViewState
 from vit_viz.walkthrough import (
@@ -39,7 +38,7 @@ from vit_viz.walkthrough import (
 )
 
 DEVICE = ("cpu", 0)
-KINDS = [kind for kind in pictures.KINDS if kind != "sequence"]  # which the page draws itself
+KINDS = list(PICTURES)
 NUMBERS = range(1, 9)
 
 
@@ -107,7 +106,7 @@ class Visit:
         return scene
 
     def draw(self, kind: Any) -> bytes:
-        return pictures.picture(self.session, self.subject, self.view, kind, bare=True).data
+        return PICTURES[kind](self.session, self.subject, self.view).data
 
 
 class OnAGpu(Visit):

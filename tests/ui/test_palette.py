@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
-from typing import Any
 from urllib.parse import urlencode
 
-import numpy as np
 import pytest
-from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.explorer.value import link_fields
-from vit_viz.session.questions import ask
-from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui import pictures
 from vit_viz.ui.app import TABS
 from vit_viz.ui.palette.view import LISTING, listing
 from vit_viz.ui.routes import NOTHING_HERE, routes
@@ -100,34 +93,3 @@ def test_the_list_says_what_each_question_takes_and_what_becomes_of_it() -> None
 
 
 # --- what is saved
-
-
-def test_the_answer_is_saved_in_every_format_that_it_has(session: Session) -> None:
-    client = TestClient(Starlette(routes=routes(session)))
-    handle = session.handles.issue(Subject("odd", "twins", owner=""))
-
-    def get(asked: str) -> Any:
-        return client.get(f"/vit_viz/figure/{handle}?kind=asked&{asked}")
-
-    expected = ask(session, Subject("odd", "twins"), "segments", layer=1, count=3)
-    with np.load(io.BytesIO(get("ask=segments&ask.layer=1&ask.count=3&format=npz").content)) as arrays:
-        assert np.array_equal(arrays["labels"], expected.labels)
-    told = get("ask=segments&ask.layer=1&ask.count=3&format=json").json()
-    assert told["request"]["parameters"]["count"] == 3
-    drawn = get("ask=links&q=1,2&format=png&width_cm=8&dpi=100")
-    with Image.open(io.BytesIO(drawn.content)) as picture:
-        assert picture.width == pytest.approx(8 / 2.54 * 100, abs=2)
-    assert 'filename="vit_viz_' in drawn.headers["content-disposition"]
-    assert get("ask=segments&format=gif").status_code == 400
-    assert get("ask=&format=png").text == "This link asks no question."
-    recipe = client.get(f"/vit_viz/recipe/{handle}?kind=asked&ask=links&q=1,2&ask.count=4").json()
-    assert "vv.figure('odd', 'twins', 'links'" in recipe["python"]
-    assert "count=4" in recipe["python"]
-
-
-def test_an_answer_of_too_many_numbers_is_no_json(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "MOST_NUMBERS", 10)
-    client = TestClient(Starlette(routes=routes(session)))
-    handle = session.handles.issue(Subject("odd", "twins", owner=""))
-    refused = client.get(f"/vit_viz/figure/{handle}?kind=asked&ask=links&format=json")
-    assert (refused.status_code, "NPZ" in refused.text) == (400, True)

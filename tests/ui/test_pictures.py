@@ -14,10 +14,12 @@ from tests.ui.views import view_with
 from vit_viz.analyses.attention import mass_mask, mosaic_maps
 from vit_viz.figures import maps
 from vit_viz.figures.colormaps import limits
+from vit_viz.figures.files import file_of
+from vit_viz.figures.request import figure_for
 from vit_viz.results import PatchMap
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui import pictures
+from vit_viz.ui.look.view import map_request, picture
 from vit_viz.views.state import ViewState
 
 VIEW: dict[str, Any] = {"model": "odd", "mode": "crop", "layer": 1, "head": 3, "query": "2,5"}
@@ -28,9 +30,9 @@ def subject(session: Session) -> Subject:
     return Subject("odd", session.add_upload(odd_picture()), "crop", "")
 
 
-def drawn(session: Session, subject: Subject, view: ViewState, kind: str = "map") -> maps.Scaled:
+def drawn(session: Session, subject: Subject, view: ViewState) -> maps.Scaled:
     """The map that is drawn, the ends of its scale, and the scale in words."""
-    figure = pictures.figure_of(session, subject, view, kind)
+    figure = figure_for(map_request(session, subject, view), view.drawing)
     beside = None if figure.beside is None else session.run(figure.beside)
     return maps.scaled(session.run(figure.request), beside, figure.drawing, figure.parameters)
 
@@ -61,7 +63,7 @@ def test_a_map_is_drawn_on_the_scale_that_its_words_name_and_the_brightest_hundr
 
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_outside_its_mass_mask_a_map_is_zero(session: Session, subject: Subject, share: float) -> None:
-    whole = pictures.attention(session, subject, view_with(**VIEW))
+    whole = session.run(map_request(session, subject, view_with(**VIEW)))
     found = maps.masked(whole, share)
     kept = mass_mask(whole, share) if share else np.ones(whole.grid, bool)
     np.testing.assert_array_equal(found.values, np.where(kept, whole.values, 0))
@@ -87,19 +89,16 @@ def test_a_map_of_both_signs_is_not_masked() -> None:
 def test_a_dark_photo_is_tinted_on_the_screen_too(session: Session, style: str, drawn_as: str) -> None:
     noise = np.random.default_rng(0).integers(0, 40, (90, 120, 3), dtype=np.uint8)
     subject = Subject("odd", session.add_upload(Image.fromarray(noise)), "crop", "")
-    dark, wanted = (
-        pictures.picture(session, subject, view_with(**VIEW, style=one), "map", bare=True).data
-        for one in (style, drawn_as)
-    )
+    dark, wanted = (picture(session, subject, view_with(**VIEW, style=one)).data for one in (style, drawn_as))
     assert dark == wanted
 
 
 def test_figure_and_file_say_what_the_photo_is_called(session: Session) -> None:
     image = session.add_upload(odd_picture(2), owner="ada", file_name="/home/ada/Zwei K\u00e4tzchen.v2.jpg")
     mine = Subject("odd", image, "crop", "ada")
-    saved = pictures.picture(session, mine, view_with(**VIEW), "map", bare=False)
-    with Image.open(io.BytesIO(saved.data)) as picture:
-        title = picture.info["Title"]
+    saved = file_of(session, figure_for(map_request(session, mine, view_with(**VIEW))))
+    with Image.open(io.BytesIO(saved.data)) as opened:
+        title = opened.info["Title"]
     assert title.startswith("Zwei K\u00e4tzchen.v2: ")
     assert saved.file_name.startswith("vit_viz_Zwei-K-tzchen-v2_look_odd_layer-1_head-3")
     assert image not in saved.file_name + title

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from vit_viz.ui.walkthrough.answers import PICTURES
 
 from tests.session.test_session import Counted, picture
 from tests.ui.views import view_with
@@ -17,7 +18,6 @@ from vit_viz.figures.screen import screen_photo
 from vit_viz.images import Preprocess
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.session.models import forward_work
-from vit_viz.ui import pictures
 from vit_viz.ui.header.sizes import DINO, OWN, Sizes, value
 from vit_viz.ui.payload import explorer_value
 from vit_viz.views.choices import subject_of
@@ -123,14 +123,14 @@ def test_the_explorer_gets_the_part_and_where_it_lies_on_the_whole(counted: Coun
     ]
 
 
-@pytest.mark.parametrize("kind", ["map", "mosaic", "patches", "explain"])
+@pytest.mark.parametrize("kind", PICTURES)
 def test_a_picture_of_a_part_is_of_the_part(counted: Counted, kind: Any) -> None:
     view = view_of(counted, part=PART, layer=1)
     subject = subject_of(counted.session, view, "ada")
     whole = replace(subject, part=None)
-    drawn = [pictures.picture(counted.session, one, view, kind, bare=True).data for one in (subject, whole)]
+    drawn = [PICTURES[kind](counted.session, one, view).data for one in (subject, whole)]
     assert drawn[0] != drawn[1]
-    assert pictures.picture(counted.session, subject, view, kind, bare=True).data == drawn[0]
+    assert PICTURES[kind](counted.session, subject, view).data == drawn[0]
 
 
 # --- what is offered

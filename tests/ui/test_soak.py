@@ -25,7 +25,7 @@ from vit_viz.images import decode
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import UploadStore
-from vit_viz.ui import pictures
+from vit_viz.ui.look.view import picture
 from vit_viz.views.state import ViewState
 
 MB = 2**20
@@ -68,7 +68,7 @@ def visit(session: Session, file: Path, number: int) -> None:
     file.unlink()
     subject = Subject("mini", image, "fit", owner)
     photo_jpeg(session, subject)
-    pictures.picture(session, subject, ViewState(layer=number % 6), "map", bare=True)
+    picture(session, subject, ViewState(layer=number % 6))
     if number % 4 == 0:
         session.run(Request.of("mini", image, "rollout", owner=owner, query="class"))
         session.prepared(Subject("mini", image, owner=owner))
@@ -102,7 +102,7 @@ def soak(
     session = Session(model="mini", device="cpu", cache_bytes=cache_bytes)
     session.uploads = UploadStore(max_bytes=upload_bytes, on_gone=session.forget_picture)
     session.trace("mini", "lion")
-    pictures.picture(session, Subject("mini", "lion"), ViewState(layer=0), "map", bare=True)
+    picture(session, Subject("mini", "lion"), ViewState(layer=0))
     gc.collect()
     idle = rss()
     with Highest() as highest:

@@ -6,7 +6,6 @@ import pytest
 
 from vit_viz.errors import ParameterError
 from vit_viz.views.panel import Panel
-from vit_viz.views.places import panel_of
 from vit_viz.views.state import ViewState
 
 
@@ -54,31 +53,3 @@ def test_another_option_takes_back_that_a_slow_question_is_asked() -> None:
     with pytest.raises(ParameterError, match="option “how” of “Causal effect of heads” is one of"):
         view.with_options({"ask.how": "never"})
     assert view.with_options({"ask": ""}).panel is None
-
-
-@pytest.mark.parametrize(
-    ("address", "name", "options"),
-    [
-        ("tab=heads", "heads", {"measure": "distance"}),
-        ("tab=heads&measure=entropy", "heads", {"measure": "entropy"}),
-        ("tab=heads&measure=estimate&how=mean", "head_importance", {"how": "mean"}),
-        ("tab=heads&measure=effect&how=uniform", "ablation", {"how": "uniform"}),
-        ("tab=tokens", "token_similarity", {"role": "tokens"}),
-        ("tab=tokens&tokens=norms&outliers=3", "token_norms", {}),
-        ("tab=tokens&tokens=layers&vectors=keys", "layer_similarity", {"role": "keys"}),
-        ("tab=tokens&tokens=segments&layer=3", "segments", {"layer": 3, "method": "k-means"}),
-        ("tab=tokens&tokens=lens", "logit_lens", {}),
-    ],
-)
-def test_a_tab_answers_the_question_that_it_shows(
-    address: str, name: str, options: dict[str, object]
-) -> None:
-    view, _ = ViewState.from_address(address)
-    panel = panel_of(view)
-    assert panel.name == name
-    assert panel.options.values().items() >= options.items()
-
-
-def test_a_tab_that_draws_no_answer_by_itself_says_so() -> None:
-    with pytest.raises(ParameterError, match="no figure of its own"):
-        panel_of(ViewState(tab="walkthrough"))

@@ -35,7 +35,7 @@
  * @property {CropBox} crop
  * @property {string} photo
  * @property {[number, number]} photo_size height, width
- * @property {string} [figure] where the big map is served as a figure, to save it
+ * @property {any} [about] what it is of, as questions take it; absent where there is nobody to ask
  * @property {string[]} source per layer: 'qk', 'attention' or 'rows'
  * @property {{layer: number, head: number | string}} opening where a first look begins
  * @property {number[]} [tour] patches that are worth a visit, the first of all being 0

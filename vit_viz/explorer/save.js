@@ -4,7 +4,6 @@ import { offerFile } from './elements.js';
 import { patchRect } from './geometry.js';
 import { caption } from './labels.js';
 import { askForFigure } from './source.js';
-import { viewLink } from './state.js';
 import { suited } from './styles.js';
 /** @import { Trace } from './geometry.js' */
 /** @import { View } from './state.js' */
@@ -103,9 +102,11 @@ export function fileName(trace, view) {
  * @param {string} page address of the explorer as a page of its own, with this view; '' where there is none
  */
 export function savedByHost(button, trace, view, page) {
-  if (!trace.figure) return false;
-  const address = `${trace.figure}?kind=map&${viewLink(view, trace)}`;
-  return askForFigure(button, address, undefined, page);
+  if (!trace.about) return false;
+  const { layer, head, query, direction, norm, style, scale, clip, alpha, table, smooth, mask } = view;
+  const figure = { style, scale, clip, alpha, table, smooth, mask };
+  const body = { ...trace.about, layer, head: String(head), query, direction, norm, figure };
+  return askForFigure(button, ['look', body], undefined, page);
 }
 
 /**

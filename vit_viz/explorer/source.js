@@ -26,13 +26,18 @@ export function routeUrl(/** @type {string} */ path) {
 }
 
 /**
- * Asks whoever saves figures here for one, by an event; false where nobody does.
- * @param {Element} element @param {string} address
- * @param {string[]} [formats] that there are, where they are not those of its kind
+ * An answer that is to be saved: its question, and its body, in which "figure" says how it is drawn.
+ * @typedef {[name: string, body: any]} Saved
+ */
+
+/**
+ * Asks whoever saves answers here for one, by an event; false where nobody does.
+ * @param {Element} element @param {Saved} question
+ * @param {string[]} [formats] that there are, where they are not those of all figures
  * @param {string} [page] address of what is shown as a page of its own; '' where there is none
  */
-export function askForFigure(element, address, formats, page = '') {
-  const detail = { address, formats, page };
+export function askForFigure(element, question, formats, page = '') {
+  const detail = { question, formats, page };
   const asked = new window.CustomEvent('vv-figure', { bubbles: true, cancelable: true, detail });
   return !element.dispatchEvent(asked);
 }

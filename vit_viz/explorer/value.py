@@ -15,7 +15,7 @@ from vit_viz.figures.request import DrawingOptions
 from vit_viz.images import Mode
 from vit_viz.images.preprocess import MAX_INPUT_SIDE
 from vit_viz.views.panel import OPTIONS
-from vit_viz.views.state import GROUPS, IN_LINKS, ViewState, link_options
+from vit_viz.views.state import IN_LINKS, ViewState, link_options
 from vit_viz.views.tab_options import LookTabOptions
 
 Value = dict[str, Any]
@@ -122,7 +122,7 @@ def link_fields(of_page: Mapping[str, Value] | None = None) -> list[Value]:
     """Every name in links, with its default and what is possible: what vit_viz/web/kit/store.js keeps.
 
     A field that is a place leads to another one: Back leads to its value of before. The options of the question in the panel, whose
-    names depend on the question, are one field. An option of a method says of which.
+    names depend on the question, are one field. An option says of which method or group it is.
 
     Args:
         of_page: what else is known of fields where there is a page, by their names.
@@ -144,7 +144,7 @@ def link_fields(of_page: Mapping[str, Value] | None = None) -> list[Value]:
             described(field)
             | {"link": name}
             | ({"place": True} if field.option.is_place else {})
-            | ({} if owner in GROUPS else {"of": owner})
+            | {"of": owner}
             for name, (owner, field) in link_options().items()
         ),
     ]

@@ -63,7 +63,7 @@ def file_of(session: Session, figure: FigureRequest, output: Output | None = Non
     """One figure as a file; equal arguments give equal bytes."""
     output, figure = output or Output(), named(session, figure)
     data = _WRITERS[output.format](session, figure, output)
-    return Encoded(data, MEDIA_TYPES[output.format], file_name(session, figure, output))
+    return Encoded(data, MEDIA_TYPES[output.format], file_name(session, figure, output.format))
 
 
 def named(session: Session, figure: FigureRequest) -> FigureRequest:
@@ -103,7 +103,7 @@ def elsewhere(session: Session, figure: FigureRequest) -> FigureRequest:
     return figure.about(model=model, image=image if image in samples.sample_names() else "")
 
 
-def file_name(session: Session, figure: FigureRequest, output: Output) -> str:
+def file_name(session: Session, figure: FigureRequest, form: str) -> str:
     """A name that says what the file holds: photo, kind, model, layer and head."""
     model = session.model(figure.subject.model).name
     parts = ["vit_viz", slug(figure.photo), slug(figure.request.question), slug(model)]
@@ -112,7 +112,7 @@ def file_name(session: Session, figure: FigureRequest, output: Output) -> str:
         for name in ("layer", "head")
         if name in figure.parameters
     ]
-    return "_".join(part for part in parts if part) + f".{output.format}"
+    return "_".join(part for part in parts if part) + f".{form}"
 
 
 def scene_of(session: Session, figure: FigureRequest, output: Output) -> Scene:
@@ -224,12 +224,12 @@ _WRITERS: dict[str, Callable[[Session, FigureRequest, Output], bytes]] = {
 FORMATS = (*MEDIA_TYPES, "json")
 TOGETHER = (*export.TOGETHER, "json")
 """Formats of which one file takes the answers about several photos."""
-_ANIMATIONS = ("gif", "webp")
+ANIMATIONS = ("gif", "webp")
 
 
 def formats_of(question: str) -> tuple[str, ...]:
     """The formats in which the answers to a question are saved, by its name."""
-    return FORMATS if question == LOOK.name else tuple(form for form in FORMATS if form not in _ANIMATIONS)
+    return FORMATS if question == LOOK.name else tuple(form for form in FORMATS if form not in ANIMATIONS)
 
 
 def check_format(question: str, form: str) -> None:

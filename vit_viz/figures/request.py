@@ -171,9 +171,41 @@ class FigureRequest:
         )
 
 
+@dataclass(frozen=True)
+class FigureOptions(DrawingOptions, Output):
+    """How the figure of an answer is to look, and the file that is wanted of it."""
+
+    shared_scale: Annotated[
+        bool, Option("one scale", "Whether maps of methods are drawn as shares on one scale.")
+    ] = False
+    title: Annotated[
+        str,
+        Option(
+            "title", "First line of the figure; without one it is the usual.", pattern=r"[^\x00-\x1f]{0,200}"
+        ),
+    ] = ""
+
+    def figure(self, request: Request) -> FigureRequest:
+        """The figure of what is asked."""
+        drawing = DrawingOptions.of(
+            (field.name, getattr(self, field.name)) for field in DrawingOptions.schema()
+        )
+        return figure_for(request, drawing, shared_scale=self.shared_scale, title=self.title)
+
+    def output(self, form: str) -> Output:
+        """The file, of another format."""
+        return Output.of({"format": form, "width_cm": self.width_cm, "dpi": self.dpi}.items())
+
+
 def has_shared_scale(question: AnyQuestion) -> bool:
     """Whether its figure can have one scale for the maps of all methods: that of a method, and that of several side by side."""
     return isinstance(question, Method) or question is COMPARISON
+
+
+def check_shared_scale(question: AnyQuestion) -> None:
+    """Refuse one scale for the maps of all methods where the figure of a question draws none."""
+    if not has_shared_scale(question):
+        raise ParameterError(f"Only maps of methods share a scale; {question.name!r} draws none.")
 
 
 def figure_for(
@@ -181,23 +213,20 @@ def figure_for(
     drawing: DrawingOptions | None = None,
     *,
     shared_scale: bool = False,
-    ringed: tuple[int, int] | None = None,
     title: str = "",
 ) -> FigureRequest:
     """The figure of what is asked: a map over its photo, all heads as a mosaic, or the result by itself.
 
     Args:
         shared_scale: whether maps are drawn as shares on one scale: of a method, that of all quick ones; side by side, of those.
-        ringed: (layer, head) that a mosaic marks.
     """
     drawing, parameters = drawing or DrawingOptions(), dict(request.parameters)
-    beside = None
+    beside, ringed = None, None
     question = QUESTIONS.named(request.question)
     if question is LOOK and drawing.scale != "own" and not parameters.get("norm"):
         beside = request.about(MOSAIC.name, query=parameters["query"], direction=parameters["direction"])
-    if shared_scale and not has_shared_scale(question):
-        raise ParameterError(f"Only maps of methods share a scale; {question.name!r} draws none.")
     if shared_scale:
+        check_shared_scale(question)
         whole = request.about(EXPLAIN_ALL.name, target=parameters.get("target"), mirror=False)
         beside = request if question is COMPARISON else whole
     if question is OWN_PART:

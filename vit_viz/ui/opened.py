@@ -35,7 +35,6 @@ from vit_viz.sentences import sentence
 from vit_viz.session.handles import VISITOR, visitor_in
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.session.uploads import UPLOAD
 from vit_viz.surface import EVENTS, OWNER
 from vit_viz.ui.explain.questions import matching_classes, target_value, with_target
 from vit_viz.ui.header import sizes
@@ -135,7 +134,6 @@ def _opened(asked: PageCall) -> dict[str, Any]:
         **facts_value(session, view, owner, notes=asked.problems),
         "sizes": sizes.value(session, view, owner),
         "awaits": view.awaits_upload,
-        "about": _about(view),
         "output_query": session.trace_of(asked.subject).layout.output_query,
         "positions": _positions(session.model(asked.subject.model)),
         "pictures": [{"id": image, "name": name} for image, name in offered.items()],
@@ -194,16 +192,3 @@ def _positions(loaded: Model) -> dict[str, Any]:
     except ParameterError as error:
         why = str(error)
     return {"questions": questions, "grid": grid, "prefix": prefix, "why": why}
-
-
-def _about(view: ViewState) -> dict[str, Any]:
-    """What a view is of, as a question takes it."""
-    kind = (
-        "sample"
-        if view.image in samples.sample_names()
-        else "upload"
-        if UPLOAD.fullmatch(view.image)
-        else "survey"
-    )
-    given = {"mode": view.mode, "size": view.size, "part": view.part, "edits": view.edits}
-    return {"model": view.model, "image": {kind: view.image}} | given

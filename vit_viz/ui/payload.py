@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, replace
 from typing import Any
-from urllib.parse import parse_qsl
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +24,7 @@ from vit_viz.results import Ranking
 from vit_viz.samples import sample_names
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.pictures import FIGURES
+from vit_viz.session.uploads import UPLOAD
 from vit_viz.ui.scripts import PREFIX
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
@@ -52,13 +51,26 @@ def explorer_value(session: Session, view: ViewState, owner: str) -> Value:
         "whole": _whole(session, subject, trace.crop_box),
         **trace_value(trace),
         **photo_value(session, subject),
-        "figure": f"{PREFIX}/figure/{session.handles.issue(subject)}",
+        "about": about_of(view),
         "unlit": unsuitable(screen_photo(session, subject)),
         "opening": {"layer": begins.layer, "head": begins.head, "patch": next(iter(begins.tour), None)},
         "tour": list(begins.tour) if view.image in samples.sample_names() else [],
         "proof": None,  # the header has the badge
         "note": " ".join(trace.problems),
     }
+
+
+def about_of(view: ViewState) -> Value:
+    """What a view is of, as a question takes it."""
+    is_sample, is_upload = view.image in sample_names(), UPLOAD.fullmatch(view.image)
+    kind = "sample" if is_sample else "upload" if is_upload else "survey"
+    given = {"mode": view.mode, "size": view.size, "part": view.part, "edits": view.edits}
+    return {"model": view.model, "image": {kind: view.image}} | given
+
+
+def saved_value(view: ViewState, name: str, **asked: Any) -> list[Any]:
+    """The answer to a question about a view as a file, drawn as the view says: the question and its body."""
+    return [name, about_of(view) | asked | {"figure": dict(view.drawing.changed())}]
 
 
 def photo_value(session: Session, subject: Subject) -> Value:
@@ -145,6 +157,7 @@ def picture_value(
     view: ViewState,
     address: str,
     *,
+    saved: list[Any],
     caption: str,
     trace: Trace,
     area: tuple[float, float, float, float] | None = None,
@@ -155,7 +168,8 @@ def picture_value(
     """The value of a Picture: where to fetch it, what it says, and where the pinned query is.
 
     Args:
-        address: of the picture as a file, as `picture_address` gives it.
+        address: as `picture_address` gives it.
+        saved: what is saved of it.
         area: (top, left, bottom, right) of the original photo that the picture shows, in pixels; None for the whole.
         pick: whether a click chooses a patch.
     """
@@ -167,9 +181,8 @@ def picture_value(
         places = map(trace.layout.place, trace.layout.tokens(view.query_of(trace.layout)))
         rings = [list(trace.crop_box.patch_rect(*place, trace.layout.grid)) for place in places if place]
     return {
-        "src": f"{address}&bare=1",
-        "save": address,
-        "figure": figure_address(address),
+        "src": address,
+        "figure": saved,
         "alt": caption,
         "caption": caption,
         "area": area and list(area),
@@ -185,16 +198,9 @@ def picture_address(session: Session, subject: Subject, view: ViewState, kind: s
     options = replace(
         view, model="", image="", mode="fit", size=0, part="", edits="", tab="look"
     ).to_address()
-    return f"{PREFIX}/picture/{session.handles.issue(subject)}.png?kind={kind}" + (
+    return f"{PREFIX}/picture/{session.handles.issue(subject)}.jpg?kind={kind}" + (
         f"&{options}" if options else ""
     )
-
-
-def figure_address(address: str) -> str:
-    """Where a picture is served as a figure, from its own address; "" of one that is nothing but a picture."""
-    place, _, asked = address.partition(".png?")
-    is_figure = dict(parse_qsl(asked)).get("kind") in FIGURES
-    return f"{place.replace('/picture/', '/figure/')}?{asked}" if is_figure else ""
 
 
 def rounded(values: ArrayLike) -> Any:

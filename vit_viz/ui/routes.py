@@ -9,9 +9,7 @@
     GET /vit_viz/proof/<handle>            JSON: the badge, which says "checking" until the model's structure is known
     GET /vit_viz/photo/<handle>            JPEG
     GET /vit_viz/explorer/<handle>.html    ?layer=&head=&q=...     the explorer as a file of its own, to save
-    GET /vit_viz/picture/<handle>.png      ?kind=map|mosaic|explain|patches|...&bare=1   PNG to save, or for the screen
-    GET /vit_viz/figure/<handle>           ?kind=...|positions|position|prefix&format=png|svg|...&width_cm=&dpi=   a file to save
-    GET /vit_viz/recipe/<handle>           the same   JSON: the lines of Python and the command that save that file
+    GET /vit_viz/picture/<handle>.jpg      ?kind=map|patches   of the Walkthrough, JPEG
 
 A handle is unguessable, expires, and is worth nothing in another browser. Every refusal is a 4xx with one plain sentence. Of all
 answers browsers keep only the files of the page, because the others belong to a visitor, and because browsers remember
@@ -35,22 +33,22 @@ from starlette.routing import BaseRoute, Route
 from vit_viz.analyses.attention import HEAD_ROWS, HeadRows
 from vit_viz.errors import BusyError, Cancelled, CaptureError, ExportError, ImageError, ParameterError
 from vit_viz.explorer.packing import has_norms, layer_bytes, plain_bytes
-from vit_viz.figures.files import Encoded, file_of, named
-from vit_viz.figures.recipes import as_command, as_python
-from vit_viz.figures.request import FigureRequest, Output
+from vit_viz.figures.files import Encoded
 from vit_viz.figures.screen import photo_jpeg
 from vit_viz.geometry import parse_query
+from vit_viz.results import PatchMap
 from vit_viz.sentences import sentence
 from vit_viz.session.handles import visitor_in
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui import help as control_help, pictures, preview, scripts
-from vit_viz.ui.look.view import explorer_file
+from vit_viz.ui import help as control_help, preview, scripts
+from vit_viz.ui.look.view import explorer_file, map_request
 from vit_viz.ui.palette import view as palette
 from vit_viz.ui.payload import badge_value
 from vit_viz.ui.positions.routes import tile_bytes
 from vit_viz.ui.scripts import PREFIX
 from vit_viz.ui.tokens import routes as token_routes
+from vit_viz.ui.walkthrough.routes import PICTURES
 from vit_viz.views.state import ViewState
 
 GONE = "This picture is no longer kept; please reload the page."
@@ -58,7 +56,6 @@ NOTHING_HERE = "There is nothing at this address; please reload the page."
 ONLY_GET = "This address only answers GET; please reload the page."
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 
-_BYTES = 12  # of memory for each dot of a figure as wide as high, while it is drawn
 _TYPES = {"svg": "image/svg+xml", "jpg": "image/jpeg", "json": "application/json"}
 
 About = TypeVar("About")
@@ -167,7 +164,7 @@ def _tokens(session: Session, request: HttpRequest, subject: Subject) -> Respons
 
 
 def _positions(session: Session, request: HttpRequest, subject: Subject) -> Response:
-    tiles = tile_bytes(session, subject, _view(request))
+    tiles = tile_bytes(session, subject, trained=request.query_params.get("places") == "trained")
     return Response(tiles, media_type="application/octet-stream")
 
 
@@ -185,8 +182,7 @@ def _rows(session: Session, request: HttpRequest, subject: Subject) -> Response:
 
 
 def _numbers(session: Session, request: HttpRequest, subject: Subject) -> Response:
-    view = pictures.fitting(session, subject, _view(request))
-    patch_map = pictures.attention(session, subject, view)
+    patch_map: PatchMap = session.run(map_request(session, subject, _view(request)))
     answer: dict[str, object] = {
         "unit": patch_map.unit,
         "caption": patch_map.caption,
@@ -215,53 +211,10 @@ def _proof(session: Session, _request: HttpRequest, subject: Subject) -> Respons
 
 
 def _picture(session: Session, request: HttpRequest, subject: Subject) -> Response:
-    kind = request.query_params.get("kind", "map")
-    bare = request.query_params.get("bare") == "1"
-    drawn = pictures.picture(session, subject, _view(request), kind, bare=bare)
-    return _picture_response(drawn, save=not bare)
-
-
-def _figure(session: Session, request: HttpRequest, subject: Subject) -> Response:
-    given = request.query_params
-    is_asked = given.get("kind") == pictures.ASKED
-    size = _output(request, without="format" if is_asked else "")
-    with session.writing(round(_BYTES * (size.width_cm / 2.54 * size.dpi) ** 2)):
-        if is_asked:
-            form = given.get("format", "png")
-            drawn = pictures.answer_file(
-                session, subject, _view(request), form=form, width_cm=size.width_cm, dpi=size.dpi
-            )
-        else:
-            drawn = file_of(session, _figure_request(session, request, subject), size)
-    return _picture_response(drawn, save=True)
-
-
-def _recipe(session: Session, request: HttpRequest, subject: Subject) -> Response:
-    figure, output = named(session, _figure_request(session, request, subject)), _output(request)
-    model = session.model(subject.model)
-    told = model.output if "output" in dict(model.provenance.parameters) else None
-    return as_json(
-        {
-            "python": as_python(figure, output, output_kind=told),
-            "command": as_command(figure, output, output_kind=told),
-        }
-    )
-
-
-def _figure_request(session: Session, request: HttpRequest, subject: Subject) -> FigureRequest:
-    kind = request.query_params.get("kind", "map")
-    return pictures.figure_of(session, subject, _view(request), kind)
-
-
-def _output(request: HttpRequest, *, without: str = "") -> Output:
-    """The format and size that the address asks for, but for one of them."""
-    given = request.query_params
-    read = {
-        field.name: field.read(field.name, given[field.name])
-        for field in Output.schema()
-        if field.name in given and field.name != without
-    }
-    return Output.of(read.items())
+    kind = request.query_params.get("kind", "")
+    if kind not in PICTURES:
+        raise ParameterError(f"A picture is one of {', '.join(PICTURES)}, not {kind[:40]!r}.")
+    return _picture_response(PICTURES[kind](session, subject, _view(request)), save=False)
 
 
 def _explorer(session: Session, request: HttpRequest, subject: Subject) -> Response:
@@ -275,9 +228,7 @@ _ANSWERS: dict[str, Callable[[Session, HttpRequest, Subject], Response]] = {
     "/rows/{handle}/{layer}": _rows,
     "/numbers/{handle}": _numbers,
     "/proof/{handle}": _proof,
-    "/picture/{handle}.png": _picture,
-    "/figure/{handle}": _figure,
-    "/recipe/{handle}": _recipe,
+    "/picture/{handle}.jpg": _picture,
     "/explorer/{handle}.html": _explorer,
 }
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from vit_viz.analyses.methods import METHODS
-from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion, Place
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import format_query
@@ -29,19 +28,6 @@ def showing(view: ViewState, question: AnyQuestion, parameters: Mapping[str, Any
     beside = {name: parameters[name] for name in ("query", "target") if name in parameters}
     panel = Panel(question.name, question.chosen(parameters), runs=question.is_slow)
     return replace(_chosen(view, beside), panel=panel)
-
-
-def panel_of(view: ViewState) -> Panel:
-    """The question that a view's tab answers as it stands, with its options as they are chosen there."""
-    offered = [(one.place, one) for one in QUESTIONS.values() if one.place and one.place.tab == view.tab]
-    for place, question in sorted(offered, key=lambda pair: -len(pair[0].view)):
-        if place.is_beside or any(view.held(name) != value for name, value in place.view.items()):
-            continue
-        names = [option.name for option in question.options.schema()]
-        held = {name: view.held(place.options.get(name, name)) for name in names}
-        with suppress(ParameterError):
-            return Panel.of(question.name, {name: value for name, value in held.items() if value})
-    raise ParameterError("What this tab shows is no figure of its own.")
 
 
 def _chosen(view: ViewState, chosen: Mapping[str, Any]) -> ViewState:

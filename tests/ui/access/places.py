@@ -196,7 +196,7 @@ def failures(page: Any) -> Iterator[str]:
     )
     page.locator(".vv-bring-note:not([hidden])").wait_for()
     yield from _settled(page, "an empty clipboard")
-    page.route("**/figure/**", lambda route: route.fulfill(status=400, body="This figure is too large."))
+    page.route("**/api/v1/look", lambda route: route.fulfill(status=400, json={"error": "It is too large."}))
     page.locator("#vv-explorer [data-vv=save]").click()
     page.locator(".vv-figure-save").click()
     page.locator(".vv-figure-error:not([hidden])").wait_for()

@@ -13,8 +13,8 @@ from tests.ui.desk import call_of, odd_session
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.share_maps import class_difference
 from vit_viz.errors import Cancelled, ParameterError
+from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
-from vit_viz.ui import pictures
 from vit_viz.ui.explain import agree, lead
 from vit_viz.ui.explain.questions import Questions, with_target
 from vit_viz.views.state import ViewState
@@ -33,8 +33,9 @@ def asked(**options: Any) -> Questions:
 @pytest.mark.parametrize(("pair", "method"), [("1-4", "relevance"), ("5-0", "legrad")])
 def test_two_classes_subtracted_say_where_each_has_the_most(pair: str, method: str) -> None:
     questions = asked(target=pair, sides="difference", method=method)
-    found = questions.page.session.run(
-        pictures.explanation_request(questions.page.session, questions.subject, questions.targeted.view)
+    session = questions.page.session
+    found = session.run(
+        request_for(session, questions.subject, "class_difference", method=method, target=pair)
     )
     values = found.values
     assert values.sum() == pytest.approx(0, abs=1e-6)

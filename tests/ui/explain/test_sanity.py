@@ -12,12 +12,13 @@ import pytest
 
 from tests.ui.desk import OWNER, call_of
 from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import Cancelled, ParameterError
 from vit_viz.progress import stop_if
 from vit_viz.results import Curve
+from vit_viz.service import QuestionCall, answered
 from vit_viz.session.request import Request
 from vit_viz.session.session import Session
-from vit_viz.ui import pictures
 from vit_viz.ui.explain.trust import checked, sanity, trust_of_all
 from vit_viz.ui.opened import PageCall
 from vit_viz.views.state import ViewState
@@ -61,14 +62,13 @@ def test_a_curve_is_at_hand_once_it_was_computed_for_this_map_and_class(session:
 
 
 def test_what_is_saved_is_the_curve_that_is_shown(session: Session, image: str) -> None:
-    view = view_of(image, "rollout")
-    place, _, link = sanity(call_of(session, view)[0])["figure"].partition("?")
-    assert re.fullmatch("/vit_viz/figure/[^/]+", place)
-    shown, problems = ViewState.from_address(f"?{link}")
-    assert problems == ()
-    subject = call_of(session, view)[0].subject
-    request = Request.of("odd", image, "randomisation", mode="crop", owner=OWNER, method="rollout", target=4)
-    assert pictures.asked_request(session, subject, shown) == request
+    name, body = sanity(call_of(session, view_of(image, "rollout"))[0])["figure"]
+    call = QuestionCall.of(QUESTIONS[name], body)
+    with answered(session, call, owner=OWNER) as given:
+        wanted = Request.of(
+            "odd", image, "randomisation", mode="crop", owner=OWNER, method="rollout", target=4
+        )
+        assert given.request == wanted
 
 
 def test_a_method_that_takes_long_is_refused_before_anything_is_computed() -> None:

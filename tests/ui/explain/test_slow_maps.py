@@ -14,9 +14,8 @@ from vit_viz import rest
 from vit_viz.analyses.methods import METHODS
 from vit_viz.session.session import Session
 from vit_viz.surface import OWNER as SCOPE_OWNER
-from vit_viz.ui.explain.questions import Questions
-from vit_viz.ui.opened import _about
-from vit_viz.ui.pictures import card_named
+from vit_viz.ui.explain.questions import Questions, card_named
+from vit_viz.ui.payload import about_of
 from vit_viz.views.state import ViewState
 
 
@@ -41,7 +40,7 @@ def test_the_body_of_a_card_asks_for_what_the_tests_of_the_map_ask_for(
     """Else each map would be computed twice, and the one that is tested would not be the one that is seen."""
     view = view_of(image)
     made = make_map(session, view, method)
-    body = _about(view) | ({"target": "5"} if METHODS[method].takes_target else {})
+    body = about_of(view) | ({"target": "5"} if METHODS[method].takes_target else {})
     answer = served(session).post(f"/api/v1/{method}", content=json.dumps(body)).json()
     assert answer["numbers"]["values"] == made.values.tolist()
     assert answer["words"] == made.to_words() != ""

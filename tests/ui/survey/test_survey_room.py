@@ -25,8 +25,8 @@ from vit_viz.session.session import Session
 from vit_viz.surveys import atlas
 from vit_viz.surveys.opened import open_survey
 from vit_viz.surveys.photo_files import PhotoFiles
-from vit_viz.ui import pictures
 from vit_viz.ui.app import TABS
+from vit_viz.ui.look.view import picture
 from vit_viz.ui.routes import PREFIX, routes
 from vit_viz.ui.survey import routes as survey_answers, view as survey_view
 from vit_viz.ui.survey.routes import OTHER_MODEL, OpenedRoom, open_room
@@ -177,7 +177,7 @@ def test_a_lit_photo_is_the_map_that_look_would_draw(client, opened, session):
     answer = get(client, "lit/5", layer=2, head=1)
     assert answer.status_code == 200
     view = view_with(layer=2, head=1, style="light")
-    expected = pictures.picture(session, opened.subject(5, ""), view, "map", bare=True)
+    expected = picture(session, opened.subject(5, ""), view)
     assert answer.content == expected.data
     assert get(client, "lit/5", layer=2, head=2).content != expected.data
     assert get(client, "lit/6", layer=2, head=1).content != expected.data

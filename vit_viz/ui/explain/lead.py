@@ -16,8 +16,7 @@ from vit_viz.explorer.value import Value
 from vit_viz.progress import duration
 from vit_viz.sentences import percent
 from vit_viz.session.request import Request
-from vit_viz.ui import pictures
-from vit_viz.ui.explain.questions import Questions
+from vit_viz.ui.explain.questions import Questions, card_named, is_subtracted, target_of
 from vit_viz.ui.explain.trust import BAND_SHARE, logits, trust_value
 from vit_viz.ui.opened import PageCall
 from vit_viz.views.state import ViewState
@@ -34,7 +33,7 @@ class Shown(NamedTuple):
 def lead(asked: PageCall) -> Value:
     """What is known of it, where the body says so; else it is measured."""
     questions = Questions.of(asked, asked.view, asked.owner)
-    shown = Shown(questions, questions.targeted.view, pictures.card_named(questions.targeted.view.method))
+    shown = Shown(questions, questions.targeted.view, card_named(questions.targeted.view.method))
     return {"value": value(shown)} if asked.body.get("known") else measured(shown, asked)
 
 
@@ -47,7 +46,7 @@ def request(shown: Shown) -> Request:
     """What is asked for it."""
     options = shown.questions.options(shown.method)
     also = {"options": options} if options else {}
-    target = pictures.target_of(shown.view)
+    target = target_of(shown.view)
     return shown.questions.subject.request(
         TRUST.name, method=shown.method.name, target=target, sides="difference", **also
     )
@@ -55,7 +54,7 @@ def request(shown: Shown) -> Request:
 
 def value(shown: Shown) -> dict[str, Any] | None:
     """What the stage says of it: the curves where they are at hand, else what they cost; None where nothing is subtracted."""
-    if not pictures.is_subtracted(shown.view):
+    if not is_subtracted(shown.view):
         return None
     session, (one, other) = shown.questions.page.session, shown.questions.targeted.names
     known = {
@@ -96,7 +95,7 @@ def curves_value(shown: Shown, trust: Trust) -> dict[str, Any]:
 
 def measured(shown: Shown, asked: PageCall) -> Value:
     """Measure it: random orders first, which all maps of these two classes share. What is being done is a preview."""
-    if not pictures.is_subtracted(shown.view):
+    if not is_subtracted(shown.view):
         raise ParameterError(
             "The lead is measured of two classes whose maps are subtracted; here there are none."
         )

@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from vit_viz.analyses.explain import parameters_of
+from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.spec import AnyMethod
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
+from vit_viz.geometry import Query, parse_query
 from vit_viz.labels import Labels
 from vit_viz.outputs import Noun, Output, noun_of, output_kind, output_name, shown
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
-from vit_viz.ui import pictures
-from vit_viz.ui.pictures import target_of
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
+
+Target = int | tuple[int, int] | None
 
 MOST_HITS = 12
 _CHIPS = 3  # classes that are offered at once; the search has all
@@ -169,7 +172,7 @@ class Questions:
 
     def request(self, method: AnyMethod) -> Request:
         """What is asked for the map of a card."""
-        return pictures.map_request(self.page.session, self.subject, self.view(method))
+        return map_request(self.page.session, self.subject, self.view(method))
 
     def options(self, method: AnyMethod) -> tuple[tuple[str, Any], ...]:
         """The options of a method that are not at their defaults."""
@@ -181,7 +184,7 @@ class Questions:
         options = self.options(method)
         view = self.view(method)
         follows = (
-            {"query": pictures.start_of(self.page.session, self.subject, view)}
+            {"query": start_of(self.page.session, self.subject, view)}
             if options and method.follows_pin
             else {}
         )
@@ -191,3 +194,51 @@ class Questions:
     def band_request(self) -> Request:
         """What is asked for the random orders that all cards are compared with."""
         return self.subject.request("random band", target=target_of(self.targeted.view))
+
+
+def map_request(session: Session, subject: Subject, view: ViewState) -> Request:
+    """What is asked for the map of a method; only methods that can follow any token follow the pinned query."""
+    method, trace = card_named(view.method), session.trace_of(subject)
+    options = view.options_of(method.name).for_layers(trace.num_layers)
+    asked = {"target": side_of(view)} | (
+        {"query": start_of(session, subject, view)} if method.follows_pin else {}
+    )
+    return subject.request(method.name, **parameters_of(method, options, **asked))
+
+
+def start_of(session: Session, subject: Subject, view: ViewState) -> Query:
+    """The query that is pinned, else what the view's target is read from."""
+    if view.query:
+        return parse_query(view.query)
+    target = side_of(view)
+    outputs = None if target is None else target if isinstance(target, tuple) else (target,)
+    return session.checked_trace_of(subject).output_query(outputs=outputs)
+
+
+def is_subtracted(view: ViewState) -> bool:
+    """Whether a view shows the maps of two classes subtracted."""
+    return view.explain.sides == "difference" and isinstance(target_of(view), tuple)
+
+
+def target_of(view: ViewState) -> Target:
+    """The target of a view as analyses take it: a class, a pair of classes, or None for the model's own."""
+    classes = [int(part) for part in view.target.split("-") if part]
+    if len(classes) == 2:
+        return classes[0], classes[1]
+    return classes[0] if classes else None
+
+
+def side_of(view: ViewState) -> Target:
+    """The target of a view, or the one of its two classes that is looked at."""
+    target = target_of(view)
+    if isinstance(target, tuple) and view.explain.sides in ("one", "other"):
+        return target[view.explain.sides == "other"]
+    return target
+
+
+def card_named(name: str) -> AnyMethod:
+    """The method of a card."""
+    method = METHODS.titled(name)
+    if not method.is_card:
+        raise ParameterError(f"“{method.words.label}” has no card on the Explain tab.")
+    return method

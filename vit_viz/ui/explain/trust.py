@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,9 @@ from vit_viz.errors import ParameterError
 from vit_viz.figures.lettering import number
 from vit_viz.results import Curve
 from vit_viz.sentences import formatted, percent, sentence
-from vit_viz.ui import pictures
-from vit_viz.ui.explain.questions import Questions
+from vit_viz.ui.explain.questions import Questions, card_named, target_of
 from vit_viz.ui.opened import PageCall
-from vit_viz.ui.payload import figure_address, picture_address, rounded
-from vit_viz.ui.pictures import card_named, target_of
-from vit_viz.views.panel import Panel
+from vit_viz.ui.payload import rounded, saved_value
 
 BAND_SHARE = 0.7  # of a test's progress: ten random orders, against one order per map
 
@@ -209,8 +205,6 @@ def _weights_value(asked: PageCall, method: AnyMethod, *, is_computed: bool) -> 
     curve: Curve = session.run(request, progress=asked.progress, cancelled=asked.cancelled)
     last = float(curve.y[-1])
     verdict = "it depends" if abs(last) < 0.5 else "much of it does not depend"
-    panel = Panel.of(RANDOMISATION.name, {"method": method.name})
-    picture = picture_address(session, subject, replace(view, panel=panel), pictures.ASKED)
     return said | {
         "words": "With all weights re-initialised, the map's rank correlation with the original is "
         f"{formatted(last, '.2f')}: {verdict} on what the model learned.",
@@ -218,5 +212,5 @@ def _weights_value(asked: PageCall, method: AnyMethod, *, is_computed: bool) -> 
         "caption": f"{view.model} · {session.name_of(view.image, owner=subject.owner)} · for {target}",
         "correlations": rounded(curve.y),
         "labels": [curve.x_label, curve.y_label],
-        "figure": figure_address(picture),
+        "figure": saved_value(view, RANDOMISATION.name, method=method.name, target=view.target),
     }

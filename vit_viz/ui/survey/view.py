@@ -41,8 +41,8 @@ from vit_viz.figures import plots
 from vit_viz.session.handles import visitor_in
 from vit_viz.session.session import Session
 from vit_viz.surveys.opened import Rows
-from vit_viz.ui import pictures
 from vit_viz.ui.kit import part, place, words
+from vit_viz.ui.look.view import picture
 from vit_viz.ui.page import Room, Tab
 from vit_viz.ui.routes import as_json, fetched, whole
 from vit_viz.ui.scripts import FOR_GOOD
@@ -234,7 +234,7 @@ def _lit(query: _Asked) -> Response:
     subject = room.subject(query.row, visitor_in(query.request.cookies))
     view = ViewState().with_options({"layer": layer, "head": head, "style": "light"})
     try:
-        drawn = pictures.picture(room.session, subject, view, "map", bare=True)
+        drawn = picture(room.session, subject, view)
     except ImageError:  # its file is gone, or another one now: what is shown of it stays
         return Response(status_code=204)
     return Response(drawn.data, media_type=drawn.media_type)

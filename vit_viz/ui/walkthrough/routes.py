@@ -12,17 +12,26 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
+from vit_viz.analyses.attention import LOOK
+from vit_viz.analyses.patches import PATCHES
 from vit_viz.figures.colormaps import limits
+from vit_viz.figures.files import Encoded
 from vit_viz.figures.patches import visible_area
-from vit_viz.figures.screen import style_of
+from vit_viz.figures.request import figure_for
+from vit_viz.figures.screen import screen_picture, style_of
 from vit_viz.geometry import format_query
-from vit_viz.ui import pictures
+from vit_viz.results import PatchMap
+from vit_viz.session.questions import request_for
+from vit_viz.session.request import Subject
+from vit_viz.session.session import Session
+from vit_viz.ui.look.view import map_request, picture
 from vit_viz.ui.opened import PageCall
 from vit_viz.ui.page import Answers
-from vit_viz.ui.payload import bar_value, picture_address, picture_value
+from vit_viz.ui.payload import about_of, bar_value, picture_address, picture_value, saved_value
 from vit_viz.ui.walkthrough import attention, block, classes, patches, positions, prefix_tokens
 from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.ui.walkthrough.screen import Choice, Screen, Slider, html_of
+from vit_viz.views.state import ViewState
 
 _SCREENS: tuple[Callable[[StepInput], Screen], ...] = (
     *(patches.screen, patches.embedding_screen, prefix_tokens.screen, positions.screen),
@@ -70,6 +79,7 @@ def photo_value(scene: StepInput, screen: Screen) -> dict[str, Any]:
     value = picture_value(
         view,
         picture_address(scene.session, scene.subject, view, "patches"),
+        saved=[PATCHES.name, about_of(view)],
         caption=f"followed: {followed}; choose a patch to follow it"
         if is_followed
         else f"{rows} x {cols} patches",
@@ -85,12 +95,15 @@ def _map_value(scene: StepInput, screen: Screen) -> dict[str, Any]:
     query = format_query(scene.place) if trace.layout.place(scene.token) else name
     view = replace(scene.view, query=query, head=scene.head if "head" in screen.shared else "mean")
     view = view.with_options({"direction": "row", "scale": "own", "norm": False, "mask": 0})
-    patch_map = pictures.attention(session, subject, view)
+    patch_map: PatchMap = session.run(map_request(session, subject, view))
     low, high = limits(patch_map.values)
     heads = f"head {view.head}" if isinstance(view.head, int) else "mean of all heads"
     return picture_value(
         view,
         picture_address(session, subject, view, "map"),
+        saved=saved_value(
+            view, LOOK.name, layer=view.layer, head=str(view.head), query=query, direction="row"
+        ),
         caption=f"{scene.token_name} looks at, layer {view.layer}, {heads}; choose a patch to let it look",
         trace=trace,
         bar=bar_value(
@@ -122,5 +135,16 @@ def control_values(scene: StepInput, screen: Screen) -> list[dict[str, Any]]:
         if isinstance(control, Choice) or control.low < control.high
     ]
 
+
+def patches_picture(session: Session, subject: Subject, _view: ViewState) -> Encoded:
+    """The patches on the photo, for the screen."""
+    return screen_picture(session, figure_for(request_for(session, subject, PATCHES.name)))
+
+
+PICTURES: dict[str, Callable[[Session, Subject, ViewState], Encoded]] = {
+    "map": picture,
+    "patches": patches_picture,
+}
+"""Those that stand in the page, by their names in addresses."""
 
 ANSWERS: Answers = {"walkthrough": answer}

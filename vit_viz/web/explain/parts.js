@@ -12,6 +12,7 @@ import { ColourBar, PhotoStage, Problem, placeOfRect } from '../kit/parts.js';
 import { html, useComputed, useLayoutEffect, useMemo, useRef, useSignal, useState } from '../kit/preact.js';
 import { endOf, largestOf, paintSigned, signed, signedStops } from '../kit/signed.js';
 import { nameOf, total } from './terms.js';
+/** @import { Saved } from '../../explorer/source.js' */
 /** @import { Photo } from '../kit/parts.js' */
 /** @import { Signal } from '../kit/preact.js' */
 /** @import { Made } from './made.js' */
@@ -24,7 +25,7 @@ import { nameOf, total } from './terms.js';
  * Both change under the pointer, so only small parts read them.
  * @typedef {{value: Value, shown: Signal<string | null>, at: Signal<number | null>, press: (place: string) => void}} Looked
  *
- * @typedef {{press: (places: string[]) => void, figure: () => string}} Actions press: switches heads; figure: the address of what is saved
+ * @typedef {{press: (places: string[]) => void, figure: () => Saved}} Actions press: switches heads; figure: what is saved
  */
 
 const STOPS = signedStops();
@@ -115,7 +116,7 @@ function Effect({ promised, did, decimals }) {
 
 // --- the photo
 
-/** @param {Looked & {figure: () => string}} props */
+/** @param {Looked & {figure: () => Saved}} props */
 function Photograph({ value, shown, at, press, figure }) {
   const { terms, now, decimals, whyNot, grid } = value;
   const canvas = useRef(/** @type {any} */ (null));

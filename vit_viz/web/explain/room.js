@@ -1,6 +1,5 @@
 // The Explain tab: which class is explained and how: why, by all methods (stage.js, gallery.js), or what the answer is made of (parts.js).
 
-import { writeOption } from '../../explorer/options.js';
 import { decodeTable } from '../../explorer/paint.js';
 import { asked } from '../kit/ask.js';
 import { opened, thePage } from '../kit/page.js';
@@ -34,9 +33,6 @@ import { Terms } from './terms.js';
 
 const TITLES = { why: 'Why', parts: 'What it is made of' };
 /** @typedef {keyof typeof TITLES} Face */
-
-/** What links say of how a figure is drawn. */
-const DRAWING = ['style', 'alpha', 'colors', 'smooth'];
 
 /** @type {Answer} */
 const NOT_ASKED = { state: 'none' };
@@ -181,7 +177,7 @@ function Made({ page: { store, ask }, open, aim, known, pair }) {
           const allOn = wordsOf(withHeads(edits, off, 'on'));
           const [now, before] = await Promise.all([of(about.edits), of(allOn)]);
           const parts = madeOf(target, now, before, off);
-          return { view, parts: { ...parts, ...photo, terms: new Terms(parts, photo.grid) } };
+          return { view, parts: { ...parts, ...photo, about, terms: new Terms(parts, photo.grid) } };
         },
         () =>
           store.view.explain.value === 'parts' && aim.value.state === 'done'
@@ -203,18 +199,8 @@ function Made({ page: { store, ask }, open, aim, known, pair }) {
         { push: true },
       );
   };
-  const figure = () => {
-    const address = new URLSearchParams({
-      kind: 'asked',
-      ask: 'decomposition',
-      target: known()?.link ?? '',
-    });
-    for (const name of DRAWING) {
-      const text = writeOption(/** @type {any} */ (store.fields.get(name)), store.view[name].value);
-      if (text !== null) address.set(name, text);
-    }
-    return `/vit_viz/figure/${shown.current.trace}?${address}`;
-  };
+  const figure = () =>
+    store.saved('decomposition', { ...shown.current.about, target: known()?.link ?? null });
   const error = state === 'error' ? step?.error : '';
   return html`<${Parts} ...${{ state, error, value: shown.current, press, figure }} />`;
 }

@@ -16,7 +16,7 @@ import { TARGETED } from '../kit/store.js';
 /**
  * An answer to what the page asks by /vit_viz/checked and /vit_viz/sanity; without a curve as long as nobody had it computed.
  * @typedef {{link: string, key: string, method: string, label: string, words?: string, title: string, caption: string, correlations?:
- *     number[], labels: [string, string], figure: string}} Checked
+ *     number[], labels: [string, string], figure: import('../../explorer/source.js').Saved}} Checked
  *
  * @typedef {{known: Checked | undefined, error: string, job: Job, begin: () => void}} Check
  */

@@ -1,8 +1,9 @@
 // The chosen map on the photo, and on the same photo the patches that are taken away (gone.js).
 
 import { centreOf, movedPatch, patchQuery, patchRect, placeIn } from '../../explorer/geometry.js';
-import { askForFigure, routeUrl } from '../../explorer/source.js';
+import { routeUrl } from '../../explorer/source.js';
 import { stepOf } from '../../ui/kit/elements.js';
+import { SaveLink } from '../kit/figure.js';
 import { MapOnPhoto, endsOf, mapIn } from '../kit/map.js';
 import { ColourBar, Problem, Toggle, cellUnder, useAsked } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preact.js';
@@ -108,19 +109,9 @@ function Sides({ store, ask, photo: { sides, method, drawing, ...of }, tables })
 
 /** @param {{photo: Staged | null}} props */
 function CaptionLine({ photo }) {
-  const { caption, save = '', figure = '', note } = photo ?? {};
-  const saved = (/** @type {MouseEvent} */ event) => {
-    if (askForFigure(/** @type {Element} */ (event.currentTarget), figure)) event.preventDefault();
-  };
-  const link = {
-    'data-save': '',
-    hidden: !photo,
-    download: true,
-    href: save && routeUrl(save),
-    onClick: saved,
-  };
+  const { caption, saved, note } = photo ?? {};
   return html`<div class="vv-caption-line">
-      <span class="vv-caption">${caption}</span><a class="vv-save" ...${link}>Save</a>
+      <span class="vv-caption">${caption}</span><${SaveLink} save=${saved} hidden=${!photo} />
     </div>
     <p class="vv-note vv-small" hidden=${!note}>${note}</p>`;
 }

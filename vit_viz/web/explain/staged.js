@@ -1,10 +1,9 @@
 // What stands on the stage: which map is asked for as the link has it, what has to give way, and what is said of the answer.
 
 import { patchRect, queryPatches, queryTokens, queryWords } from '../../explorer/geometry.js';
-import { writeOption } from '../../explorer/options.js';
 import { barPixels, suited } from '../../explorer/styles.js';
 import { fixed, number, stopsOf } from '../../ui/kit/numbers.js';
-import { DRAWING, endsOf, mapIn } from '../kit/map.js';
+import { endsOf, mapIn } from '../kit/map.js';
 import { shareWords } from '../kit/parts.js';
 import { signedStops } from '../kit/signed.js';
 import { commonScale, drawingOf, questionOf, shares } from './maps.js';
@@ -23,9 +22,9 @@ import { commonScale, drawingOf, questionOf, shares } from './maps.js';
  * @typedef {'lead' | 'one' | 'other' | 'difference'} Side of two classes: the map of the lead of one, that of either, both subtracted
  *
  * What is asked; beside: what makes the scale of all methods; problems: what had to give way, a sentence each; isOwn: whether it is the map of the
- * card, whose curve is drawn; link: what a figure of it is asked for with, without how it is drawn.
+ * card, whose curve is drawn.
  * @typedef {{name: string, side: Side, ruler: Ruler, query: string, question: [string, any], beside: [string, any] | null, problems: string[],
- *   isOwn: boolean, link: string, of: Of, subject: string}} Wanted
+ *   isOwn: boolean, of: Of, subject: string}} Wanted
  *
  * @typedef {{name: string, now?: number, before?: number, text: string, target?: boolean}} Line of an answer; now: share of its bar, from
  *     0 to 1, absent where the answer is a value; before: with all patches, absent where all are there; target: what the maps explain
@@ -33,7 +32,6 @@ import { commonScale, drawingOf, questionOf, shares } from './maps.js';
  * @typedef {{arrays: Record<string, {shape: number[], data: any}>, facts: any, words: string}} Answer to a question
  */
 
-const OF_FIGURE = ['method', 'target', 'sides', 'ruler', 'q'];
 const ALIKE = 'similarity to the whole photo';
 const BEST = 3; // classes of the whole photo that stand beside the one that is explained
 const NEW = 2; // of the best classes now, those that are shown even where they were not listed
@@ -55,13 +53,8 @@ export function wantedOn(store, of, methods, isThere) {
   /** @type {[string, any]} */
   const usual = [name, own];
   const subtracted = side === 'difference' ? 'class_difference' : ruler === 'only' ? 'own_part' : '';
-  const link = new URLSearchParams(
-    store.linkOf([...store.fields.values()].flatMap((field) => (field.of === name ? field.link : []))),
-  );
-  for (const [i, value] of [name, target.link, side, ruler, query].entries())
-    if (value && value !== store.fields.get(OF_FIGURE[i])?.default) link.set(OF_FIGURE[i], value);
   return {
-    ...{ name, side, ruler, query, problems, of, subject: store.subject(), link: link.toString() },
+    ...{ name, side, ruler, query, problems, of, subject: store.subject() },
     question: subtracted ? [subtracted, tested] : usual,
     beside:
       ruler !== 'own' && side !== 'difference' ? ['comparison', { ...about, target: towards || null }] : null,
@@ -114,18 +107,13 @@ function refusalOf({ label, blind, slow }) {
 export function stagedOf({ answer, scale, ...wanted }, store, methods, tables) {
   const { side, ruler, query, of, problems, subject, isOwn } = wanted;
   const { about, photo, target } = of;
-  const { trace, grid, crop } = photo;
+  const { grid, crop } = photo;
   const method = /** @type {Method} */ (methods.find(({ name }) => name === wanted.name));
   const drawing = drawingOf(store);
   const raw = mapIn(answer);
   const { map, ends, words } = scaled(raw, scale, ruler, drawing.clip);
   const names = namesOf(target);
   const isDifference = side === 'difference';
-  const figure = new URLSearchParams(`kind=explain&${wanted.link}`);
-  for (const one of DRAWING) {
-    const text = writeOption(/** @type {any} */ (store.fields.get(one)), store.view[one].value);
-    if (text !== null) figure.set(one, text);
-  }
   const ringed = method.pick ? queryPatches(query, photo) : [];
   const isPair = names.length === 2 && !refusalOf(method);
   return {
@@ -133,8 +121,7 @@ export function stagedOf({ answer, scale, ...wanted }, store, methods, tables) {
     key: JSON.stringify(about),
     caption: captionOf({ answer, ...wanted }, method, changedWords(method, store), words, drawing),
     note: [...problems, answer.facts.note, outsideWords(answer.facts)].filter(Boolean).join(' '),
-    save: `/vit_viz/picture/${trace}.png?${figure}`,
-    figure: `/vit_viz/figure/${trace}?${figure}`,
+    saved: store.saved(...wanted.question, ruler === 'share' && !isDifference ? { shared_scale: true } : {}),
     area: /** @type {[number, number, number, number]} */ ([0, 0, ...crop.original]),
     rings: ringed.map((patch) => patchRect(crop, Math.floor(patch / grid[1]), patch % grid[1], grid)),
     bar: {

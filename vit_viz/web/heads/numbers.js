@@ -24,6 +24,12 @@ import { agreementWords, everyHead, tableOf } from './words.js';
 /** Measures that depend on the class. */
 export const OF_THE_CLASS = ['estimate', 'effect'];
 
+/** The question whose answer is a measure, and its options. @param {string} measure @param {string} how @returns {[name: string, options: any]} */
+export function questionOf(measure, how) {
+  if (measure === 'estimate') return ['head_importance', { how }];
+  return measure === 'effect' ? ['ablation', { how }] : ['heads', { measure }];
+}
+
 /** Weights of attention, of all heads together, that a CPU reads in about a third of a second. */
 const LONG_WEIGHTS = 2e7;
 

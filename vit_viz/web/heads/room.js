@@ -4,8 +4,8 @@
 import { LayerStore } from '../../explorer/layers.js';
 import { decodeTable } from '../../explorer/paint.js';
 import { initialView, updateView } from '../../explorer/state.js';
+import { askForFigure } from '../../explorer/source.js';
 import { editsIn, wordsOf } from '../kit/edits.js';
-import { askForShown } from '../kit/figure.js';
 import { opened, thePage } from '../kit/page.js';
 import { JobLine, Problem, Toggle } from '../kit/parts.js';
 import { computed, html, render, signal, useLayoutEffect, useMemo, useRef, useState } from '../kit/preact.js';
@@ -19,7 +19,7 @@ import { atlasFinding, depthFinding } from './findings.js';
 import { usePhoto, useRows } from './maps.js';
 import { Matrix, OPTIONS } from './matrix.js';
 import { countsOf, Legend, legendWords } from './names.js';
-import { OF_THE_CLASS, useNumbers } from './numbers.js';
+import { OF_THE_CLASS, questionOf, useNumbers } from './numbers.js';
 import { Plot } from './plot.js';
 import { Surgery } from './surgery.js';
 import { HeadGrid } from './table.js';
@@ -137,7 +137,7 @@ export function Heads({ page, tables, measures, rules, margin }) {
       onFocusOut=${() => hover(null)}
     >
       <${Told} ...${{ refused: error, numbers, isFirst: !subject }} />
-      <${Top} ...${{ store, look, numbers, measures, handle: subject?.trace ?? '' }} />
+      <${Top} ...${{ store, look, numbers, measures, about: subject?.about }} />
       ${
         subject && face !== 'matrix'
           ? html`<${Main} ...${{ ...seen, subject, layers }} />`
@@ -193,18 +193,19 @@ function Told({ refused, numbers, isFirst }) {
     <${JobLine} look="vv-heads-work vv-row" job=${numbers.work} end=${numbers.stop} />`;
 }
 
-/** What is seen, of which measure, in which order. @param {{store: Store, look: Look, numbers: Numbers, measures: MeasureWords[], handle: string}} props */
-function Top({ store, look, numbers, measures, handle }) {
+/** What is seen, of which measure, in which order. @param {{store: Store, look: Look, numbers: Numbers, measures: MeasureWords[], about: any}} props */
+function Top({ store, look, numbers, measures, about }) {
   const { face, measure, how, order } = look;
   const row = useRef(/** @type {HTMLElement | null} */ (null));
   const go = (/** @type {Record<string, string>} */ changed) => store.set(changed, { push: true });
-  const save = () =>
-    askForShown(/** @type {HTMLElement} */ (row.current), handle, {
-      tab: 'heads',
-      face: 'atlas',
-      measure,
-      how,
-    });
+  const save = () => {
+    const [name, options] = questionOf(measure, how);
+    const towards = OF_THE_CLASS.includes(measure) && { target: store.view.target.peek() || null };
+    askForFigure(
+      /** @type {HTMLElement} */ (row.current),
+      store.saved(name, { ...about, ...options, ...towards }),
+    );
+  };
   return html`<div class="vv-heads-top-row vv-row" ref=${row}>
     <${Toggle}
       ...${{ name: 'face', look: 'vv-heads-faces', choices: FACES, value: face, label: 'What is seen of the heads' }}

@@ -7,22 +7,28 @@ import { fetched } from '../../ui/kit/elements.js';
 import { openDialog, wholeAddress } from '../../ui/visit/link.js';
 import { Problem } from './parts.js';
 import { html, render, useLayoutEffect, useRef, useState } from './preact.js';
+import { fileOf } from './server.js';
+/** @import { Saved } from '../../explorer/source.js' */
 
 /**
- * @typedef {{address: string, formats?: string[], page?: string}}
- *   Asked where the figure is served, with the view that it shows; its formats; where it is served as a page of its own
+ * @typedef {{question: Saved, formats?: string[], page?: string}}
+ *   Asked whose answer is saved; its formats; where what is seen is served as a page of its own
  */
 
-/** What each format is called, and what it holds. @type {Record<string, [name: string, words: string]>} */
+/** What each format is called, what it holds, and its type. @type {Record<string, [name: string, words: string, type?: string]>} */
 const FORMATS = {
-  png: ['PNG', 'Pixels, with caption and scale.'],
-  svg: ['SVG', 'Scale, axes and letters as outlines; the photo embedded.'],
-  pdf: ['PDF', 'Scale and axes as lines, words as text in an embedded typeface; the photo embedded.'],
-  csv: ['CSV', 'The numbers as a table, in full precision.'],
-  npz: ['NPZ', 'The numbers for NumPy, in full precision.'],
-  json: ['JSON', 'Numbers, facts and what was asked, as text for any program.'],
-  gif: ['GIF', 'An animation through the layers.'],
-  webp: ['WebP', 'An animation through the layers, in all colours.'],
+  png: ['PNG', 'Pixels, with caption and scale.', 'image/png'],
+  svg: ['SVG', 'Scale, axes and letters as outlines; the photo embedded.', 'image/svg+xml'],
+  pdf: [
+    'PDF',
+    'Scale and axes as lines, words as text in an embedded typeface; the photo embedded.',
+    'application/pdf',
+  ],
+  csv: ['CSV', 'The numbers as a table, in full precision.', 'text/csv'],
+  npz: ['NPZ', 'The numbers for NumPy, in full precision.', 'application/x-npz'],
+  json: ['JSON', 'Numbers, facts and what was asked, as text for any program.', 'application/json'],
+  gif: ['GIF', 'An animation through the layers.', 'image/gif'],
+  webp: ['WebP', 'An animation through the layers, in all colours.', 'image/webp'],
   html: ['page', 'One file with this photo and every layer and head, live; it opens without a network.'],
 };
 /** @type {Record<string, string>} */
@@ -34,6 +40,7 @@ const TITLES = {
 const MOVING = ['gif', 'webp'];
 const STILL = ['png', 'svg', 'pdf', 'csv', 'npz'];
 const UNWRITTEN = ['json', 'html']; // no lines of code make them
+const RECIPES = { python: 'text/x-python', command: 'text/x-shellscript' };
 const SIZED = ['png', 'svg', 'pdf', ...MOVING];
 const LINKED = 'Link copied. It opens this view; a photo of your own stays with you.';
 const UNSAID = 'No command says this: the method has options of its own here. The lines of Python do.';
@@ -54,14 +61,14 @@ function savingButton() {
 /** Opens where somebody asks for a figure. */
 function FigureDialog() {
   const dialog = useRef(/** @type {any} */ (null));
-  const [{ address, formats, page = '' }, ask] = useState(/** @type {Asked} */ ({ address: '' }));
+  const [{ question, formats, page = '' }, ask] = useState(/** @type {Asked} */ ({ question: ['', {}] }));
   const [wanted, choose] = useState({ format: 'png', width: '12', dpi: '300' });
   const [{ words, error = '' }, say] = useState(
     /** @type {{words: string, error?: string}} */ ({ words: '' }),
   );
   const [lines, showLines] = useState('');
   const [isBusy, setBusy] = useState(false);
-  const drawn = formats ?? [...STILL, ...(address.includes('kind=map') ? MOVING : [])];
+  const drawn = formats ?? [...STILL, ...(question[0] === 'look' ? MOVING : [])];
   const there = page ? [...drawn, 'html'] : drawn;
   const format = there.includes(wanted.format) ? wanted.format : there[0];
 
@@ -89,15 +96,11 @@ function FigureDialog() {
     };
   }, []);
 
-  /** Where the figure is, or with "recipe" the lines that make it. */
-  const fetchIt = (/** @type {'figure' | 'recipe'} */ what) => {
-    if (format === 'html') return fetched(page, undefined, Infinity);
-    const size = `width_cm=${wanted.width}&dpi=${wanted.dpi}`;
-    return fetched(
-      `${address.replace('/figure/', `/${what}/`)}&format=${format}&${size}`,
-      undefined,
-      Infinity,
-    );
+  /** The file, or the lines that make it. @param {string} type @param {{format?: string}} [file] that they make */
+  const fetchAs = (type, file) => {
+    const [name, body] = question;
+    const size = { width_cm: Number(wanted.width), dpi: Number(wanted.dpi) };
+    return fileOf(name, { ...body, figure: { ...body.figure, ...size, ...file } }, type);
   };
   /** Says why something failed. @param {() => Promise<void>} work */
   const trying = (work) =>
@@ -109,7 +112,8 @@ function FigureDialog() {
     setBusy(true);
     say({ words: 'Drawing …' });
     await trying(async () => {
-      const answer = await fetchIt('figure');
+      const type = FORMATS[format][2];
+      const answer = await (type ? fetchAs(type) : fetched(page, undefined, Infinity));
       const name = /filename="([^"]+)"/.exec(answer.headers.get('content-disposition') ?? '')?.[1];
       offerFile(await answer.blob(), name ?? 'figure');
       say({ words: `Saved ${name ?? ''}.` });
@@ -127,7 +131,7 @@ function FigureDialog() {
   /** @param {'python' | 'command'} which */
   const copyLines = (which) =>
     trying(async () => {
-      const text = (await (await fetchIt('recipe')).json())[which];
+      const text = await (await fetchAs(RECIPES[which], { format })).text();
       await (text ? copy(text, 'Copied.') : say({ words: '', error: UNSAID }));
     });
   const set = (/** @type {Partial<typeof wanted>} */ change) => {

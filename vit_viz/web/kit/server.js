@@ -83,6 +83,17 @@ async function post(path, headers, body, signal) {
 }
 
 /**
+ * An answer as a file of a type.
+ * @param {string} name of the question @param {any} body @param {string} type @param {AbortSignal} [signal]
+ */
+export async function fileOf(name, body, type, signal) {
+  const headers = { 'Content-Type': JSON_TYPE, Accept: type };
+  const answer = await post(`/api/v1/${name}`, headers, JSON.stringify(body), signal);
+  if (!answer.ok) throw new Refused(await refusal(answer));
+  return answer;
+}
+
+/**
  * Sends a file, which becomes a picture of this visit.
  * @param {File} file @param {AbortSignal} signal
  * @returns {Promise<{image: string, kept: string[]}>} its id; those of all that are kept: many large ones push out the first

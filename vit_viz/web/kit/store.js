@@ -9,7 +9,7 @@ import { batch, signal } from './preact.js';
  * @typedef {import('../../explorer/options.js').Option & {numbered?: boolean, usual?: string, place?: boolean, many?: boolean, of?: string}} Field
  *     numbered: a text or none, but of digits a number; usual: what no text stands for; place: whether Back leads to its value of before;
  *     many: it is called "ask.*", and its value is a link of its own, of all names that begin with "ask.", sorted;
- *     of: the question whose option it is
+ *     of: the question whose option it is, or what options of no question are about, as "drawing"
  *
  * Where the link is kept: the address bar.
  * @typedef {object} Place
@@ -100,11 +100,19 @@ export class Store {
     );
   }
 
-  /** The options of a question that are not at their defaults, as its body takes them. @param {string} question */
-  optionsOf(question) {
-    const own = [...this.fields.values()].filter(({ of }) => of === question);
+  /** The options of a question that are not at their defaults, as its body takes them; those of "drawing" as its figure does. @param {string} about */
+  optionsOf(about) {
+    const own = [...this.fields.values()].filter(({ of }) => of === about);
     const chosen = own.filter(({ link, default: usual }) => this.view[link].value !== usual);
     return Object.fromEntries(chosen.map(({ name, link }) => [name, this.view[link].value]));
+  }
+
+  /**
+   * The answer to a question as a file, drawn as the link says.
+   * @param {string} name @param {any} body @param {any} [how] else it is drawn @returns {import('../../explorer/source.js').Saved}
+   */
+  saved(name, body, how) {
+    return [name, { ...body, figure: { ...this.optionsOf('drawing'), ...how } }];
   }
 
   /** What is looked at, as a link, whatever is shown of it. */

@@ -21,9 +21,11 @@ import {
   useSignal,
   useState,
 } from '../kit/preact.js';
+import { fileOf } from '../kit/server.js';
 import { factsOf } from './facts.js';
 /** @import { Described } from '../kit/option.js' */
 /** @import { Page } from '../kit/page.js' */
+/** @import { Saved } from '../../explorer/source.js' */
 
 /**
  * A question as it is declared: runs: what computing it takes, where that is many passes; photo: whether it is about one; formats: in
@@ -32,13 +34,13 @@ import { factsOf } from './facts.js';
  *   formats: string[], controls: (Described & {layer?: boolean})[]}} Question
  *
  * What is asked: key: equal for equal questions about the same; controls: with what is chosen; own: whether the picture is the
- * visitor's own; address: of its figure, but for how that is drawn.
- * @typedef {{key: string, body: any, controls: (Described & {value: any})[], own: boolean, address: string}} Asked
+ * visitor's own.
+ * @typedef {{key: string, body: any, controls: (Described & {value: any})[], own: boolean}} Asked
  *
  * @typedef {{told: any, to: Asked}} Answer what was told, and of what
  */
 
-const ON_SCREEN = '&format=png&width_cm=17&dpi=150';
+const ON_SCREEN = { width_cm: 17, dpi: 150 };
 
 /** Names in links that a question is asked with, beside what it is about. */
 const WITH = Object.freeze(['target', 'q', 'ask', 'ask.*']);
@@ -116,8 +118,7 @@ function askedOf(question, open, store) {
     return { ...option, low: 0, high: Math.max(layers - 1, 1), value: value < 0 ? value + layers : value };
   });
   const key = JSON.stringify([question.name, body]);
-  const address = `/vit_viz/figure/${open.trace}?kind=asked&${store.linkOf(WITH)}`;
-  return { key, body, controls, own: !about.image.sample, address };
+  return { key, body, controls, own: !about.image.sample };
 }
 
 /** What links have under names of their own. @type {Record<string, true>} */
@@ -148,7 +149,7 @@ function stateOf({ isFailed, isDone, isWanted }) {
 function Panel({ page: { store, ask }, retry, error: unknown, question, asked: now, isKnown }) {
   const dialog = useRef(/** @type {any} */ (null));
   const title = useRef(/** @type {any} */ (null));
-  const [drawn, setDrawn] = useState(''); // address of the figure on the screen
+  const [drawn, setDrawn] = useState(''); // what the figure on the screen was asked for with
   // one that takes many passes waits until it is asked for
   const isWanted = Boolean(!question.slow || store.view.run.value);
   const { job, answer, isDone, refused, again } = useAnswer({ store, ask }, question, now, {
@@ -157,9 +158,9 @@ function Panel({ page: { store, ask }, retry, error: unknown, question, asked: n
   });
   const error = unknown || refused || job.error;
   const state = stateOf({ isFailed: Boolean(error), isDone, isWanted });
-  const drawing = store.linkOf(DRAWN);
-  const address = answer ? [answer.to.address, drawing].filter(Boolean).join('&') : '';
-  const isDrawn = answer?.to.key === now?.key && address === drawn;
+  void store.linkOf(DRAWN); // how it is drawn
+  const saved = answer && store.saved(question.name, answer.to.body);
+  const isDrawn = answer?.to.key === now?.key && JSON.stringify(saved) === drawn;
 
   useLayoutEffect(() => {
     const { current } = dialog;
@@ -168,6 +169,7 @@ function Panel({ page: { store, ask }, retry, error: unknown, question, asked: n
     return () => current.close();
   }, []);
 
+  const save = () => void (saved && askForFigure(dialog.current, saved, question.formats));
   const go = () => {
     if (question.slow) store.set({ run: true });
     if (state === 'failed') unknown ? retry() : again();
@@ -189,7 +191,7 @@ function Panel({ page: { store, ask }, retry, error: unknown, question, asked: n
   >
     <${Head}
       ...${{ question, title, own: now?.own }}
-      save=${state === 'done' ? () => askForFigure(dialog.current, address, question.formats) : undefined}
+      save=${state === 'done' ? save : undefined}
       close=${() => dialog.current.close()}
     />
     ${now && !unknown && html`<${Choices} ...${{ store, ask, question, asked: now }} />`}
@@ -203,7 +205,7 @@ function Panel({ page: { store, ask }, retry, error: unknown, question, asked: n
       button=${{ class: 'vv-button vv-question-go', 'data-on': '' }}
     />
     <${Problem} look="vv-error vv-question-error" words=${error} />
-    ${answer && !error && html`<${Answered} ...${{ question, told: answer.told, address, isBusy: !isDrawn, drawn: setDrawn }} />`}
+    ${answer && !error && html`<${Answered} ...${{ question, told: answer.told, saved, isBusy: !isDrawn, drawn: setDrawn }} />`}
   </dialog>`;
 }
 
@@ -391,12 +393,12 @@ function changeOf({ controls }, possible, parameters, store) {
 
 /**
  * Facts and figure; busy as long as they are not those of what is asked.
- * @param {{question: Question, told: any, address: string, isBusy: boolean, drawn: (address: string) => void}} props
+ * @param {{question: Question, told: any, saved: Saved, isBusy: boolean, drawn: (asked: string) => void}} props
  */
-function Answered({ question, told, address, isBusy, drawn }) {
+function Answered({ question, told, saved, isBusy, drawn }) {
   const facts = useMemo(() => factsOf(told), [told]);
   return html`<div class=${`vv-question-answer ${isBusy ? 'vv-busy' : ''}`}>
-    <${Figure} ...${{ question, address, drawn }} />
+    <${Figure} ...${{ question, saved, drawn }} />
     <dl class="vv-question-facts vv-stack">
       ${facts.map(
         ([name, words]) =>
@@ -411,9 +413,10 @@ function Answered({ question, told, address, isBusy, drawn }) {
 
 /**
  * The figure of an answer, which takes the place of the one before once it is there.
- * @param {{question: Question, address: string, drawn: (address: string) => void}} props
+ * @param {{question: Question, saved: Saved, drawn: (asked: string) => void}} props
  */
-function Figure({ question, address, drawn }) {
+function Figure({ question, saved, drawn }) {
+  const written = JSON.stringify(saved);
   const hasFigure = question.formats.includes('png');
   const [{ url, error }, show] = useState({ url: '', error: '' });
   useEffect(() => () => URL.revokeObjectURL(url), [url]);
@@ -422,15 +425,17 @@ function Figure({ question, address, drawn }) {
     const told = (/** @type {{url: string, error: string}} */ next) => {
       if (end.signal.aborted) return;
       show(next);
-      drawn(address);
+      drawn(written);
     };
-    if (!hasFigure) return drawn(address);
-    void fetched(address + ON_SCREEN, end.signal).then(
+    if (!hasFigure) return drawn(written);
+    const [name, body] = saved;
+    const screen = { ...body, figure: { ...body.figure, ...ON_SCREEN } };
+    void fileOf(name, screen, 'image/png', end.signal).then(
       async (file) => told({ url: URL.createObjectURL(await file.blob()), error: '' }),
       (/** @type {Error} */ { message }) => told({ url: '', error: message }),
     );
     return () => end.abort();
-  }, [address]);
+  }, [written]);
   const caption = hasFigure ? error : 'This answer is numbers without a figure.';
   return html`<figure class="vv-stack">
     ${url && html`<img class="vv-question-picture" src=${url} alt=${`${question.label}: ${question.shows}`} />`}

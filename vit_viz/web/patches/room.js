@@ -126,7 +126,7 @@ function Grid({ photo, looked, numbers, facts }) {
   return html`<${Figure}
     id="vv-grid-picture"
     caption=${words}
-    save=${saveAddress(photo, numbers ? 'numbered' : 'patches')}
+    save=${['patches', { ...photo.about, numbers }]}
   >
     <div
       class="vv-patch-grid"
@@ -208,11 +208,6 @@ function Marks({ looked: { pinned, pointed }, rectOf: placeOf }) {
 /** A patch in pixels of the photo: top, left, bottom, right. @param {Opened} photo @param {number} patch */
 function rectOf({ crop, grid }, patch) {
   return patchRect(crop, Math.floor(patch / grid[1]), patch % grid[1], grid);
-}
-
-/** Where a figure of the photo is saved. @param {Opened} photo @param {string} kind */
-function saveAddress({ trace }, kind) {
-  return `/vit_viz/figure/${trace}?kind=${kind}`;
 }
 
 // --- the sequence
@@ -325,7 +320,7 @@ function Sequence({ photo, looked, query, image, choose }) {
           </button>`,
       )}
     </div>`;
-  return html`<${Figure} id="vv-sequence-picture" caption=${words} save=${saveAddress(photo, 'sequence')}>
+  return html`<${Figure} id="vv-sequence-picture" caption=${words} save=${['sequence', photo.about]}>
     ${names('prefix', prefix)}
     <div class="vv-sequence">
       <ol class="vv-sequence-labels vv-small" aria-hidden="true" style=${{ gridAutoRows: `${pitch}px` }}>

@@ -48,7 +48,7 @@ import { html, useLayoutEffect, useRef, useSignal } from '../kit/preact.js';
  * @property {Float32Array} low
  * @property {Float32Array} high
  * @property {number[]} pairs
- * @property {string[]} saved addresses of the figures of all, of one, and of the prefix token
+ * @property {import('../../explorer/source.js').Saved[]} saved of all places, of one, and of the prefix token
  */
 
 /** @type {[number, number]} */
@@ -87,12 +87,8 @@ export async function similarity(ask, of, stop) {
   const [grid, place] = [shownGrid(of), placeOf(of)];
   const own = positions.prefix;
   const name = own.includes(of.query) ? of.query : own[0];
-  const placeAlone = (/** @type {string} */ one) =>
-    ask('positions', { model, grid: rows ? `${rows},${cols}` : '', place: one }, stop);
-  const link = new URLSearchParams({
-    ...(of.isTrained && { places: 'trained' }),
-    ...(of.query && { q: of.query }),
-  });
+  const onGrid = { model, grid: rows ? `${rows},${cols}` : '' };
+  const placeAlone = (/** @type {string} */ one) => ask('positions', { ...onGrid, place: one }, stop);
   const [distance, row, prefix, values] = await Promise.all([
     ask('position_distance', { model, rows, cols }, stop),
     placeAlone(place.join(',')),
@@ -120,9 +116,7 @@ export async function similarity(ask, of, stop) {
     low: distance.arrays['band.low'].data,
     high: distance.arrays['band.high'].data,
     pairs: pairsIn(grid),
-    saved: ['positions', 'position', ...(prefix ? ['prefix'] : [])].map(
-      (kind) => `/vit_viz/figure/${trace}?kind=${kind}&${link}`,
-    ),
+    saved: ['', place.join(','), name].map((one) => ['positions', { ...onGrid, place: one }]),
   };
 }
 

@@ -1,6 +1,5 @@
 // What can be chosen in the Tokens tab: the controls of the chosen row, the tokens that are no patches, and the class of the lens.
 
-import { askForShown } from '../kit/figure.js';
 import { Slider, Switch, Typed } from '../kit/option.js';
 import { Classes, Toggle } from '../kit/parts.js';
 import { html } from '../kit/preact.js';
@@ -46,8 +45,20 @@ const CONTROLS = {
 /** What can be chosen before there is a photo. @type {Pick<import('./scene.js').Subject, 'prefix' | 'target' | 'roles' | 'classes' | 'pictures'>} */
 const NOBODY = { prefix: [], target: '', roles: [], classes: null, pictures: [] };
 
-/** @param {Parts & {classes: Target, aim: (target: string) => void, find: Choices['find'], children: any}} props aim: at a class; '': at none */
-export function Controls({ scene, options, schema, boxing, classes, choose, aim, find, pin, children }) {
+/** @param {Parts & {classes: Target, aim: (target: string) => void, find: Choices['find'], save: (button: Element) => void, children: any}} props aim: at a class; '': at none */
+export function Controls({
+  scene,
+  options,
+  schema,
+  boxing,
+  classes,
+  choose,
+  aim,
+  find,
+  pin,
+  save,
+  children,
+}) {
   const { token_measure: measure } = options;
   const { prefix, target, roles, classes: all, pictures } = scene?.subject ?? NOBODY;
   const listed = all?.classes ?? [];
@@ -86,7 +97,16 @@ export function Controls({ scene, options, schema, boxing, classes, choose, aim,
             </button>`,
         )}
       </div>
-      ${scene && html`<${Save} scene=${scene} />`}
+      ${
+        scene &&
+        html`<button
+          class="vv-button vv-room-save"
+          data-save
+          onClick=${(/** @type {any} */ { currentTarget }) => save(currentTarget)}
+        >
+          Save
+        </button>`
+      }
     </div>
     <div class="vv-room-head vv-row">
       ${CONTROLS[measure]?.filter(([name]) => fits(name)).map((one) => control(...one))}
@@ -103,13 +123,6 @@ export function Controls({ scene, options, schema, boxing, classes, choose, aim,
     }
     ${children}
   </div>`;
-}
-
-/** @param {{scene: import('./scene.js').Scene}} props */
-function Save({ scene }) {
-  const save = (/** @type {any} */ { currentTarget }) =>
-    askForShown(currentTarget, scene.subject.trace, scene.shown);
-  return html`<button class="vv-button vv-room-save" data-save onClick=${save}>Save</button>`;
 }
 
 /** @param {Pick<Parts, 'options' | 'boxing' | 'choose'>} props */

@@ -15,6 +15,7 @@ import { segmentPixels } from './plate.js';
  *
  * One question; `told` is what there is of one of its states, and is there where it is asked for.
  * @typedef {object} Question
+ * @property {(scene: Scene) => AnswerPiece} [saved] the question whose answer is what is seen, where none of its pieces is
  * @property {(options: Options) => Role} role whose states there are photos of
  * @property {boolean} [isPerLayer] whether there is none before the first layer, whatever the role
  * @property {(scene: Scene, state: number) => Piece} piece what the photo of a state needs
@@ -128,6 +129,8 @@ function alike(scene, state) {
 
 /** @type {Question} */
 const similarity = {
+  saved: ({ options: { token_role: role }, subject: { query } }) =>
+    asking('token_similarity', { role, query }),
   role: ({ token_role: role }) => role,
   piece: ({ options: { token_role: role } }, state) => ({ key: `${role}/${state}`, role, state }),
   told: alike,
@@ -171,6 +174,9 @@ const similarity = {
 
 /** @type {Question} */
 const components = {
+  saved({ options: { token_role: role, token_foreground: foreground, token_whitened: whitened } }) {
+    return asking('token_components', { role, foreground, whitened });
+  },
   role: ({ token_role: role }) => role,
   piece({ options, subject }) {
     const { token_role: role, token_foreground: foreground, token_whitened: whitened } = options;

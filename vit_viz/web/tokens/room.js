@@ -3,6 +3,7 @@
 
 import { patchQuery } from '../../explorer/geometry.js';
 import { decodeTable } from '../../explorer/paint.js';
+import { askForFigure } from '../../explorer/source.js';
 import { asked } from '../kit/ask.js';
 import { STOPPED } from '../kit/job.js';
 import { opened, thePage } from '../kit/page.js';
@@ -211,6 +212,7 @@ export function Tokens({ page, colours, schema }) {
       <${Controls}
         ...${{ ...parts, classes: shown.classes.value.value?.told ?? {} }}
         aim=${(/** @type {string} */ target) => store.set({ target })}
+        save=${(/** @type {Element} */ button) => scene && askForFigure(button, store.saved(...scene.saved))}
         find=${async (/** @type {string} */ text, /** @type {AbortSignal} */ stop) =>
           (await ask('target', { view: store.subject(), find: text }, stop)).hits}
       >

@@ -1,11 +1,11 @@
 // What the Tokens tab shows at one link: of a subject, what is chosen, what there is of it, and what its questions say of it.
 
-import { centreOf, patchQuery, queryTokens } from '../../explorer/geometry.js';
+import { centreOf, queryTokens } from '../../explorer/geometry.js';
 import { STRENGTHS, barPixels, layerTable, suited } from '../../explorer/styles.js';
 import { QUESTIONS, outliersOf } from './questions.js';
 /** @import { Style } from '../../explorer/styles.js' */
 /** @import { Photo, Target } from '../kit/parts.js' */
-/** @import { Held, Of, Piece, Role } from './held.js' */
+/** @import { AnswerPiece, Held, Of, Piece, Role } from './held.js' */
 /** @import { Plate } from './plate.js' */
 /** @import { Drawing, Measure } from './questions.js' */
 
@@ -183,11 +183,11 @@ export class Scene {
     }
   }
 
-  /** What is shown that the link does not say: the tab, the token that asks and the layer. @returns {Record<string, string | number>} */
-  get shown() {
-    const { grid, query } = this.subject;
-    const q = query || patchQuery([centreOf(grid)], grid[1]);
-    return { tab: 'tokens', tokens: this.measure, q, layer: this.state };
+  /** The question of the chosen row, and its body. @returns {import('../../explorer/source.js').Saved} */
+  get saved() {
+    const { saved, more, piece } = QUESTIONS[this.measure];
+    const own = /** @type {AnswerPiece} */ (saved?.(this) ?? more?.(this)?.piece ?? piece(this, this.state));
+    return [own.question, { ...this.subject.about, ...own.options }];
   }
 }
 
