@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 
 from tests.test_imports import LEVEL, PACKAGE
+from vit_viz.session.session import Session
+from vit_viz.ui.app import launch_options
+from vit_viz.ui.explain import answers as explain_answers
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "ARCHITECTURE.md").read_text("utf-8")
@@ -69,7 +72,7 @@ def test_the_readme_leads_to_the_page() -> None:
 
 
 def test_the_page_stays_one_page() -> None:
-    assert len(PAGE.splitlines()) <= 110
+    assert len(PAGE.splitlines()) <= 145  # two tables with a line for each route and type
 
 
 def test_the_checks_notice_what_does_not_exist() -> None:
@@ -81,3 +84,12 @@ def test_the_checks_notice_what_does_not_exist() -> None:
         ["two", "parts"],
         ["one"],
     ]
+
+
+def test_what_the_page_asks_beside_questions_is_listed_and_little() -> None:
+    listed = set(re.findall(r"^\| (/vit_viz/\w+) \|", PAGE, re.MULTILINE))
+    routes = launch_options(Session(model="mini", device="cpu"))["app_kwargs"]["routes"]
+    posted = {one.path for one in routes if one.path.startswith("/vit_viz/") and {"POST"} == one.methods}
+    explain = {f"/vit_viz/{name}" for name in explain_answers.ANSWERS}
+    assert posted - explain == listed
+    assert len(listed) <= 8

@@ -29,7 +29,7 @@ from vit_viz.figures.files import Answered, as_file
 from vit_viz.lazy import extra
 from vit_viz.progress import StopCheck
 from vit_viz.sentences import sentence
-from vit_viz.service import MODEL, QuestionCall, answered, as_json, schema_of_body
+from vit_viz.service import MODEL, as_json, read_body, requested, schema_of_body
 from vit_viz.session.inputs import OPTIONS, QUERY, TARGET, InputOptions, Json
 from vit_viz.session.serialization import summary_of
 from vit_viz.session.session import Session
@@ -184,15 +184,15 @@ def _answer(
 ) -> tuple[Json, bytes | None]:
     question = QUESTIONS.named(name)
     wants_all, wants_picture = (_switch(arguments, switch) for switch in (FULL, PICTURE))
-    call = QuestionCall.of(question, arguments)
-    with answered(session, call, owner=owner, cancelled=cancelled) as result:
+    with requested(session, question, read_body(question, arguments), owner=owner) as request:
+        result = Answered(session, request, session.run(request, cancelled=cancelled))
         arrays = arrays_of(result.answer)
         count = sum(array.size for array in arrays.values())
         if wants_all and count > MOST_NUMBERS:
             raise ParameterError(
                 f"This answer has {count} numbers, more than the {MOST_NUMBERS} that a tool sends."
             )
-        content = as_json(call, result, app=app, with_numbers=wants_all or count <= SMALL)
+        content = as_json(result, app=app, with_numbers=wants_all or count <= SMALL)
         content["summary"] = {name: summary_of(array) for name, array in arrays.items()}
         content["does_not_show"] = question.words.hides
         return _rounded(content), _picture(result) if wants_picture else None

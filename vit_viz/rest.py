@@ -11,11 +11,14 @@ the bytes that the command line saves, drawn as "figure" in the body says, {"sty
 `application/x-safetensors` has the arrays as raw numbers behind a header of JSON, in which "vit_viz" is the rest of the answer.
 Every refusal is a 4xx with {"error": one sentence}.
 
+`Cache-Control: only-if-cached` computes nothing: an answer that is not at hand is {"question", "request", "link"}, and of what
+costs many passes "pass_seconds", about how long one takes, null where that is not known; what cannot be asked is
+{"question", "refused": one sentence}.
+
 `text/event-stream` tells how far an answer is while it is computed: events "progress" with {"share": from 0 to 1, "left": words},
 then one "answer", which is the JSON, or "refused" with {"error": one sentence, "status": as it would have been}. Who hangs up ends
 the computation. An answer that fills bit by bit, "ablation", is told as far as it is there, too: events "preview" with {"numbers",
-"facts"}; `known` says which of the numbers are there. `Cache-Control: only-if-cached` computes nothing: 204 where the answer is not
-at hand. Where `application/x-safetensors` is accepted beside it, answer and previews
+"facts"}; `known` says which of the numbers are there. Where `application/x-safetensors` is accepted beside it, answer and previews
 are that, as base64.
 """
 
@@ -51,11 +54,13 @@ from vit_viz.figures import files
 from vit_viz.figures.export import MOST_LINES
 from vit_viz.figures.files import ANIMATIONS, MEDIA_TYPES, Answered, formats_of
 from vit_viz.figures.recipes import as_command, as_python
+from vit_viz.figures.request import FigureOptions
 from vit_viz.lazy import named
 from vit_viz.progress import StopCheck, time_left
 from vit_viz.sentences import sentence
-from vit_viz.service import MOST_NUMBERS, NotKept, QuestionCall, answered, as_json, described, schema_of_body
+from vit_viz.service import MOST_NUMBERS, as_json, described, link, read_body, requested, schema_of_body
 from vit_viz.session.inputs import Json, sentence_of
+from vit_viz.session.request import Request as Asked
 from vit_viz.session.serialization import facts_of, numbers_of
 from vit_viz.session.session import Session
 from vit_viz.surface import EVENTS, KEPT, OWNER, Surface
@@ -109,32 +114,40 @@ def routes(session: Session) -> list[Route]:
         media_type = _accepted(request, offered)
         if media_type is None:
             return _not_offered(offered)
-        try:
-            call = await run_in_threadpool(
-                lambda body: QuestionCall.of(question, read_body(body)), await request.body()
-            )
-        except Exception as error:
-            return refusal(error)
-        owner, app = request.scope.get(OWNER, "api"), str(request.base_url)
         is_streamed, only_kept = media_type == EVENTS, KEPT in request.headers.get("cache-control", "")
         if is_streamed:
             media_type = _accepted(request, [_JSON, SAFETENSORS]) or _JSON
 
+        def refused(error: Exception) -> Response:
+            """Nobody asked for an answer that is to be at hand; browsers would report a refusal as an error of the page."""
+            if not (only_kept and isinstance(error, VitVizError)):
+                return refusal(error)
+            return _said({"question": name, "refused": sentence(error)}, media_type)
+
+        try:
+            read = await run_in_threadpool(
+                lambda body: read_body(question, read_json(body)), await request.body()
+            )
+        except Exception as error:
+            return refused(error)
+        owner, app = request.scope.get(OWNER, "api"), str(request.base_url)
+
         def answer(progress: AnswerProgress | None, cancelled: StopCheck) -> Response:
-            watched: dict[str, Any] = {"cancelled": cancelled, "only_kept": only_kept}
+            watched: dict[str, Any] = {"cancelled": cancelled}
             if progress is not None:
                 watched |= {"progress": partial(setattr, progress, "share")}
                 watched |= {
                     "preview": lambda so_far: setattr(progress, "preview", _preview(so_far, media_type))
                 }
             try:
-                with answered(session, call, owner=owner, **watched) as result:
-                    return _sent(call, result, media_type, app=app)
-            except NotKept:
-                # RFC 9111 has 504, which browsers report as an error of the page
-                return Response(status_code=204)
+                with requested(session, question, read, owner=owner) as asked:
+                    if only_kept and not session.keeps(asked):
+                        return _not_kept(session, asked, media_type, app=app)
+                    return _sent(
+                        Answered(session, asked, session.run(asked, **watched)), read[-1], media_type, app=app
+                    )
             except Exception as error:
-                return refusal(error)
+                return refused(error)
 
         return Computed(answer, threads[question.is_slow and not only_kept], is_streamed=is_streamed)
 
@@ -287,7 +300,7 @@ def refusal(error: Exception) -> Response:
     return JSONResponse({"error": sentence(error)}, status)
 
 
-def _sent(call: QuestionCall, result: Answered, media_type: str, *, app: str) -> Response:
+def _sent(result: Answered, options: FigureOptions, media_type: str, *, app: str) -> Response:
     """An answer as the type that was chosen, unless it has too many numbers for it."""
     form = _TYPES[media_type]
     count = sum(array.size for array in arrays_of(result.answer).values())
@@ -296,34 +309,53 @@ def _sent(call: QuestionCall, result: Answered, media_type: str, *, app: str) ->
         return JSONResponse(
             {"error": f"This answer has {count} numbers, too many for {form.upper()}{other}."}, 413
         )
-    pixels = (call.figure.width_cm / 2.54 * call.figure.dpi) ** 2
+    pixels = (options.width_cm / 2.54 * options.dpi) ** 2
     with result.session.writing(round(count * _WRITING[form] if form in _WRITING else _PIXEL_BYTES * pixels)):
-        return _written(call, result, media_type, form, app=app)
+        return _written(result, options, media_type, form, app=app)
 
 
-def _written(call: QuestionCall, result: Answered, media_type: str, form: str, *, app: str) -> Response:
+def _written(result: Answered, options: FigureOptions, media_type: str, form: str, *, app: str) -> Response:
     if form not in ("json", "safetensors"):
-        return _drawn(call, result, media_type)
-    whole = as_json(call, result, app=app, with_numbers=form == "json")
+        return _drawn(result, options, media_type)
+    whole = as_json(result, app=app, with_numbers=form == "json")
     if form == "json":
-        figure = files.named(result.session, call.figure.figure(result.request))
+        figure = files.named(result.session, options.figure(result.request))
         headers = _named(files.file_name(result.session, figure, form))
         return Response(json.dumps(whole, allow_nan=False), 200, headers, _JSON)
     return Response(_safetensors(result.answer, whole), media_type=media_type)
 
 
-def _drawn(call: QuestionCall, result: Answered, media_type: str) -> Response:
+def _drawn(result: Answered, options: FigureOptions, media_type: str) -> Response:
     """The figure of an answer as a file, its table, or the lines that save either."""
-    session, wanted = result.session, call.figure
-    figure = wanted.figure(result.request)
+    session = result.session
+    figure = options.figure(result.request)
     if media_type not in _RECIPES:
-        file = files.file_of(session, figure, wanted.output(_TYPES[media_type]))
+        file = files.file_of(session, figure, options.output(_TYPES[media_type]))
         return Response(file.data, 200, _named(file.file_name), media_type)
     model = session.model(figure.subject.model)
     output_kind = model.output if "output" in dict(model.provenance.parameters) else None
     recipe = _RECIPES[media_type]
-    lines = recipe(files.named(session, figure), wanted.output(wanted.format), output_kind=output_kind)
+    lines = recipe(files.named(session, figure), options.output(options.format), output_kind=output_kind)
     return Response(lines, media_type=media_type)
+
+
+def _not_kept(session: Session, asked: Asked, media_type: str, *, app: str) -> Response:
+    """What is said of an answer that is not at hand."""
+    question, about = QUESTIONS.named(asked.question), Answered(session, asked, None)
+    query: Any = dict(asked.parameters).get("query")
+    if query not in (None, "pool"):
+        session.trace_of(asked.subject).layout.weights(query)  # which refuses a token that there is not
+    whole: Json = {"question": asked.question, "request": about.request_json, "link": link(about, app=app)}
+    if question.is_slow and question.takes_image:
+        whole["pass_seconds"] = session.pass_seconds(asked.subject)
+    return _said(whole, media_type)
+
+
+def _said(whole: Json, media_type: str) -> Response:
+    """What is said in the place of an answer."""
+    if media_type == SAFETENSORS:
+        return Response(_safetensors(None, whole), media_type=media_type)
+    return JSONResponse(whole)
 
 
 def _named(name: str) -> dict[str, str]:
@@ -378,7 +410,7 @@ def _not_offered(offered: Iterable[str]) -> Response:
     return JSONResponse({"error": error}, 406)
 
 
-def read_body(body: bytes) -> object:
+def read_json(body: bytes) -> object:
     """The JSON of a question."""
     try:
         parsed = json.loads(body or b"{}")

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from typing import TypeAlias
 
 from vit_viz import samples
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.errors import ImageError, ParameterError
 from vit_viz.figures.files import Answered
 from vit_viz.figures.request import FigureOptions, check_shared_scale
 from vit_viz.images.part import format_part
-from vit_viz.progress import Progress, StopCheck
-from vit_viz.session.inputs import Json, ParsedArguments, parse_arguments, properties, schema_of, sentence_of
+from vit_viz.session.inputs import Json, parse_arguments, properties, schema_of, sentence_of
 from vit_viz.session.questions import request_for
-from vit_viz.session.request import Subject
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import GONE, UPLOAD
 from vit_viz.surface import PICTURE_BYTES
@@ -91,44 +91,33 @@ def described(question: AnyQuestion) -> Json:
     }
 
 
-class NotKept(Exception):  # noqa: N818
-    """The answer is not at hand."""
+BodyParts: TypeAlias = tuple[Subject, Json, bytes | None, FigureOptions]
 
 
-@dataclass(frozen=True)
-class QuestionCall:
-    """One question with its body, read; the model and the picture are not looked at yet.
+def read_body(question: AnyQuestion, body: object) -> BodyParts:
+    """Read what is asked; model and picture are not looked at yet.
 
-    Args:
-        model: as the page would call it; "" is the server's own.
-        image: name of a sample, or id of an upload; "" where `picture` holds the photo, or where there is none.
-        figure: how the answer is drawn, where its figure is what is wanted.
+    Returns:
+        What it is about, with the model as the page would call it, "" for the server's own, and the name of a sample or the id of
+        an upload; query, target and options, as `request_for` takes them; the bytes of the caller's own picture; how the figure
+        of the answer is drawn, where that is what is wanted.
     """
-
-    question: AnyQuestion
-    model: str
-    image: str
-    picture: bytes | None
-    arguments: ParsedArguments
-    figure: FigureOptions
-
-    @classmethod
-    def of(cls, question: AnyQuestion, body: object) -> QuestionCall:
-        """Read a body."""
-        if not isinstance(body, dict) or not all(isinstance(name, str) for name in body):
-            raise ParameterError("The body of a question is a JSON object.")
-        fields: dict[str, object] = dict(body)
-        model, image = fields.pop("model", "") or "", fields.pop("image", None)
-        if not isinstance(model, str) or len(model) > 200:
-            raise ParameterError("The name of a model must be a text.")
-        if question.takes_image == (image is None):
-            there = IMAGE if question.takes_image else "It takes no image."
-            raise ParameterError(
-                f"{question.name!r} is about {'a photo' if question.takes_image else 'a model'}. {there}"
-            )
-        name, picture = ("", None) if image is None else _image(image)
-        figure = _figure(question, fields.pop("figure", None))
-        return cls(question, model, name, picture, parse_arguments(question, fields), figure)
+    if not isinstance(body, dict) or not all(isinstance(name, str) for name in body):
+        raise ParameterError("The body of a question is a JSON object.")
+    fields: dict[str, object] = dict(body)
+    model, image = fields.pop("model", "") or "", fields.pop("image", None)
+    if not isinstance(model, str) or len(model) > 200:
+        raise ParameterError("The name of a model must be a text.")
+    if question.takes_image == (image is None):
+        there = IMAGE if question.takes_image else "It takes no image."
+        raise ParameterError(
+            f"{question.name!r} is about {'a photo' if question.takes_image else 'a model'}. {there}"
+        )
+    name, picture = ("", None) if image is None else _image(image)
+    figure = _figure(question, fields.pop("figure", None))
+    how, asked = parse_arguments(question, fields)
+    subject = Subject(model, name, **(how.fields if question.takes_image else {}))
+    return subject, asked, picture, figure
 
 
 def _figure(question: AnyQuestion, fields: object) -> FigureOptions:
@@ -185,57 +174,44 @@ def _image(image: object) -> tuple[str, bytes | None]:
 
 
 @contextmanager
-def answered(
-    session: Session,
-    call: QuestionCall,
-    *,
-    owner: str,
-    progress: Progress | None = None,
-    cancelled: StopCheck | None = None,
-    preview: Callable[[Any], None] | None = None,
-    only_kept: bool = False,
-) -> Iterator[Answered]:
-    """The answer to a question, as long as its picture is kept.
+def requested(session: Session, question: AnyQuestion, read: BodyParts, *, owner: str) -> Iterator[Request]:
+    """The request that a body makes of a question, as long as its picture is kept.
 
     Args:
+        read: what `read_body` read in it.
         owner: who asks: of their slow questions one is computed at a time.
-        progress, cancelled, preview: as `Session.run` has them.
-        only_kept: whether it is not computed, but `NotKept` is raised where it is not at hand.
     """
-    picture = None
-    model = model_reference(session, call.model)
-    if call.picture is not None:
-        picture = session.add_upload(call.picture, owner=owner)
+    subject, asked, picture, _figure_options = read
+    subject = replace(subject, model=model_reference(session, subject.model), owner=owner)
+    brought = None if picture is None else session.add_upload(picture, owner=owner)
     try:
-        inputs = call.arguments.input.fields if call.question.takes_image else {}
-        subject = Subject(model, call.image or picture or "", owner=owner, **inputs)
-        request = request_for(session, subject, call.question.name, **call.arguments.parameters)
-        if only_kept and not session.keeps(request):
-            raise NotKept
-        answer = session.run(request, progress=progress, cancelled=cancelled, preview=preview)
-        yield Answered(session, request, answer)
+        yield request_for(session, replace(subject, image=subject.image or brought or ""), question, **asked)
     finally:
-        if picture is not None:
-            session.uploads.remove(picture, owner=owner)
+        if brought is not None:
+            session.uploads.remove(brought, owner=owner)
 
 
-def as_json(call: QuestionCall, result: Answered, *, app: str, with_numbers: bool = True) -> Json:
+def as_json(result: Answered, *, app: str, with_numbers: bool = True) -> Json:
     """Everything about an answer: its numbers, its facts, where they came from, what was asked, and where the app shows it.
 
     Args:
         app: address of the app, with a slash at the end.
     """
-    content = result.to_json(with_numbers=with_numbers)
-    return {"question": call.question.name} | content | {"link": link(call, result, app=app)}
+    return (
+        {"question": result.request.question}
+        | result.to_json(with_numbers=with_numbers)
+        | {"link": link(result, app=app)}
+    )
 
 
-def link(call: QuestionCall, result: Answered, *, app: str) -> str | None:
+def link(result: Answered, *, app: str) -> str | None:
     """Where the app shows this; None for a picture of the caller's own, which it does not have."""
-    question, subject = call.question, result.shown.subject
+    question, subject = QUESTIONS.named(result.request.question), result.shown.subject
     if question.takes_image and not subject.image:
         return None
+    model = result.request.subject.model
     view = ViewState(
-        model=call.model or default_name(result.session),
+        model=default_name(result.session) if model == result.session.default_model else model,
         image=subject.image,
         mode=subject.mode,
         size=subject.size,

@@ -61,7 +61,7 @@ class Unruly:
 
     def quick(self) -> httpx.Response:
         """Ask what a page asks first."""
-        return self.visitor.post("/vit_viz/facts", self.visitor.about_link({}))
+        return self.visitor.post("/vit_viz/open", self.visitor.about_link({}))
 
     def new(self) -> httpx.Response:
         """Go on as another page, and ask at once."""

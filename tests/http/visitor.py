@@ -19,8 +19,8 @@ from vit_viz.session.uploads import UPLOAD
 from vit_viz.surface import BRING, EVENTS, FILE_HEADER, PAGE_HEADER
 from vit_viz.ui.app import ANSWERS
 
-PAGE_ANSWERS = ("open", "target", "colours", *ANSWERS)
-"""What a page asks of its link; "open", "target" and "colours" have routes of their own."""
+PAGE_ANSWERS = ("open", "target", *ANSWERS)
+"""What a page asks of its link; "open" and "target" are of all of the page."""
 
 
 class HasUrl(Protocol):

@@ -254,13 +254,16 @@ test('on a Space that is lent GPUs each question says what the page of the Hub s
   ]);
 });
 
+/** An answer without arrays, as safetensors. */
+function withoutArrays(/** @type {any} */ beside) {
+  const header = Buffer.from(JSON.stringify({ __metadata__: { vit_viz: JSON.stringify(beside) } }));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(header.length));
+  return Buffer.concat([length, header]);
+}
+
 test('who wants it hears how far an answer is, sees what there is of it, and then has all of it', async (t) => {
-  const packed = (/** @type {any} */ beside) => {
-    const header = Buffer.from(JSON.stringify({ __metadata__: { vit_viz: JSON.stringify(beside) } }));
-    const length = Buffer.alloc(8);
-    length.writeBigUInt64LE(BigInt(header.length));
-    return Buffer.concat([length, header]).toString('base64');
-  };
+  const packed = (/** @type {any} */ beside) => withoutArrays(beside).toString('base64');
   const events = [
     'event: progress\ndata: {"share": 0.25, "left": "about 3 s left"}\n\n',
     `event: preview\ndata: ${packed({ facts: 'half' })}\n\nevent: progress\ndata: {"share": 0.5, "left": ""}\n\n`,
@@ -349,22 +352,29 @@ test('what is at hand is given without asking for it, and kept; what is under wa
   assert.equal(await asker(source).kept('look', {}), null); // a source that knows of nothing at hand
 });
 
-test('a server is asked for what it has at hand by a header, and says by a status that it has nothing', async (t) => {
-  const empty = new Uint8Array(16);
-  const metadata = new TextEncoder().encode('{"__metadata__":{"vit_viz":"{}"}}');
-  const whole = new Uint8Array([
-    ...new Uint8Array(new BigUint64Array([BigInt(metadata.length)]).buffer),
-    ...metadata,
-  ]);
+test('an answer is looked for where it is at hand; else it is heard how the question was understood, or why it is none', async (t) => {
+  const browser = new Browser();
+  /** @type {any[]} */
+  const sent = [];
+  const said = [
+    { facts: {}, link: 'x' },
+    { request: { parameters: { power: 2 } }, pass_seconds: 0.5 },
+    { question: 'depth', refused: 'No such power.' },
+  ];
   const fetch = async (/** @type {string} */ path, /** @type {any} */ { headers }) => {
-    assert.deepEqual(
-      [headers['Cache-Control'], headers.Accept],
-      ['only-if-cached', 'application/x-safetensors'],
-    );
-    const status = path.endsWith('/occlusion') ? 204 : 200;
-    return { ok: true, status, arrayBuffer: async () => (status === 200 ? whole : empty).buffer };
+    sent.push([path, headers['Cache-Control']]);
+    return new Response(withoutArrays(said[sent.length - 1]));
   };
-  new Browser().install(t, { fetch });
-  assert.equal(await SERVER.kept?.('occlusion', {}), null);
-  assert.deepEqual(await SERVER.kept?.('relevance', {}), { arrays: {} });
+  browser.install(t, { fetch });
+  const ask = asker(SERVER);
+  /** @type {any[]} */
+  const heard = [];
+  const look = (/** @type {number} */ power) =>
+    ask.kept('depth', { power }, undefined, (told) => heard.push(told.pass_seconds));
+  assert.equal((await look(1)).link, 'x');
+  assert.equal((await ask('depth', { power: 1 })).link, 'x'); // and is not asked for again
+  assert.deepEqual([await look(2), heard], [null, [0.5]]);
+  await assert.rejects(look(3), { message: 'No such power.' });
+  assert.deepEqual(sent[0], ['/api/v1/depth', 'only-if-cached']);
+  assert.equal(sent.length, 3);
 });

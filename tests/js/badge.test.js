@@ -91,8 +91,8 @@ test('nobody asks for a page that shows something else by now', async () => {
 
 test('the header shows that it is being checked, then what is known; a refusal opens the view again', async (t) => {
   /** @type {any} */
-  let answer = { card: 'ViT', proof: CHECKING };
-  const { find, browser, store, turn, settle } = headerPage(t, { answers: { facts: () => answer } });
+  let answer = { card: 'ViT', badge: CHECKING };
+  const { find, browser, store, turn, settle } = headerPage(t, { answers: { open: () => answer } });
   const asked = server(400);
   await settle();
   assert.deepEqual([find('proof').textContent, find('proof').dataset.state], ['checking …', 'checking']);
@@ -104,8 +104,8 @@ test('the header shows that it is being checked, then what is known; a refusal o
   browser.pass(700);
   await settle();
   assert.deepEqual([asked.length, turn.value], [0, 0]); // nobody looks at the one before any more
-  await other.give({ card: 'ViT', proof: CHECKING });
-  answer = { card: 'ViT', proof: PROVEN };
+  await other.give({ card: 'ViT', badge: CHECKING });
+  answer = { card: 'ViT', badge: PROVEN };
   browser.pass(700);
   await settle();
   assert.deepEqual([asked.length, turn.value], [1, 1]);

@@ -47,7 +47,7 @@ function page(/** @type {any} */ t) {
   const seen = /** @type {string[]} */ ([]);
   const header = {
     lookAt: (/** @type {string} */ image) => void seen.push(image),
-    renewTray: () => void seen.push('tray'),
+    renew: () => void seen.push('tray'),
   };
   const bringer = new Bringer(header);
   return { browser, uploads, seen, bringer, said: bringer.said };

@@ -402,10 +402,6 @@ test('the face is a place of its own; what is behind it is asked of nobody', asy
   assert.deepEqual([page.find('.vv-parts').hidden, page.find('#vv-explain-columns').hidden], [true, false]);
   await page.set({ target: '7' });
   assert.equal(page.asked('decomposition').length, 1);
-  await page.set({ tab: 'look' });
-  page.store.look({ image: 'twins' });
-  await page.set({ target: '7', explain: 'parts' });
-  assert.equal(page.asked('open').length, 1); // only the tab that is looked at asks
 });
 
 test('a class is chosen, and set against another; what it was set against stays', async (t) => {

@@ -12,7 +12,7 @@ const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
 const expanded = (/** @type {any} */ node) => node.getAttribute('aria-expanded');
 
 test('the mark and the pictures that everybody has are there at once', (t) => {
-  const { find, all } = headerPage(t, { answers: { facts: () => new Promise(() => {}) } });
+  const { find, all } = headerPage(t, { answers: { open: () => new Promise(() => {}) } });
   assert.deepEqual([find('mark').textContent, texts([find('model-name')])], ['vit_viz', ['mini']]);
   assert.deepEqual(all('.vv-sample').map(pressed), ['true', 'false']);
   assert.ok(find('proof').hidden && find('says').hidden && find('nothing').hidden);
@@ -20,9 +20,9 @@ test('the mark and the pictures that everybody has are there at once', (t) => {
 
 test('the facts stand behind the proof as plain text; while something is done the old ones stay', async (t) => {
   let answer = later();
-  const { find, all, store } = headerPage(t, { answers: { facts: () => answer.promise } });
+  const { find, all, store } = headerPage(t, { answers: { open: () => answer.promise } });
   const isBusy = () => all('#vv-facts')[0].classList.contains('vv-busy');
-  await answer.give({ card: 'ViT <b>', proof: PROOF, short: '2 x 3' });
+  await answer.give({ card: 'ViT <b>', badge: PROOF, short: '2 x 3' });
   const said = () => texts(['model-facts', 'proof', 'proof-words', 'model-short'].map(find));
   assert.deepEqual(said(), ['ViT <b>', 'verified', 'why <b>', '2 x 3']);
   assert.equal(find('proof').dataset.state, 'proven');
@@ -96,7 +96,7 @@ test('Escape closes what is open in the menu before the menu, and each gives the
 
 test('a copied link says so, and for longer that the photo stays here where it is the visitor’s own', async (t) => {
   let own = false;
-  const { find, browser, turn, settle } = headerPage(t, { answers: { facts: () => ({ card: 'ViT', own }) } });
+  const { find, browser, turn, settle } = headerPage(t, { answers: { open: () => ({ card: 'ViT', own }) } });
   await settle();
   find('share').click();
   await settle();
@@ -146,7 +146,7 @@ test('the best classes have bars and percent, and a model without a head says so
     ],
   };
   let answer = later();
-  const { find, all, turn } = headerPage(t, { answers: { facts: () => answer.promise } });
+  const { find, all, turn } = headerPage(t, { answers: { open: () => answer.promise } });
   const top = () => all('#vv-top')[0];
   const seen = () =>
     ['nothing', 'says', 'status', 'error'].map((name) => !top().querySelector(`.vv-${name}`).hidden);
@@ -179,10 +179,10 @@ test('the best classes have bars and percent, and a model without a head says so
 
 test('what is said stays where another view is refused, until the one before is there again', async (t) => {
   const [gone, again] = [later(), later()];
-  const told = { top: [{ name: 'lion', probability: 0.96 }], card: 'ViT', proof: PROOF };
+  const told = { top: [{ name: 'lion', probability: 0.96 }], card: 'ViT', badge: PROOF };
   /** @type {any[]} */
   const answers = [told, gone.promise, again.promise];
-  const { find, all, store, settle } = headerPage(t, { answers: { facts: () => answers.shift() } });
+  const { find, all, store, settle } = headerPage(t, { answers: { open: () => answers.shift() } });
   await settle();
   store.look({ model: 'gone' });
   await gone.give({ refused: 'No such model.', instead: { model: 'mini' } });
@@ -195,7 +195,7 @@ test('what is said stays where another view is refused, until the one before is 
 test('of probabilities that are sigmoids it is said that each is a matter of its own', async (t) => {
   /** @type {any} */
   let line = { name: 'a', probability: 0.7 };
-  const { find, turn, settle } = headerPage(t, { answers: { facts: () => ({ top: [line] }) } });
+  const { find, turn, settle } = headerPage(t, { answers: { open: () => ({ top: [line] }) } });
   const said = async (/** @type {any} */ next) => {
     line = next;
     turn.value += 1;
@@ -217,7 +217,7 @@ test('a probability is never said to be all or nothing where it is not', () => {
 });
 
 test('a picture that is in no tray is called the visitor’s', async (t) => {
-  const { find } = headerPage(t, { search: '?image=u9', answers: { facts: () => new Promise(() => {}) } });
+  const { find } = headerPage(t, { search: '?image=u9', answers: { open: () => new Promise(() => {}) } });
   assert.equal(find('status').textContent, 'Running mini on your image …');
 });
 
@@ -225,7 +225,7 @@ test('a picture is looked at by its button; one that is gone leaves the tray, an
   const own = { id: 'u1', name: 'my <b>', thumbnail: 'data:u1', own: true };
   let pictures = [...SAMPLES.pictures, own];
   const { all, store, place, header, settle, find } = headerPage(t, {
-    answers: { tray: () => ({ ...SAMPLES, pictures }) },
+    answers: { offered: () => ({ ...SAMPLES, pictures }) },
   });
   const buttons = () => all('.vv-sample');
   assert.equal(buttons().length, 2); // what everybody has is there from the beginning
@@ -260,7 +260,7 @@ test('of a link to a picture that is not here the first one is shown, and what i
   const { store, header, place, settle } = headerPage(t, {
     search: '?image=u7&size=9&layer=2',
     answers: {
-      facts: ({ view }) => ({ awaits: view.includes('u7') }),
+      open: ({ view }) => ({ awaits: view.includes('u7') }),
     },
   });
   await settle();
@@ -289,7 +289,7 @@ test('sizes are offered with their cost, in the shape that is chosen; another sh
     ],
   };
   const { find, all, store, place, settle } = headerPage(t, {
-    answers: { facts: () => ({ sizes: { offered, cost: 'Up to 64.' } }) },
+    answers: { open: () => ({ sizes: { offered, cost: 'Up to 64.' } }) },
   });
   const radios = () => all('.vv-sizes-list input');
   const listed = () => radios().map((one) => [one.value, one.checked]);

@@ -16,7 +16,7 @@ const fields = JSON.parse(read('./links.json')).fields.map((/** @type {any} */ f
 }));
 
 export const PROOF = { text: 'verified', title: 'why <b>', state: 'proven' };
-const FACTS = { top: [{ name: 'lion', probability: 0.96 }], short: '2 x 3', card: 'ViT <b>', proof: PROOF };
+const FACTS = { top: [{ name: 'lion', probability: 0.96 }], short: '2 x 3', card: 'ViT <b>', badge: PROOF };
 export const SAMPLES = {
   pictures: ['lion', 'tower'].map((name) => ({ id: name, name, thumbnail: `data:${name}` })),
   chosen: '',
@@ -40,11 +40,9 @@ export function headerPage(
   const asked = [];
   /** @type {Record<string, any>} */
   const usual = {
-    facts: () => FACTS,
-    tray: () => SAMPLES,
-    models: () => ({ offered: [] }),
+    open: () => FACTS,
+    offered: () => SAMPLES,
     edited: () => ({ words: '', each: [] }),
-    wanted: () => ({}),
     load: () => ({}),
   };
   const ask = asker({

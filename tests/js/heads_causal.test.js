@@ -6,6 +6,8 @@ import { test } from 'node:test';
 import { open, partOf, tableOf } from './heads_page.js';
 import { settle } from './visit.js';
 
+const COST = 'Switches off 6 heads, one after the other, at about half a pass each.';
+
 test('the estimate is asked for once for a class and a way of switching off', async () => {
   const part = await open({ link: 'measure=estimate' });
   assert.deepEqual(part.asked, ['head_tables lion', 'head_names lion', 'head_importance lion zero 7']);
@@ -39,7 +41,7 @@ test('of a model without classes the estimate is about its own embedding; one wi
   assert.ok(own.asked.includes('head_importance lion zero'));
   const none = await open({
     link: 'measure=estimate',
-    answer: (name) => ['target', 'causal'].includes(name) && new Error('This model returns no scores.'),
+    answer: (name) => name === 'target' && new Error('This model returns no scores.'),
   });
   assert.equal(none.text('cost'), 'This model returns no scores.');
   assert.deepEqual(none.asked, ['head_tables lion', 'head_names lion']);
@@ -101,18 +103,20 @@ test('before a causal map is computed its table is empty, and says what it costs
   assert.equal(part.cell(0).getAttribute('aria-label'), 'layer 0, head 0: not computed yet');
   const start = part.find('start');
   assert.deepEqual([start.hidden, start.disabled, start.textContent], [false, false, 'Switch off each head']);
-  assert.equal(part.text('cost'), 'Switches off 6 heads.');
+  assert.equal(part.text('cost'), COST);
 });
 
 /** The tab with causal maps that a test answers: of each how it is told, and what ends it. */
 async function running({
   face = 'atlas',
   answer = /** @type {(name: string, body: any) => any} */ (() => undefined),
+  kept = /** @type {(how: string) => any} */ (() => undefined),
 } = {}) {
   /** @type {{tell: any, done: (answer: any) => Promise<void>, fail: (words: string) => Promise<void>}[]} */
   const maps = [];
   const part = await open({
     link: `measure=effect&face=${face}`,
+    kept,
     answer: (name, body, tell, stop) =>
       name === 'ablation'
         ? new Promise((give) => {
@@ -154,7 +158,7 @@ test('a causal map runs, is stopped, and is done: the button, the words and the 
   await part.click(part.find('stop'));
   assert.deepEqual([button.hidden, button.textContent], [false, 'Start again']);
   assert.equal(part.text('job'), `Stopped; the heads that were done are shown. ${said}`);
-  assert.equal(part.text('cost'), 'Switches off 6 heads.');
+  assert.equal(part.text('cost'), COST);
   await part.start();
   assert.equal(part.find('dots').childElementCount, 3);
   await part.maps[1].fail('Too many wait.');
@@ -199,15 +203,16 @@ test('one way at a time: another one ends it, as another photo or class does, wh
   assert.deepEqual([part.texts().join(''), part.find('start').hidden], ['', false]);
 });
 
-test('maps that the server has at hand are shown without being started', async () => {
-  const part = await running({
-    answer: (/** @type {string} */ name) => name === 'causal' && { cost: 'so much', kept: ['zero', 'mean'] },
-  });
-  assert.deepEqual(part.asked.filter((one) => one.startsWith('ablation')), ['ablation lion zero 7', 'ablation lion mean 7']); // prettier-ignore
-  assert.equal(part.text('job'), '');
-  await part.maps[0].done(WHOLE);
+test('a map that the server has at hand is shown without being started, and is looked for once for each way', async () => {
+  /** @type {Record<string, any>} */
+  const there = { zero: WHOLE, mean: new Error('Gone meanwhile.'), uniform: { pass_seconds: 4 } };
+  const part = await running({ kept: (how) => there[how] });
+  assert.deepEqual([part.maps.length, part.peeked], [0, ['lion zero 7']]);
   assert.deepEqual(part.texts(), ['1.0', '−1.0', '2.0', '3.0', '4.0', '5.0']);
-  await part.maps[1].fail('Gone meanwhile.');
   await part.click(part.all('[data-how=mean]')[0]);
   assert.deepEqual([part.text('job'), part.find('start').hidden], ['', false]); // it can be started
+  await part.click(part.all('[data-how=uniform]')[0]);
+  assert.equal(part.text('cost'), `${COST.slice(0, -1)}: about 11 s.`);
+  await part.click(part.all('[data-how=zero]')[0]);
+  assert.deepEqual(part.peeked, ['lion zero 7', 'lion mean 7', 'lion uniform 7']);
 });

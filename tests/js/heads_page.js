@@ -12,7 +12,7 @@ import { settle } from './visit.js';
 
 /** Parts that every room calls alike. */
 const BAR = ['bar', 'low', 'high', 'unit', 'strip', 'photo', 'box', 'rings', 'why', 'search', 'hits'];
-const OF_PAGE = ['open', 'target', 'causal', 'surgery'];
+const OF_PAGE = ['open', 'target', 'edited'];
 
 const { fields } = JSON.parse(read('./links.json'));
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
@@ -92,21 +92,7 @@ export const ANSWERS = {
   },
   head_names: { arrays: {}, facts: { heads: [name(1, 2), name(0, 1)] } },
   head_importance: tableOf([[4, -2, 0], [1, 2, 3]], LOGIT, true),
-  causal: { cost: 'switches off 6 heads', kept: [] },
 }; // prettier-ignore
-
-/** What the page answers about edits, of which it reads heads alone. */
-function surgery(/** @type {any} */ { view, edits = new URLSearchParams(view).get('edits') ?? '' }) {
-  const off = edits
-    .split(';')
-    .filter(Boolean)
-    .flatMap((/** @type {string} */ one) => {
-      const [state, ...places] = one.split(' ');
-      return places.map((place) => [...place.split('.').map(Number), state]);
-    });
-  const tokens = [{ value: 'class', label: 'class token' }];
-  return { edits, off, temperatures: [], forbidden: [], tokens, trace: 'unedited' };
-}
 
 /** What a view is of. */
 function opened(/** @type {{view: string}} */ body) {
@@ -142,12 +128,15 @@ export async function open({
   of = any({}),
   answer = /** @type {(name: string, body: any, tell?: any, stop?: any) => any} */ (() => undefined),
   rows = /** @type {(path: string) => any} */ (() => undefined),
+  kept = /** @type {(how: string) => any} what is at hand of causal maps */ (() => undefined),
 } = {}) {
   const browser = new Browser();
   /** @type {string[]} */
   const asked = [];
   /** @type {[string, any][]} */
   const posted = [];
+  /** @type {string[]} causal maps that were looked for */
+  const peeked = [];
   /** @type {string[]} addresses of rows */
   const lit = [];
   const fetch = async (/** @type {string} */ path, /** @type {any} */ { signal: stop }) => {
@@ -172,6 +161,14 @@ export async function open({
   const store = new Store(fields, place);
   const ask = asker({
     keeps: (one) => !OF_PAGE.includes(one),
+    kept: async (_one, { image, how, target = '' }, _stop, hear) => {
+      peeked.push([image.sample, how, target].filter(Boolean).join(' '));
+      const found = (await kept(how)) ?? { pass_seconds: null };
+      if (found instanceof Error) throw found;
+      if (found.arrays) return found;
+      hear?.(found);
+      return null;
+    },
     async answer(one, body, stop, tell) {
       posted.push([one, body]);
       const { image = {}, how = '', target = '' } = body;
@@ -183,7 +180,7 @@ export async function open({
       if (found) return found;
       if (one === 'open') return { ...opened(body), ...of };
       if (one === 'target') return targetOf(body);
-      if (one === 'surgery') return surgery(body);
+      if (one === 'edited') return { edits: body.edits };
       if (one === 'classes') return answersOf(body);
       return ANSWERS[one];
     },
@@ -225,6 +222,7 @@ export async function open({
       turn,
       asked,
       posted,
+      peeked,
       lit,
     },
     /** The measure that is there, once everything of it is. */

@@ -18,7 +18,7 @@ test('a pass is followed once it takes a while, and not at all where it is quick
   /** @type {any} */
   let tell;
   const { find, browser, store, settle } = headerPage(t, {
-    answers: { facts: (_body, _stop, told) => ((tell = told), answer.promise) },
+    answers: { open: (_body, _stop, told) => ((tell = told), answer.promise) },
   });
   tell({ share: 0, left: '', preview: { words: 'Running mini …' } });
   tell({ share: 0.25, left: 'about 3 s left' });
@@ -47,7 +47,7 @@ test('a pass that is ended leads back to the view before, as it was left; the fi
   /** @type {any} */
   let tell;
   const page = headerPage(t, {
-    answers: { facts: (_body, _stop, told) => ((tell = told), answer.promise) },
+    answers: { open: (_body, _stop, told) => ((tell = told), answer.promise) },
   });
   const { find, browser, store, place, settle } = page;
   const runs = () => {
@@ -80,7 +80,7 @@ test('a link whose model is fetched says so at once; where that is ended the pag
   const { find, header, store, place, settle } = headerPage(t, {
     search: '?model=someone/never&image=tower',
     answers: {
-      facts: ({ view }, _stop, told) => {
+      open: ({ view }, _stop, told) => {
         tell = told;
         return view.includes('never') ? new Promise(() => {}) : DONE;
       },
@@ -109,7 +109,7 @@ test('a model that cannot be had gives way to the one before, or to the page’s
   const { header, store, settle } = headerPage(t, {
     search: '?model=gone',
     answers: {
-      facts: ({ view }) =>
+      open: ({ view }) =>
         view.includes('gone')
           ? { refused: 'No such model.', instead: { model: 'mini' } }
           : view.includes('size=7')
@@ -140,7 +140,7 @@ test('of a link to what is not possible the rest is shown', async (t) => {
   const { header, store, settle } = headerPage(t, {
     search: '?image=tower&size=7&layer=3',
     answers: {
-      facts: ({ view }) =>
+      open: ({ view }) =>
         view.includes('size=7') ? { refused: 'Too small.', instead: { size: 0, part: '', edits: '' } } : DONE,
     },
   });
@@ -155,7 +155,7 @@ test('a view that was possible and is not any more gives way to what is', async 
   const { header, store, turn, settle } = headerPage(t, {
     search: '?image=tower&edits=off 1.0',
     answers: {
-      facts: ({ view }) =>
+      open: ({ view }) =>
         isGone && view.includes('edits')
           ? { refused: 'No such head.', instead: { size: 0, part: '', edits: '' } }
           : DONE,
@@ -189,11 +189,14 @@ test('a model is chosen: nothing is asked of what is here, and the page stays as
 
 test('before a download the visitor is asked; who says no stays, and a download that is ended says so', async (t) => {
   const { all, find, header, place, bodies, settle } = headerPage(t, {
-    answers: { wanted: () => ({ hub: 'a/b', title: 'A B' }), load: () => new Promise(() => {}) },
+    answers: {
+      load: ({ agreed }) => (agreed ? new Promise(() => {}) : { hub: 'a/b', title: 'A B' }),
+    },
   });
   await settle();
   await header.choose('a/b', async (question) => question.hub !== 'a/b');
-  assert.deepEqual([bodies('load').length, find('job').hidden, header.problem.value], [0, true, '']);
+  const agreed = () => bodies('load').filter((body) => body.agreed).length;
+  assert.deepEqual([agreed(), find('job').hidden, header.problem.value], [0, true, '']);
   void header.choose('a/b', async () => true);
   await settle();
   find('stop').click();

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { groupsOf } from '../../vit_viz/web/header/model.js';
-import { headerPage, later } from './header_page.js';
+import { SAMPLES, headerPage, later } from './header_page.js';
 
 /** @param {string} name @param {string} title @param {string} hub @param {boolean} here @param {string[]} facts */
 const offer = (name, title, hub, here, facts = []) => ({ name, title, hub, about: '', facts, here });
@@ -68,7 +68,7 @@ function withDialog(dialog) {
 test('the list opens with what is on this disk now, is looked through by letters, and Enter chooses', async (t) => {
   let asked = 0;
   const { find, all, browser, settle, store } = headerPage(t, {
-    answers: { models: () => ((asked += 1), models) },
+    answers: { offered: () => ((asked += 1), { ...SAMPLES, models }) },
   });
   await settle();
   assert.equal(asked, 1);
@@ -115,9 +115,13 @@ test('a download is asked about with its size and licence; it begins when that i
   const wanted = { title: 'A <b>', hub: 'a/b', size: '87 MB', licence: '' };
   const load = later();
   const { find, all, bodies, header, settle } = headerPage(t, {
-    answers: { models: () => models, wanted: () => wanted, load: () => load.promise },
+    answers: {
+      offered: () => ({ ...SAMPLES, models }),
+      load: ({ agreed }) => (agreed ? load.promise : wanted),
+    },
   });
   const dialog = withDialog(find('model-question'));
+  const agreed = () => bodies('load').filter((body) => body.agreed).length;
   const choose = async () => {
     find('model-open').click();
     await settle();
@@ -129,11 +133,11 @@ test('a download is asked about with its size and licence; it begins when that i
   assert.equal(find('model-question-facts').textContent, 'From the Huba/bSize87 MB');
   dialog.close();
   await settle();
-  assert.deepEqual([bodies('load').length, header.far.value], [0, null]);
+  assert.deepEqual([agreed(), header.far.value], [0, null]);
   await choose();
   find('model-download').click();
   await settle();
-  assert.deepEqual([bodies('load').length, dialog.open, header.far.value?.words], [1, false, 'Looking for dino-s16 …']); // prettier-ignore
+  assert.deepEqual([agreed(), dialog.open, header.far.value?.words], [1, false, 'Looking for dino-s16 …']); // prettier-ignore
   await load.give({});
   assert.equal(header.model.value, 'dino-s16');
 });

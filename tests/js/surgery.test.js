@@ -5,6 +5,7 @@ import { test } from 'node:test';
 
 import { editsIn, wordsOf } from '../../vit_viz/web/kit/edits.js';
 import { changeWords, comparedNames, meanMap, temperatureOf } from '../../vit_viz/web/heads/surgery.js';
+import { namedTokens } from '../../vit_viz/web/heads/views.js';
 import { open as openTab } from './heads_page.js';
 import { settle } from './visit.js';
 
@@ -90,7 +91,7 @@ test('clicks on heads are gathered and told once; what is chosen is what a click
   assert.deepEqual(['1.2', '0.1', '0.2', '1.0'].map(state), ['on', 'off', 'mean', 'uniform']);
   assert.equal(says('edits'), `off 1.2;${KEPT}`);
   assert.equal(await edits(), `off 0.1;mean 0.2;uniform 1.0;${KEPT}`);
-  assert.equal(posted.filter(([name, { edits: words }]) => name === 'surgery' && words).length, 1);
+  assert.equal(posted.filter(([name, { edits: words }]) => name === 'edited' && words).length, 1);
   await brush('on');
   for (const key of ['0.1', '0.2', '1.1']) await press(key);
   assert.equal(await edits(), `uniform 1.0;${KEPT}`);
@@ -108,7 +109,7 @@ test('what is edited elsewhere does not take back what was clicked since; a refu
   /** @type {((refused?: Error) => void)[]} */
   const held = [];
   const answer = (/** @type {string} */ name, /** @type {any} */ { edits }) =>
-    name === 'surgery' && edits !== undefined && new Promise((done) => held.push(done));
+    name === 'edited' && edits !== undefined && new Promise((done) => held.push(done));
   const part = await open('off 1.2', { answer });
   const { find, set, press, state, pass, all, text } = part;
   const isBusy = () => find('answers').getAttribute('aria-busy');
@@ -140,7 +141,7 @@ test('what is edited elsewhere does not take back what was clicked since; a refu
 test('where taking a step back is refused, it can be taken back again', async () => {
   let refusal = /** @type {Error | null} */ (null);
   const answer = (/** @type {string} */ name, /** @type {any} */ { edits }) => {
-    if (name === 'surgery' && edits !== undefined && refusal) throw refusal;
+    if (name === 'edited' && edits !== undefined && refusal) throw refusal;
   };
   const { find, press, state, click, edits, text } = await open('off 1.2', { answer });
   await press('0.0');
@@ -185,7 +186,7 @@ test('every step is taken back, by the button or by Ctrl+Z, one movement of a sl
 
 test('a step that was refused is none, and what was before it can still be taken back', async () => {
   const answer = (/** @type {string} */ name, /** @type {any} */ { edits }) =>
-    name === 'surgery' && edits?.includes('0.1') && new Error('No.');
+    name === 'edited' && edits?.includes('0.1') && new Error('No.');
   const { find, press, edits, click, text } = await open('', { answer });
   await press('0.0');
   assert.equal(await edits(), 'off 0.0');
@@ -230,7 +231,8 @@ test('tokens are offered by name and by place; the photo is there where places a
   const { find, choose, all, set } = await open();
   const values = (/** @type {string} */ side) =>
     all(`.vv-surgery-${side} option`).map(({ textContent }) => textContent);
-  assert.deepEqual(values('seeing'), ['class token', 'some patches']);
+  const names = ['class token', 'detection 0', 'all patches', 'all tokens', 'some patches'];
+  assert.deepEqual(values('seeing'), names);
   assert.deepEqual([find('seeing').value, find('seen').value], ['class', 'some patches']);
   const seen = () =>
     ['seeing-patches', 'seen-patches', 'stage', 'hint'].filter((name) => find(name) && !find(name).hidden);
@@ -242,6 +244,16 @@ test('tokens are offered by name and by place; the photo is there where places a
   assert.deepEqual(seen(), ['seeing-patches', 'stage', 'hint']);
   await set({ edits: 'off 0.0' });
   assert.equal(find('seeing').value, 'some patches'); // the same tokens are not offered anew
+});
+
+test('where there are many named tokens those behind the patches are left to be typed; registers are a group', () => {
+  const registers = ['register 0', 'register 1'];
+  const detections = Array.from({ length: 14 }, (_, i) => `detection ${i}`);
+  const values = (/** @type {string[]} */ suffix) =>
+    namedTokens({ prefix: ['class', ...registers], suffix }).map(({ value }) => value);
+  const groups = ['patches', 'registers', 'everything'];
+  assert.deepEqual(values(detections.slice(1)), ['class', ...registers, ...detections.slice(1), ...groups]);
+  assert.deepEqual(values(detections), ['class', ...registers, ...groups]);
 });
 
 test('patches that are typed are outlined on the photo', async () => {
@@ -325,13 +337,13 @@ test('the maps before and after are of the heads that are on, on one scale', asy
     'The map is the same: an edit changes where later layers look, not its own.',
   );
   assert.ok(
-    part.lit.some((path) => path.includes('/unedited/1?')) &&
+    part.lit.some((path) => path.includes('/h4ndle/1?')) &&
       part.lit.some((path) => path.includes('/edited%20off%201.0/1?')),
   );
   await part.click('[data-all="1"]');
   assert.equal(part.text('surgery-maps-words'), 'No head of this layer is on: nothing is looked at.');
   const failed = await open('off 1.0', {
-    rows: (/** @type {string} */ path) => path.includes('unedited') && { status: 500, ok: false },
+    rows: (/** @type {string} */ path) => path.includes('h4ndle') && { status: 500, ok: false },
   });
   assert.match(failed.text('surgery-maps-words'), /^The server refused this request/);
   const shape = any({ heads: 2, tokens: 3, prefix: ['class'], grid: [1, 2] });

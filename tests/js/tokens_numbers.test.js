@@ -89,14 +89,18 @@ test('questions are asked with what is chosen, and what is empty is left out', a
     suffix: [],
     grid: /** @type {[number, number]} */ ([1, 4]),
     about: { model: 'mini' },
-    view: 'image=lion',
+    view: 'image=lion&part=1,2,3,4',
   };
-  const held = new Held(of, async (name, body) => asked.push([name, body]));
+  const held = new Held(of, async (name, body) => {
+    asked.push([name, body]);
+    return {};
+  });
   await held.fetchAnswer(asking('segments', { layer: 3, box: '', method: 'cut' }));
-  await held.fetchAnswer(asking('colours', { foreground: true, second: 'x y' }));
+  await held.fetchAnswer(asking('token_components', { foreground: true, second: 'x y' }));
   assert.deepEqual(asked, [
     ['segments', { model: 'mini', layer: 3, method: 'cut' }],
-    ['colours', { view: 'image=lion', foreground: true, second: 'x y' }],
+    ['token_components', { model: 'mini', foreground: true, second: 'x y' }],
+    ['open', { view: 'image=x+y' }],
   ]);
 });
 

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { coloursOf } from '../../vit_viz/web/tokens/colours.js';
 import { segmentColour } from '../../vit_viz/web/tokens/plate.js';
-import { open, settle, subject, texts } from './tokens_tab.js';
+import { open, settle, texts } from './tokens_tab.js';
 
 const kindOf = (/** @type {string} */ path) => /^\w+/.exec(path)?.[0] ?? '';
 const rows = (/** @type {number} */ count, /** @type {(state: number) => any} */ make) =>
@@ -31,20 +32,17 @@ function computing(slow, known) {
 
 /** Red is 40 state + patch, green 7, blue 9. */
 const painted = (/** @type {number} */ add) =>
-  rows(5, (state) =>
-    Buffer.from([0, 1, 2, 3, 4, 5].flatMap((patch) => [add + 40 * state + patch, 7, 9])).toString('base64'),
-  );
+  rows(5, (state) => [0, 1, 2, 3, 4, 5].flatMap((patch) => [add + 40 * state + patch, 7, 9]));
 const components = {
   colours: painted(0),
-  second: null,
   explained: rows(5, (state) => [0.2, 0.1, 0.01 * state]),
   overall: [0.3, 0.2, 0.1],
 };
 const COLOURS = { token_measure: 'components' };
 
 test('three components are the colours of all photos, over their own lightness, without a scale', async () => {
-  const part = await open({ chosen: COLOURS }, { answer: only('colours', components) });
-  assert.equal(part.asked[0], 'colours?role=tokens&foreground=false&whitened=false');
+  const part = await open({ chosen: COLOURS }, { answer: only('token_components', components) });
+  assert.equal(part.asked[0], 'token_components?role=tokens&foreground=false&whitened=false');
   assert.deepEqual(part.small(2, 'components'), [80, 81, 82, 83, 84, 85]);
   assert.deepEqual(part.big().slice(4, 12), [121, 7, 9, 255, 122, 7, 9, 255]);
   assert.equal(part.how()?.how, 'colours');
@@ -67,35 +65,63 @@ test('three components are the colours of all photos, over their own lightness, 
   }
 });
 
-test('a second photo shares the colours, and a note of it is said', async () => {
-  const second = { ...subject, photo: '/photo/h9', name: 'a cat', colours: painted(20) };
-  const both = { ...components, second, note: 'It was made smaller.' };
+test('a second photo shares the colours; where it has gone the first stands alone, and that is said', async () => {
+  const both = { ...components, others: painted(20) };
+  let isGone = false;
   const answer = (/** @type {string} */ path) =>
-    only('colours', path.includes('second') ? both : components)(path);
+    isGone && path.includes('second')
+      ? new Error('It has gone.')
+      : only('token_components', path.includes('second') ? both : components)(path);
   const chosen = { ...COLOURS, token_role: 'keys', token_second: 'cat' };
   const part = await open({ chosen }, { answer });
   assert.match(part.asked[0], /role=keys&foreground=false&whitened=false&second=cat$/);
   const stage = () => part.find('room-second-stage');
   const image = stage().querySelector('img');
   assert.deepEqual([image.src, image.alt], ['/photo/h9', 'a cat']);
-  assert.match(part.words('room-readout'), /photo's own[.] It was made smaller[.]$/);
+  assert.match(part.words('room-readout'), /photo's own$/);
   stage().querySelector('.vv-box').box = { left: 0, top: 0, width: 60, height: 20 };
   image.fire('load');
   assert.deepEqual(part.shownBy(stage())?.bytes.slice(0, 8), [100, 7, 9, 255, 101, 7, 9, 255]); // layer 2 of 4 is in the middle
   await part.show({ chosen: { token_role: 'tokens', token_second: '' } });
   assert.equal(stage(), null);
   await part.show({ chosen });
-  assert.equal(part.asked.filter((path) => kindOf(path) === 'colours').length, 2); // both are here
+  assert.equal(part.asked.filter((path) => kindOf(path) === 'token_components').length, 2); // both are here
   assert.ok(stage());
   await part.press('token_measure', 'similarity');
   assert.equal(stage(), null);
+  isGone = true;
+  const gone = await open({ chosen }, { answer });
+  assert.match(gone.words('room-readout'), /photo's own[.] It has gone[.]$/);
+  assert.equal(gone.find('room-second-stage'), null);
+  const itself = await open({ chosen: { ...chosen, token_second: 'lion' } }, { answer });
+  assert.match(itself.asked[0], /whitened=false$/); // there is nothing to share
+});
+
+test('colours go from the 1st to the 99th percentile of all that is shown, and what was left out is black', () => {
+  const ramp = Float32Array.from({ length: 303 }, (_, i) => (i % 3 === 2 ? 5 : Math.floor(i / 3)));
+  const array = (/** @type {Float32Array} */ data) => ({ shape: [1, 1, data.length / 3, 3], data });
+  const bytes = (/** @type {any} */ answer) =>
+    coloursOf(answer).map(([pixels]) => [
+      ...new Uint8Array(pixels.buffer, pixels.byteOffset, 4 * pixels.length),
+    ]);
+  const whole = { arrays: { 'maps.0.values': array(ramp) }, facts: { whitened: false } };
+  const [one] = bytes(whole);
+  assert.deepEqual([0, 1, 50, 99, 100].map((patch) => one[4 * patch]), [0, 0, 128, 255, 255]); // prettier-ignore
+  assert.deepEqual(one.slice(4 * 50, 4 * 51), [128, 128, 0, 255]); // the third differs nowhere
+  const second = Float32Array.from({ length: 3 }, () => 1000);
+  const mask = { shape: [1, 1, 1], data: Uint8Array.of(0) };
+  const arrays = { ...whole.arrays, 'maps.1.values': array(second), 'foreground.1': mask };
+  const [first, other] = bytes({ arrays, facts: { whitened: false } });
+  assert.deepEqual([first, other], [one, [0, 0, 0, 255]]);
+  const both = bytes({ arrays: { ...arrays, 'foreground.1': undefined }, facts: { whitened: false } });
+  assert.deepEqual([both[1].slice(0, 3), both[0][4 * 99]], [[255, 255, 255], 252]);
 });
 
 test('until colours have come, it says that they are computed; an answer to what was chosen before changes nothing', async () => {
   /** @type {(told: any) => void} */
   let late = () => {};
   const answer = (/** @type {string} */ path) =>
-    kindOf(path) === 'colours' ? new Promise((done) => (late = done)) : null;
+    kindOf(path) === 'token_components' ? new Promise((done) => (late = done)) : null;
   const part = await open({ chosen: COLOURS }, { answer });
   const said = ['room-wait', 'room-readout', 'room-caption'].map(part.words);
   assert.deepEqual(said, ['Computing colours …', '', 'By what the patches differ most, after layer 2']);

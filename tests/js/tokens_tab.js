@@ -91,10 +91,23 @@ function normed(
   };
 }
 
+/** Whitened coordinates that are drawn as these bytes, a row of red, green and blue for each state. @param {number[][]} bytes */
+function coordinates(bytes) {
+  const data = Float32Array.from(bytes.flat(), (byte) => -Math.log(255 / byte - 1) / 2);
+  return { shape: [bytes.length, 2, 3, 3], data };
+}
+
 /** @type {Record<string, (told: any) => any>} */
 const FORMS = {
   target: (told) => told,
-  colours: (told) => ({ second: null, note: '', ...told }),
+  token_components: ({ colours, others, explained, overall }) => ({
+    arrays: {
+      'maps.0.values': coordinates(colours),
+      ...(others && { 'maps.1.values': coordinates(others) }),
+      ...{ explained: numbers(explained), overall: numbers(overall) },
+    },
+    facts: { whitened: true },
+  }),
   token_norms: (told) => normed(told),
   logit_lens: ({ values, unit, note, top, top_probability: sure, words }) => ({
     arrays: {
@@ -131,7 +144,7 @@ const flat = { values: rows(5, rows(6, 1)), others: {}, thresholds: rows(5, 5), 
 /** What a question is told of which a test says nothing. @type {Record<string, any>} */
 const USUAL = {
   target: { classes: [], name: '' },
-  colours: { colours: rows(5, 'AAAA'), explained: rows(5, [0.5, 0.25, 0.125]), overall: [0.5, 0.25, 0.125] },
+  token_components: { colours: rows(5, rows(3, 1)), explained: rows(5, [0.5, 0.25, 0.125]), overall: [0.5, 0.25, 0.125] }, // prettier-ignore
   token_norms: flat,
   logit_lens: { values: rows(5, rows(6, 0.5)), unit: 'cosine', note: 'A probe.' },
   token_change: { values: rows(4, rows(6, 1)), others: {}, unit: '' },
@@ -154,6 +167,9 @@ function linkOf({ query, target, chosen = {} }) {
   if (target) link.set('target', target);
   return `?${link}`;
 }
+
+/** Another photo. */
+export const CAT = { photo: '/photo/h9', name: 'a cat' };
 
 /**
  * The tab with a server. What it is of, and what the link says: query, target and options under `chosen`. `told` is what it writes into
@@ -195,7 +211,12 @@ export async function open(
       delete body.model;
       if (name === 'open') {
         if (of.note) throw new Error(of.note);
-        return { ...of, view, ...(view.includes('tower') && { trace: 'h5' }) };
+        return {
+          ...of,
+          view,
+          ...(view.includes('tower') && { trace: 'h5' }),
+          ...(view.includes('cat') && CAT),
+        };
       }
       const path = `${name}?${new URLSearchParams(name === 'target' ? { view, ...body } : body)}`;
       asked.push(path);

@@ -62,7 +62,7 @@ def test_what_is_no_target_is_refused_in_a_sentence(value: object) -> None:
     assert str(refused.value) == said
 
 
-def test_a_wish_holds_what_was_said_and_leaves_the_rest_as_usual() -> None:
+def test_fields_that_were_given_are_read_and_the_rest_is_as_usual() -> None:
     fields: dict[str, Any] = {
         "mode": "crop",
         "size": 7,
@@ -71,21 +71,17 @@ def test_a_wish_holds_what_was_said_and_leaves_the_rest_as_usual() -> None:
         "query": [2, 3],
         "discard": 0.25,
     }
-    arguments = parse_arguments(QUESTIONS.named("rollout"), fields)
-    assert (arguments.input.mode, arguments.input.size, arguments.input.rectangle) == (
-        "crop",
-        7,
-        (1, 2, 40, 50),
-    )
-    assert arguments.input.edits == "off 0.2 1.1"
-    assert arguments.parameters == {"query": (2, 3), "target": None, "discard": 0.25}
+    how, asked = parse_arguments(QUESTIONS.named("rollout"), fields)
+    assert (how.mode, how.size, how.rectangle) == ("crop", 7, (1, 2, 40, 50))
+    assert how.edits == "off 0.2 1.1"
+    assert asked == {"query": (2, 3), "target": None, "discard": 0.25}
     assert {"mode", "size", "part", "edits"} <= fields.keys()  # what was given is left as it was
     assert fields["edits"] == ["off 1.1", "off 0.2"]
-    assert parse_arguments(QUESTIONS.named("relevance"), {"target": [3, 5]}).parameters == {
+    assert parse_arguments(QUESTIONS.named("relevance"), {"target": [3, 5]})[1] == {
         "query": None,
         "target": (3, 5),
     }
-    assert parse_arguments(QUESTIONS.named("rollout"), {}).input == InputOptions()
+    assert parse_arguments(QUESTIONS.named("rollout"), {})[0] == InputOptions()
 
 
 @pytest.mark.parametrize(
@@ -115,6 +111,7 @@ TYPES: dict[str, Any] = {
     "string": str,
     "boolean": bool,
     "array": list,
+    "object": dict,
     "null": type(None),
 }
 

@@ -407,6 +407,47 @@ def test_safetensors_hold_the_arrays_as_they_are_and_the_rest_of_the_answer_besi
         assert {part: array.tolist() for part, array in arrays.items()} == whole["numbers"]
 
 
+# --- what is at hand
+
+KEPT = {"Cache-Control": "max-age=0, only-if-cached"}
+
+
+@pytest.mark.parametrize(("accept", "target"), [("application/json", 2), (rest.SAFETENSORS, 4)])
+def test_an_answer_is_given_only_if_it_is_at_hand_and_what_is_asked_is_told(
+    api: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch, accept: str, target: int
+) -> None:
+    body, headers = TWINS | {"target": f"animal {target}", "how": "mean", "mode": "crop"}, {"Accept": accept}
+
+    def said(answer: Any) -> dict[str, Any]:
+        if accept == "application/json":
+            return answer.json()  # type: ignore[no-any-return]
+        size = int.from_bytes(answer.content[:8], "little")
+        return json.loads(json.loads(answer.content[8 : 8 + size])["__metadata__"]["vit_viz"])  # type: ignore[no-any-return]
+
+    session.trace("odd", "twins", mode="crop")
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "pass_seconds", lambda subject: 0.25 if subject.mode == "crop" else None)
+        there = said(ask(api, "ablation", body, headers=headers | KEPT))
+    assert there.keys() == {"question", "request", "link", "pass_seconds"}
+    assert (there["request"]["parameters"], there["pass_seconds"]) == (
+        {"how": "mean", "target": target},
+        0.25,
+    )
+    bad = said(ask(api, "ablation", body | {"how": "off"}, headers=headers | KEPT))
+    assert (bad.keys(), "one of zero" in bad["refused"]) == ({"question", "refused"}, True)
+    computed = ask(api, "ablation", body, headers=headers)
+    assert computed.content == ask(api, "ablation", body, headers=headers | KEPT).content
+    assert {name: said(computed)[name] for name in ("request", "link")} == {
+        name: there[name] for name in ("request", "link")
+    }
+    assert "pass_seconds" in said(ask(api, "ablation", body | {"target": target + 1}, headers=headers | KEPT))
+    beyond = ask(api, "links", TWINS | {"query": "90,90"}, headers=headers | KEPT)
+    assert "Patch (90, 90) does not exist" in said(beyond)["refused"]
+    assert said(ask(api, "positions", {}, headers=KEPT | headers)).keys() & {"request", "pass_seconds"} == {
+        "request"
+    }
+
+
 # --- how far an answer is
 
 TOLD = {"Accept": EVENTS}
@@ -777,7 +818,7 @@ def test_a_question_is_read_beside_everybody_else_s_requests(
     api: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a thread, and not where the event loop runs."""
-    read, loops = rest.read_body, list[bool]()
+    read, loops = rest.read_json, list[bool]()
 
     def noted(body: bytes) -> object:
         try:
@@ -787,8 +828,8 @@ def test_a_question_is_read_beside_everybody_else_s_requests(
             loops.append(False)
         return read(body)
 
-    monkeypatch.setattr(rest, "read_body", noted)
-    monkeypatch.setattr(opened, "read_body", noted)
+    monkeypatch.setattr(rest, "read_json", noted)
+    monkeypatch.setattr(opened, "read_json", noted)
     assert ask(api, "look").status_code == 200
     assert api.post("/vit_viz/open", json={"view": ""}, headers={PAGE_HEADER: "a" * 16}).status_code == 200
     assert loops == [False, False]

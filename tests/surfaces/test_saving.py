@@ -13,7 +13,7 @@ from vit_viz.figures.files import file_of, named
 from vit_viz.figures.recipes import as_command, as_python
 from vit_viz.figures.replay import record_of
 from vit_viz.figures.request import DrawingOptions, FigureRequest, Output, figure_for
-from vit_viz.session.handles import COOKIE, new_visitor
+from vit_viz.session.handles import cookie_name, new_visitor
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
@@ -99,11 +99,11 @@ def test_a_saved_file_says_nothing_of_whose_picture_it_is(api: TestClient, sessi
     image = session.add_upload(odd_picture(7), owner=ada, file_name="/home/ada/Zwei K\u00e4tzchen.v2.jpg")
     body = {"image": {"upload": image}, "mode": "crop"} | LOOK
     for form in ("image/svg+xml", "application/x-npz", "text/x-python", "application/json"):
-        answer = ask(api, "look", body, headers={"Accept": form, "Cookie": f"{COOKIE}={ada}"})
+        answer = ask(api, "look", body, headers={"Accept": form, "Cookie": f"{cookie_name()}={ada}"})
         assert answer.status_code == 200, answer.text
         assert image.encode() not in answer.content
         assert image not in str(answer.headers)
-    saved = ask(api, "look", body, headers={"Accept": "image/svg+xml", "Cookie": f"{COOKIE}={ada}"})
+    saved = ask(api, "look", body, headers={"Accept": "image/svg+xml", "Cookie": f"{cookie_name()}={ada}"})
     assert 'filename="vit_viz_Zwei-K-tzchen-v2_look_odd_layer-1_head-3.svg"' in str(saved.headers)
     assert "Zwei K\u00e4tzchen.v2: " in saved.text
 

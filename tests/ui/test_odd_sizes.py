@@ -46,7 +46,7 @@ def handle(session: Session, subject: Subject) -> str:
 
 
 def test_the_explorer_is_told_each_size_by_its_name(session: Session, view: ViewState) -> None:
-    value = explorer_value(session, view, OWNER, notes=("a note",))
+    value = explorer_value(session, view, OWNER)
     assert (value["layers"], value["heads"], value["tokens"], value["head_dim"]) == (3, 5, 2 + 24, 8)
     assert (value["grid"], value["photo_size"]) == ([4, 6], [37, 90])
     assert value["prefix"] == ["class", "register 0"]
@@ -55,7 +55,7 @@ def test_the_explorer_is_told_each_size_by_its_name(session: Session, view: View
     top, left, tall, wide = value["crop"]["region"]
     assert (top, tall) == (pytest.approx(0, abs=0.5), pytest.approx(37, abs=0.5))
     assert (left, wide) == (pytest.approx((90 - 55.5) / 2, abs=0.5), pytest.approx(55.5, abs=0.5))
-    assert (value["mode"], value["note"]) == ("crop", "a note")
+    assert (value["mode"], value["note"]) == ("crop", "")
     assert value["tour"] == []  # which is for samples
     assert session.handles.find(value["trace"].split("/")[-1]) == Subject("odd", view.image, "crop", OWNER)
     assert session.handles.find(value["photo"].split("/")[-1]) == Subject("", view.image, "fit", OWNER)
@@ -68,7 +68,7 @@ def test_the_facts_name_rows_and_columns_and_all_that_was_found(session: Session
     assert ranking is not None
     assert [entry["name"] for entry in value["top"]] == list(ranking.names)
     assert [entry["probability"] for entry in value["top"]] == pytest.approx(ranking.scores.tolist())
-    assert value["proof"]["state"] == "proven"
+    assert value["badge"]["state"] == "proven"
     assert value["notes"] == ["first"]
 
 

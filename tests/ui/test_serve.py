@@ -52,7 +52,7 @@ def test_a_module_is_shown_like_any_model_once_its_layout_is_given() -> None:
     until(lambda: session.checks.is_idle)
     facts = facts_value(session, ViewState(model="Tutorial", image=image), "ada")
     assert "Tutorial" in facts["card"]
-    assert facts["proof"]["state"] == "proven"
+    assert facts["badge"]["state"] == "proven"
 
 
 def test_a_module_without_a_recipe_is_refused_in_one_sentence() -> None:

@@ -103,4 +103,4 @@ def test_a_detector_without_class_scores_has_no_first_classes() -> None:
     session.checked_trace_of(Subject("Boxes", image, "stretch", "ada"))
     facts = facts_value(session, ViewState(model="Boxes", image=image, mode="stretch"), "ada")
     assert facts["top"] == []
-    assert facts["proof"]["state"] == "proven"
+    assert facts["badge"]["state"] == "proven"

@@ -126,7 +126,7 @@ def test_own_hub_ids_are_switched_off_in_picker_link_and_message(
     with pytest.raises(ParameterError) as caught:
         model_reference(session, "nonsense")
     allowed = switch == "1"
-    assert offers.picker_value(session, "mini")["own_ids"] is allowed
+    assert offers.picker_value(session)["own_ids"] is allowed
     assert (view.model, problems) == (
         ("someone/their-vit", ())
         if allowed

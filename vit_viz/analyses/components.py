@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.options import Option
-from vit_viz.analyses.spec import Place, Words, asks
+from vit_viz.analyses.options import Option, options_of
+from vit_viz.analyses.spec import SECOND, Job, Place, Question, Words
 from vit_viz.analyses.tokens import ROLE, Role, patches_of, state_names, token_states
 from vit_viz.answer import Answer, axes
 from vit_viz.capture.given import as_trace
@@ -225,8 +225,26 @@ def _maps(trace: Trace, values: Tensor, role: Role, words: Mapping[str, object])
     )
 
 
-TOKEN_COMPONENTS = asks(
-    token_components,
+@dataclass(frozen=True)
+class ComponentsOptions(options_of(token_components)):  # type: ignore[misc]  # the type is made of the signature
+    """The options of the function, and the other photo by its name."""
+
+    second: Annotated[
+        str,
+        Option("second photo", "A photo to share the colours with.", pattern=r"[\w .-]{0,200}"),
+    ] = ""
+
+
+def _components(job: Job, options: ComponentsOptions) -> TokenComponents:
+    asked = options.values()
+    second = asked.pop(SECOND)
+    return token_components([job.tokens, *([job.record_of(second)] if second else [])], **asked)
+
+
+TOKEN_COMPONENTS = Question(
+    name="token_components",
+    options=ComponentsOptions,
+    run=_components,
     words=Words(
         label="Common colours",
         shows="by what the patches differ most: three components of all layers, as colours.",
@@ -239,6 +257,11 @@ TOKEN_COMPONENTS = asks(
     place=Place(
         "tokens",
         {"token_measure": "components"},
-        {"role": "token_role", "foreground": "token_foreground", "whitened": "token_whitened"},
+        {
+            "role": "token_role",
+            "foreground": "token_foreground",
+            "whitened": "token_whitened",
+            SECOND: "token_second",
+        },
     ),
 )

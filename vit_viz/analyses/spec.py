@@ -77,6 +77,9 @@ Input = Literal["model", "photo", "trace", "tokens", "image"]
 """What an answer is made of: the model alone; its input as pixels; a recorded pass; one that kept the tokens of every layer; the
 image in front of the model, which may run again."""
 
+SECOND = "second"
+"""The option of a question that names another picture, which is looked at beside the first."""
+
 BESIDE_OPTIONS = ("query", "target", "options")
 """What a request holds beside the options of its question; "options" are those of a method whose map is put to the test."""
 
@@ -404,6 +407,7 @@ class Job:
         prepare: makes the image as the model receives it, for what runs the model.
         see: the picture, or the part of it that is meant, and how `Preprocess.apply` makes the input of it.
         record: the recorded pass, or the one that kept the residual stream; refused where its pictures would mislead.
+        record_of: the latter of another picture, by its name.
         single_copy: entered around what needs a copy of the model, of which there is one at a time.
         progress: told the share that is done.
         cancelled: asked between batches.
@@ -416,6 +420,7 @@ class Job:
     prepare: Callable[[], PreparedImage]
     see: Callable[[], tuple[Image.Image, dict[str, Any]]]
     record: Callable[[bool], Trace]
+    record_of: Callable[[str], Trace]
     single_copy: Callable[[], AbstractContextManager[None]]
     progress: Progress | None = None
     cancelled: StopCheck | None = None

@@ -94,11 +94,17 @@ def described(field: OptionField) -> Value:
     return value | {"low": option.low, "high": option.high} | step
 
 
-def control(field: OptionField, layers: int) -> Value:
-    """An option with its words, for a control of a model with so many layers; 0: of none, where nothing is about a picture."""
+def declared(field: OptionField) -> Value:
+    """An option with its words, as a control shows it; of a layer there are those that a model has."""
     option = field.option
-    value = described(field) | {"label": option.label, "sentence": option.sentence}
-    return value | ({"low": 0, "high": max(layers - 1, 1)} if option.is_layer and layers else {})
+    said = described(field) | {"label": option.label, "sentence": option.sentence}
+    return said | ({"layer": True} if option.is_layer else {})
+
+
+def control(field: OptionField, layers: int) -> Value:
+    """The same of a model with so many layers."""
+    said = declared(field)
+    return said | ({"low": 0, "high": max(layers - 1, 1)} if said.pop("layer", False) else {})
 
 
 _LIMITS: dict[str, Value] = {

@@ -263,13 +263,19 @@ class Answered:
         """The request with names that mean something elsewhere."""
         return elsewhere(self.session, FigureRequest(self.request)).request
 
+    @property
+    def request_json(self) -> Json:
+        """The same as JSON."""
+        asked: Json = json.loads(self.shown.to_json())
+        return asked
+
     def to_json(self, *, with_numbers: bool = True) -> Json:
         """All of it: the numbers exactly, the facts, what they say, where they came from, and what was asked."""
         return ({"numbers": numbers_of(self.answer)} if with_numbers else {}) | {
             "facts": facts_of(self.answer),
             "words": self.answer.to_words() if isinstance(self.answer, Answer) else "",
             "provenance": self.provenance.to_dict(),
-            "request": json.loads(self.shown.to_json()),
+            "request": self.request_json,
         }
 
 

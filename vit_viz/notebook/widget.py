@@ -127,8 +127,8 @@ def _answer(
         raise ParameterError(
             "The options of a question are a JSON object; the photo is that of the explorer."
         )
-    arguments = parse_arguments(question, fields)
-    parameters = {name: value for name, value in arguments.parameters.items() if value is not None}
+    _, parsed = parse_arguments(question, fields)
+    parameters = {name: value for name, value in parsed.items() if value is not None}
     answer = explored.run(shown, name, **parameters)
     facts, arrays = facts_of(answer), arrays_of(answer)
     if isinstance(answer, PatchMap):

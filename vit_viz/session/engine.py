@@ -19,7 +19,7 @@ from PIL import Image
 from vit_viz.analyses.classes import answers_classes
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.registry import PARTS, QUESTIONS
-from vit_viz.analyses.spec import AnyQuestion, Job, Part
+from vit_viz.analyses.spec import SECOND, AnyQuestion, Job, Part
 from vit_viz.analyses.targets import function_of
 from vit_viz.capture import Trace, innermost_edit, trace, with_edits
 from vit_viz.capture.buffers import IDLE_BYTES, BufferPool
@@ -247,22 +247,27 @@ class Engine:
 
         image, digest = request.subject.image, key[0].subject.image
         value = self.keep(key, watched, image, digest, size_of=size_of, cancelled=cancelled)
+        if key[-1] and not self._pictures.is_held(_second(request), key[-1]):
+            self.forget(key[-1])
         if was_written_to:  # by a thread that trains it: this is no answer of the weights in the key
             self._store.evict(lambda kept: kept == key)
         return value
 
-    def _key(self, request: Request) -> tuple[Request, str, str, int]:
-        """Under which an answer is kept: the same for everyone who asks the same of the same picture and the model as it is now.
+    def _key(self, request: Request) -> tuple[Request, str, str, int, str]:
+        """Under which an answer is kept: the same for everyone who asks the same of the same pictures and the model as it is.
 
         But what was computed of one visitor's picture answers no other: how soon it came would tell that somebody has brought it.
         """
-        image, loaded = request.subject.image, self._model(request)
-        digest = self._pictures.picture(image, owner=request.owner)[1] if image else ""
+        images = request.subject.image, _second(request)
+        digest, other = (
+            self._pictures.picture(name, owner=request.owner)[1] if name else "" for name in images
+        )
         return (
             request.of_picture(digest),
-            request.owner if UPLOAD.fullmatch(image) else "",
-            loaded.provenance.weights,
+            request.owner if any(map(UPLOAD.fullmatch, images)) else "",
+            self._model(request).provenance.weights,
             self.models.make_up(request.subject.model),
+            other,
         )
 
     def _compute(
@@ -379,6 +384,10 @@ class Engine:
             image = self.prepared(request, cancelled=cancelled, is_quick=is_quick)
             return image.read_by(function_of(dict(request.parameters).get("target")))
 
+        def record_of(image: str) -> Trace:
+            other = replace(request, subject=replace(request.subject, image=image, part=None))
+            return self.checked_trace(other, cancelled=cancelled, residual=True)
+
         return Job(
             loaded=self._model(request),
             parameters=dict(request.parameters),
@@ -386,6 +395,7 @@ class Engine:
             prepare=prepare,
             see=lambda: (self._picture(request), self._input_options(request)),
             record=lambda residual: self.checked_trace(request, cancelled=cancelled, residual=residual),
+            record_of=record_of,
             single_copy=lambda: self.turns.turn(_COPY, cancelled=cancelled),
             progress=progress,
             cancelled=cancelled,
@@ -412,3 +422,8 @@ class Engine:
         """The picture, or the part of it that is meant."""
         subject = request.subject
         return cut(self._pictures.picture(subject.image, owner=request.owner)[0], subject.part)
+
+
+def _second(request: Request) -> str:
+    """The picture that a request is about beside the first; "" for none."""
+    return str(dict(request.parameters).get(SECOND, ""))

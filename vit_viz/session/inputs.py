@@ -73,30 +73,13 @@ class InputOptions(Options):
         return {"mode": self.mode, "size": self.size, "part": self.rectangle, "edits": edits}
 
 
-@dataclass(frozen=True)
-class ParsedArguments:
-    """What is asked of a question, read and checked as far as it can be without the model.
+def parse_arguments(question: AnyQuestion, fields: Mapping[str, object]) -> tuple[InputOptions, Json]:
+    """What JSON or a tool's arguments say beside model and picture, checked as far as it can be without the model.
 
-    Args:
-        input: how the picture becomes the model's input.
-        query: None for what the output is read from.
-        target: None for the model's first.
-        options: of the question, by name; as "options" those of the method whose map it is about.
+    Returns:
+        How the picture becomes the model's input; and query, target and options, under "options" those of the method whose map it
+        is about, as `vit_viz.session.questions.request_for` takes them.
     """
-
-    input: InputOptions
-    query: Query | None
-    target: TargetWord
-    options: Mapping[str, object]
-
-    @property
-    def parameters(self) -> Json:
-        """As `vit_viz.session.questions.ask` takes it."""
-        return {"query": self.query, "target": self.target, **self.options}
-
-
-def parse_arguments(question: AnyQuestion, fields: Mapping[str, object]) -> ParsedArguments:
-    """Read what JSON or a tool's arguments say beside model and picture."""
     allowed = properties(question)
     for name in fields:
         if name not in allowed:
@@ -114,7 +97,7 @@ def parse_arguments(question: AnyQuestion, fields: Mapping[str, object]) -> Pars
     if (of_method := fields.get("options")) is not None:
         options_of_method(question, chosen, of_method)
         others["options"] = of_method
-    return ParsedArguments(InputOptions.of(how.items()), query, target, others)
+    return InputOptions.of(how.items()), {"query": query, "target": target, **others}
 
 
 def query_of(value: object) -> Query | None:

@@ -39,12 +39,11 @@ from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.request_log import log_with_request_numbers
 from vit_viz.ui.explain import answers as explain_answers
 from vit_viz.ui.header import routes as header_routes
-from vit_viz.ui.heads import routes as head_routes
 from vit_viz.ui.help import LISTING, listing
 from vit_viz.ui.kit import part
 from vit_viz.ui.opened import page_route
 from vit_viz.ui.page import Answers, Room, Tab
-from vit_viz.ui.palette import routes as palette_routes, view as palette
+from vit_viz.ui.palette import view as palette
 from vit_viz.ui.preview import ICON, TITLE
 from vit_viz.ui.rooms import TABS
 from vit_viz.ui.routes import routes
@@ -58,9 +57,7 @@ logger = logging.getLogger(__name__)
 ANSWERS: Answers = {
     **header_routes.ANSWERS,
     **steps.ANSWERS,
-    **head_routes.ANSWERS,
     **explain_answers.ANSWERS,
-    **palette_routes.ANSWERS,
 }
 """What the page asks of its link, by the name of its route."""
 
@@ -81,12 +78,13 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
     demo = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True)
     demo.space_id = None  # a Space's page is ours alone: else Gradio fetches a header for it from elsewhere
     known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": _CONTROLS}
+    questions = file_address(palette.LISTING, palette.listing())
     page = {
-        "questions": file_address(palette.LISTING, palette.listing()),
+        "questions": questions,
         "tabs": [{**tab.build(), "name": tab.name, "label": tab.label} for tab in tabs],
         "parts": [
             part("ui/visit/address"),
-            part("web/palette/panel"),
+            part("web/palette/panel", questions=questions),
             part("web/kit/figure_dialog"),
             part("ui/tour/tour"),
             part("ui/help/help", value=known, listing=file_address(LISTING, listing())),

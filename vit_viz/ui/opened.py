@@ -1,10 +1,11 @@
-"""What the page asks that is no question of its own right: what a view is of, and the classes that it could be explained for.
+"""What a view is of, and the classes that it could be explained for: what all of the page begins with.
 
-    POST /vit_viz/open     {"view": "image=lion&model=mini"}: the part of a link that says model, photo and edits
-    POST /vit_viz/target   {"view": ...}, also with the class that it names; and "find": a text, for classes of that name
+    POST /vit_viz/open     {"view": LINK}: what is known of a view once its pass is there; says how far the pass is
+    POST /vit_viz/target   {"view": LINK}: the class that it names; and "find": a text, for classes of that name
 
-The first answers with the tokens, where they lie on the photo, the addresses of both, the pictures that there are, and under
-"about" the same as a question takes it (vit_viz.rest): rooms that keep their state in the browser (vit_viz/web) begin with it. The
+The first answers with the tokens, where they lie on the photo, the addresses of both, the pictures that there are, what the model
+says of the photo, its facts and its proof, the sizes to choose from, and under "about" the same as a question takes it
+(vit_viz.rest). Where a view is not possible, and another one is: "refused" says why, and "instead" what of a link it takes. The
 second answers with the first classes and the chosen ones, or with {"hits": ...}. Both are JSON.
 """
 
@@ -25,18 +26,21 @@ from vit_viz import samples
 from vit_viz.analyses.position_tables import answerable
 from vit_viz.analyses.positions import POSITIONS, position_similarity, positioned
 from vit_viz.checkpoints import Model
-from vit_viz.errors import ParameterError
+from vit_viz.checkpoints.catalog import entry_of
+from vit_viz.errors import Cancelled, CaptureError, ParameterError, VitVizError
 from vit_viz.outputs import noun_of
 from vit_viz.progress import StopCheck
-from vit_viz.rest import THREADS, AnswerProgress, Computed, read_body, refusal
+from vit_viz.rest import THREADS, AnswerProgress, Computed, read_json, refusal
+from vit_viz.sentences import sentence
 from vit_viz.session.handles import VISITOR, visitor_in
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.surface import EVENTS, OWNER
 from vit_viz.ui.explain.questions import matching_classes, target_value, with_target
-from vit_viz.ui.payload import explorer_value
+from vit_viz.ui.header import sizes
+from vit_viz.ui.payload import explorer_value, facts_value
 from vit_viz.ui.scripts import PREFIX
-from vit_viz.views.choices import arrived, subject_of
+from vit_viz.views.choices import arrived, default_name, subject_of
 from vit_viz.views.state import ViewState
 
 
@@ -80,7 +84,7 @@ def page_route(session: Session, name: str, answer: Callable[[PageCall], dict[st
 
     async def post(request: Request) -> Response:
         try:
-            asked = await run_in_threadpool(read_body, await request.body())
+            asked = await run_in_threadpool(read_json, await request.body())
             if not isinstance(asked, dict) or not isinstance(asked.get("view"), str):
                 raise ParameterError(f'A page asks {name!r} of a view: {{"view": LINK}}.')
         except ParameterError as error:
@@ -108,16 +112,56 @@ def routes(session: Session) -> list[Route]:
 
 def _opened(asked: PageCall) -> dict[str, Any]:
     session, view, owner = asked.session, asked.view, asked.owner
-    session.run(asked.subject.request("trace"), cancelled=asked.cancelled)
-    value = explorer_value(session, view, owner, notes=asked.problems)
+    try:
+        load(asked, asked.subject.model)
+    except Cancelled:
+        raise
+    except VitVizError as error:
+        if view.model == default_name(session):
+            raise
+        return {"refused": sentence(error), "instead": {"model": default_name(session)}}
+    asked.preview({"words": f"Running {view.model} …"})
+    try:
+        session.run(asked.subject.request("trace"), progress=asked.progress, cancelled=asked.cancelled)
+    except (ParameterError, CaptureError) as error:
+        if not (view.size or view.part or view.edits):
+            raise
+        return {"refused": sentence(error), "instead": {"size": 0, "part": "", "edits": ""}}
     offered = {name: name for name in samples.sample_names()}
     offered |= {image: stored.name for image, stored in session.uploads.of(owner).items()}
-    return value | {
-        "view": asked.body["view"],
+    return {
+        **explorer_value(session, view, owner),
+        **facts_value(session, view, owner, notes=asked.problems),
+        "sizes": sizes.value(session, view, owner),
+        "awaits": view.awaits_upload,
         "output_query": session.trace_of(asked.subject).layout.output_query,
         "positions": _positions(session.model(asked.subject.model)),
         "pictures": [{"id": image, "name": name} for image, name in offered.items()],
     }
+
+
+def load(asked: PageCall, ref: str) -> None:
+    """Wait until a model is here, and say how far it is."""
+    if not asked.session.has_model(ref):
+        entry = entry_of(ref)
+        title = entry.title if entry else ref
+        asked.preview(far_words(title))
+
+        def fetched(done: int, total: int) -> None:
+            asked.preview(far_words(title, done, total))
+
+        asked.session.model(ref, progress=fetched, cancelled=asked.cancelled)
+
+
+def far_words(title: str, done: int = 0, total: int = 0) -> dict[str, Any]:
+    """How far a model is, in words: bytes that were fetched, of those that there are where that is known."""
+    if not done:
+        return {"words": f"Looking for {title} …", "loads": True}
+    if done == total:
+        return {"words": f"Loading {title} …", "of": 1.0, "loads": True}
+    megabytes = f"{done / 1e6:.0f} of {total / 1e6:.0f} MB" if total else f"{done / 1e6:.0f} MB"
+    share = {"of": done / total} if total else {}
+    return {"words": f"Downloading {title}", "amount": megabytes, "loads": True} | share
 
 
 def _target(asked: PageCall) -> dict[str, Any]:

@@ -35,7 +35,7 @@ _EDITED = (
 )
 
 
-def explorer_value(session: Session, view: ViewState, owner: str, *, notes: tuple[str, ...] = ()) -> Value:
+def explorer_value(session: Session, view: ViewState, owner: str) -> Value:
     """What the rooms in the browser are told of a view's subject: the shape of the trace, and where to fetch it."""
     subject = subject_of(session, view, owner)
     trace = session.trace_of(subject)
@@ -56,7 +56,7 @@ def explorer_value(session: Session, view: ViewState, owner: str, *, notes: tupl
         "opening": {"layer": begins.layer, "head": begins.head, "patch": next(iter(begins.tour), None)},
         "tour": list(begins.tour) if view.image in samples.sample_names() else [],
         "proof": None,  # the header has the badge
-        "note": " ".join((*notes, *trace.problems)),
+        "note": " ".join(trace.problems),
     }
 
 
@@ -105,7 +105,7 @@ def _whole(session: Session, subject: Subject, box: CropBox) -> Value | None:
 
 
 def facts_value(session: Session, view: ViewState, owner: str, *, notes: tuple[str, ...] = ()) -> Value:
-    """The value of the Facts component: top classes, model card, proof badge."""
+    """What the header is told of a view's subject: top classes, model card, the badge of its proof."""
     subject = subject_of(session, view, owner)
     loaded = session.model(subject.model)
     trace = session.trace_of(subject)
@@ -122,7 +122,7 @@ def facts_value(session: Session, view: ViewState, owner: str, *, notes: tuple[s
         "short": f"{trace.num_layers} layers x {trace.num_heads} heads, patch {patch}",
         "own": view.image not in sample_names(),
         "card": f"{loaded.card} · this image: {rows} x {cols} patches · {device}",
-        "proof": badge_value(subject, trace) | {"trace": session.handles.issue(subject)},
+        "badge": badge_value(subject, trace) | {"trace": session.handles.issue(subject)},
         "notes": [*notes, *problems, *trace.problems],
     }
 

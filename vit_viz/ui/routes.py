@@ -3,7 +3,6 @@
     GET /vit_viz/page/<digest>/<file>      icon and picture, see `vit_viz.ui.preview`; the palette's list of questions
     GET /vit_viz/layer/<handle>/<layer>    q, k of a layer (or its attention), see `vit_viz.explorer.packing`
     GET /vit_viz/tokens/<handle>/<state>   ?role=   float16 [tokens, dim] of length 1, see `vit_viz.ui.tokens.routes`
-    POST /vit_viz/colours                  of the patches, in JSON, see `vit_viz.ui.tokens.routes`
     GET /vit_viz/positions/<handle>        ?places=   float16 [places, rows, cols], see `vit_viz.ui.positions.routes`
     GET /vit_viz/rows/<handle>/<layer>     ?query=&direction=   float32 [heads, tokens]
     GET /vit_viz/numbers/<handle>          ?layer=&head=&query=&direction=&at=row,col   JSON, in full precision
@@ -44,7 +43,6 @@ from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui import help as control_help, preview, scripts
 from vit_viz.ui.look.view import explorer_file, map_request
-from vit_viz.ui.opened import page_route
 from vit_viz.ui.palette import view as palette
 from vit_viz.ui.payload import badge_value
 from vit_viz.ui.positions.routes import tile_bytes
@@ -74,7 +72,6 @@ def routes(session: Session) -> list[BaseRoute]:
         return _found(session, request, request.path_params["handle"])
 
     return [
-        page_route(session, "colours", token_routes.colours),
         Route(scripts.FILES + "/{digest}/{name}", _page_file, methods=["GET"]),
         fetched(
             "/photo/{handle}",

@@ -209,7 +209,7 @@ def test_a_page_of_another_site_can_link_here_and_nothing_else(client: TestClien
     headers = {"sec-fetch-site": site}
     assert client.get("/", headers=headers).status_code == 200
     for answer in (
-        client.post("/vit_viz/facts", json={}, headers=headers),
+        client.post("/vit_viz/open", json={}, headers=headers),
         client.get("/vit_viz/fault", headers=headers),
     ):
         assert answer.status_code == 403
@@ -251,7 +251,7 @@ def test_a_lent_gpu_is_told_who_asks_also_where_many_ask_at_once(client: TestCli
     [
         *(
             ("/vit_viz/fault", True),
-            ("POST /vit_viz/facts", True),
+            ("POST /vit_viz/open", True),
             ("POST /vit_viz/trust", False),
         ),
     ],
@@ -587,7 +587,7 @@ def test_an_origin_is_that_of_the_page_itself(
     client: TestClient, origin: str, host: str, is_foreign: bool
 ) -> None:
     headers = {"origin": origin, "host": host}
-    answer = client.post("/vit_viz/facts", json={}, headers=headers)
+    answer = client.post("/vit_viz/open", json={}, headers=headers)
     assert (answer.status_code == 403) == is_foreign
     assert client.get("/", headers=headers).status_code == 200  # a link to the page is no use of it
     said = headers | {"sec-fetch-site": "same-origin"}

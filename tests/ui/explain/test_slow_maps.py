@@ -9,7 +9,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from tests.ui.desk import OWNER, call_of, make_map, odd_picture, odd_session
+from tests.ui.desk import OWNER, call_of, make_map
 from vit_viz import rest
 from vit_viz.analyses.methods import METHODS
 from vit_viz.session.session import Session
@@ -47,21 +47,3 @@ def test_the_body_of_a_card_asks_for_what_the_tests_of_the_map_ask_for(
     questions = Questions.of(call_of(session, view)[0], view, OWNER)
     asked = questions.request(card_named(method))
     assert answer["request"]["parameters"] == json.loads(asked.to_json())["parameters"]
-
-
-@pytest.mark.parametrize(
-    ("method", "accept"), [("occlusion", "application/json"), ("relevance", "application/x-safetensors")]
-)
-def test_what_is_not_at_hand_is_not_computed_where_only_that_is_asked_for(method: str, accept: str) -> None:
-    session = odd_session()
-    view = view_of(session.add_upload(odd_picture(), owner=OWNER))
-    client, headers = served(session), {"Cache-Control": "only-if-cached", "Accept": accept}
-
-    def asked(target: str) -> int:
-        body = json.dumps(about_of(view) | {"target": target})
-        return client.post(f"/api/v1/{method}", content=body, headers=headers).status_code
-
-    assert asked("5") == 204
-    make_map(session, view, method)
-    assert asked("5") == 200
-    assert asked("2") == 204

@@ -23,7 +23,7 @@ EMPTY = """() => {
 SLOW = """
 const own = window.fetch;
 window.fetch = (address, ...how) => {
-  if (!window.isSlow || !String(address).endsWith('/vit_viz/facts')) return own(address, ...how);
+  if (!window.isSlow || !String(address).endsWith('/vit_viz/open')) return own(address, ...how);
   const told = [['progress', { share: 0.42, left: 'about 12 s left' }],
     ['preview', { words: 'Running vit_small_patch14_reg4_dinov2.lvd142m …' }]];
   const lines = told.map(([kind, far]) => `event: ${kind}\\ndata: ${JSON.stringify(far)}\\n\\n`).join('');

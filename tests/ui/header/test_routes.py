@@ -1,4 +1,4 @@
-"""What the header is told: of the view, of its models and pictures, and of what is edited."""
+"""What the header is told: of the view, of what can be opened, and of what is edited."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from starlette.testclient import TestClient
 
 from tests.ui.desk import odd_picture
 from vit_viz import samples
+from vit_viz.checkpoints.catalog import CATALOG
 from vit_viz.errors import Cancelled, CheckpointError, ParameterError
 from vit_viz.session.session import Session
 from vit_viz.surface import BRING, FILE_HEADER, OWNER as OWNER_OF
-from vit_viz.ui.header.routes import _far, _load, _wanted, bring_route, edited, facts, tray
-from vit_viz.ui.opened import PageCall
+from vit_viz.ui.header import offers
+from vit_viz.ui.header.routes import ANSWERS, bring_route, edited, tray
+from vit_viz.ui.opened import PageCall, _opened as facts, far_words
 from vit_viz.views.choices import arrived
 
 OWNER = "ada"
@@ -49,7 +51,7 @@ def test_the_facts_are_of_the_view(call: Callable[..., PageCall]) -> None:
     assert told["short"] == "3 layers x 5 heads, patch 8"
     assert "this image: 4 x 6 patches" in told["card"]
     assert (told["own"], told["awaits"], told["notes"]) == (True, False, [])
-    assert told["proof"]["state"] in ("proven", "checking")
+    assert told["badge"]["state"] in ("proven", "checking")
 
 
 def test_a_link_to_a_picture_that_is_gone_says_so_and_waits_for_it(call: Callable[..., PageCall]) -> None:
@@ -117,13 +119,32 @@ def test_a_download_says_how_far_it_is() -> None:
         (2_000_000, 0, {"words": "Downloading x", "amount": "2 MB"}),
         (8_000_000, 8_000_000, {"words": "Loading x …", "of": 1.0}),
     ):
-        assert _far("x", done, total) == told | {"loads": True}
+        assert far_words("x", done, total) == told | {"loads": True}
 
 
-def test_what_is_here_is_neither_asked_about_nor_loaded(call: Callable[..., PageCall]) -> None:
-    assert _wanted(call(name="odd")) == _load(call(), "odd") == {}
+def test_a_model_that_is_here_is_loaded_at_once_and_another_one_when_its_visitor_agrees(
+    session: Session, call: Callable[..., PageCall], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = ANSWERS["load"]
+    assert load(call(name="odd")) == {}
     with pytest.raises(ParameterError, match="not offered here"):
-        _wanted(call(name="../../etc"))
+        load(call(name="../../etc"))
+    loaded = list[str]()
+    monkeypatch.setattr(session, "model", lambda ref, **_options: loaded.append(ref))
+    name, hub_id = CATALOG[0].name, CATALOG[0].hub_id
+    monkeypatch.setattr(offers, "is_on_disk", lambda _ref: False)
+    for agreed in ({}, {"agreed": False}, {"agreed": "true"}):
+        question = load(call(name=name, **agreed))
+        assert (question["hub"], loaded) == (hub_id, [])
+    assert load(call(name=name, agreed=True)) == {}
+    assert loaded == [name]
+
+
+def test_what_can_be_opened_is_the_models_and_the_pictures(session: Session, image: str) -> None:
+    view, _ = arrived(session, f"image={image}", OWNER)
+    told = ANSWERS["offered"](PageCall(session, OWNER, view, (), {}, lambda: False))
+    assert told["models"]["offered"][0]["name"] == "odd"
+    assert image in {entry["id"] for entry in told["pictures"]}
 
 
 # --- pictures
@@ -218,8 +239,8 @@ def test_the_answers_before_and_now_stand_beside_each_other(call: Callable[..., 
     told = edited(call("&edits=off+1.3+2.0"))
     assert told["before"] == plain["top"]
     assert told["after"] == changed["top"] != plain["top"]
-    assert "this holds for the edited model" in changed["proof"]["title"]
-    assert "edited" not in plain["proof"]["title"]
+    assert "this holds for the edited model" in changed["badge"]["title"]
+    assert "edited" not in plain["badge"]["title"]
     assert edited(call()) == {"words": "", "each": []}
 
 
@@ -227,3 +248,31 @@ def test_impossible_edits_are_one_sentence_and_can_be_undone(call: Callable[...,
     told = edited(call("&edits=off+14.0"))
     assert told["error"] == "Layer 14 does not exist: this model has layers 0-2."
     assert [one["left"] for one in told["each"]] == [""]
+
+
+def test_edits_are_told_in_one_way_of_writing_them_before_they_are_made(
+    call: Callable[..., PageCall],
+) -> None:
+    words = "forbid class>1-2,3@0;off 2.0 1.3;temperature 2=0.5"
+    assert edited(call("&edits=off 1.3", edits=words)) == {
+        "edits": "off 1.3 2.0;temperature 2=0.5;forbid class>1-2,3@0"
+    }
+    assert edited(call("&edits=off 1.3", edits="")) == {"edits": ""}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("off 1.9", "Head 9 does not exist: this model has heads 0-4."),
+        ("forbid class>99,9", "Patch (99, 9) does not exist: rows are 0-3 and columns 0-5."),
+        ("forbid everything>everything", "Every token has to see at least one, but class would see none in layer 0"),
+        ("off <b>", "A head is layer.head, such as 3.1, not '<b>'."),
+        (None, "Edits are words such as"),
+    ],
+)  # fmt: skip
+def test_edits_that_the_model_cannot_have_are_refused(
+    call: Callable[..., PageCall], words: object, said: str
+) -> None:
+    with pytest.raises(ParameterError) as refused:
+        edited(call("&edits=off 1.3", edits=words))
+    assert str(refused.value).startswith(said)

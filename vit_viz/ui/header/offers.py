@@ -14,14 +14,10 @@ from vit_viz.views import choices
 Value = dict[str, Any]
 
 
-def picker_value(session: Session, chosen: str) -> Value:
-    """The value of the Models component, without "short": the shape of the model in a few words, "" where it is not known.
-
-    Args:
-        chosen: the model that is shown, as the page calls it.
-    """
+def picker_value(session: Session) -> Value:
+    """The models that are offered, and whether other ids of the Hub are taken."""
     offered = [_offer(session, name) for name in choices.model_names(session)]
-    return {"chosen": chosen, "title": _title(chosen), "offered": offered, "own_ids": choices.own_hub_ids()}
+    return {"offered": offered, "own_ids": choices.own_hub_ids()}
 
 
 def is_here(session: Session, ref: str) -> bool:

@@ -1,12 +1,11 @@
-"""What the header asks that is no question of its own right, of a view, by POST and in JSON.
+"""What can be opened, and what is edited: what the header asks of a view beside what it is of, by POST and in JSON.
 
-/vit_viz/facts    what the model says of the photo, its facts and its proof, the sizes to choose from; says how far the pass is
-/vit_viz/edited   what is changed inside the model, and what that changes in the answer
-/vit_viz/models   the models that are offered
-/vit_viz/wanted   {"name": ...}: what a visitor is asked before this model is downloaded; {} where it is here
-/vit_viz/load     {"name": ...}: answers once this model is here; says how far that is
-/vit_viz/tray     the pictures of this visit
-/vit_viz/bring    a file, as it is, with its name in a header: it becomes a picture of this visit
+/vit_viz/offered   the models of the picker, and the pictures of this visit
+/vit_viz/load      {"name": ...}: answers once this model is here; says how far that is. One that would have to be downloaded waits
+                   for {"agreed": true}: until then the answer is what a visitor is asked before that
+/vit_viz/edited    what is changed inside the model, and what that changes in the answer; {"edits": words}: these in one way of
+                   writing them, refused where the model cannot have them
+/vit_viz/bring     a file, as it is, with its name in a header: it becomes a picture of this visit
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from vit_viz import samples
-from vit_viz.checkpoints.catalog import entry_of
-from vit_viz.errors import Cancelled, CaptureError, ImageError, ParameterError, VitVizError
+from vit_viz.errors import ImageError, VitVizError
 from vit_viz.images.thumbnails import small_square
 from vit_viz.lazy import F
 from vit_viz.progress import StopCheck
@@ -34,10 +32,10 @@ from vit_viz.session.edits import NO_EDITS, ModelEdits
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.surface import BRING, FILE_HEADER, OWNER
-from vit_viz.ui.header import offers, sizes
-from vit_viz.ui.opened import PageCall
+from vit_viz.ui.header import offers
+from vit_viz.ui.opened import PageCall, load
 from vit_viz.ui.page import Answers
-from vit_viz.ui.payload import facts_value, ranking_value
+from vit_viz.ui.payload import ranking_value
 from vit_viz.views import choices
 
 _HEADS = {"off": "off", "mean": "at its mean", "uniform": "looks at all tokens alike"}
@@ -45,66 +43,17 @@ _TOKENS = {"class": "the class token", "everything": "all tokens"}
 Value = dict[str, Any]
 
 
-def facts(asked: PageCall) -> Value:
-    """What is known of a view once its pass is there.
-
-    Where it is not possible, and another view is: "refused" says why, and "instead" what of a link it takes.
-    """
-    session, view = asked.session, asked.view
-    try:
-        _load(asked, asked.subject.model)
-    except Cancelled:
-        raise
-    except VitVizError as error:
-        if view.model == choices.default_name(session):
-            raise
-        return {"refused": sentence(error), "instead": {"model": choices.default_name(session)}}
-    asked.preview({"words": f"Running {view.model} …"})
-    try:
-        session.run(asked.subject.request("trace"), progress=asked.progress, cancelled=asked.cancelled)
-    except (ParameterError, CaptureError) as error:
-        if not (view.size or view.part or view.edits):
-            raise
-        return {"refused": sentence(error), "instead": {"size": 0, "part": "", "edits": ""}}
-    return facts_value(session, view, asked.owner, notes=asked.problems) | {
-        "sizes": sizes.value(session, view, asked.owner),
-        "awaits": view.awaits_upload,
-    }
-
-
-def _load(asked: PageCall, ref: str) -> Value:
-    """Wait until a model is here, and say how far it is."""
-    if not asked.session.has_model(ref):
-        entry = entry_of(ref)
-        title = entry.title if entry else ref
-        asked.preview(_far(title))
-
-        def fetched(done: int, total: int) -> None:
-            asked.preview(_far(title, done, total))
-
-        asked.session.model(ref, progress=fetched, cancelled=asked.cancelled)
+def _load(asked: PageCall) -> Value:
+    ref = choices.model_reference(asked.session, str(asked.body.get("name", "")).strip())
+    if asked.body.get("agreed") is not True and not offers.is_here(asked.session, ref):
+        return offers.download_question(ref)
+    load(asked, ref)
     return {}
 
 
-def _far(title: str, done: int = 0, total: int = 0) -> Value:
-    """How far a model is, in words: bytes that were fetched, of those that there are where that is known."""
-    if not done:
-        return {"words": f"Looking for {title} …", "loads": True}
-    if done == total:
-        return {"words": f"Loading {title} …", "of": 1.0, "loads": True}
-    megabytes = f"{done / 1e6:.0f} of {total / 1e6:.0f} MB" if total else f"{done / 1e6:.0f} MB"
-    share = {"of": done / total} if total else {}
-    return {"words": f"Downloading {title}", "amount": megabytes, "loads": True} | share
-
-
-def _reference(asked: PageCall) -> str:
-    """What the session calls the model that was named."""
-    return choices.model_reference(asked.session, str(asked.body.get("name", "")).strip())
-
-
-def _wanted(asked: PageCall) -> Value:
-    ref = _reference(asked)
-    return {} if offers.is_here(asked.session, ref) else offers.download_question(ref)
+def _offered(asked: PageCall) -> Value:
+    models = offers.picker_value(asked.session)
+    return {"models": models} | tray(asked.session, asked.view.image, asked.owner)
 
 
 # --- the pictures of a visit
@@ -165,7 +114,10 @@ def bring_route(session: Session) -> Route:
 
 def edited(asked: PageCall) -> Value:
     """The edits of a view in words, each by itself with what is left without it, and the answers before and after them."""
-    edits = ModelEdits.parse(asked.view.edits)
+    edits = ModelEdits.parse(asked.body.get("edits", asked.view.edits))
+    if "edits" in asked.body:
+        edits.of(asked.session.trace_of(replace(asked.subject, edits=NO_EDITS)))
+        return {"edits": str(edits)}
     each = [{"said": _said(single), "left": str(edits.without(single))} for single in edits.singles]
     value: Value = {"words": edits.sentence, "each": each}
     if not edits:
@@ -207,11 +159,4 @@ def _compared(session: Session, subject: Subject) -> Value:
     }
 
 
-ANSWERS: Answers = {
-    "facts": facts,
-    "edited": edited,
-    "models": lambda asked: offers.picker_value(asked.session, asked.view.model),
-    "wanted": _wanted,
-    "load": lambda asked: _load(asked, _reference(asked)),
-    "tray": lambda asked: tray(asked.session, asked.view.image, asked.owner),
-}
+ANSWERS: Answers = {"offered": _offered, "load": _load, "edited": edited}

@@ -70,6 +70,11 @@ export function fixed(value, decimals) {
   return Number(text) ? text : text.replace('-', '');
 }
 
+/** A time for people, as they would guess it. */
+export function duration(/** @type {number} */ seconds) {
+  return seconds < 90 ? `${Math.max(1, Math.round(seconds))}\u00a0s` : `${Math.round(seconds / 60)}\u00a0min`;
+}
+
 /** A share in percent. */
 export function percent(/** @type {number} */ share) {
   return share > 0 && share < 0.01 ? '< 1%' : `${Math.round(100 * share)}%`;

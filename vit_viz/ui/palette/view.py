@@ -1,10 +1,15 @@
-"""What the palette, which finds any question by its words, has to find; it is in vit_viz/web/palette."""
+"""The questions as they are declared, for the palette, which finds them by their words, and the panel, which asks them; both are in
+vit_viz/web/palette."""
 
 from __future__ import annotations
 
 import json
 
 from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.analyses.spec import AnyQuestion
+from vit_viz.explorer.value import Value, declared
+from vit_viz.figures.files import formats_of
+from vit_viz.session.inputs import TARGET, query_sentence
 from vit_viz.views.state import GROUPS, link_options
 from vit_viz.views.tab_options import HEAD_MEASURES
 
@@ -14,9 +19,10 @@ LISTING = "questions.json"
 def listing() -> bytes:
     """Every question in words, in their order, then every measure by which the Heads tab sorts its heads, as JSON.
 
-    "tab" is the one that draws it, "" where it opens in the panel, and "link" what links say where it is shown. A measure that a
-    question opens already has no second row. Browsers fetch the list when the palette is first opened, so that the page itself
-    stays small, and keep it until it changes.
+    "tab" is the one that draws it, "" where it opens in the panel, and "link" what links say where it is shown; "controls" are
+    what it takes, the query and the class first, which links have under names of their own. A measure that a question opens
+    already has no second row, and no controls. Browsers fetch the list when palette or panel is first opened, so that the page
+    itself stays small, and keep it until it changes.
     """
     in_links = {field.name: name for name, (owner, field) in link_options().items() if owner in GROUPS}
     said: list[dict[str, object]] = []
@@ -29,10 +35,16 @@ def listing() -> bytes:
                 "name": question.name,
                 "label": words.label,
                 "shows": words.shows,
+                "hides": words.hides,
+                "source": words.source,
                 "also": " ".join([words.hides, words.source, *options]),
                 "tab": place.tab if place else "",
                 "slow": question.is_slow,
+                "runs": f"Computing it takes {words.runs}." if words.runs else "",
                 "link": {"ask": None} | there if place else {"ask": question.name},
+                "photo": question.takes_image,
+                "formats": list(formats_of(question.name)),
+                "controls": _controls(question),
             }
         )
     placed = {question.place.view.get("measure") for question in QUESTIONS.values() if question.place}
@@ -50,3 +62,16 @@ def listing() -> bytes:
         if name not in placed
     ]
     return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _controls(question: AnyQuestion) -> list[Value]:
+    """What a question takes, each with its words."""
+    texts = [("query", "q", "query", query_sentence(question))] if question.follows_pin else []
+    texts += [("target", "target", "class", TARGET)] if question.takes_target else []
+    return [
+        *(
+            {"name": name, "link": link, "label": label, "sentence": said, "default": ""}
+            for name, link, label, said in texts
+        ),
+        *(declared(field) for field in question.options.schema()),
+    ]

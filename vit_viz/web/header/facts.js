@@ -61,7 +61,7 @@ export function Facts({ header: { facts, known, turn }, leave }) {
     if (facts.value.state === 'pending') return;
     const asking = new AbortController();
     const show = (/** @type {Proof} */ now) => void (proof.value = now);
-    void follow(known.value?.proof ?? UNKNOWN, show, () => void (turn.value += 1), asking.signal);
+    void follow(known.value?.badge ?? UNKNOWN, show, () => void (turn.value += 1), asking.signal);
     return () => asking.abort();
   });
   const { card = '', own = false } = known.value ?? {};

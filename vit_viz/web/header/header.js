@@ -5,7 +5,9 @@ import { onReturn } from '../../ui/visit/link.js';
 import { expectPhoto } from '../../ui/visit/photo_aspect.js';
 import { asked } from '../kit/ask.js';
 import { Job, STOPPED } from '../kit/job.js';
+import { opening } from '../kit/page.js';
 import { computed, effect, signal } from '../kit/preact.js';
+/** @import { Models } from './model.js' */
 /** @import { Picture, Pictures } from './pictures.js' */
 /** @import { Page } from '../kit/page.js' */
 
@@ -14,29 +16,24 @@ import { computed, effect, signal } from '../kit/preact.js';
 const QUIET = 700; // milliseconds: a pass that is done sooner shows no bar
 const GONE = 'This picture is not here any more; please bring it again.';
 
-/** @param {Page} one @param {Pictures} samples */
-export function headerOf({ store, ask, turn }, samples) {
-  const told = signal(0); // how often there was news of these two
-  const draw = () => void (told.value = told.peek() + 1);
-  const [pass, load] = [new Job(draw), new Job(draw)]; // load: of a model that was chosen and is not there yet
+/** @param {Page} page @param {Pictures} samples */
+export function headerOf(page, samples) {
+  const { store, ask, turn } = page;
+  const { answer: facts, pass, told } = opening(page);
+  const load = new Job(() => void (told.value = told.peek() + 1)); // of a model that was chosen and is not there yet
   const problem = signal(''); // what became of that, in a sentence
   const isLate = signal(false); // whether the pass takes so long that it is shown
   const note = signal({ subject: '', words: '' }); // why the view gave way to another one
   /** The last view whose pass was there, value by value. @type {Record<string, any> | null} */
   let shown = null;
 
-  let timer = 0;
-  /** @param {string} name @param {any} body */
-  const follow = async (name, { subject }) => {
-    clearTimeout(timer);
+  effect(() => {
+    if (facts.value.state !== 'pending') return;
     isLate.value = false;
-    timer = window.setTimeout(() => void (isLate.value = true), QUIET);
-    const view = store.place.search(); // with what is shown of the subject: not all of it may be possible there
-    const value = await pass.follow((stop, tell) => ask(name, { view }, stop, tell));
-    return { ...value, subject };
-  };
-  const facts = asked(follow, () => ['facts', { subject: store.subject() }], turn);
-  const isThere = () => facts.value.state === 'done' && facts.value.value.subject === store.subject();
+    const timer = window.setTimeout(() => void (isLate.value = true), QUIET);
+    return () => clearTimeout(timer);
+  });
+  const isThere = () => facts.value.state === 'done' && facts.value.value.view === store.subject();
   /** @type {any} */
   let last;
   /** What was told last of a view that there is: it stays while another is on its way. */
@@ -74,41 +71,41 @@ export function headerOf({ store, ask, turn }, samples) {
     else ask.endAll(STOPPED);
   }
 
-  // --- the pictures of this visit
+  // --- what can be opened: the models, and the pictures of this visit
 
   const usual = (/** @type {string} */ name) => store.fields.get(name)?.usual ?? '';
-  const brought = signal(0);
+  const renewed = signal(0);
   let shapes = samples.aspects ?? {}; // of the pictures in the tray
   const unknown = () => (store.view.image.value in shapes ? '' : store.view.image.value);
   const newest = asked(
     ask,
-    () => ['tray', { view: new URLSearchParams({ image: unknown() }).toString() }],
-    brought,
+    () => ['offered', { view: new URLSearchParams({ image: unknown() }).toString() }],
+    renewed,
   );
-  const tray = computed(() => /** @type {Pictures} */ (newest.value.value ?? samples));
-  effect(() => void (shapes = tray.value.aspects ?? {}));
+  const offered = computed(() => /** @type {Pictures & {models?: Models}} */ (newest.value.value ?? samples));
+  effect(() => void (shapes = offered.value.aspects ?? {}));
   /** The picture that is looked at: of a link to one that is not here, the one in its place. */
   const image = computed(
     () => (isThere() && facts.value.value.awaits ? '' : store.view.image.value) || usual('image'),
   );
 
   effect(() => {
-    const { aspects } = tray.value;
+    const { aspects } = offered.value;
     if (image.value && aspects) expectPhoto(image.value, aspects);
   });
 
   /** Looks at a picture of the tray, if it is there still. @param {Picture} picture */
   async function see({ id, own }) {
     problem.value = '';
-    const here = own ? (await ask('tray', { view: '' })).pictures : [{ id }];
+    const here = own ? (await ask('offered', { view: '' })).pictures : [{ id }];
     if (here.some((/** @type {Picture} */ one) => one.id === id)) return store.look({ image: id });
     problem.value = GONE;
-    renewTray();
+    renew();
   }
 
-  /** Asks for the tray again. */
-  function renewTray() {
-    brought.value += 1;
+  /** Asks again what can be opened. */
+  function renew() {
+    renewed.value += 1;
   }
 
   /** A picture was brought, and is looked at. */
@@ -132,16 +129,17 @@ export function headerOf({ store, ask, turn }, samples) {
     fetched = problem.value = '';
     const loaded = load.follow(
       async (stop, tell) => {
-        const say = (/** @type {string} */ said) => tell({ share: 0, left: '', preview: { words: said } });
-        const question = await ask('wanted', body, stop);
-        if (question.hub) {
-          say('');
-          if (!(await agreed(question))) return false;
-          say(words);
-        }
+        const hear = (/** @type {Parameters<typeof tell>[0]} */ far) => {
+          if (far.preview) fetched = name;
+          tell(far);
+        };
+        const question = await ask('load', body, stop, hear);
+        if (!question.hub) return true;
+        tell({ share: 0, left: '', preview: { words: '' } });
+        if (!(await agreed(question))) return false;
         stop.throwIfAborted();
-        fetched = name;
-        await ask('load', body, stop, tell);
+        hear({ share: 0, left: '', preview: { words } });
+        await ask('load', { ...body, agreed: true }, stop, hear);
         return true;
       },
       { words, whole: (isHere) => isHere && store.look({ model: name }) },
@@ -167,11 +165,11 @@ export function headerOf({ store, ask, turn }, samples) {
     choose,
     see,
     lookAt,
-    renewTray,
-    tray,
+    renew,
+    offered,
     image,
     imageWords: computed(() => {
-      const picture = tray.value.pictures.find(({ id }) => id === image.value);
+      const picture = offered.value.pictures.find(({ id }) => id === image.value);
       return !picture ? 'your image' : picture.own ? picture.name : `the sample ${picture.name}`;
     }),
     far,

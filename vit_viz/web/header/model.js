@@ -3,8 +3,8 @@
 
 import { openDialog } from '../../ui/visit/link.js';
 import { useListbox } from '../kit/listbox.js';
-import { closeBeside, useAsked, usePopover } from '../kit/parts.js';
-import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preact.js';
+import { closeBeside, usePopover } from '../kit/parts.js';
+import { html, useLayoutEffect, useRef, useState } from '../kit/preact.js';
 import { search } from '../palette/palette.js';
 /** @import { Header } from './header.js' */
 
@@ -22,14 +22,11 @@ const UNKNOWN = { offered: [] };
 const LISTED_ONLY = 'This app fetches no other models of the Hub: choose one of the list.';
 
 /** @param {{header: Header}} props */
-export function Model({ header: { store, ask, known: facts, model, choose } }) {
+export function Model({ header: { known: facts, offered, renew, model, choose } }) {
   const popover = usePopover();
   const [text, setText] = useState('');
   const [question, setQuestion] = useState(/** @type {Question | null} */ (null));
-  const opened = useSignal(0); // how often: which models are on this disk may have changed
-  const known = useAsked(ask, ['models', { view: store.linkOf(['model']) }], opened);
-  /** @type {Models} */
-  const models = known.value ?? UNKNOWN;
+  const models = offered.value.models ?? UNKNOWN;
   const chosen = model.value;
   const title = models.offered.find(({ name }) => name === chosen)?.title ?? chosen;
   const takesIds = models.own_ids;
@@ -47,7 +44,7 @@ export function Model({ header: { store, ask, known: facts, model, choose } }) {
   });
   useLayoutEffect(() => {
     if (!popover.isOpen) return;
-    opened.value += 1;
+    renew(); // which models are on this disk may have changed
     setText('');
     // on a screen that is touched the keyboard would cover the list
     if (!globalThis.matchMedia('(pointer: coarse)').matches) input.current?.focus();

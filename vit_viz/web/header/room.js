@@ -53,8 +53,8 @@ export function Header({ header, tabs, questions }) {
 }
 
 /** @param {{header: State}} props */
-function Pictures({ header: { tray, image, see } }) {
-  return html`<${Tray} pictures=${tray.value.pictures} chosen=${image.value} choose=${see} />`;
+function Pictures({ header: { offered, image, see } }) {
+  return html`<${Tray} pictures=${offered.value.pictures} chosen=${image.value} choose=${see} />`;
 }
 
 /** What the model says of the view, or what is being done for it. @param {{header: State}} props */

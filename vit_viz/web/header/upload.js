@@ -60,7 +60,7 @@ export class Bringer {
   upload = new AbortController();
   timer = 0;
 
-  /** @param {Pick<Header, 'lookAt' | 'renewTray'>} header */
+  /** @param {Pick<Header, 'lookAt' | 'renew'>} header */
   constructor(header) {
     this.header = header;
   }
@@ -93,7 +93,7 @@ export class Bringer {
       }
       if (stop.aborted) break;
     }
-    if (images.length) this.header.renewTray();
+    if (images.length) this.header.renew();
     if (stop.aborted) return;
     const first = images.find((image) => kept.includes(image));
     if (first) this.header.lookAt(first);

@@ -3,8 +3,8 @@
 import { Job } from '../kit/job.js';
 import { Classes, JobLine, Toggle, useJob } from '../kit/parts.js';
 import { html, useLayoutEffect, useMemo, signal } from '../kit/preact.js';
-import { capital, correlation, tableOf } from './words.js';
-/** @import { Ask } from '../kit/ask.js' */
+import { capital, correlation, costWords, tableOf } from './words.js';
+/** @import { asker } from '../kit/ask.js' */
 /** @import { Target as Chosen } from '../kit/parts.js' */
 /** @import { Seen } from './room.js' */
 /** @import { Table } from './words.js' */
@@ -28,23 +28,24 @@ const HOWS = [
 
 /**
  * The causal maps of one subject and one class, by the way of switching off; of another one nothing is known yet.
- * @param {Ask} ask @param {string} key of subject and class
+ * @param {ReturnType<typeof asker>} ask @param {string} key of subject and class
  * @param {any} body what a question about them is asked with; null where none can be
- * @param {string[]} kept ways whose map the server has at hand
+ * @param {string} how the way that is seen
  */
-export function useEffects(ask, key, body, kept) {
+export function useEffects(ask, key, body, how) {
   const job = useJob();
   const maps = useMemo(
     () => ({
       effects: signal(/** @type {Record<string, Effect>} */ ({})),
+      seconds: signal(/** @type {number | null | undefined} of one pass */ (undefined)),
       how: '',
       stop: new AbortController(),
     }),
     [key],
   );
   const { effects, stop } = maps;
-  const tell = (/** @type {string} */ how, /** @type {Effect} */ said) => {
-    effects.value = { ...effects.peek(), [how]: { ...effects.peek()[how], ...said } };
+  const tell = (/** @type {string} */ of, /** @type {Effect} */ said) => {
+    effects.value = { ...effects.peek(), [of]: { ...effects.peek()[of], ...said } };
   };
   useLayoutEffect(
     () => () => {
@@ -53,17 +54,19 @@ export function useEffects(ask, key, body, kept) {
     },
     [maps],
   );
+  const isAsked = Boolean(body);
   useLayoutEffect(() => {
-    for (const how of kept.filter((one) => !(one in effects.peek())))
-      ask('ablation', { ...body, how }, stop.signal).then(
-        (answer) => how in effects.peek() || tell(how, whole(answer)),
-        () => {}, // it was not at hand any more, and can be started
-      );
-  }, [maps, kept.join()]);
+    if (!isAsked || how in effects.peek()) return;
+    const hear = (/** @type {any} */ said) => void (maps.seconds.value = said.pass_seconds ?? null);
+    ask.kept('ablation', { ...body, how }, stop.signal, hear).then(
+      (answer) => answer && !(how in effects.peek()) && tell(how, whole(answer)),
+      () => {}, // it can be started all the same
+    );
+  }, [maps, how, isAsked]);
   /** Ends what runs; the heads that are done stay. */
   const end = () => job.isRunning && job.end(effects.peek()[maps.how]?.done ? STOPPED : NOTHING);
-  /** Switches off each head in a way, and follows that to its end. @param {string} how */
-  const start = (how) => {
+  /** Switches off each head in this way, and follows that to its end. */
+  const start = () => {
     end();
     maps.how = how;
     tell(how, { error: '' });
@@ -75,8 +78,12 @@ export function useEffects(ask, key, body, kept) {
       .follow((ended, told) => ask('ablation', { ...body, how }, ended, told), hear)
       .catch(({ message }) => tell(how, { error: message }));
   };
-  const jobOf = (/** @type {string} */ how) => (maps.how === how ? job : new Job());
-  return { effects: effects.value, start, end, jobOf };
+  return {
+    effect: /** @type {Effect | undefined} */ (effects.value[how]),
+    job: maps.how === how ? job : new Job(),
+    seconds: maps.seconds.value,
+    ...{ start, end },
+  };
 }
 
 /** A causal map of which not all is there. @param {any} preview @returns {Effect} */
@@ -120,12 +127,13 @@ export function agreement(estimate, { values }) {
 export function Causal({ seen }) {
   const { store, ask } = seen.page;
   const { measure, how, targeted } = seen.look;
-  const { effect, job, target, cost, note, start, end, foretold } = seen.numbers;
+  const { effect, job, target, seconds, note, start, end, foretold } = seen.numbers;
   const isMeasured = measure === 'effect';
   const heads = seen.subject.layers * seen.subject.heads;
   const isDone = !job.isRunning && effect?.done === heads;
   const go = isDone || !isMeasured ? '' : effect?.done ? 'Start again' : 'Switch off each head';
-  const price = note || (isDone || job.isRunning || !cost || !isMeasured ? '' : `${capital(cost)}.`);
+  const isPriced = !isDone && !job.isRunning && seconds !== undefined && isMeasured;
+  const price = note || (isPriced ? `${capital(costWords(heads, seconds))}.` : '');
   const far = isMeasured ? jobWords(effect, job, heads, foretold) : '';
   return html`<div class="vv-heads-causal vv-stack">
     <div class="vv-heads-classes">

@@ -44,7 +44,7 @@ export function editing({ store, ask }) {
     const { signal: stop } = (asking = new AbortController());
     const [link, { words: wanted, isPlace }] = [store.subject(), /** @type {any} */ (draft.peek())];
     try {
-      const { edits } = await ask('surgery', { view: link, edits: wanted }, stop);
+      const { edits } = await ask('edited', { view: link, edits: wanted }, stop);
       if (stop.aborted) return;
       if (store.subject() === link) {
         const isElsewhere = placeOfEdits(linked.peek()) !== placeOfEdits(edits);

@@ -7,7 +7,7 @@ import { useMemo, useRef, useSignal } from '../kit/preact.js';
 import { agreement, useEffects } from './causal.js';
 import { namesIn } from './names.js';
 import { agreementWords, everyHead, tableOf } from './words.js';
-/** @import { Answer, Ask } from '../kit/ask.js' */
+/** @import { Answer, Ask, asker } from '../kit/ask.js' */
 /** @import { Signal } from '../kit/preact.js' */
 /** @import { Effect, Target } from './causal.js' */
 /** @import { Names } from './names.js' */
@@ -37,7 +37,7 @@ const IMPORTANCE = 'One pass forwards and one back …';
 /** @type {Names} */
 const NO_NAMES = { known: new Map(), note: '' };
 
-/** Asks for what the face that is seen shows. @param {Ask} ask @param {Subject} subject @param {Look} look @param {boolean} isOpening whether the next is on its way */
+/** Asks for what the face that is seen shows. @param {ReturnType<typeof asker>} ask @param {Subject} subject @param {Look} look @param {boolean} isOpening whether the next is on its way */
 export function useNumbers(ask, subject, look, isOpening) {
   const { layers, heads, tokens } = subject;
   const { measure, how } = look;
@@ -54,9 +54,8 @@ export function useNumbers(ask, subject, look, isOpening) {
   const how_ = { get, retries, isLong };
   const told = useTold(ask, subject, isSeen, how_);
   const chosen = useClass(ask, subject, look, isSeen && !isOpening);
-  const maps = useEffects(ask, chosen.key, chosen.body, chosen.kept);
-  const map = /** @type {Effect | undefined} */ (maps.effects[how]);
-  const job = measure === 'effect' ? maps.jobOf(how) : new Job();
+  const { effect: map, job: running, ...maps } = useEffects(ask, chosen.key, chosen.body, how);
+  const job = measure === 'effect' ? running : new Job();
   const lacks = measure === 'estimate' || (isAlone(map) && measure === 'effect' && !job.isRunning);
   const isFree = !isOpening && !(isLong && told.isAsking); // one at a time
   const guess = useEstimate(chosen, look, lacks && isSeen, { ...how_, isFree });
@@ -64,7 +63,7 @@ export function useNumbers(ask, subject, look, isOpening) {
   const nothing = useMemo(() => emptyTable(layers, heads), [layers, heads]);
   const tables = { ...told.measures, estimate: guess.table, effect: effect?.table ?? nothing };
   return {
-    ...{ ...told, ...chosen, effect, work, job, nothing, isLong },
+    ...{ ...told, ...chosen, ...maps, effect, work, job, nothing, isLong },
     /** The numbers of the chosen measure; null while they are on their way. */
     table: /** @type {Table | null} */ (tables[/** @type {'effect'} */ (measure)] ?? null),
     ...comparedWith(effect, guess.table, layers * heads),
@@ -72,7 +71,6 @@ export function useNumbers(ask, subject, look, isOpening) {
     /** What is computed that does not take long. */ waits: isLong
       ? ''
       : [told.waits, guess.waits].find(Boolean),
-    ...{ start: () => maps.start(how), end: maps.end },
     ...{ stop: () => work.end(STOPPED), retry: () => void (retries.value += 1) },
   };
 }
@@ -148,34 +146,21 @@ function toldIn({ arrays, facts }, names) {
   return { measures: Object.fromEntries(measures), names: said };
 }
 
-/**
- * The class that is asked about, what a causal map for it costs, and which the server has at hand.
- * @param {Ask} ask @param {Subject} subject @param {Look} look @param {boolean} isAsking
- */
+/** The class that is asked about. @param {Ask} ask @param {Subject} subject @param {Look} look @param {boolean} isAsking */
 function useClass(ask, { about, trace }, { targeted }, isAsking) {
   const get = async (
     /** @type {string} */ name,
     /** @type {any} */ { view, of },
     /** @type {AbortSignal} */ stop,
-  ) => ({
-    ...{ ...(await ask(name, { view }, stop)), of, asked: view },
-  });
-  const body = { view: targeted, of: trace };
-  const [targets, causal] = [
-    useAsked(get, isAsking && ['target', body]),
-    useAsked(get, isAsking && ['causal', body]),
-  ];
-  const ofThis = (/** @type {Answer} */ { state, value }) =>
-    state !== 'failed' && value?.of === trace ? value : null;
-  const [target, map] = [/** @type {Target | null} */ (ofThis(targets)), ofThis(causal)];
+  ) => ({ ...(await ask(name, { view }, stop)), of });
+  const { state, value, error } = useAsked(get, isAsking && ['target', { view: targeted, of: trace }]);
+  const target = /** @type {Target | null} */ (state !== 'failed' && value?.of === trace ? value : null);
   return {
     target,
     key: `${trace}|${target?.link}`,
     /** What a question about it is asked with. */
     body: target && { ...about, ...(target.link && { target: target.link }) },
-    cost: /** @type {string} */ (map?.cost ?? ''),
-    kept: target && map?.asked === targeted ? map.kept : [],
-    /** Why there is nothing to ask of a class. */ note: targets.error ?? '',
+    /** Why there is nothing to ask of a class. */ note: error ?? '',
   };
 }
 

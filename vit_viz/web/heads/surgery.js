@@ -7,18 +7,19 @@ import { editsIn, withHeads } from '../kit/edits.js';
 import { PhotoStage, Problem, Toggle, useAsked } from '../kit/parts.js';
 import { html, useLayoutEffect, useMemo, useRef, useState } from '../kit/preact.js';
 import { short } from '../../ui/kit/numbers.js';
+import { SUBJECT } from '../kit/store.js';
 import { SERVER } from '../look/server_source.js';
 import { saidWords, surgeryFinding } from './findings.js';
 import { LitBox } from './maps.js';
 import { HeadGrid } from './table.js';
-import { Forbid } from './views.js';
+import { Forbid, namedTokens } from './views.js';
 /** @import { Edits, State } from '../kit/edits.js' */
 /** @import { Answer } from './findings.js' */
 /** @import { Seen, Subject } from './room.js' */
 
 /**
- * What there is to edit; of: the trace that it is seen in; trace: of the unedited model, whose answers are `before`.
- * @typedef {{tokens: {value: string, label: string}[], of: string, trace: string, before: Answer[], now: Answer[]}} Panel
+ * What the edits change; of: the trace that they are seen in; trace: of the unedited model, whose answers are `before`.
+ * @typedef {{of: string, trace: string, before: Answer[], now: Answer[]}} Panel
  */
 
 const RANKED = 50; // classes that are compared before and after an edit
@@ -42,6 +43,7 @@ export function Surgery({ seen }) {
   const { subject, edits, editor, edit } = seen;
   const [brush, setBrush] = useState(/** @type {State} */ ('off'));
   const { panel, isNow, error } = usePanel(seen);
+  const tokens = namedTokens(subject);
   const switches = {
     next: (/** @type {string[]} */ keys) =>
       keys.every((key) => (editsIn(editor.words.peek(), subject).heads.get(key) ?? 'on') === brush)
@@ -70,25 +72,29 @@ export function Surgery({ seen }) {
       </div>
       <h3 class="vv-heads-sub">More edits</h3>
       <${Temperatures} seen=${seen} />
-      ${panel && html`<${Forbid} key=${JSON.stringify(panel.tokens)} seen=${seen} tokens=${panel.tokens} />`}
+      <${Forbid} key=${JSON.stringify(tokens)} seen=${seen} tokens=${tokens} />
     </div>`;
 }
 
-/** What can be edited, and the answers before and after; the last ones while those of now are on their way. @param {Seen} seen */
-function usePanel({ page: { ask }, subject: { trace, about }, look, isOpening }) {
+const UNEDITED = SUBJECT.filter((name) => name !== 'edits');
+
+/** The answers before and after, and the trace of the model without edits; the last ones while those of now are on their way. @param {Seen} seen */
+function usePanel({ page: { ask, store }, subject: { trace, about }, look, isOpening }) {
   const get = async (
-    /** @type {string} */ name,
+    /** @type {string} */ _name,
     /** @type {any} */ { view, of },
     /** @type {AbortSignal} */ stop,
   ) => {
-    const told = await ask(name, { view }, stop);
-    const answers = ['', told.edits].map((edits) =>
-      ask('classes', { ...of.about, edits, count: RANKED }, stop).then(answersIn, () => []),
+    const { edits } = of.about;
+    const unedited = edits && ask('open', { view: store.linkOf(UNEDITED) }, stop);
+    const answers = ['', edits].map((one) =>
+      ask('classes', { ...of.about, edits: one, count: RANKED }, stop).then(answersIn, () => []),
     );
-    return { ...told, asked: view, of: of.trace, before: await answers[0], now: await answers[1] };
+    const before = unedited ? (await unedited).trace : of.trace;
+    return { trace: before, asked: view, of: of.trace, before: await answers[0], now: await answers[1] };
   };
   const of = { trace, about };
-  const { state, value, error } = useAsked(get, !isOpening && ['surgery', { view: look.subject, of }]);
+  const { state, value, error } = useAsked(get, !isOpening && ['', { view: look.subject, of }]);
   const last = useRef(/** @type {Panel | null} */ (null));
   if (value) last.current = value;
   const isNow = state === 'done' && value.of === trace && value.asked === look.subject;

@@ -16,6 +16,26 @@ const WORDS = Object.freeze({
 });
 const NO_PATCHES = 'Which patches? Draw them on the photo, or type them.';
 
+/** @type {Record<string, string>} */
+const LABELS = {
+  class: 'class token',
+  patches: 'all patches',
+  registers: 'all registers',
+  everything: 'all tokens',
+};
+const MANY = 16; // named tokens beyond which those behind the patches are left to be typed
+
+/** The tokens to choose from by name: those that are no patches, and groups. @param {Pick<Subject, 'prefix' | 'suffix'>} subject */
+export function namedTokens({ prefix, suffix }) {
+  const all = [...prefix, ...suffix];
+  const hasRegisters = all.filter((name) => name.startsWith('register')).length > 1;
+  const names = [
+    ...(all.length > MANY ? prefix : all),
+    ...['patches', ...(hasRegisters ? ['registers'] : []), 'everything'],
+  ];
+  return names.map((value) => ({ value, label: LABELS[value] ?? value }));
+}
+
 /** @param {{seen: Seen, tokens: {value: string, label: string}[]}} props tokens: those that can be chosen by name */
 export function Forbid({ seen: { subject, edits, edit, editor }, tokens }) {
   const [chosen, setChosen] = useState({ seeing: tokens[0].value, seen: PLACES });

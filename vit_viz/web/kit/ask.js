@@ -7,9 +7,9 @@ import { computed, effect, signal } from './preact.js';
  * @typedef {object} Source
  * @property {(name: string, body: any, signal: AbortSignal, tell?: Tell) => Promise<any>} answer raises an error whose message is a
  *     sentence
+ * @property {(name: string, body: any, signal?: AbortSignal, hear?: (said: any) => void) => Promise<any>} [kept] the answer where it is at
+ *     hand, else null; then it hears how the question was understood, and how long a pass takes where it needs many
  * @property {(name: string) => boolean} keeps whether an answer may be given again to an equal question
- * @property {(name: string, body: any, signal?: AbortSignal) => Promise<any>} [kept] the answer where it is at hand, else null; without it
- *     nothing that takes long is
  *
  * Hears how far an answer is; left: the time that is left, in words; preview: what there is of it so far, where that is new.
  * @typedef {(far: {share: number, left: string, preview?: any}) => void} Tell
@@ -24,8 +24,8 @@ const MOST_BYTES = 64 * 2 ** 20; // of answers that are kept
 /**
  * @param {Source} source
  * @param {number} [mostBytes] of what is kept
- * @returns {Ask & {endAll: (why: string) => void, kept: Ask}} endAll: ends whatever is being answered, for a reason in a sentence; kept: the
- *     answer where it need not be computed, else null
+ * @returns {Ask & {endAll: (why: string) => void, kept: NonNullable<Source['kept']>}} endAll: ends whatever is being answered, for a
+ *     reason in a sentence; kept: the answer where it need not be computed
  */
 export function asker(source, mostBytes = MOST_BYTES) {
   /** @type {Map<string, {answer: Promise<any>, end: AbortController, waiting: number, bytes: number, tells: Set<Tell>}>} */
@@ -65,26 +65,21 @@ export function asker(source, mostBytes = MOST_BYTES) {
     stop?.addEventListener('abort', leave);
     return one.answer.finally(() => stop?.removeEventListener('abort', leave));
   };
-  /** @param {string} why */
-  const endAll = (why) => [...known.values()].forEach(({ end }) => end.abort(new Error(why)));
-  /** @type {Ask} */
-  const atHand = async (name, body, stop) => {
+  /** @type {NonNullable<Source['kept']>} */
+  const atHand = async (name, body, stop, hear) => {
     const key = `${name} ${JSON.stringify(body)}`;
     const one = known.get(key);
     if (one?.bytes) return one.answer;
-    const value = (await source.kept?.(name, body, stop)) ?? null;
+    const value = (await source.kept?.(name, body, stop, hear)) ?? null;
     if (value && !known.has(key)) {
       const answer = Promise.resolve(value);
-      known.set(key, {
-        end: new AbortController(),
-        tells: new Set(),
-        waiting: 0,
-        bytes: bytesOf(value),
-        answer,
-      });
+      const [end, tells] = [new AbortController(), /** @type {Set<Tell>} */ (new Set())];
+      known.set(key, { end, tells, answer, waiting: 0, bytes: bytesOf(value) });
     }
     return value;
   };
+  /** @param {string} why */
+  const endAll = (why) => [...known.values()].forEach(({ end }) => end.abort(new Error(why)));
   return Object.assign(ask, { endAll, kept: atHand });
 }
 

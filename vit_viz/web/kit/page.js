@@ -3,7 +3,8 @@
 import { PLACE } from '../../ui/visit/link.js';
 import { openWithPhoto } from '../../ui/visit/photo_aspect.js';
 import { asked, asker } from './ask.js';
-import { signal } from './preact.js';
+import { Job } from './job.js';
+import { computed, effect, signal } from './preact.js';
 import { SERVER } from './server.js';
 import { Store } from './store.js';
 
@@ -16,12 +17,6 @@ import { Store } from './store.js';
 
 /** @type {Page | null} */
 let made = null;
-/**
- * What was opened before there was a room for it; it is for the tab of the link alone, as its addresses expire.
- * @type {{tab: string, view: string, stop: AbortController, answer: Promise<any>} | null}
- */
-let begun = null;
-
 /** That of this page. @returns {Page} */
 export function thePage() {
   made ??= { store: new Store(stated('fields') ?? [], PLACE), ask: asker(SERVER), turn: signal(0) };
@@ -39,29 +34,71 @@ export function stated(name) {
   return part ? JSON.parse(part.props.props?.[name] ?? 'null') : null;
 }
 
-/** Lays the page out for the photo of the link and opens what it says, while the page is still being built. @returns {Promise<any>} */
+/** Lays the page out for the photo of the link and opens what it says, while the page is still being built. @returns {Promise<any>} that */
 export async function begin() {
   openWithPhoto(stated('samples')?.aspects);
-  const { store, ask } = thePage();
-  if (!store.fields.size) return null;
-  const [view, stop] = [store.subject(), new AbortController()];
-  begun = { tab: store.view.tab.peek(), view, stop, answer: ask('open', { view }, stop.signal) };
-  return begun.answer.catch(() => (begun = null)); // whoever needs it later asks again
+  const page = thePage();
+  if (!page.store.fields.size) return null;
+  const { answer } = opening(page);
+  return new Promise((done) => {
+    const end = effect(() => {
+      const { state, value } = answer.value;
+      if (state !== 'done') return;
+      done(value.refused ? null : value);
+      void Promise.resolve().then(() => end()); // which is known by then
+    });
+  });
+}
+
+const OLD = 1_800_000; // milliseconds after which the addresses of what was opened may soon expire
+/** @type {WeakMap<Store, ReturnType<typeof openedOf>>} what the view of a page is of, asked for once for all of the page */
+const OPENED = new WeakMap();
+
+/** What the view of a page is of, and how far the pass of that is. @param {Page} page */
+export function opening(page) {
+  const one = OPENED.get(page.store) ?? openedOf(page);
+  OPENED.set(page.store, one);
+  return one;
+}
+
+/** @param {Page} page */
+function openedOf({ store, ask, turn }) {
+  const told = signal(0); // how often there was news of the pass
+  const pass = new Job(() => void (told.value = told.peek() + 1));
+  let at = 0;
+  /** @param {string} name @param {any} body */
+  const follow = async (name, { view }) => {
+    const link = store.place.search(); // with what is shown of the subject: not all of it may be possible there
+    const value = await pass.follow((stop, tell) => ask(name, { view: link }, stop, tell));
+    at = Date.now();
+    return { ...value, view };
+  };
+  const answer = asked(follow, () => ['open', { view: store.subject() }], turn);
+  effect(() => {
+    void store.view.tab.value;
+    if (at && Date.now() - at > OLD) turn.value = turn.peek() + 1;
+  });
+  return { answer, pass, told };
 }
 
 /**
- * What a view is of, opened as long as a tab is: its tokens, where they lie on the photo, and where the server has it.
+ * What the view is of, as long as a tab is seen: its tokens, where they lie on the photo, and where the server has it.
  * @param {Page} page @param {string} tab
  */
-export function opened({ store, ask, turn }, tab) {
-  /** @type {import('./ask.js').Ask} */
-  const open = (name, body, stop) => {
-    const first = begun;
-    begun = null;
-    if (first && first.tab === tab && first.view === body.view) return first.answer;
-    first?.stop.abort();
-    return ask(name, body, stop);
-  };
-  const question = () => (store.view.tab.value === tab ? ['open', { view: store.subject() }] : null);
-  return asked(open, /** @type {() => [string, any] | null} */ (question), turn);
+export function opened(page, tab) {
+  const { answer } = opening(page);
+  /** @type {import('./ask.js').Answer} */
+  let last = { state: 'none' };
+  return computed(() => {
+    if (page.store.view.tab.value !== tab) return last;
+    const { value, error } = answer.value;
+    if (!value?.refused) return (last = answer.value);
+    const { state } = answer.value; // of a view that gives way to another one
+    const isOver = state === 'done';
+    return (last = {
+      state: isOver ? 'failed' : state,
+      value: last.value,
+      error: isOver ? value.refused : error,
+    });
+  });
 }

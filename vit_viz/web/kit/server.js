@@ -7,7 +7,6 @@ import { PAGE_NAME } from '../../ui/visit/link.js';
 const JSON_TYPE = 'application/json';
 const SAFETENSORS = 'application/x-safetensors';
 const EVENTS = 'text/event-stream';
-const NOT_KEPT = 204; // nothing of an answer is at hand
 
 /** Types of numbers as safetensors calls them. @type {Record<string, any>} */
 const ARRAYS = {
@@ -51,9 +50,8 @@ export function unpacked(buffer) {
 
 /** What is asked of the page's own routes; the addresses in their answers are good for a while only. */
 const OF_PAGE = new Set([
-  ...['open', 'target', 'walkthrough', 'colours', 'causal', 'surgery', 'panel', 'answer'],
+  ...['open', 'target', 'offered', 'load', 'edited', 'walkthrough'],
   ...['costs', 'agree'],
-  ...['facts', 'edited', 'models', 'wanted', 'load', 'tray'],
 ]);
 
 /**
@@ -129,14 +127,18 @@ export const SERVER = Object.freeze({
     return isOfPage ? answer.json() : unpacked(await answer.arrayBuffer());
   },
 
-  keeps: (name) => !OF_PAGE.has(name),
-
-  async kept(name, body, signal) {
+  async kept(name, body, signal, hear) {
     const headers = { 'Content-Type': JSON_TYPE, Accept: SAFETENSORS, 'Cache-Control': 'only-if-cached' };
     const answer = await post(`/api/v1/${name}`, headers, JSON.stringify(body), signal);
     if (!answer.ok) throw new Error(await refusal(answer));
-    return answer.status === NOT_KEPT ? null : unpacked(await answer.arrayBuffer());
+    const said = unpacked(await answer.arrayBuffer());
+    if ('facts' in said) return said;
+    if (said.refused) throw new Error(said.refused);
+    hear?.(said);
+    return null;
   },
+
+  keeps: (name) => !OF_PAGE.has(name),
 });
 
 /**

@@ -3,14 +3,15 @@
 // it is replaced.
 
 import { askForFigure } from '../../explorer/source.js';
+import { isPossible, readOption, writeOption } from '../../explorer/options.js';
+import { fetched } from '../../ui/kit/elements.js';
 import { copyLink } from '../header/facts.js';
 import { asked } from '../kit/ask.js';
 import { STOPPED } from '../kit/job.js';
 import { OptionControl } from '../kit/option.js';
-import { thePage } from '../kit/page.js';
+import { opening, thePage } from '../kit/page.js';
 import { JobLine, Problem, closeBeside, useJob } from '../kit/parts.js';
 import {
-  computed,
   html,
   render,
   useEffect,
@@ -21,87 +22,112 @@ import {
   useState,
 } from '../kit/preact.js';
 import { fileOf } from '../kit/server.js';
-import { TARGETED } from '../kit/store.js';
+import { factsOf } from './facts.js';
 /** @import { Described } from '../kit/option.js' */
 /** @import { Page } from '../kit/page.js' */
+/** @import { Saved } from '../../explorer/source.js' */
 
 /**
- * @typedef {{name: string, label: string, shows: string, hides: string, source: string, runs: string, slow: boolean,
- *   formats: string[]}} Question in words; runs: what computing it takes,
- *   where that is many passes; formats: in which its answers are saved
+ * A question as it is declared: runs: what computing it takes, where that is many passes; photo: whether it is about one; formats: in
+ * which its answers are saved; controls: what it takes, with names of their own in links for the query and the class.
+ * @typedef {{name: string, label: string, shows: string, hides: string, source: string, runs: string, slow: boolean, photo: boolean,
+ *   formats: string[], controls: (Described & {layer?: boolean})[]}} Question
  *
- * What is asked.
- * @typedef {object} Value
- * @property {string} key equal for equal questions about the same
- * @property {Question} question
- * @property {(Described & {value: any})[]} [controls] with what is chosen
- * @property {any} [about] what it is of, as its body says it
- * @property {boolean} [quick] whether the answer comes by itself
- * @property {boolean} [own] whether the picture is the visitor's own
- * @property {string} [error]
+ * What is asked: key: equal for equal questions about the same; controls: with what is chosen; own: whether the picture is the
+ * visitor's own.
+ * @typedef {{key: string, body: any, controls: (Described & {value: any})[], own: boolean}} Asked
  *
- * @typedef {object} Answer
- * @property {[string, string][]} facts names and words
- * @property {import('../../explorer/source.js').Saved} saved
+ * @typedef {{told: any, to: Asked}} Answer what was told, and of what
  */
 
 const ON_SCREEN = { width_cm: 17, dpi: 150 };
 
-/** Names in links that a question is about, and how its figure is drawn. */
-const ABOUT = Object.freeze([
-  ...[...TARGETED, 'q', 'ask', 'ask.*'],
-  ...['style', 'scale', 'clip', 'alpha', 'colors', 'smooth', 'mask'],
-]);
+/** Names in links that a question is asked with, beside what it is about. */
+const WITH = Object.freeze(['target', 'q', 'ask', 'ask.*']);
 
-/** Stands for a question that the server said nothing of. @type {Value} */
+/** Names in links of how its figure is drawn. */
+const DRAWN = Object.freeze(['style', 'scale', 'clip', 'alpha', 'colors', 'smooth', 'mask']);
+
+/** Stands for a question of which nothing is known. @type {Question} */
 const UNKNOWN = {
-  key: '',
-  question: {
-    ...{ name: '', label: 'This question', shows: '', hides: '', source: '', runs: '' },
-    ...{ slow: false, formats: [] },
-  },
+  ...{ name: '', label: 'This question', shows: '', hides: '', source: '', runs: '' },
+  ...{ slow: false, photo: false, formats: [], controls: [] },
 };
 
-/** @type {import('../../ui/kit/elements.js').Mount<{}>} */
-export function mount(element) {
-  render(html`<${QuestionPanel} page=${thePage()} />`, element);
+/** @type {import('../../ui/kit/elements.js').Mount<{questions: string}>} */
+export function mount(element, { questions }) {
+  render(html`<${QuestionPanel} page=${thePage()} questions=${questions} />`, element);
 }
 
-/** @param {{page: Page}} props */
-export function QuestionPanel({ page }) {
-  const { store, ask, turn } = page;
-  const again = useSignal(0); // with each new value everything is asked again
-  const link = () => store.linkOf(ABOUT);
-  const told = useMemo(
-    () =>
-      asked(
-        ask,
-        () => (store.view.ask.value ? ['panel', { view: link() }] : null),
-        computed(() => turn.value + again.value),
-      ),
-    [],
-  );
-  /** What was known last, until the link asks nothing. */
-  const shown = useRef(/** @type {Value | null} */ (null));
+/** @param {{page: Page, questions: string}} props questions: where they are listed */
+export function QuestionPanel({ page, questions }) {
+  const { store, turn } = page;
+  const again = useSignal(0); // with each new value the list is fetched again
+  const listing = useMemo(() => {
+    const list = async (
+      /** @type {string} */ _name,
+      /** @type {any} */ _body,
+      /** @type {AbortSignal} */ stop,
+    ) => (await fetched(questions, stop)).json();
+    return asked(list, () => (store.view.ask.value ? ['', {}] : null), again);
+  }, []);
   const name = store.view.ask.value;
-  const { state, value, error } = told.value;
-  /** What is known of the question of the link; null as long as that is on its way. @type {Value | null} */
-  const known = name && state === 'done' ? value : null;
-  const before = shown.current;
-  if (!name) shown.current = null;
-  else if (known)
-    shown.current = known.question ? known : null; // there is none of this name: the header says so
-  else if (state === 'failed')
-    shown.current = { ...(before && before.question.name === name ? before : UNKNOWN), error };
-  if (!shown.current) return null;
-  const retry = () => {
-    shown.current = { .../** @type {Value} */ (shown.current), error: undefined };
-    again.value += 1;
-  };
-  return html`<${Question}
-    key=${shown.current.question.name}
-    ...${{ page, link, retry, value: shown.current, isKnown: Boolean(known) }}
+  const { value: listed, error: failed } = listing.value;
+  /** @type {Question | undefined} there is none of another name: the header says so */
+  const declared = listed?.find((/** @type {Question} */ one) => one.name === name && one.controls);
+  const question = declared ?? (failed && !listed ? UNKNOWN : null);
+  const { known, last, error = failed } = useQuestion(page, declared);
+  if (!name || !question || !(last || error)) return null;
+  const retry = () => void (listed ? (turn.value += 1) : (again.value += 1));
+  return html`<${Panel}
+    key=${name}
+    ...${{ page, retry, error, question, asked: last, isKnown: Boolean(known) }}
   />`;
+}
+
+/** What the link asks of a question, once it is open what the view is of, and what it asked last; error: why it cannot be asked. @param {Page} page @param {Question | undefined} question */
+function useQuestion(page, question) {
+  const { store } = page;
+  const { state, value, error } = opening(page).answer.value;
+  const isOpen = state === 'done' && value.view === store.subject();
+  const known = useMemo(
+    () => (question && isOpen && !value.refused ? askedOf(question, value, store) : null),
+    [question, isOpen, value, store.linkOf(WITH)],
+  );
+  const last = useRef(/** @type {Asked | null} */ (null));
+  if (known || !question) last.current = known;
+  return {
+    known,
+    last: last.current,
+    error: isOpen ? value.refused : state === 'failed' ? error : undefined,
+  };
+}
+
+/** What a link asks of a question. @param {Question} question @param {any} open what the view is of @param {Page['store']} store @returns {Asked} */
+function askedOf(question, open, store) {
+  const { model, ...about } = open.about;
+  const chosen = new URLSearchParams(store.view['ask.*'].value);
+  /** @type {Record<string, any>} */
+  const body = { model, ...(question.photo && about) };
+  const controls = question.controls.map(({ layer: isLayer, ...option }) => {
+    const text = option.name in BESIDE ? store.view[option.link].value : chosen.get(`ask.${option.name}`);
+    if (text) body[option.name] = typedAs(option, text);
+    const value = text && isPossible(option, body[option.name]) ? body[option.name] : option.default;
+    if (!isLayer || !question.photo) return { ...option, value };
+    const { layers } = open;
+    return { ...option, low: 0, high: Math.max(layers - 1, 1), value: value < 0 ? value + layers : value };
+  });
+  const key = JSON.stringify([question.name, body]);
+  return { key, body, controls, own: !about.image.sample };
+}
+
+/** What links have under names of their own. @type {Record<string, true>} */
+const BESIDE = { query: true, target: true };
+
+/** A text as the value that an option has; what is none stays, and is refused. @param {Described} option @param {string} text */
+function typedAs(option, text) {
+  const value = readOption(option, text);
+  return Number.isNaN(value) ? text : value;
 }
 
 /** @param {Record<'isFailed' | 'isDone' | 'isWanted', boolean>} far */
@@ -114,23 +140,27 @@ function stateOf({ isFailed, isDone, isWanted }) {
 /**
  * @param {object} props
  * @param {Page} props.page
- * @param {() => string} props.link what is asked now
- * @param {() => void} props.retry asks what is known once more
- * @param {Value} props.value
- * @param {boolean} props.isKnown whether the value is of what is asked now; else the next one is on its way
+ * @param {() => void} props.retry asks once more what is not known
+ * @param {string} [props.error] why it is not
+ * @param {Question} props.question
+ * @param {Asked | null} props.asked
+ * @param {boolean} props.isKnown whether that is what is asked now; else the next one is on its way
  */
-function Question({ page: { store, ask }, link, retry, value, isKnown }) {
-  const { question, key } = value;
+function Panel({ page: { store, ask }, retry, error: unknown, question, asked: now, isKnown }) {
   const dialog = useRef(/** @type {any} */ (null));
   const title = useRef(/** @type {any} */ (null));
-  const job = useJob();
-  const [answer, setAnswer] = useState(/** @type {(Answer & {to: Value}) | null} the last one */ (null));
   const [drawn, setDrawn] = useState(''); // what the figure on the screen was asked for with
   // one that takes many passes waits until it is asked for
-  const isWanted = Boolean(value.quick || store.view.run.value || !question.name);
-  const error = value.error ?? job.error;
-  const state = stateOf({ isFailed: Boolean(error), isDone: answer?.to === value, isWanted });
-  const isDrawn = answer?.to.key === key && JSON.stringify(answer.saved) === drawn;
+  const isWanted = Boolean(!question.slow || store.view.run.value);
+  const { job, answer, isDone, refused, again } = useAnswer({ store, ask }, question, now, {
+    isKnown,
+    isWanted,
+  });
+  const error = unknown || refused || job.error;
+  const state = stateOf({ isFailed: Boolean(error), isDone, isWanted });
+  void store.linkOf(DRAWN); // how it is drawn
+  const saved = answer && store.saved(question.name, answer.to.body);
+  const isDrawn = answer?.to.key === now?.key && JSON.stringify(saved) === drawn;
 
   useLayoutEffect(() => {
     const { current } = dialog;
@@ -138,22 +168,11 @@ function Question({ page: { store, ask }, link, retry, value, isKnown }) {
     title.current.focus();
     return () => current.close();
   }, []);
-  useLayoutEffect(() => {
-    if (!isKnown || value.error || !isWanted) return;
-    const view = link();
-    const saved = store.saved(question.name, { ...value.about, ...chosenIn(value) });
-    void job.follow((stop, tell) => ask('answer', { view }, stop, tell), {
-      whole(/** @type {Pick<Answer, 'facts'>} */ one) {
-        setAnswer({ ...one, saved, to: value });
-        if (question.slow) store.set({ run: true }); // so that the link opens the same answer
-      },
-    });
-    return () => job.end();
-  }, [isKnown && isWanted ? value : null]);
 
+  const save = () => void (saved && askForFigure(dialog.current, saved, question.formats));
   const go = () => {
     if (question.slow) store.set({ run: true });
-    if (state === 'failed') retry();
+    if (state === 'failed') unknown ? retry() : again();
   };
   const said = { waiting: question.runs, running: 'Computing …', failed: '', done: '' };
   const next = { waiting: 'Compute', running: '', failed: 'Try again', done: '' };
@@ -162,7 +181,7 @@ function Question({ page: { store, ask }, link, retry, value, isKnown }) {
     aria-labelledby="vv-question-title"
     aria-busy=${String(state === 'running')}
     data-state=${state}
-    data-drawn=${isDrawn ? key : undefined}
+    data-drawn=${isDrawn ? now?.key : undefined}
     ref=${dialog}
     onClose=${() => {
       // where the page went elsewhere the dialog went with it
@@ -171,11 +190,11 @@ function Question({ page: { store, ask }, link, retry, value, isKnown }) {
     onClick=${closeBeside}
   >
     <${Head}
-      ...${{ question, title, own: value.own }}
-      save=${state === 'done' ? () => answer && askForFigure(dialog.current, answer.saved, question.formats) : undefined}
+      ...${{ question, title, own: now?.own }}
+      save=${state === 'done' ? save : undefined}
       close=${() => dialog.current.close()}
     />
-    <${Choices} ...${{ store, ask, link, value }} />
+    ${now && !unknown && html`<${Choices} ...${{ store, ask, question, asked: now }} />`}
     <${JobLine}
       look="vv-row"
       job=${{ ...job, isRunning: state === 'running' }}
@@ -186,13 +205,43 @@ function Question({ page: { store, ask }, link, retry, value, isKnown }) {
       button=${{ class: 'vv-button vv-question-go', 'data-on': '' }}
     />
     <${Problem} look="vv-error vv-question-error" words=${error} />
-    ${answer && !error && html`<${Answered} ...${{ question, answer, isBusy: !isDrawn, drawn: setDrawn }} />`}
+    ${answer && !error && html`<${Answered} ...${{ question, told: answer.told, saved, isBusy: !isDrawn, drawn: setDrawn }} />`}
   </dialog>`;
 }
 
-/** What is chosen of a question, as its body has it. @param {Value} value */
-function chosenIn({ controls = [] }) {
-  return Object.fromEntries(controls.flatMap(({ name, value }) => (value === '' ? [] : [[name, value]])));
+/**
+ * The answer to what is asked, the last one until it is there; of a question that waits only where it is at hand.
+ * @param {Pick<Page, 'store' | 'ask'>} page @param {Question} question @param {Asked | null} now
+ * @param {{isKnown: boolean, isWanted: boolean}} how
+ */
+function useAnswer({ store, ask }, { name, slow }, now, { isKnown, isWanted }) {
+  const job = useJob();
+  const [answer, setAnswer] = useState(/** @type {Answer | null} */ (null));
+  const [refused, setRefused] = useState({ to: /** @type {Asked | null} */ (null), words: '' });
+  const [tries, setTries] = useState(0);
+  const isDone = answer !== null && answer.to === now;
+  useLayoutEffect(() => {
+    if (!now || !isKnown || isDone) return;
+    const stop = new AbortController();
+    const take = (/** @type {any} */ told) => {
+      if (!told || stop.signal.aborted) return;
+      setAnswer({ told, to: now });
+      if (slow) store.set({ run: true }); // so that the link opens the same answer
+    };
+    const refuse = (/** @type {Error} */ { message }) =>
+      void (stop.signal.aborted || setRefused({ to: now, words: message }));
+    if (isWanted) void job.follow((ended, tell) => ask(name, now.body, ended, tell), { whole: take });
+    else ask.kept(name, now.body, stop.signal).then(take, refuse);
+    return () => {
+      stop.abort();
+      job.end();
+    };
+  }, [isKnown ? now : null, isWanted, tries]);
+  const again = () => {
+    setRefused({ to: null, words: '' });
+    setTries(tries + 1);
+  };
+  return { job, answer, isDone, refused: refused.to === now ? refused.words : '', again };
 }
 
 /**
@@ -228,39 +277,47 @@ function Head({ question, title, own, save, close }) {
 
 /**
  * The controls of a question. The link gets what is possible of what was chosen; the rest stays as it was typed.
- * @param {{store: Page['store'], ask: Page['ask'], link: () => string, value: Value}} props
+ * @param {{store: Page['store'], ask: Page['ask'], question: Question, asked: Asked}} props
  */
-function Choices({ store, ask, link, value }) {
-  const pending = useSignal(/** @type {Record<string, any>} chosen, and not in the value yet */ ({}));
+function Choices({ store, ask, question, asked: now }) {
+  const pending = useSignal(/** @type {Record<string, any>} chosen, and not in the link yet */ ({}));
   const refusals = useSignal(
     /** @type {Record<string, string>} what is not possible of it, as sentences */ ({}),
   );
   const isSettled = useRef(true); // what was possible of the last choice is in the link
   const choosing = useRef(new AbortController());
+  const latest = useRef(now);
+  latest.current = now;
   useLayoutEffect(() => () => choosing.current.abort(), []);
   useLayoutEffect(() => {
     const kept = Object.entries(pending.peek()).filter(([name]) => name in refusals.peek());
     if (isSettled.current) pending.value = Object.fromEntries(kept);
-  }, [value]);
+  }, [now]);
   /** @param {Record<string, any>} chosen @returns {Promise<void>} */
   async function choose(chosen) {
     pending.value = { ...pending.peek(), ...chosen };
     isSettled.current = false;
     choosing.current.abort();
     const { signal: stop } = (choosing.current = new AbortController());
-    const [view, options] = [link(), pending.peek()];
-    /** @type {{refused: Record<string, string>, link: Record<string, string | null>}} */
-    const said = await ask('panel', { view, options }, stop).catch((error) => ({
-      refused: Object.fromEntries(Object.keys(options).map((name) => [name, error.message])),
-      link: {},
-    }));
+    const about = latest.current;
+    const options = Object.fromEntries(
+      question.controls.flatMap((option) => {
+        const { [option.name]: value } = pending.peek();
+        if (value === undefined) return [];
+        return [[option.name, typeof value === 'string' ? typedAs(option, value) : value]];
+      }),
+    );
+    const { possible, refused, parameters } = await tried(ask, question, about.body, options, stop);
     if (stop.aborted) return;
-    refusals.value = said.refused;
-    if (view !== link()) return choose({}); // it is about something else by now
+    refusals.value = refused;
+    if (about !== latest.current) return choose({}); // it is about something else by now
     isSettled.current = true;
-    store.take(said.link);
+    const change = changeOf(question, possible, parameters, store);
+    const isSame = Object.entries(change).every(([name, value]) => store.view[name].peek() === value);
+    if (!isSame) store.set({ ...change, run: false });
+    else if (!Object.keys(refused).length) pending.value = {};
   }
-  const { controls = [] } = value;
+  const { controls } = now;
   if (!controls.length) return null;
   return html`<div class="vv-question-controls" role="group" aria-label="What is asked">
     ${controls.map(
@@ -278,10 +335,68 @@ function Choices({ store, ask, link, value }) {
 }
 
 /**
- * Facts and figure; busy as long as they are not those of what is asked.
- * @param {{question: Question, answer: Answer, isBusy: boolean, drawn: (asked: string) => void}} props
+ * Which choices are possible, all together or else one after the other, and how they were understood.
+ * @param {Page['ask']} ask @param {Question} question @param {any} body @param {Record<string, any>} options @param {AbortSignal} stop
  */
-function Answered({ question, answer: { facts, saved }, isBusy, drawn }) {
+async function tried(ask, question, body, options, stop) {
+  const [possible, refused] = [
+    /** @type {Record<string, any>} */ ({}),
+    /** @type {Record<string, string>} */ ({}),
+  ];
+  /** @type {Record<string, any>} */
+  let parameters = {};
+  const attempt = async (/** @type {Record<string, any>} */ more) => {
+    const whole = Object.entries({ ...body, ...possible, ...more });
+    const given = Object.fromEntries(whole.filter(([name, value]) => !(name in BESIDE && value === '')));
+    const hear = (/** @type {any} */ { request }) => void (parameters = request.parameters);
+    const answer = await ask.kept(question.name, given, stop, hear);
+    if (answer) hear(answer);
+    Object.assign(possible, more);
+  };
+  const names = Object.keys(options);
+  try {
+    await attempt(options);
+  } catch (error) {
+    for (const name of names) {
+      const refuse = ({ message = '' }) => {
+        const { label } = /** @type {Described} */ (question.controls.find((one) => one.name === name));
+        refused[name] = message.replace(/^The .+?'s .+? (?=is |cannot )/, `The option “${label}” `);
+      };
+      if (names.length === 1) refuse(/** @type {Error} */ (error));
+      else await attempt({ [name]: options[name] }).catch(refuse);
+    }
+  }
+  return { possible, refused, parameters };
+}
+
+/**
+ * What the link says once some choices are made.
+ * @param {Question} question @param {Record<string, any>} possible @param {Record<string, any>} parameters @param {Page['store']} store
+ */
+function changeOf({ controls }, possible, parameters, store) {
+  const link = new URLSearchParams(store.view['ask.*'].peek());
+  /** @type {Record<string, any>} */
+  const change = {};
+  for (const option of controls.filter(({ name }) => name in possible)) {
+    const { name } = option;
+    if (name === 'query') change.q = String(possible.query);
+    else if (name === 'target') change.target = [parameters.target ?? ''].flat().join('-');
+    else {
+      const text = writeOption(option, parameters[name]);
+      if (text === null) link.delete(`ask.${name}`);
+      else link.set(`ask.${name}`, text);
+    }
+  }
+  link.sort();
+  return { ...change, 'ask.*': link.toString() };
+}
+
+/**
+ * Facts and figure; busy as long as they are not those of what is asked.
+ * @param {{question: Question, told: any, saved: Saved, isBusy: boolean, drawn: (asked: string) => void}} props
+ */
+function Answered({ question, told, saved, isBusy, drawn }) {
+  const facts = useMemo(() => factsOf(told), [told]);
   return html`<div class=${`vv-question-answer ${isBusy ? 'vv-busy' : ''}`}>
     <${Figure} ...${{ question, saved, drawn }} />
     <dl class="vv-question-facts vv-stack">
@@ -298,12 +413,12 @@ function Answered({ question, answer: { facts, saved }, isBusy, drawn }) {
 
 /**
  * The figure of an answer, which takes the place of the one before once it is there.
- * @param {{question: Question, saved: Answer['saved'], drawn: (asked: string) => void}} props
+ * @param {{question: Question, saved: Saved, drawn: (asked: string) => void}} props
  */
 function Figure({ question, saved, drawn }) {
+  const written = JSON.stringify(saved);
   const hasFigure = question.formats.includes('png');
   const [{ url, error }, show] = useState({ url: '', error: '' });
-  const written = JSON.stringify(saved);
   useEffect(() => () => URL.revokeObjectURL(url), [url]);
   useLayoutEffect(() => {
     const end = new AbortController();

@@ -115,10 +115,31 @@ export class Held {
 
   /** @param {AnswerPiece} piece @param {AbortSignal} [stop] @param {Tell} [tell] hears how far it is */
   async fetchAnswer({ key, question, options }, stop = this.end.signal, tell) {
-    const { about, view } = this.of;
-    const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== ''));
-    const body = { ...(question === 'colours' ? { view } : about), ...given };
-    this.answers.set(key, await this.ask(question, body, stop, tell));
+    const { second = '', ...given } = Object.fromEntries(
+      Object.entries(options).filter(([, value]) => value !== ''),
+    );
+    const body = { ...this.of.about, ...given };
+    const alone = () => this.ask(question, body, stop, tell);
+    this.answers.set(key, await (second ? this.askOfTwo(question, body, String(second), stop) : alone()));
+  }
+
+  /**
+   * Asks about two photos, and where the second lies; where that is not to be had, about the first alone, with a note that says so.
+   * @param {string} question @param {any} body @param {string} second @param {AbortSignal} stop
+   */
+  async askOfTwo(question, body, second, stop) {
+    const link = new URLSearchParams(this.of.view);
+    link.set('image', second);
+    link.delete('part');
+    try {
+      const answer = this.ask(question, { ...body, second }, stop);
+      const [told, place] = await Promise.all([answer, this.ask('open', { view: link.toString() }, stop)]);
+      return { ...told, second: place };
+    } catch (error) {
+      if (stop.aborted) throw error;
+      const note = /** @type {Error} */ (error).message;
+      return { ...(await this.ask(question, body, stop)), note };
+    }
   }
 }
 

@@ -2,13 +2,14 @@
 // second photo that shares its colours.
 
 import { clamp, pointerIn } from '../../explorer/geometry.js';
-import { Picture, decodeTable } from '../../explorer/paint.js';
+import { Picture } from '../../explorer/paint.js';
 import { sharpness } from '../../explorer/screen.js';
 import { STRENGTHS } from '../../explorer/styles.js';
 import { gradient } from '../../ui/kit/elements.js';
 import { short, stopsOf } from '../../ui/kit/numbers.js';
 import { PhotoStage, Toggle, patchUnder, placeOfRect } from '../kit/parts.js';
 import { effect, html, useLayoutEffect, useMemo, useRef } from '../kit/preact.js';
+import { coloursOf } from './colours.js';
 import { Plate } from './plate.js';
 import { QUESTIONS, litSegment } from './questions.js';
 /** @import { Parts, Ready } from './room.js' */
@@ -156,13 +157,14 @@ export function Second({ scene, ready }) {
   const image = useRef(/** @type {HTMLImageElement | null} */ (null));
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const plate = useMemo(() => new Plate(), []);
-  const photo = scene.measure === 'components' && scene.told('components', scene.state)?.second;
+  const told = scene.measure === 'components' && scene.told('components', scene.state);
+  const photo = told?.second;
   void ready.value; // drawn anew where the window has another size
   useLayoutEffect(() => {
     const paint = () => {
       if (!canvas.current || !prepare(canvas.current, plate, { image: image.current }, photo)) return;
       const map = new Picture(undefined, photo.grid[1], photo.grid[0]);
-      map.set(decodeTable(photo.colours[scene.state]));
+      map.set(coloursOf(told)[1][scene.state]);
       plate.draw(canvas.current, map.canvas, 'colours', scene.options.smooth);
     };
     paint();

@@ -1,7 +1,7 @@
 // The questions of the Tokens tab: what the photos of each need, how they are drawn, and what is said of them.
 
-import { decodeTable } from '../../explorer/paint.js';
 import { cosine, cosines, percent, rangeOf, short } from '../../ui/kit/numbers.js';
+import { coloursOf } from './colours.js';
 import { asking } from './held.js';
 import { segmentPixels } from './plate.js';
 /** @import { Answer, AnswerPiece, Piece, Role } from './held.js' */
@@ -178,19 +178,21 @@ const components = {
     return asking('token_components', { role, foreground, whitened });
   },
   role: ({ token_role: role }) => role,
-  piece({ options }) {
+  piece({ options, subject }) {
     const { token_role: role, token_foreground: foreground, token_whitened: whitened } = options;
-    return asking('colours', { role, foreground, whitened, second: options.token_second });
+    const second = options.token_second === subject.image ? '' : options.token_second;
+    return asking('token_components', { role, foreground, whitened, second });
   },
   unit: () => '',
   before: (where) => `By what the patches differ most, ${where}`,
-  draw: ({ colours }, _, state) => ({ pixels: decodeTable(colours[state]), how: 'colours' }),
-  title: ({ explained }, scene, state) =>
-    `Three directions hold ${percent(sum(explained[state]))} of what differs between the patches, ${scene.namesOf('components')[state]}`,
+  draw: (told, _, state) => ({ pixels: coloursOf(told)[0][state], how: 'colours' }),
+  title: ({ arrays: { explained } }, scene, state) =>
+    `Three directions hold ${percent(sum(lineOf(explained, state)))} of what differs between the patches, ${scene.namesOf('components')[state]}`,
 
-  readout({ explained, overall, note }, _, state) {
-    const [red, green, blue] = explained[state].map(percent);
-    return `Red ${red}, green ${green}, blue ${blue} of what differs here; in all layers together ${percent(sum(overall))}. Brightness is the photo's own${note && `. ${note}`}`;
+  readout({ arrays: { explained, overall }, note }, _, state) {
+    const [red, green, blue] = Array.from(lineOf(explained, state), percent);
+    const all = percent(sum(overall.data));
+    return `Red ${red}, green ${green}, blue ${blue} of what differs here; in all layers together ${all}. Brightness is the photo's own${note ? `. ${note}` : ''}`;
   },
 };
 

@@ -19,6 +19,7 @@ import { QUESTIONS, outliersOf } from './questions.js';
  * @typedef {Photo & Of & SubjectFacts} Subject
  * @typedef {object} SubjectFacts
  * @property {number} layers
+ * @property {string} image its name
  * @property {string} query
  * @property {string} unlit why the photo cannot be lit; "" where it can
  * @property {Role[]} roles

@@ -1,1 +1,0 @@
-"""The Heads tab: what each head does, in numbers, by name, and for the answer."""
