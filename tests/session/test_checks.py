@@ -107,11 +107,11 @@ def test_the_first_picture_does_not_wait_and_the_badge_says_what_is_known(checki
     view = view_of(session)
     assert explorer_value(session, view, "ada")["layers"] == 2
     facts = facts_value(session, view, "ada")
-    assert (facts["proof"]["state"], facts["proof"]["text"]) == ("checking", "checking …")
+    assert (facts["badge"]["state"], facts["badge"]["text"]) == ("checking", "checking …")
     assert checking.begun.wait(60)
     checking.may_go.set()
     until(lambda: session.checks.is_idle)
-    assert facts_value(session, view, "ada")["proof"]["state"] == "proven"
+    assert facts_value(session, view, "ada")["badge"]["state"] == "proven"
     assert checking.runs == 1
 
 
@@ -122,7 +122,7 @@ def test_the_next_photo_is_known_at_once(checking: Checking) -> None:
         view = view_of(session, seed=seed)
         session.trace_of(subject_of(view))
         until(lambda: session.checks.is_idle)
-    assert facts_value(session, view, "ada")["proof"]["state"] == "proven"
+    assert facts_value(session, view, "ada")["badge"]["state"] == "proven"
     assert checking.runs == 1
 
 
@@ -234,7 +234,7 @@ def test_an_exception_in_the_check_ends_in_words_and_not_in_a_hang(monkeypatch: 
 def test_the_page_asks_again_at_an_address_that_keeps_the_check_going(checking: Checking) -> None:
     session = session_with(Tutorial())
     view = view_of(session)
-    handle = facts_value(session, view, "ada")["proof"]["trace"]
+    handle = facts_value(session, view, "ada")["badge"]["trace"]
     assert checking.begun.wait(60)
     with TestClient(Starlette(routes=routes(session))) as client:
 
@@ -249,7 +249,7 @@ def test_the_page_asks_again_at_an_address_that_keeps_the_check_going(checking: 
 def test_the_address_of_the_badge_answers_a_refusal_as_one(checking: Checking) -> None:
     session = session_with(Tutorial())
     checking.refuses = True
-    handle = facts_value(session, view_of(session), "ada")["proof"]["trace"]
+    handle = facts_value(session, view_of(session), "ada")["badge"]["trace"]
     checking.may_go.set()
     until(lambda: session.checks.is_idle)
     with TestClient(Starlette(routes=routes(session))) as client:
@@ -259,7 +259,7 @@ def test_the_address_of_the_badge_answers_a_refusal_as_one(checking: Checking) -
 
 def test_our_own_models_are_never_checked(checking: Checking) -> None:
     session = Session(model="mini", device="cpu")
-    assert facts_value(session, ViewState(model="mini", image="shapes"), "ada")["proof"]["state"] == "proven"
+    assert facts_value(session, ViewState(model="mini", image="shapes"), "ada")["badge"]["state"] == "proven"
     assert (session.checks.is_idle, checking.runs) == (True, 0)
 
 

@@ -136,14 +136,24 @@ def test_each_option_of_rollout_is_part_of_the_key(
     assert not np.array_equal(maps[0].values, maps[1].values)  # type: ignore[union-attr]
 
 
-def test_the_asker_is_no_part_of_the_key(counted: Counted) -> None:
+def test_the_asker_is_a_part_of_the_key_of_pictures_that_visitors_bring_alone(counted: Counted) -> None:
+    """How soon an answer came would tell that another visitor has brought the same picture."""
     session = counted.session
-    images = {owner: session.add_upload(picture(0), owner=owner) for owner in ("ada", "bob")}
-    first, second = (
-        session.run(Request.of("tiny", images[owner], "rollout", owner=owner, query="class"))
-        for owner in images
-    )
+
+    def answers(images: dict[str, str]) -> list[PatchMap]:
+        return [
+            session.run(Request.of("tiny", image, "rollout", owner=owner, query="class"))
+            for owner, image in images.items()
+        ]
+
+    first, second = answers({"ada": "lion", "bob": "lion"})
     assert first is second
+    images = {owner: session.add_upload(picture(0), owner=owner) for owner in ("ada", "bob")}
+    first, second = answers(images)
+    assert first is not second
+    np.testing.assert_array_equal(first.values, second.values)
+    again, _ = answers(images)
+    assert again is first
 
 
 def test_a_key_is_about_its_picture_wherever_it_stands() -> None:

@@ -127,7 +127,7 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def test_budgets_hold_after_every_picture_and_files_are_gone(tmp_path: Path) -> None:
-    found = soak(28, 24 * MB, MB, tmp_path, sizes=SIZES[:4], check=True)
+    found = soak(4 * PICTURES_OF_ONE + 2, 24 * MB, MB, tmp_path, sizes=SIZES[:4], check=True)
     assert found["evictions"] > 0
     assert 0 < found["uploads"] <= MB
     assert files_in(tmp_path) == []

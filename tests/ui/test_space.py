@@ -104,7 +104,7 @@ def test_the_app_listens_where_the_space_says_and_else_on_this_machine(
     assert launch_options(Session(model="mini", device="cpu"))["server_name"] == (name or "127.0.0.1")
 
 
-def test_the_guard_is_given_the_turns_of_the_session_and_tells_it_who_has_left(
+def test_the_door_is_given_the_turns_of_the_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given: dict[str, Any] = {}
@@ -112,7 +112,6 @@ def test_the_guard_is_given_the_turns_of_the_session_and_tells_it_who_has_left(
     session = Session(model="mini", device="cpu")
     launch_options(session)
     assert given["turns"] is session.turns is session.engine.turns
-    assert given["on_left"] == session.leave
 
 
 def test_the_guard_is_told_when_the_model_does_not_come_and_when_it_does(

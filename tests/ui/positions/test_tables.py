@@ -12,7 +12,6 @@ from vit_viz.session.session import Session
 from vit_viz.ui.opened import _positions
 from vit_viz.ui.positions import routes
 from vit_viz.ui.positions.routes import every, tile_bytes
-from vit_viz.views.state import ViewState
 
 RESAMPLED, PERIODS, COMPONENTS = "resampling", "rotary_similarity", "position_components"
 KINDS: list[tuple[dict[str, object], list[str], tuple[str, ...]]] = [
@@ -43,12 +42,10 @@ def test_a_model_is_asked_what_it_has_and_nothing_else(
 
 def test_the_small_maps_are_the_similarity() -> None:
     session, subject = odd_session(), Subject("odd", "tower", "fit", "ada")
-    view = ViewState(model="odd", image="tower", query="2,1")
     grid = session.trace_of(subject).layout.grid
-    for places, shown in (("image", grid), ("trained", (4, 6))):
-        chosen = view.with_options({"position_grid": places})
+    for trained, shown in ((False, grid), (True, (4, 6))):
         expected = vv.position_similarity(session.model("odd"), grid=shown)
-        tiles = np.frombuffer(tile_bytes(session, subject, chosen), "<f2").reshape(*shown, *shown)
+        tiles = np.frombuffer(tile_bytes(session, subject, trained=trained), "<f2").reshape(*shown, *shown)
         np.testing.assert_allclose(tiles, expected.values.reshape(*shown, *shown), atol=5e-4)
 
 
@@ -56,6 +53,5 @@ def test_too_many_places_are_thinned_out(monkeypatch: pytest.MonkeyPatch) -> Non
     session, subject = Session(model="mini", device="cpu"), Subject("mini", "shapes", "fit", "ada")
     assert (every((24, 24)), every((16, 39)), every((32, 32)), every((64, 64))) == (1, 1, 2, 8)
     monkeypatch.setattr(routes, "MOST_CELLS", 8 * 8 * 256 - 1)
-    view = ViewState(image="shapes", query="3,5")
-    tiles = np.frombuffer(tile_bytes(session, subject, view), "<f2").reshape(6, 6, 16, 16)
+    tiles = np.frombuffer(tile_bytes(session, subject, trained=False), "<f2").reshape(6, 6, 16, 16)
     np.testing.assert_allclose(tiles[5, 1], vv.position_similarity("mini").tile(15, 3), atol=5e-4)
