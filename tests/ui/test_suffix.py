@@ -85,7 +85,7 @@ def test_numbers_of_a_map_have_a_part_per_kind_of_suffix(
 def test_rings_lie_on_patches_only(subject: Subject, trace: Trace) -> None:
     def rings(query: str) -> Any:
         view = view_of(subject, query=query)
-        return picture_value(view, "/x", caption="", trace=trace, area=(0, 0, 1, 1))["rings"]
+        return picture_value(view, "/x", saved=[], caption="", trace=trace, area=(0, 0, 1, 1))["rings"]
 
     assert rings("detection 2") == rings("class") == []
     (ring,) = rings("3,6")

@@ -48,7 +48,9 @@ def test_the_small_maps_are_the_similarity() -> None:
     for places, shown in (("image", grid), ("trained", (4, 6))):
         chosen = view.with_options({"position_grid": places})
         expected = vv.position_similarity(session.model("odd"), grid=shown)
-        tiles = np.frombuffer(tile_bytes(session, subject, chosen), "<f2").reshape(*shown, *shown)
+        tiles = np.frombuffer(
+            tile_bytes(session, subject, trained=chosen.positions.position_grid == "trained"), "<f2"
+        ).reshape(*shown, *shown)
         np.testing.assert_allclose(tiles, expected.values.reshape(*shown, *shown), atol=5e-4)
 
 
@@ -57,5 +59,7 @@ def test_too_many_places_are_thinned_out(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (every((24, 24)), every((16, 39)), every((32, 32)), every((64, 64))) == (1, 1, 2, 8)
     monkeypatch.setattr(answers, "MOST_CELLS", 8 * 8 * 256 - 1)
     view = ViewState(image="shapes", query="3,5")
-    tiles = np.frombuffer(tile_bytes(session, subject, view), "<f2").reshape(6, 6, 16, 16)
+    tiles = np.frombuffer(
+        tile_bytes(session, subject, trained=view.positions.position_grid == "trained"), "<f2"
+    ).reshape(6, 6, 16, 16)
     np.testing.assert_allclose(tiles[5, 1], vv.position_similarity("mini").tile(15, 3), atol=5e-4)

@@ -120,7 +120,7 @@ def test_the_controls_of_a_step_have_the_bounds_of_the_model(session: Session, i
 
 def test_a_handle_in_an_address_stands_for_this_picture_in_this_mode(session: Session, image: str) -> None:
     source = told(session, image)["photo"]["src"]
-    handle = urlsplit(source).path.rsplit("/", 1)[1].removesuffix(".png")
+    handle = urlsplit(source).path.rsplit("/", 1)[1].removesuffix(".jpg")
     assert session.handles.find(handle, visitor=OWNER) == Subject("odd", image, "crop", OWNER)
 
 
