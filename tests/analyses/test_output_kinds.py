@@ -158,7 +158,7 @@ def test_the_playground_shows_what_an_output_is(make_model: Make, outputs: int, 
     subject = PreparedImage.of(model, picture())
     before = subject.outputs(subject.pixels)[0].detach()
     job: Any = SimpleNamespace(
-        image=subject, loaded=model, outputs=before, parameters={"gone": [(1, 2)], "asked": (0,)}
+        image=subject, loaded=model, outputs=before, target=0, parameters={"gone": "1,2"}
     )
     answer = WITHOUT_PATCHES.answer(job)
     assert answer.top.names[0] == ("output 0" if kind == "value" else "class 0")

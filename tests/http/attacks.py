@@ -181,7 +181,7 @@ def questions_that_wait(server: HasUrl, stop: Any) -> None:
     while not stop.is_set():
         with ExitStack() as held:
             for number in range(22):
-                held.enter_context(asked_on_line(server, "trust" if number < 8 else "facts", cookie))
+                held.enter_context(asked_on_line(server, "trust" if number < 8 else "open", cookie))
             stop.wait(1.0)
 
 

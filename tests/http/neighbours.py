@@ -59,7 +59,7 @@ def visit(server: Server, number: int, seen: Experience) -> None:
         seen.refusals += seen.timed(visitor.arrive).refusals
         picture = encoded(photo(3000 + number, width=150 + number, height=131), "PNG")
         seen.refusals += seen.timed(lambda: visitor.bring("mine.png", picture)).refusals
-        seen.refusals += seen.timed(lambda: visitor.ask("facts")).refusals
+        seen.refusals += seen.timed(lambda: visitor.ask("open")).refusals
         trace = visitor.opened().get("trace")
         for look in range(LOOKS):
             path = f"/vit_viz/numbers/{trace}?layer={look}&head={look + 1}&query=3,4&at=5,6"

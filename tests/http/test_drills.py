@@ -39,7 +39,7 @@ def test_pictures_need_no_disk(cramped: Server) -> None:
         visitor.arrive()
         for name, content in (("large.bmp", large()), ("small.png", small())):
             assert visitor.bring(name, content).refusals == []
-            assert visitor.ask("facts").refusals == []
+            assert visitor.ask("open").refusals == []
     assert cramped.uploaded() == []
     assert "Traceback" not in cramped.said()
 

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.server, pytest.mark.slow]
 VISITORS = 32
 SECONDS = 30.0  # of the crowd, the arrivals included
 EVERY = 2.0  # seconds between the actions of one visitor
-TABS = {"look": "facts", "walkthrough": "walkthrough", "explain": "costs", "heads": "surgery"}
+TABS = {"look": "open", "walkthrough": "walkthrough", "explain": "costs", "heads": "head_tables"}
 """What the page asks when a tab is opened."""
 NAME = "mine.png"  # of every picture: captions name it, so that another name is another picture
 
@@ -112,7 +112,7 @@ class Guest:
     def bring(self) -> None:
         """Bring the own picture, again."""
         self.hear(self.visitor.bring(NAME, own_picture(self.number)))
-        self.hear(self.visitor.ask("facts"))
+        self.hear(self.visitor.ask("open"))
 
     def fetch(self, name: str) -> None:
         """Fetch something of the picture that the page shows, and compare it with what it must be."""

@@ -47,7 +47,7 @@ def test_the_owner_finds_the_upload_again_by_its_id(ada: Visitor) -> None:
 
 def test_a_picture_is_never_a_file_of_the_server(ada: Visitor, app: Server) -> None:
     assert ada.bring("private.png", encoded(photo(12), "PNG")).refusals == []
-    assert ada.ask("facts").refusals == []
+    assert ada.ask("open").refusals == []
     assert app.uploaded() == []
 
 
@@ -82,12 +82,12 @@ def test_the_pictures_of_one_browser_are_in_no_other_s_tray(ada: Visitor, eve: V
     image = ada.opened()["image"]
     assert image in tray(ada)
     assert image not in tray(eve)
-    assert "ada-and-her-cat" not in eve.ask("tray").text
+    assert "ada-and-her-cat" not in eve.ask("offered").text
 
 
 def tray(visitor: Visitor) -> list[str]:
     """The ids of the pictures that a visitor is shown."""
-    return [picture["id"] for picture in visitor.ask("tray").value["pictures"]]
+    return [picture["id"] for picture in visitor.ask("offered").value["pictures"]]
 
 
 def test_the_name_of_a_page_opens_nothing_in_another_browser(
@@ -111,6 +111,6 @@ def test_who_keeps_no_cookies_and_names_no_page_is_nobody(meet: Callable[..., Vi
     """A name that could be guessed is none."""
     nobody = meet(keeps_cookies=False)
     for nobody.page in ("", "abcd", "a" * 15, "A" * 20, "a" * 65, "../" * 8):
-        for name in ("open", "tray", "facts", "bring"):
+        for name in ("open", "offered", "target", "bring"):
             assert nobody.ask(name).status == 404
         assert nobody.question("classes", image={"sample": "lion"}).status == 404

@@ -34,7 +34,7 @@ def assert_is_answered(server: Server) -> None:
     with Visitor(server, timeout=90) as honest:
         assert honest.arrive().refusals == []
         assert honest.bring("mine.png", encoded(photo(61), "PNG")).refusals == []
-        assert honest.ask("facts").refusals == []
+        assert honest.ask("open").refusals == []
 
 
 @pytest.mark.parametrize("keeps_cookies", [True, False])

@@ -29,7 +29,6 @@ NEEDED = {  # parameters of which nothing in GARBAGE is possible, and an address
     "alpha": "picture/{h}.jpg?kind=map",
     "target": "picture/{h}.jpg?kind=map",
     "share": "picture/{h}.jpg?kind=map",
-    "method": "picture/{h}.jpg?kind=map",
     "smooth": "picture/{h}.jpg?kind=map",
     "table": "picture/{h}.jpg?kind=map",
 }
@@ -60,7 +59,7 @@ def refused(answer: httpx.Response) -> None:
 
 def test_garbage_in_an_address_is_refused(visitor: Visitor, handle: str) -> None:
     for text in GARBAGE:
-        for path in ("layer/{h}/{}", "layer/{}/0", "photo/{}", "picture/{}.png", "{}"):
+        for path in ("layer/{h}/{}", "layer/{}/0", "photo/{}", "picture/{}.jpg?kind=map", "{}"):
             refused(visitor.http.get("/vit_viz/" + path.format(quote(text, safe=""), h=handle)))
         for name, path in NEEDED.items():
             address = f"/vit_viz/{path.replace('{h}', handle)}"
@@ -72,7 +71,12 @@ def test_a_handle_is_worthless_in_another_browser(
 ) -> None:
     stranger, nobody = meet(), meet()
     stranger.arrive()
-    for path in (f"layer/{handle}/0", f"rows/{handle}/0", f"numbers/{handle}", f"picture/{handle}.png"):
+    for path in (
+        f"layer/{handle}/0",
+        f"rows/{handle}/0",
+        f"numbers/{handle}",
+        f"picture/{handle}.jpg?kind=map",
+    ):
         assert visitor.http.get(f"/vit_viz/{path}").status_code == 200
         refused(stranger.http.get(f"/vit_viz/{path}"))
         refused(nobody.http.get(f"/vit_viz/{path}"))

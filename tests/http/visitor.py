@@ -99,7 +99,7 @@ class Visitor:
         """Open the page at an address, and ask what is said of the photo."""
         self.http.get("/" + search)
         self.link = dict(parse_qsl(search.lstrip("?")))
-        return self.ask("facts")
+        return self.ask("open")
 
     @property
     def cookie(self) -> str:

@@ -64,7 +64,7 @@ def written(folder: Path, photos: list[dict], heads: list[dict] | None = None, *
     """A survey made by hand, in one batch; what a row leaves out is missing."""
     folder.mkdir()
     whole = {"photos": len(photos), "classes": ["cat", "dog"]} | said
-    (folder / manifest.FILE).write_text(json.dumps(whole))
+    manifest._write(folder, whole)
     parquet.write_batch(folder, 0, encoded(photos, heads or []), of=manifest.settings(whole))
     return Survey(folder)
 
@@ -308,7 +308,7 @@ def test_surveys_of_other_photos_are_refused(tmp_path, changes, words):
 
 def test_a_survey_that_is_not_finished_is_refused(tmp_path, plain):
     half = written(tmp_path / "half", [answered("a", 0)])
-    (half.folder / manifest.FILE).write_text(json.dumps({"photos": 1200}))
+    manifest._write(half.folder, {"photos": 1200})
     with pytest.raises(ParameterError, match=r"half is not finished: 1 of 1,200 photos"):
         compare_surveys(plain, half)
 
