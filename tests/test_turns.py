@@ -84,10 +84,16 @@ class Waiter:
             except Exception as error:
                 self.error = error
 
-        before = turns.waiting("cpu")
+        def has_come() -> bool:
+            """Not by how many wait: another may have been refused for it, and be gone."""
+            queue = turns._queues.get("cpu")
+            return queue is not None and self.thread.ident in {
+                one.key for one in [*queue.waiting, *queue.held]
+            }
+
         self.thread = threading.Thread(target=ask)
         self.thread.start()
-        until(lambda: turns.waiting("cpu") > before or not self.thread.is_alive())
+        until(lambda: has_come() or not self.thread.is_alive())
 
     def end(self) -> BaseException | None:
         """What ended it."""
