@@ -88,7 +88,7 @@ class Waiter:
             """Not by how many wait: another may have been refused for it, and be gone."""
             queue = turns._queues.get("cpu")
             return queue is not None and self.thread.ident in {
-                one.key for one in [*queue.waiting, *queue.held]
+                one.key for one in [*queue.waiting.values(), *queue.held]
             }
 
         self.thread = threading.Thread(target=ask)
@@ -142,6 +142,22 @@ def test_a_newcomer_is_called_within_one_round_however_many_questions_others_hav
         assert newcomer.end() is None
         assert [one.end() for one in greedy] == [None] * 40
     assert log.index("new") == 2
+
+
+def test_who_takes_a_question_back_keeps_the_turn_of_the_next() -> None:
+    """Slow and quick ones go round by themselves; nobody who left is called, and nothing is left of them."""
+    turns, log, back = Turns(), list[object](), threading.Event()
+    with held(turns) as let_go:
+        gone = [Waiter(turns, log, "gone", who=who, cancelled=back.is_set) for who in (ADA, CAROL)]
+        names = [("a", ADA), ("b", BOB), ("c", CAROL), ("e", EVE), ("e2", EVE)]
+        stay = [Waiter(turns, log, name, who=who) for name, who in names]
+        back.set()
+        assert all(isinstance(one.end(), Cancelled) for one in gone)
+        assert turns.waiting("cpu") == len(names)
+        let_go()
+        assert [one.end() for one in stay] == [None] * len(names)
+    assert log == ["a", "c", "e", "b", "e2"]
+    assert turns._queues == {}
 
 
 def test_where_too_many_wait_the_address_with_most_loses_its_newest() -> None:

@@ -388,16 +388,20 @@ def _accepted(request: Request, offered: Iterable[str]) -> str | None:
     it are not compared: no two of our types differ by one.
     """
     accept = ",".join(request.headers.getlist("accept"))
-    ranges = [] if accept.strip() else [("*/*", 1.0)]
+    ranges: dict[str, tuple[int, float]] = {} if accept.strip() else {"*/*": (0, 1.0)}  # place and quality
     for part in _PARTS.findall(accept):
         media_range, *parameters = (text.strip().lower() for text in part.split(";"))
         quality = next((text[2:] for text in parameters if text.startswith("q=")), "1")
         if _QUALITY.fullmatch(quality):
-            ranges.append(("*/*" if media_range == "*" else media_range, float(quality)))
+            media_range = "*/*" if media_range == "*" else media_range
+            ranges.setdefault(media_range, (-len(ranges), float(quality)))
     ranked = []
     for order, media_type in enumerate(offered):
-        exactness = {"*/*": 0, f"{media_type.partition('/')[0]}/*": 1, media_type: 2}
-        naming = [(exactness[one], -place, q) for place, (one, q) in enumerate(ranges) if one in exactness]
+        naming = [
+            (exact, *ranges[one])
+            for exact, one in enumerate(("*/*", f"{media_type.partition('/')[0]}/*", media_type))
+            if one in ranges
+        ]
         if naming:
             exact, place, quality_of_it = max(naming)
             ranked.append((quality_of_it, exact, place, -order, media_type))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections import Counter
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
@@ -62,31 +62,72 @@ class _Turn:
     refused: str = ""
 
 
+_Round = OrderedDict[str, OrderedDict[Who, deque[_Turn]]]
+"""By network address, then by visitor, those who wait, in their order; whoever was called goes to the end of both."""
+
+
 @dataclass(eq=False)
 class _Queue:
-    """Who holds places and who waits; when each address and visitor that waits was last called, or came; until when it rests."""
+    """Who holds places and who waits, the slow and the quick; until when the slow rest.
+
+    A crowd may wait, on the event loop: to add one, to call one and to leave cost the same however many there are.
+    """
 
     held: list[_Turn] = field(default_factory=list)
-    waiting: list[_Turn] = field(default_factory=list)
-    called: dict[str | Who, int] = field(default_factory=dict)
+    waiting: dict[int, _Turn] = field(default_factory=dict)  # by number
+    rounds: tuple[_Round, _Round] = field(default_factory=lambda: (OrderedDict(), OrderedDict()))
     rests_until: float = 0.0
+
+    def add(self, one: _Turn) -> None:
+        """Let one wait."""
+        self.waiting[one.number] = one
+        visitors = self.rounds[one.is_quick].setdefault(one.who[0], OrderedDict())
+        visitors.setdefault(one.who, deque()).append(one)
+
+    def leave(self, one: _Turn, *, is_called: bool = False) -> None:
+        """Let one that waits go; where it is called, its visitor and address come after all others."""
+        del self.waiting[one.number]
+        addresses, address = self.rounds[one.is_quick], one.who[0]
+        visitors = addresses[address]
+        visitors[one.who].remove(one)
+        if is_called:
+            visitors.move_to_end(one.who)
+            addresses.move_to_end(address)
+        if not visitors[one.who]:
+            del visitors[one.who]
+        if not visitors:
+            del addresses[address]
 
     def next(self, each: int, *, only_quick: bool) -> _Turn | None:
         """Whose turn it is, of those who hold fewer than `each` places."""
         mine = Counter(one.who for one in self.held)
-        may = [one for one in self.waiting if mine[one.who] < each and (one.is_quick or not only_quick)]
-        may.sort(key=lambda one: (self.called[one.who[0]], self.called[one.who], one.number))
-        slow = next((one for one in may if not one.is_quick), None)
-        quick = next((one for one in may if one.is_quick), None)
+
+        def first(addresses: _Round) -> _Turn | None:
+            lines = (line for visitors in addresses.values() for line in visitors.items())
+            return next((line[0] for who, line in lines if mine[who] < each), None)
+
+        slow, quick = (None if only_quick else first(self.rounds[False])), first(self.rounds[True])
         if slow is None or quick is None or slow.overtaken >= MOST_OVERTAKEN:
             return slow or quick
         slow.overtaken += quick.number > slow.number
         return quick
 
-    def largest(self, turns: list[_Turn], now: float) -> _Turn:
-        """The turn of the address with most, its visitor with most: of those held the longest, of those that wait the newest."""
-        of = _counts(turns)
-        return max(turns, key=lambda one: (*of(one), now - (one.since or now), one.number))
+    def of(self, who: Who) -> int:
+        """How many of a visitor's wait."""
+        return sum(len(addresses.get(who[0], {}).get(who, ())) for addresses in self.rounds)
+
+    def newest_of_most(self) -> _Turn:
+        """Of those that wait the newest of the visitor with most, of the address with most."""
+        near = Counter[str]()
+        for addresses in self.rounds:
+            near.update({name: sum(map(len, visitors.values())) for name, visitors in addresses.items()})
+        last = [
+            line[-1]
+            for addresses in self.rounds
+            for visitors in addresses.values()
+            for line in visitors.values()
+        ]
+        return max(last, key=lambda one: (near[one.who[0]], self.of(one.who), one.number))
 
 
 class Turns:
@@ -182,13 +223,11 @@ class Turns:
     def _add(self, name: Hashable, queue: _Queue, me: _Turn) -> None:
         """Let one more in, or wait, and nobody too many."""
         me.number = next(self._numbers)
-        for known in (me.who[0], me.who):
-            queue.called.setdefault(known, me.number)
-        queue.waiting.append(me)
+        queue.add(me)
         self._call(name, queue)
-        is_greedy = sum(one.who == me.who for one in queue.waiting) > self.each_waiting
+        is_greedy = queue.of(me.who) > self.each_waiting
         if me.since is None and (is_greedy or len(queue.waiting) > self.max_waiting):
-            gone = me if is_greedy else queue.largest(queue.waiting, 0.0)
+            gone = me if is_greedy else queue.newest_of_most()
             others = len(queue.waiting) - 1
             gone.refused = (
                 f"The machine is busy: {others} are waiting for it already; please try again in a moment."
@@ -201,10 +240,8 @@ class Turns:
             if not me.is_quick and me.since is not None and self.has_quick_questions():
                 took = self._clock() - me.since
                 queue.rests_until = self._clock() + min(RESTS * took, LONGEST_REST_SECONDS)
-        elif me in queue.waiting:
-            queue.waiting.remove(me)
-        left = {name for one in queue.waiting for name in (one.who[0], one.who)}
-        queue.called = {name: when for name, when in queue.called.items() if name in left}
+        elif me.number in queue.waiting:
+            queue.leave(me)
 
     def _rests(self, queue: _Queue) -> bool:
         """Whether slow computations leave a device to quick questions for now."""
@@ -216,10 +253,9 @@ class Turns:
             one = queue.next(self.each, only_quick=self._rests(queue))
             if one is None:
                 break
-            queue.waiting.remove(one)
+            queue.leave(one, is_called=True)
             queue.held.append(one)
             one.since = self._clock()
-            queue.called[one.who[0]] = queue.called[one.who] = next(self._numbers)
             one.wake()
         if not (queue.held or queue.waiting or self._clock() < queue.rests_until):
             self._queues.pop(name, None)
@@ -250,7 +286,7 @@ class Turns:
             if one.who[0] == address or of(one)[0] > near
         ]
         if long and not mine and len(queue.held) >= self.places:
-            largest = queue.largest(long, now)
+            largest = max(long, key=lambda one: (*of(one), now - (one.since or now), one.number))
             end, largest.end = largest.end, None
             if end is not None:
                 end()

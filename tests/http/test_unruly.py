@@ -77,10 +77,10 @@ def test_the_app_lives_through_a_minute_of_everything_at_once(alone: Server) -> 
         over.set()
         for thread in threads:
             thread.join(PATIENCE)
-    statuses = [status for one in crowd for _, status, _ in one.said]
-    assert len(statuses) > 100
-    assert {200, 400, 429} <= set(statuses)
-    assert max(statuses) < 500
+    for one in crowd:  # each was answered and refused, to the end
+        statuses = [status for _, status, _ in one.said]
+        assert {200, 400} <= set(statuses) <= {200, 400, 404, 429}
+        assert not one.streams
     assert "Traceback" not in alone.said()[before:]
     with Visitor(alone, timeout=120) as after:
         after.arrive("?tab=explain")

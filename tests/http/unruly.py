@@ -12,7 +12,8 @@ import httpx
 
 from tests.http.visitor import PAGE_ANSWERS, HasUrl, Visitor
 
-MOST_STREAMS = 12  # that one visitor holds open: more than slow questions of one visitor may wait
+MOST_STREAMS = 12  # that one visitor holds open: more than the places of one visitor
+IMPATIENT_SECONDS = 2.0  # after which it hangs up on a slow question that still waits for its turn
 ACTIONS = ["slow", "quick", "new", "back", "hang_up", "odd", "garbage"]
 ODD_PARTS: tuple[dict[str, Any], ...] = (
     {"view": None},
@@ -55,15 +56,15 @@ class Unruly:
             self.act()
         self.leave()
 
-    def slow(self) -> httpx.Response:
+    def slow(self) -> httpx.Response | None:
         """Ask for the slow figures of the Explain tab, and do not wait for them."""
-        return self._open(self.visitor.asking("trust"))
+        return self._open(self.visitor.asking("trust", IMPATIENT_SECONDS))
 
     def quick(self) -> httpx.Response:
         """Ask what a page asks first."""
         return self.visitor.post("/vit_viz/open", self.visitor.about_link({}))
 
-    def new(self) -> httpx.Response:
+    def new(self) -> httpx.Response | None:
         """Go on as another page, and ask at once."""
         self.visitor.rename()
         self.pages.append(self.visitor.page)
@@ -92,11 +93,14 @@ class Unruly:
             self.streams.pop().close()
         self.visitor.close()
 
-    def _open(self, stream: AbstractContextManager[httpx.Response]) -> httpx.Response:
+    def _open(self, stream: AbstractContextManager[httpx.Response]) -> httpx.Response | None:
         if len(self.streams) >= MOST_STREAMS:
             self.hang_up()
         kept = ExitStack()
-        answer = kept.enter_context(stream)
+        try:
+            answer = kept.enter_context(stream)
+        except httpx.ReadTimeout:
+            return None
         if answer.status_code == 200:
             self.streams.append(kept)
             return httpx.Response(200)

@@ -138,11 +138,15 @@ class Visitor:
                 return Told.of(answer)
             return told_by(events_in(answer.iter_lines()))
 
-    def asking(self, name: str, /, **body: Any) -> AbstractContextManager[httpx.Response]:
+    def asking(
+        self, name: str, timeout: float | None = None, /, **body: Any
+    ) -> AbstractContextManager[httpx.Response]:
         """A question of the link on its way; to leave it before its end is to hang up."""
         headers = {PAGE_HEADER: self.page, "accept": EVENTS}
         path, said = self.asked(name, body)
-        return self.http.stream("POST", path, json=said, headers=headers)
+        return self.http.stream(
+            "POST", path, json=said, headers=headers, timeout=timeout or self.http.timeout
+        )
 
     def post(self, path: str, body: Any) -> httpx.Response:
         """Send JSON as this page."""

@@ -24,11 +24,11 @@ from tests.images.image_files import png
 from tests.images.test_memory import LARGEST, picture as large_picture
 from tests.images.test_reading import FOREIGN, WRITABLE, claims, encoded, orientations, picture
 from tests.waiting import PATIENCE, until
-from vit_viz.errors import BusyError, ImageError
+from vit_viz.errors import BusyError, Cancelled, ImageError
 from vit_viz.images import DecoderProcess, decode
 from vit_viz.images.decoder import _end, _read_answer
 from vit_viz.images.worker import BAND_BYTES, MAX_HEADER_BYTES, bands, receive, send
-from vit_viz.turns import Turns
+from vit_viz.turns import GONE, Turns
 
 ROOT = Path(__file__).resolve().parents[2]
 HOOK = "tests.images.failing_decoders:decode_or_fail"
@@ -224,6 +224,18 @@ def test_a_decoder_that_never_ends_is_ended(failing: Callable[..., DecoderProces
     assert first is not None
     assert has_ended(first)
     decoder.max_seconds = 600
+    assert decoder.decode(GOOD) == decode(GOOD)
+
+
+def test_a_picture_that_nobody_waits_for_any_more_is_given_up(failing: Callable[..., DecoderProcess]) -> None:
+    """Who hangs up, or gives way to others, does not keep the decoder; the next picture has a process of its own."""
+    decoder, is_waiting = failing(max_seconds=3600), iter([True] * 3)
+    token = GONE.set(lambda: not next(is_waiting, False))
+    try:
+        with pytest.raises(Cancelled):
+            decoder.decode(GOOD + b"sleep")
+    finally:
+        GONE.reset(token)
     assert decoder.decode(GOOD) == decode(GOOD)
 
 

@@ -63,6 +63,21 @@ def test_the_oldest_of_too_many_handles_is_forgotten() -> None:
     assert len(handles) == 3
 
 
+def test_a_crowd_that_asks_for_many_handles_loses_its_own() -> None:
+    """Each of seven browsers has many; who has two keeps them, also where they are the oldest."""
+    clock = Clock()
+    handles = Handles(max_count=60, clock=clock)
+    token = VISITOR.set("ada")
+    mine = [handles.issue(Subject("mini", image, "fit")) for image in ("lion", "bird")]
+    for number in range(150):
+        clock.now += 1
+        VISITOR.set(f"eve {number % 7}")
+        handles.issue(Subject("mini", f"image {number}", "fit"))
+    VISITOR.reset(token)
+    assert [handles.find(one, visitor="ada") is not None for one in mine] == [True, True]
+    assert len(handles) == len(handles._handles) == 60
+
+
 def test_a_handle_is_worth_nothing_in_another_browser() -> None:
     handles, name = Handles(), new_visitor()
     before = VISITOR.set(name)

@@ -110,6 +110,32 @@ def test_one_owner_cannot_push_out_the_pictures_of_others() -> None:
     assert store.used_bytes == 4 * ONE
 
 
+def test_a_crowd_of_owners_pushes_out_its_own_pictures_and_not_a_newcomer_s() -> None:
+    """Each fills its share; whoever has one picture keeps it, also where it is the least recently used."""
+    clock = Clock()
+    store = UploadStore(max_bytes=12 * ONE, owner_share=0.25, clock=clock)
+    first = store.add(picture(0), owner="ada")
+    for number in range(20):
+        clock.now += 1
+        store.add(picture(1 + number), owner=f"eve {number % 4}")
+        if number == 10:
+            second = store.add(picture(90), owner="bob")
+    assert store.get(second, owner="bob").image == picture(90)
+    assert store.used_bytes <= 12 * ONE
+    assert store.get(first, owner="ada").image == picture(0)
+
+
+def test_one_large_picture_makes_room_by_many_small_ones_at_once() -> None:
+    clock = Clock()
+    store = UploadStore(max_bytes=40 * ONE, owner_share=0.5, clock=clock)
+    for number in range(40):
+        clock.now += 1
+        store.add(picture(number), owner=f"eve {number // 10}")
+    large = store.add(picture(7, side=4 * SIDE), owner="ada")
+    assert store.get(large, owner="ada").image == picture(7, side=4 * SIDE)
+    assert [len(store.of(f"eve {number}")) for number in range(4)] == [0, 5, 10, 10]
+
+
 def test_a_picture_larger_than_an_owners_share_is_refused() -> None:
     store = UploadStore(max_bytes=8 * ONE, owner_share=0.25)
     with pytest.raises(ImageError, match="larger"):

@@ -46,6 +46,18 @@ def test_the_list_has_every_question_and_is_kept_for_good(session: Session) -> N
     assert client.get("/vit_viz/page/0123/questions.json").text == NOTHING_HERE
 
 
+def test_the_list_is_made_once_however_often_it_is_fetched(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody may fetch it, under any digest: to make it takes longer than to send the page."""
+    made: list[bytes] = []
+    monkeypatch.setattr("vit_viz.ui.palette.view.listing", lambda: made.append(b"[]") or b"[]")
+    client = TestClient(Starlette(routes=routes(session)))
+    for digest in ("0123", "4567", "0123"):
+        client.get(f"/vit_viz/page/{digest}/questions.json")
+    assert len(made) == 1
+
+
 @pytest.mark.parametrize("name", sorted(QUESTIONS))
 def test_every_question_opens_on_its_tab_or_in_the_panel(name: str) -> None:
     (change,) = (one["link"] for one in json.loads(listing()) if one["name"] == name)

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -32,7 +33,8 @@ from vit_viz.images.reading import (
 )
 from vit_viz.images.signatures import READABLE, readable_format
 from vit_viz.images.worker import BAND_BYTES, EXHAUSTED, bands, receive, send
-from vit_viz.turns import Turns
+from vit_viz.progress import POLL_SECONDS, StopCheck, stop_if
+from vit_viz.turns import GONE, Turns
 
 MAX_SECONDS = 20.0
 """For one picture. The slowest that are read within the other limits take a few seconds."""
@@ -99,9 +101,10 @@ class DecoderProcess:
         limits = {"max_bytes": max_bytes, "max_pixels": max_pixels, "max_aspect": max_aspect}
         if isinstance(source, Image.Image):
             return decode(source, max_pixels=max_pixels, max_aspect=max_aspect)
+        gone = GONE.get() or (lambda: False)
         with self.turns.turn("decoder"):  # before reading, so that those who wait hold no files
             data = read_source(source, max_bytes)
-            return self._decode(data, READABLE.get(readable_format(data) or "", "picture"), limits)
+            return self._decode(data, READABLE.get(readable_format(data) or "", "picture"), limits, gone)
 
     def start(self) -> None:
         """Start the process, if there is none, so that the first picture need not wait for it; returns at once."""
@@ -120,12 +123,13 @@ class DecoderProcess:
         if process is not None:
             process.end()
 
-    def _decode(self, data: bytes, label: str, limits: Mapping[str, float]) -> Image.Image:
+    def _decode(self, data: bytes, label: str, limits: Mapping[str, float], gone: StopCheck) -> Image.Image:
         process = self._running()
         try:
-            answer = process.decode(data, limits, seconds=self.max_seconds)
+            answer = process.decode(data, limits, seconds=self.max_seconds, gone=gone)
         except _EndedError as ended:
             self._replace(process)
+            stop_if(gone)
             reason = str(ended)
             if reason != _CLOSED:
                 _log.warning("the process that decodes pictures ended at a %s: %s", label, reason)
@@ -198,8 +202,12 @@ class _Process:
         """Whether it can be given a picture."""
         return not self.took_too_long and self._process.poll() is None
 
-    def decode(self, data: bytes, limits: Mapping[str, float], *, seconds: float) -> _Answer:
-        """The process's answer to a file; _EndedError where there is none within these seconds, or an invalid one."""
+    def decode(self, data: bytes, limits: Mapping[str, float], *, seconds: float, gone: StopCheck) -> _Answer:
+        """The process's answer to a file; _EndedError where there is none within these seconds, or an invalid one.
+
+        Args:
+            gone: whether nobody waits for it any more, which ends the process, too, once it has started.
+        """
         request = {"bytes": len(data), "limits": limits, "seconds": seconds}
         try:
             with self._in_use:
@@ -208,7 +216,7 @@ class _Process:
                         self.is_ready = receive(self._answers) == {"ready": True}
                     if not self.is_ready:
                         raise EOFError
-                with self._ended_after(seconds):
+                with self._ended_after(seconds, gone):
                     send(self._requests, request, data)
                     answer = _read_answer(self._answers, int(limits["max_pixels"]))
         except (OSError, EOFError, ValueError, RecursionError) as error:
@@ -229,21 +237,24 @@ class _Process:
         return _MEMORY if status in (EXHAUSTED, _KILLED) else f"status {status}"
 
     @contextmanager
-    def _ended_after(self, seconds: float) -> Iterator[None]:
+    def _ended_after(self, seconds: float, gone: StopCheck = lambda: False) -> Iterator[None]:
         """End the process if the block takes longer than this; reading from it and writing to it then end, too."""
+        over, deadline = threading.Event(), time.monotonic() + seconds
 
-        def end() -> None:
-            self.took_too_long = True
-            self._process.kill()
+        def watch() -> None:
+            while not over.wait(min(POLL_SECONDS, max(0.0, deadline - time.monotonic()))):
+                if time.monotonic() >= deadline or gone():
+                    self.took_too_long = True
+                    self._process.kill()
+                    return
 
-        timer = threading.Timer(seconds, end)
-        timer.daemon = True
-        timer.start()
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
         try:
             yield
         finally:
-            timer.cancel()
-            timer.join()  # from here on `took_too_long` stays as it is
+            over.set()
+            watcher.join()  # from here on `took_too_long` stays as it is
 
 
 def _widen(*pipes: IO[bytes]) -> None:

@@ -14,7 +14,7 @@ import re
 import secrets
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ class _Bound:
 
 
 class Handles:
-    """Subjects by handle; a handle that nobody used for a while, or the oldest one of too many, is forgotten.
+    """Subjects by handle; what nobody used for a while is forgotten, and of too many the dearest: how many a visitor has, by age.
 
     Args:
         max_seconds: time after its last use at which a handle expires.
@@ -100,9 +100,8 @@ class Handles:
             handle = self._handles.get(bound) or secrets.token_urlsafe(24)
             self._handles[bound] = handle
             self._touch(handle, bound)
-            while len(self._bound) > self.max_count:
-                _old, (forgotten, _used_at) = self._bound.popitem(last=False)
-                del self._handles[forgotten]
+            if len(self._bound) > self.max_count:
+                self._make_room()
             return handle
 
     def find(self, handle: str, *, visitor: str = "") -> Subject | None:
@@ -119,6 +118,19 @@ class Handles:
         with self._lock:
             self._expire()
             return len(self._bound)
+
+    def _make_room(self) -> None:
+        """Forget the dearest handles, a few at once because all of them are looked at."""
+        now = self._clock()
+        of = Counter(bound.visitor or bound.owner for bound, _used_at in self._bound.values())
+
+        def price(handle: str) -> float:
+            bound, used_at = self._bound[handle]
+            return of[bound.visitor or bound.owner] * (now - used_at)
+
+        for handle in sorted(self._bound, key=price, reverse=True)[: max(1, self.max_count // 64)]:
+            bound, _used_at = self._bound.pop(handle)
+            del self._handles[bound]
 
     def _touch(self, handle: str, bound: _Bound) -> None:
         self._bound[handle] = (bound, self._clock())

@@ -89,7 +89,7 @@ def picture_bytes(image: Image.Image) -> int:
 
 
 class UploadStore:
-    """Uploads of all owners; the least recently used leave first when the budget, or their owner's share of it, is full.
+    """Uploads of all owners; when the budget is full, those leave whose owner holds most bytes, times how long they were not used.
 
     Args:
         max_bytes: bound on the memory of all uploads.
@@ -141,8 +141,7 @@ class UploadStore:
             self._expire()
             while self._used[owner] + entry.nbytes > self.owner_bytes:
                 self._drop(next(key for key, other in self._stored.items() if other.owner == owner))
-            while self._used.total() + entry.nbytes > self.max_bytes:
-                self._drop(next(iter(self._stored)))
+            self._make_room(entry.nbytes)
             self._stored[key] = entry
             self._used[owner] += entry.nbytes
             self._copies[entry.digest] += 1
@@ -201,6 +200,17 @@ class UploadStore:
     def _expire(self) -> None:
         now = self._clock()
         for key in [key for key, entry in self._stored.items() if entry.expires_at <= now]:
+            self._drop(key)
+
+    def _make_room(self, nbytes: int) -> None:
+        """Drop the dearest pictures until so many bytes fit."""
+        if self._used.total() + nbytes <= self.max_bytes:
+            return
+        now, held = self._clock() + self.max_seconds, self._used.copy()
+        priced = [(held[one.owner] * (now - one.expires_at), key) for key, one in self._stored.items()]
+        for _, key in sorted(priced, key=lambda one: -one[0]):  # among equals the least recently used
+            if self._used.total() + nbytes <= self.max_bytes:
+                return
             self._drop(key)
 
     def _drop(self, key: str) -> None:

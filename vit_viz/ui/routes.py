@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import TypeVar
 
 import numpy as np
@@ -71,8 +71,24 @@ def routes(session: Session) -> list[BaseRoute]:
     def subject_of(request: HttpRequest) -> Subject:
         return _found(session, request, request.path_params["handle"])
 
+    @cache
+    def files() -> dict[str, bytes]:
+        """What the page fetches that is the same for every visitor, by address: made once, as anybody may ask for it."""
+        listings = {control_help.LISTING: control_help.listing(), palette.LISTING: palette.listing()}
+        return {
+            scripts.file_address(name, content): content
+            for name, content in (preview.files() | listings).items()
+        }
+
+    def page_file(request: HttpRequest) -> Response:
+        content = files().get(request.scope["path"])
+        if content is None:
+            return _nothing_here(request)
+        media_type = _TYPES[request.path_params["name"].rpartition(".")[2]]
+        return Response(content, 200, scripts.FOR_GOOD, media_type)
+
     return [
-        Route(scripts.FILES + "/{digest}/{name}", _page_file, methods=["GET"]),
+        Route(scripts.FILES + "/{digest}/{name}", page_file, methods=["GET"]),
         fetched(
             "/photo/{handle}",
             lambda request: _of_handle(session, request, request.path_params["handle"]),
@@ -101,16 +117,6 @@ def fetched(
             return refusal(error)
 
     return Route(PREFIX + path, endpoint, methods=["GET"])
-
-
-def _page_file(request: HttpRequest) -> Response:
-    """The icon or the picture of the page, or a list of what there is, the same for every visitor."""
-    digest, name = request.path_params["digest"], request.path_params["name"]
-    listings = {control_help.LISTING: control_help.listing, palette.LISTING: palette.listing}
-    content = listings[name]() if name in listings else preview.files().get(name)
-    if content is None or scripts.file_address(name, content) != f"{scripts.FILES}/{digest}/{name}":
-        return _nothing_here(request)
-    return Response(content, 200, scripts.FOR_GOOD, _TYPES[name.rpartition(".")[2]])
 
 
 def _nothing_here(request: HttpRequest) -> Response:

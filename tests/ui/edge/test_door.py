@@ -23,10 +23,17 @@ from starlette.testclient import TestClient
 from tests.ui.loops import played
 from tests.waiting import until
 from vit_viz.session.handles import cookie_name, new_visitor
-from vit_viz.surface import OWNER, PAGE_HEADER
+from vit_viz.surface import BRING, OWNER, PAGE_HEADER
 from vit_viz.turns import GONE, WHO, Turns
 from vit_viz.ui.edge import door as doors
-from vit_viz.ui.edge.addresses import FOREIGN_PAGE, NO_SUCH_HOST, NOT_READABLE, NOTHING_HERE, TOO_LARGE
+from vit_viz.ui.edge.addresses import (
+    FOREIGN_PAGE,
+    LARGE_HEAD,
+    NO_SUCH_HOST,
+    NOT_READABLE,
+    NOTHING_HERE,
+    TOO_LARGE,
+)
 from vit_viz.ui.edge.door import ALIVE, NO_MODEL, NO_ROOM, NOTHING_INSIDE, Door, guarded
 from vit_viz.ui.edge.exposure import Exposure
 
@@ -138,6 +145,24 @@ def ask(client: TestClient, name: str = "facts", content: bytes = b"{}", **heade
 
 
 # --- names, hosts, addresses
+
+
+def test_headers_beyond_any_browser_s_are_refused_before_they_are_read(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of cookies took longer to read than a page takes to send."""
+    known = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+    assert client.get("/", headers={"cookie": known + "; a=" + "b" * 15_000}).status_code == 200
+    monkeypatch.setattr("vit_viz.ui.edge.door.visitor_in", lambda cookies: "" if not cookies else 1 / 0)
+    for headers in (
+        {"cookie": "a=b; " * 4_000},
+        {f"x-{n}": "y" * 9 for n in range(1_300)},
+        {"accept": "*/*," * 5_000},
+    ):
+        for path in ("/", "/assets/x.js", "/vit_viz/facts"):
+            client.cookies.clear()
+            answer = client.get(path, headers=headers)
+            assert (answer.status_code, answer.text) == (431, LARGE_HEAD)
 
 
 def test_every_answer_has_the_security_headers(client: TestClient) -> None:
@@ -401,6 +426,50 @@ def test_of_bodies_without_room_the_one_that_has_taken_most_for_longest_ends() -
 async def until_true(condition: Callable[[], bool]) -> None:
     while not condition():
         await asyncio.sleep(0.001)
+
+
+def test_pictures_that_are_long_in_decoding_hold_no_place_of_quick_answers() -> None:
+    """Thirty visitors bring some that never end; a newcomer's question is answered, and one of them makes way for the next."""
+    free = asyncio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] == BRING:
+            await free.wait()
+        await PlainTextResponse("here")(scope, receive, send)
+
+    async def play() -> list[int]:
+        door, statuses = Door(app, LOCAL), list[int]()
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+
+        door.pictures.held_seconds = 0.0
+        bring = [
+            asyncio.create_task(door(scope(BRING, cookie=new_visitor(), method="POST"), whole(b"x"), send))
+            for _ in range(30)
+        ]
+        await until_true(lambda: door.pictures.waiting("answers") == 28)
+        await door(scope("/vit_viz/photo/x", cookie=ADA), line()[0], send)
+        assert statuses[0] == 200
+        await until_true(lambda: 429 in statuses)
+        free.set()
+        await asyncio.gather(*bring)
+        return statuses
+
+    statuses = played(play())
+    assert set(statuses) == {200, 429}
+
+
+def whole(body: bytes) -> Callable[[], Any]:
+    """What a client sends who then waits."""
+    receive, _gone = line()
+    parts = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def sent() -> Any:
+        return parts.pop() if parts else await receive()
+
+    return sent
 
 
 def test_who_hangs_up_while_waiting_leaves_and_what_computes_for_them_hears_of_it() -> None:

@@ -36,6 +36,7 @@ OPTIONAL: tuple[Kind, ...] = ("api", "mcp")
 SLOW_OF_PAGE = frozenset({"trust", "sanity", "lead", "answer", "load"})
 """What pages ask beside the questions of the library (vit_viz.ui.opened) that takes long."""
 
+HEAD_BYTES = 16 * 2**10
 _READ = ("GET", "HEAD")
 _ANY = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 """Of addresses whose routes say themselves which methods they answer."""
@@ -43,6 +44,9 @@ _NAME = r"(?!\.\.?(?:/|$))[\w@+.,-]+"  # a part of a path that is neither . nor 
 
 NOT_READABLE = "The page sent something that cannot be read; please reload it and try again."
 TOO_LARGE = "A picture has at most 20 MB, and is brought by POST /vit_viz/bring; whatever else is sent has at most 64 kB."
+LARGE_HEAD = (
+    "The headers of a request have at most 16 kB; please delete the cookies of this host and try again."
+)
 STOPPED = "The upload stopped in the middle; please choose the picture again."
 NOTHING_HERE = "There is nothing at this address; please reload the page."
 NO_SUCH_HOST = (
@@ -89,6 +93,11 @@ class TooLarge(Exception):  # noqa: N818
 def most_bytes(path: str) -> int:
     """Of what is sent to an address."""
     return PICTURE_BYTES if path == BRING else QUESTION_BYTES
+
+
+def is_large_head(headers: Headers) -> bool:
+    """Whether the headers of a request are more than any browser sends: to read thousands of them, or of cookies, takes long."""
+    return sum(len(name) + len(value) for name, value in headers.raw) > HEAD_BYTES
 
 
 def is_slow(path: str) -> bool:
@@ -145,6 +154,8 @@ def refused_entry(
         offered: kinds of addresses beside those of the page.
     """
     headers, path = connection.headers, str(connection.scope["path"])
+    if is_large_head(headers):
+        return PlainTextResponse(LARGE_HEAD, 431)
     if not exposure.serves(headers.getlist("host")):
         return PlainTextResponse(NO_SUCH_HOST, 421)
     if kind is None:

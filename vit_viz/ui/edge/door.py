@@ -37,6 +37,7 @@ from vit_viz.ui.edge.addresses import (
     TooLarge,
     answer_fault,
     failure,
+    is_large_head,
     is_slow,
     kind_of,
     most_bytes,
@@ -94,6 +95,8 @@ class Door:
         self.bodies, self.answers = Pool(BODY_BYTES), Pool(ANSWER_BYTES)
         self.quick = Turns(places=12, each=4, each_waiting=24)
         self.slow = Turns(places=32, each=4, each_waiting=8)
+        # of their own, few and not for long: pictures that take seconds to decode would hold all places of quick answers
+        self.pictures = Turns(places=2, each=1, each_waiting=8, held_seconds=3.0)
         self.refusals = 0  # that are being told now
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -110,7 +113,7 @@ class Door:
 
     def has_quick_questions(self) -> bool:
         """Whether a visitor waits for a number or another quick answer; asked from any thread."""
-        return self.quick.is_held("answers")
+        return self.quick.is_held("answers") or self.pictures.is_held("answers")
 
 
 def guarded(
@@ -158,7 +161,8 @@ class Passage:
         self.door, self.scope, self.receive, self.send = door, scope, receive, send
         self.connection = HTTPConnection(scope)
         headers = self.connection.headers
-        self.cookie, page = visitor_in(self.connection.cookies), headers.get(PAGE_HEADER, "")
+        cookies = {} if is_large_head(headers) else self.connection.cookies  # thousands take long to read
+        self.cookie, page = visitor_in(cookies), headers.get(PAGE_HEADER, "")
         opened = f"page {page}" if _PAGE_NAME.fullmatch(page) else ""
         address = door.exposure.address(scope)
         self.owner = self.cookie or opened or f"program {address or (scope.get('client') or ('',))[0]}"
@@ -234,7 +238,7 @@ class Passage:
         try:
             only_kept = KEPT in self.connection.headers.get("cache-control", "")
             takes_long = self.kind == "mcp" or (is_slow(self.path) and not only_kept)
-            lane = door.slow if takes_long else door.quick
+            lane = door.slow if takes_long else door.pictures if self.path == BRING else door.quick
             await lane.enter(self.held, "answers", partial(self._end, BusyError(GAVE_WAY)))
             sent = [{"type": "http.request", "body": body, "more_body": False}]
             del body
@@ -246,6 +250,7 @@ class Passage:
                 return {"type": "http.disconnect"}
 
             if self.gone.is_set():
+                await asyncio.sleep(0)  # where it gave way, it ends here
                 raise ClientDisconnect
             self.is_waiting = False
             await door.app({**self.scope, OWNER: self.owner}, given, self._answer)
