@@ -22,8 +22,12 @@ class Hold:
         """Hold so many from now on; whoever holds most bytes for longest makes room for more."""
         if not self.bytes:
             self.since = time.monotonic()
-        self.bytes = bytes_
-        self._pool.make_room()
+        if self in self._pool.holds:
+            self._pool.total += (
+                bytes_ - self.bytes
+            )  # counted as it changes: there are thousands of holds of nothing
+            self.bytes = bytes_
+            self._pool.make_room()
 
 
 class Pool:
@@ -32,6 +36,7 @@ class Pool:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.holds: set[Hold] = set()
+        self.total = 0
 
     @contextmanager
     def hold(self, end: Callable[[], object]) -> Iterator[Hold]:
@@ -41,12 +46,17 @@ class Pool:
         try:
             yield one
         finally:
-            self.holds.discard(one)
+            self._leave(one)
 
     def make_room(self) -> None:
         """End the dearest holds until the others have room."""
         now = time.monotonic()
-        while sum(one.bytes for one in self.holds) > self.limit:
+        while self.total > self.limit:
             dearest = max(self.holds, key=lambda one: (one.bytes * (now - one.since), one.bytes))
-            self.holds.discard(dearest)
+            self._leave(dearest)
             dearest.end()
+
+    def _leave(self, one: Hold) -> None:
+        if one in self.holds:
+            self.holds.discard(one)
+            self.total -= one.bytes
