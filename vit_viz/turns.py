@@ -114,7 +114,8 @@ class _Queue:
 
     def of(self, who: Who) -> int:
         """How many of a visitor's wait."""
-        return sum(len(addresses.get(who[0], {}).get(who, ())) for addresses in self.rounds)
+        lines = (addresses[who[0]].get(who) for addresses in self.rounds if who[0] in addresses)
+        return sum(len(line) for line in lines if line is not None)
 
     def newest_of_most(self) -> _Turn:
         """Of those that wait the newest of the visitor with most, of the address with most."""
