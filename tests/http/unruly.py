@@ -99,7 +99,7 @@ class Unruly:
         kept = ExitStack()
         try:
             answer = kept.enter_context(stream)
-        except httpx.ReadTimeout:
+        except httpx.TimeoutException:
             return None
         if answer.status_code == 200:
             self.streams.append(kept)

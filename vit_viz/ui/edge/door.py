@@ -250,8 +250,8 @@ class Passage:
                 return {"type": "http.disconnect"}
 
             if self.gone.is_set():
-                await asyncio.sleep(0)  # where it gave way, it ends here
-                raise ClientDisconnect
+                await asyncio.sleep(0)  # where it gave way, it ends here, unless `wait_for` took the cancelling for its own
+                raise self.why or ClientDisconnect()
             self.is_waiting = False
             await door.app({**self.scope, OWNER: self.owner}, given, self._answer)
         finally:
