@@ -250,7 +250,7 @@ class Passage:
                 return {"type": "http.disconnect"}
 
             if self.gone.is_set():
-                await asyncio.sleep(0)  # where it gave way, it ends here, unless `wait_for` took the cancelling for its own
+                await asyncio.sleep(0)  # where it gave way it ends here, unless `wait_for` lost its end
                 raise self.why or ClientDisconnect()
             self.is_waiting = False
             await door.app({**self.scope, OWNER: self.owner}, given, self._answer)
