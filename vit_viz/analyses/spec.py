@@ -223,18 +223,21 @@ class Question(Generic[OptionsT, AnswerT]):
 
 
 def asks(function: Callable[..., AnswerT], *, reads: Input, **declared: Any) -> Question[Any, AnswerT]:
-    """The question that a function of `reads` answers, with the options in its signature; query and target where it takes them."""
+    """The question that a function answers, with the options that its signature annotates; query and target where it takes them.
+
+    It is called with what it reads, or with the `Job` where its first parameter is `job`.
+    """
     takes = signature(function).parameters
+    about = {f"takes_{word}": word in takes for word in ("query", "target")}
+    source = "job" if "job" in takes else "loaded" if reads == "model" else reads
 
     @wraps(function)
     def run(job: Job, options: Options) -> AnswerT:
         arguments = {word: getattr(job, word) for word in ("query", "target") if word in takes}
-        return function(
-            getattr(job, "loaded" if reads == "model" else reads), **arguments, **options.values()
-        )
+        return function(job if source == "job" else getattr(job, source), **arguments, **options.values())
 
-    about = {f"takes_{word}": word in takes for word in ("query", "target")} | declared
-    return Question(name=function.__name__, options=options_of(function), run=run, reads=reads, **about)
+    name, options = function.__name__.strip("_"), options_of(function)
+    return Question(**{"name": name, "options": options, "run": run, "reads": reads} | about | declared)
 
 
 @dataclass(frozen=True)
