@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vit_viz.analyses.options import Option
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
-from vit_viz.analyses.spec import Job, Place, Words, asks
+from vit_viz.analyses.spec import Job, Place, asks
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.answer import Answer, Provenance, Row, Table, axes, checked_array
 from vit_viz.capture import Trace
@@ -410,16 +410,14 @@ def _decomposition(
 
 DECOMPOSITION = asks(
     _decomposition,
-    words=Words(
-        label="What the answer is made of",
-        shows="what heads, MLPs and the rest gave to the answer: an exact sum, with maps.",
-        hides="what a part does through later layers: a head that gave nothing itself can still matter, see the causal effect of "
-        "heads.",
-        formula=r"$y = b + w \cdot e + \sum_{l, h, i} A_{l h}[o, i]\, v_{l h i} W_{O, l h} \cdot w + \sum_l w \cdot m_l$; $e$: the "
-        r"embedding; $m_l$: what MLP $l$ adds; $o$: the token that the output is read from; $w$: the direction in which it is "
-        r"read, with the scale of the last norm held; $b$: biases",
-        source="Gandelsman, Efros & Steinhardt 2024, arXiv:2310.05916",
-    ),
+    label="What the answer is made of",
+    shows="what heads, MLPs and the rest gave to the answer: an exact sum, with maps.",
+    hides="what a part does through later layers: a head that gave nothing itself can still matter, see the causal effect of "
+    "heads.",
+    formula=r"$y = b + w \cdot e + \sum_{l, h, i} A_{l h}[o, i]\, v_{l h i} W_{O, l h} \cdot w + \sum_l w \cdot m_l$; $e$: the "
+    r"embedding; $m_l$: what MLP $l$ adds; $o$: the token that the output is read from; $w$: the direction in which it is "
+    r"read, with the scale of the last norm held; $b$: biases",
+    source="Gandelsman, Efros & Steinhardt 2024, arXiv:2310.05916",
     reads="image",
     place=Place("explain", {"explain_face": "parts"}, {"maps": ""}),
     cost="pass",

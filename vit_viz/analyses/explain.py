@@ -13,7 +13,7 @@ from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
-from vit_viz.analyses.spec import AnyMethod, AnyQuestion, Job, Part, Place, Question, Words
+from vit_viz.analyses.spec import AnyMethod, AnyQuestion, Job, Part, Place, asks
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.answer import Answer
 from vit_viz.capture import Trace
@@ -23,7 +23,7 @@ from vit_viz.images import Mode
 from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor
 from vit_viz.outputs import Output
-from vit_viz.progress import Progress, ProgressLike, StopCheck, bar
+from vit_viz.progress import Progress, ProgressLike, StopCheck, bar, part_of
 from vit_viz.results import PatchMap
 
 _logger = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ def explain_subject(
         wanted = _quick_maps(subject, quick, wanted, query, layers, maps)
     for done, (method, settings) in enumerate(slow.items(), start=int(bool(quick))):
         wanted = wanted if wanted.is_resolved else subject.resolved(wanted)
-        report = _part(progress, done, parts)
+        report = part_of(progress, done / parts, (done + 1) / parts)
         alone = MethodInput(subject, wanted, start=query, layers=layers, progress=report, cancelled=cancelled)
         with maps.or_why(method):
             maps[method.name] = method.run(alone, settings)
@@ -227,13 +227,6 @@ def _towards(patch_map: PatchMap, target: Target, labels: Labels | None) -> Patc
         caption=f"{patch_map.caption}, towards the {target.describe(labels)}",
         provenance=patch_map.provenance.with_parameters(target=target.describe()),
     )
-
-
-def _part(progress: Progress | None, done: int, parts: int) -> Progress | None:
-    """Progress of one method as part of the whole."""
-    if progress is None:
-        return None
-    return lambda share: progress((done + share) / parts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -378,18 +371,15 @@ def _comparison(job: Job, options: ComparisonOptions) -> Explanations:
     return Explanations(maps, missing)
 
 
-COMPARISON = Question(
-    name="comparison",
-    words=Words(
-        label="Methods side by side",
-        shows="the maps of several methods for one photo and one class.",
-        hides="which of them is right: raw values of methods have different units, so each map has its own scale.",
-        formula=r"the map of each method",
-        source="Samek et al. 2017, arXiv:1509.06321",
-        runs="once for all quick methods, and as each slow one needs",
-    ),
+COMPARISON = asks(
+    _comparison,
+    label="Methods side by side",
+    shows="the maps of several methods for one photo and one class.",
+    hides="which of them is right: raw values of methods have different units, so each map has its own scale.",
+    formula=r"the map of each method",
+    source="Samek et al. 2017, arXiv:1509.06321",
+    runs="once for all quick methods, and as each slow one needs",
     options=ComparisonOptions,
-    run=_comparison,
     reads="image",
     place=Place("explain"),
     cost="many passes",

@@ -11,7 +11,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import wraps
 from inspect import signature
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
@@ -222,22 +222,44 @@ class Question(Generic[OptionsT, AnswerT]):
         return self.options.of(read.items())
 
 
-def asks(function: Callable[..., AnswerT], *, reads: Input, **declared: Any) -> Question[Any, AnswerT]:
-    """The question that a function answers, with the options that its signature annotates; query and target where it takes them.
+def asks(function: Callable[..., AnswerT], **declared: Any) -> Question[Any, AnswerT]:
+    """The question that a function answers; it has the function's name where no other is given.
 
-    It is called with what it reads, or with the `Job` where its first parameter is `job`.
+    The function is called with what the question reads, or with the `Job` where its first parameter is called `job`; with query,
+    target, progress and cancellation where it takes them; and with the options that its signature annotates, or with `options`.
+
+    Args:
+        declared: fields of `Words` and of `Question`; options only where they have a type of their own.
     """
-    takes = signature(function).parameters
-    about = {f"takes_{word}": word in takes for word in ("query", "target")}
-    source = "job" if "job" in takes else "loaded" if reads == "model" else reads
+    return Question(**_declaration(function, declared))
+
+
+def explains(function: Callable[..., PatchMap], **declared: Any) -> AnyMethod:
+    """The same of a method, whose function takes a `MethodInput`, called `inputs`."""
+    return Method(**_declaration(function, declared))
+
+
+def _declaration(function: Callable[..., Any], declared: dict[str, Any]) -> dict[str, Any]:
+    takes, reads = signature(function).parameters, declared.get("reads")
+    first = next(iter(takes))
+    words = {field.name: declared.pop(field.name) for field in fields(Words) if field.name in declared}
 
     @wraps(function)
-    def run(job: Job, options: Options) -> AnswerT:
-        arguments = {word: getattr(job, word) for word in ("query", "target") if word in takes}
-        return function(job if source == "job" else getattr(job, source), **arguments, **options.values())
+    def run(job: Any, options: Options) -> Any:
+        source = (
+            job if first in ("job", "inputs") else getattr(job, "loaded" if reads == "model" else str(reads))
+        )
+        beside = {word: getattr(job, word) for word in ("query", "target", "cancelled") if word in takes}
+        if "progress" in takes:  # False draws no bar, where None would
+            is_drawn = takes["progress"].annotation == "ProgressLike"
+            beside["progress"] = job.progress or (False if is_drawn else None)
+        return function(
+            source, **beside, **({"options": options} if "options" in takes else options.values())
+        )
 
-    name, options = function.__name__.strip("_"), options_of(function)
-    return Question(**{"name": name, "options": options, "run": run, "reads": reads} | about | declared)
+    about: dict[str, Any] = {f"takes_{word}": True for word in ("query", "target") if word in takes}
+    about |= {"name": function.__name__.strip("_"), "options": options_of(function), "run": run}
+    return about | declared | {"words": Words(**words)}
 
 
 @dataclass(frozen=True)
