@@ -144,23 +144,13 @@ def test_every_method_says_all_of_itself(name: str) -> None:
         assert field.option.sentence.endswith(".")
 
 
-def test_methods_keep_their_names_and_their_order() -> None:
-    assert [method.name for method in METHODS.cards] == [
-        "relevance", "gradient_rollout", "legrad", "gradcam", "hirescam", "layercam", "xgradcam", "rollout",
-        "value_rollout", "attention", "attention_flow", "integrated_gradients", "smoothgrad", "occlusion", "kernel_shap",
-    ]  # fmt: skip
-    assert set(METHODS) - {method.name for method in METHODS.cards} == {
-        "saliency",
-        "input_x_gradient",
-        "gradient_shap",
-    }
+def test_methods_are_told_apart_by_their_cards_their_speed_and_what_they_see() -> None:
+    cards = {method.name for method in METHODS.cards}
+    assert set(METHODS) - cards == {"saliency", "input_x_gradient", "gradient_shap"}
     assert [name for name in METHODS if METHODS[name].words.class_blind] == [
         *("rollout", "value_rollout", "attention", "attention_flow")
     ]
-    assert METHODS.quick == (
-        "relevance", "gradient_rollout", "legrad", "gradcam", "hirescam", "layercam", "xgradcam", "rollout",
-        "value_rollout", "attention",
-    )  # fmt: skip
+    assert METHODS.quick == tuple(METHODS)[:10]
     assert METHODS.usual.name == "relevance"
 
 
