@@ -147,7 +147,7 @@ def legrad(subject: PreparedImage, target: Target, *, layers: LayerRange | None 
             gradient = recorded.attention_gradient(layer, queries=queries)
             total += gradient.clamp_(min=0).sum((0, 1)) / (recorded.num_heads * recorded.num_tokens)
     return PatchMap(
-        **token_map(recorded, total),
+        **token_map(recorded, total) | {"crop_box": subject.crop_box},
         unit="sensitivity of the target",
         value_range=(0.0, float("inf")),
         signed=False,
