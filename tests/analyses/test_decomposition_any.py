@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 import vit_viz as vv
+from tests.analyses import test_decomposition as ours
+from tests.analyses.test_decomposition import CASES, by_hand, check, one_hot, picture, pool_by_hand
 from tests.capture import models
 from tests.comparing import assert_same
 from vit_viz.analyses.decomposition import Decomposition, decomposition, decomposition_of
@@ -25,6 +28,44 @@ pytestmark = pytest.mark.numbers
 
 GRID, HEADS, HEAD_DIM, DIM, CLASSES, DEPTH = (3, 5), 4, 6, 24, 7, 3
 LAYOUT = TokenLayout(GRID, ("class",))
+
+
+class Foreign(VisionTransformer):
+    """The same computation as one that nobody knows: it is read from a pass."""
+
+
+def foreign(**options: Any) -> VisionTransformer:
+    vit = ours.model(**options)
+    vit.__class__ = Foreign
+    return vit
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_read_from_a_pass_each_part_is_what_is_missing_without_it(name: str) -> None:
+    vit, pixels = foreign(**CASES[name]), picture()
+    expected = (pool_by_hand if vit.attn_pool is not None else by_hand)(vit, pixels, one_hot(4))
+    found, own = (decomposition(one, pixels, target=4) for one in (vit, ours.model(**CASES[name])))
+    check(found, expected)
+    assert (found.rest_names, found.layers, found.prefix) == (own.rest_names, own.layers, own.prefix)
+    assert_same(found.rest, own.rest)
+
+
+@pytest.mark.parametrize(
+    "name", ["class", "mean of all tokens", "norm in the attention, mean", "rotary, registers, LayerScale"]
+)
+def test_inside_an_edit_the_parts_are_those_of_the_edited_module(name: str) -> None:
+    vit, pixels = foreign(**CASES[name]), picture()
+    edits, scores, moved, removed = ours.edits_by_hand()
+    with vv.edit(**edits):
+        found = decomposition(vit, pixels, target=4)
+    check(found, by_hand(vit, pixels, one_hot(4), scores=scores, moved=moved, removed=removed))
+
+
+def test_a_model_that_says_something_else_in_each_pass_is_refused() -> None:
+    vit, passes = foreign(), itertools.count(1)
+    vit.head.register_forward_hook(lambda *given: given[-1] * next(passes))
+    with pytest.raises(CaptureError, match="or it changes from pass to pass"):
+        decomposition(vit, picture(), target=4)
 
 
 # --- modules of libraries, whose weights our own model computes as well

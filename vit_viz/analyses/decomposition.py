@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vit_viz.analyses.direct_parts import direct_parts, recorded_parts
 from vit_viz.analyses.options import Option
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.spec import Job, Place, asks
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.answer import Answer, Provenance, Row, Table, axes, checked_array
-from vit_viz.capture import Trace
+from vit_viz.capture import Trace, are_ours, is_edited, surrounding_edits
+from vit_viz.capture.forward import undisturbed
+from vit_viz.capture.layers import exact
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import CropBox, Grid
 from vit_viz.images import Mode
 from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor, torch
+from vit_viz.model import VisionTransformer
+from vit_viz.model.submodules import submodules_of
 from vit_viz.outputs import output_name
 from vit_viz.results import PatchMap
 from vit_viz.sentences import formatted
-
-if TYPE_CHECKING:
-    from vit_viz.capture.addends import Stream
 
 NOTE = (
     "Direct parts, with the scale of the last norm held at that of this photo: what a part does through later layers is not "
@@ -171,7 +173,6 @@ class Decomposition(Answer):
 
 _POOL_NOTE = "The model reads its answer by a learned pool, which is its last layer: the layers before act through the pool."
 _TOLERANCE = 1e-3  # of the largest part: more than rounding explains in single precision
-_ROUNDING = 1e-6  # of the largest part, below which a part of a module is none
 
 
 def decomposition(
@@ -190,7 +191,7 @@ def decomposition(
     each (layer, head, source token), MLP, the embedding and the biases one term, together the number that the model returned.
     LayerScale multiplies inside. A mean over patches sums over tokens first, each with the scale of its own norm. A learned pool is
     the last layer: its heads have the terms, and what layers before it do, they do through the pool. A bias of the values belongs
-    to the heads, that of an MLP to the MLP. The sum is read from autograd's graph of one more pass.
+    to the heads, that of an MLP to the MLP. Of a module that is not ours the sum is read from autograd's graph of one more pass.
 
     Args:
         target: a class by its index or name, a pair (class, other class) for the lead of one over the other, or a similarity; None
@@ -203,8 +204,8 @@ def decomposition(
 
     Raises:
         ParameterError: the target is none that is a sum.
-        CaptureError: the model returns something else in each pass; or there is no such sum of it, as of a post-norm one, or none
-            that is known.
+        CaptureError: the parts do not sum to the output, as where a hook changes what modules return; or there is no such sum of
+            the model, as of a post-norm one, or none that is known.
 
     Source: Gandelsman, Efros & Steinhardt 2024, arXiv:2310.05916, section 3; Elhage et al. 2021, "A mathematical framework for
     transformer circuits" (the direct path). The mean that a LayerNorm subtracts is linear, so each part is freed of its own. Not in
@@ -218,57 +219,68 @@ def decomposition(
         True
     """
     subject = PreparedImage.of(loaded, image, mode=mode, size=size)
-    return decomposition_of(subject, subject.trace(), target=target, maps=maps)
+    recorded = subject.trace(keep_residual=_own(subject) is not None)
+    return decomposition_of(subject, recorded, target=target, maps=maps)
 
 
 def decomposition_of(
     subject: PreparedImage, trace: Trace, *, target: TargetLike = None, maps: Maps = "heads"
 ) -> Decomposition:
-    """As `decomposition`, of a trace made under the edits that `subject.turn` stands for."""
-    from vit_viz.capture.addends import stream_of  # it imports torch, for which a start need not wait
-
+    """As `decomposition`, of a trace that kept the residual stream, made under the edits that `subject.turn` stands for."""
     if maps not in get_args(Maps):
         raise ParameterError(f"Maps are of heads or of layers, not of {maps!r}.")
+    ours = _own(subject)
+    if ours is not None and trace.residual is None:
+        raise CaptureError(
+            "A decomposition needs a trace that kept the residual stream (keep_residual=True)."
+        )
     trace.wait()
     device = "cpu" if trace.device.type == "mps" else trace.device  # which has no double precision
     outputs = subject.logits(trace).to(device).double()
     fixed = subject.target(target).resolved(outputs)
     weights = _weights(fixed, outputs)
-    with subject.turn():
-        stream = stream_of(
-            subject.model,
-            subject.pixels.to(subject.dtype),
-            weights,
-            layout=trace.layout,
-            pool=subject.pool,
-        )
-    mlps, rest = _beside_heads(stream)
-    layers = ("pool",) if stream.is_pool else tuple(map(str, range(len(mlps))))
-    terms = stream.terms.sum(1, keepdim=True) if maps == "layers" else stream.terms
-    total = float(stream.terms.sum()) + float(mlps.sum()) + sum(rest.values())
+    if ours is None:
+        from vit_viz.capture.addends import stream_of  # it imports torch, for which a start need not wait
+
+        with subject.turn():
+            stream = stream_of(
+                subject.model,
+                subject.pixels.to(subject.dtype),
+                weights,
+                layout=trace.layout,
+                pool=subject.pool,
+            )
+        parts = recorded_parts(stream)
+    else:
+        with torch.no_grad(), subject.turn(), undisturbed(ours), exact():
+            edits = surrounding_edits(images=1) if is_edited() else None
+            parts = direct_parts(ours, trace, weights, edits)
+    terms = parts.terms.sum(1, keepdim=True) if maps == "layers" else parts.terms
+    rest = np.array(list(parts.rest.values()))
+    total = float(parts.terms.sum()) + float(parts.mlps.sum()) + float(rest.sum())
     decomposed = Decomposition(
-        terms.numpy(),
-        stream.terms.sum(-1).numpy(),
-        mlps.numpy(),
-        np.array(list(rest.values())),
-        tuple(rest),
+        terms.cpu().numpy(),
+        parts.terms.sum(-1).cpu().numpy(),
+        parts.mlps.cpu().numpy(),
+        rest,
+        tuple(parts.rest),
         total,
         float(fixed(outputs)),
-        layers,
+        parts.layers,
         trace.layout.grid,
         trace.layout.prefix,
         _about(fixed, subject.labels, is_negative=total < 0),
         fixed.describe(subject.labels),
         trace.provenance.with_parameters(method="decomposition", target=fixed.describe(), maps=maps),
         trace.crop_box,
-        f"{_POOL_NOTE} {NOTE}" if stream.is_pool else NOTE,
+        f"{_POOL_NOTE} {NOTE}" if parts.layers == ("pool",) else NOTE,
         suffix=trace.layout.suffix,
     )
     tolerance = max(_TOLERANCE, 8 * torch.finfo(subject.dtype).eps)
     if not abs(total - decomposed.output) <= tolerance * max(map(abs, decomposed.parts.values())):
         raise CaptureError(
-            f"The parts sum to {total:.6g}, but the model returned {decomposed.output:.6g} before: what it returns changes from "
-            "pass to pass, as by a hook or by dropout."
+            f"The parts sum to {total:.6g}, but the model returned {decomposed.output:.6g}: something other than its modules, "
+            "such as a hook, changes what they return, or it changes from pass to pass."
         )
     return decomposed
 
@@ -276,24 +288,10 @@ def decomposition_of(
 # --- parts
 
 
-def _beside_heads(stream: Stream) -> tuple[Tensor, dict[str, float]]:
-    """What each MLP gave, [layers], and what is neither head nor MLP, by name."""
-    terms = stream.terms
-    mlps, biases = torch.zeros(len(terms), dtype=torch.float64), -float(terms.sum())
-    for one in stream.addends:
-        if one.calls:
-            biases += one.part
-        else:
-            mlps[min(one.layer, len(mlps) - 1)] += one.part
-    embedding = stream.part - float(terms.sum()) - biases - float(mlps.sum())
-    rest, behind = {"embedding": embedding, "output biases of attention": biases}, stream.value - stream.part
-    if stream.norms is None:  # a norm is written out
-        rest["biases behind the last layer"] = behind
-    else:
-        rest |= {"bias of the last norm": stream.norms, "bias of the output layer": behind - stream.norms}
-    sizes = (terms.sum(-1), mlps, torch.tensor([*rest.values()]))
-    least = _ROUNDING * max(float(size.abs().max()) for size in sizes)
-    return mlps, {name: part for name, part in rest.items() if abs(part) > least}
+def _own(subject: PreparedImage) -> VisionTransformer | None:
+    """The model, where it is made of vit_viz's own classes alone: its weights say what is otherwise read from a pass."""
+    model = subject.model
+    return model if isinstance(model, VisionTransformer) and are_ours(submodules_of(model)) else None
 
 
 def _weights(target: Target, outputs: Tensor) -> Tensor:
@@ -405,7 +403,9 @@ def _decomposition(
     target: TargetLike,
     maps: Annotated[Maps, Option("maps", "Of each head, or of all heads of a layer.")] = "heads",
 ) -> Decomposition:
-    return decomposition_of(job.image, job.trace, target=target, maps=maps)
+    subject = job.image
+    recorded = job.trace if _own(subject) is None else job.tokens
+    return decomposition_of(subject, recorded, target=target, maps=maps)
 
 
 DECOMPOSITION = asks(
@@ -418,8 +418,6 @@ DECOMPOSITION = asks(
     r"embedding; $m_l$: what MLP $l$ adds; $o$: the token that the output is read from; $w$: the direction in which it is "
     r"read, with the scale of the last norm held; $b$: biases",
     source="Gandelsman, Efros & Steinhardt 2024, arXiv:2310.05916",
-    reads="image",
+    reads="tokens",
     place=Place("explain", {"explain_face": "parts"}, {"maps": ""}),
-    cost="pass",
-    forwards=3,
 )
