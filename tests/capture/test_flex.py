@@ -157,7 +157,7 @@ def test_a_query_that_sees_no_key_has_weights_of_zero_and_the_rest_is_proven(
     monkeypatch: pytest.MonkeyPatch, lonely: list[int]
 ) -> None:
     sees = ~(PLACES[:, None] == torch.tensor(lonely)).any(-1)
-    mask = create_block_mask(lambda *place: near(*place) & sees[place[2]], None, None, TOKENS, TOKENS, "cpu")
+    mask = create_block_mask(lambda b, h, i, j: near(b, h, i, j) & sees[i], None, None, TOKENS, TOKENS, "cpu")
     monkeypatch.setitem(MADE, "lonely", ({"block_mask": mask}, lambda scores: scores))
     made, _ = models("lonely")
     kind = attending(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, NEAR & sees[:, None]))
