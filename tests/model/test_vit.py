@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from tests.comparing import assert_same
 from tests.model.inside import TINY, assert_same_inside, look_inside, randomise
 from vit_viz.errors import ParameterError
 from vit_viz.model import VisionTransformer, ViTConfig, linear
-from vit_viz.model.linear import PatchConv2d, forced_kernel, use_fastest_linear
+from vit_viz.model.linear import Linear, PatchConv2d, forced_kernel, use_fastest_linear
 
 pytestmark = pytest.mark.numbers
 
@@ -207,6 +208,18 @@ def test_restarting_from_a_block_continues_the_same_forward() -> None:
     with torch.no_grad():
         again = model.classify(model.run_blocks(inside.blocks[0], (4, 6), start=1))
     assert_same(again, logits)
+
+
+def test_the_faster_kernel_is_chosen_once_for_all_layers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    model = VisionTransformer(ViTConfig.from_dict(TINY))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    linear._choice.cache_clear()
+    with forced_kernel("auto"):
+        chosen = use_fastest_linear(model)
+    linear._choice.cache_clear()
+    assert {layer.use_onednn for layer in model.modules() if isinstance(layer, Linear)} == {chosen}
 
 
 def test_a_forced_kernel_computes_every_linear_layer(monkeypatch: pytest.MonkeyPatch) -> None:
