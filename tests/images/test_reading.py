@@ -109,7 +109,7 @@ def test_a_file_cut_in_half_and_its_first_bytes_alone_are_refused(kind: str) -> 
     data = encoded(picture(200, 300), kind)
     text = refusal(data[: len(data) // 2])
     assert {"WEBP": "WebP"}.get(kind, kind) in text
-    assert ("ends too early" in text) == (kind == "JPEG")
+    assert "ends too early" in text or kind in ("WEBP", "AVIF")  # whose libraries only say that it failed
     refusal(data[:16])
 
 
