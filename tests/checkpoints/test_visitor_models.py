@@ -227,6 +227,7 @@ def entry(shape: list[int], begin: int, end: int, dtype: str = "F32") -> dict[st
     "content",
     [
         header({"a": entry([4], 0, 16)}, b"\0" * 8),
+        header({"a": entry([4], 16, 32)}, b"\0" * 32),
         header({"a": entry([10**12], 0, 16)}, b"\0" * 16),
         header({"a": entry([2**63, 2], 0, 0)}),
         header({"a": entry([0, 2**64 - 1], 0, 0)}),

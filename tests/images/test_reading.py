@@ -119,6 +119,11 @@ def test_a_png_with_a_wrong_checksum_is_refused() -> None:
     assert "damaged" in refusal(bytes(data))
 
 
+def test_a_png_whose_line_ends_were_translated_is_called_damaged() -> None:
+    data = encoded(picture(), "PNG")
+    assert "PNG" in refusal(data.replace(b"\r\n", b"\n"))
+
+
 def test_a_decompression_bomb_in_metadata_is_refused() -> None:
     text = chunk(b"zTXt", b"Comment\0\0" + zlib.compress(bytes(80_000_000)))
     with python_memory() as memory:
