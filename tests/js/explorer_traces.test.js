@@ -7,8 +7,8 @@ import { ALONE, Explorer } from '../../vit_viz/explorer/explorer.js';
 import { SERVER } from '../../vit_viz/web/look/server_source.js';
 import { open, settle, tables } from './visit.js';
 
-test('a view that was chosen elsewhere is followed, and what is not possible in it is as at the beginning', async (t) => {
-  const { show, explorer, told, trace, kept } = open(t);
+test('a view that was chosen elsewhere is followed, and what is not possible in it is as at the beginning', async () => {
+  const { show, explorer, told, trace, kept } = open();
   await show();
   kept.chosen = { layer: 0, query: '1,1', table: 'gray' };
   explorer.follow();
@@ -20,19 +20,19 @@ test('a view that was chosen elsewhere is followed, and what is not possible in 
   assert.deepEqual(told, []);
 });
 
-test('where nobody has chosen a trace opens as its first look says, else as it was chosen', async (t) => {
+test('where nobody has chosen a trace opens as its first look says, else as it was chosen', async () => {
   const opening = { layer: 1, head: 4 };
-  const first = open(t, { opening });
+  const first = open({ opening });
   await first.show();
   assert.deepEqual([first.kept.chosen.layer, first.kept.chosen.head], [1, 4]);
-  const later = open(t, { opening, view: { table: 'gray', layer: 2 } }, { chosen: { layer: 0, head: 2 } });
+  const later = open({ opening, view: { table: 'gray', layer: 2 } }, { chosen: { layer: 0, head: 2 } });
   await later.show();
   const { layer, head, table } = /** @type {any} */ (later.explorer.view);
   assert.deepEqual([layer, head, table], [0, 2, 'gray']);
 });
 
-test('a trace that is gone is computed again once, and then the reason is said', async (t) => {
-  const { show, told, parts, trace } = open(t, {}, { answer: () => ({ status: 404, ok: false }) });
+test('a trace that is gone is computed again once, and then the reason is said', async () => {
+  const { show, told, parts, trace } = open({}, { answer: () => ({ status: 404, ok: false }) });
   await show();
   assert.deepEqual(told, [['again', {}]]);
   await show({ ...trace, trace: 'again' });
@@ -40,10 +40,9 @@ test('a trace that is gone is computed again once, and then the reason is said',
   assert.match(parts.message.textContent, /no longer keeps this picture/);
 });
 
-test('once all layers came, a trace that goes later is computed again', async (t) => {
+test('once all layers came, a trace that goes later is computed again', async () => {
   let gone = true;
   const { show, told, trace, explorer, browser } = open(
-    t,
     {},
     { answer: () => (gone ? { status: 410, ok: false } : null) },
   );
@@ -57,8 +56,8 @@ test('once all layers came, a trace that goes later is computed again', async (t
   assert.equal(told.filter(([name]) => name === 'again').length, 2);
 });
 
-test('what the browser cannot compute is asked of the server, the shown layer first', async (t) => {
-  const { show, asked, explorer, parts, browser } = open(t, { pooling: 'mean', default_query: 'pool' });
+test('what the browser cannot compute is asked of the server, the shown layer first', async () => {
+  const { show, asked, explorer, parts, browser } = open({ pooling: 'mean', default_query: 'pool' });
   await show();
   const later = asked
     .filter((p) => !p.includes('/layer/'))
@@ -80,8 +79,8 @@ test('what the browser cannot compute is asked of the server, the shown layer fi
   );
 });
 
-test('while the server works the pictures are dimmed, but not at once', async (t) => {
-  const { show, explorer, parts, browser } = open(t);
+test('while the server works the pictures are dimmed, but not at once', async () => {
+  const { show, explorer, parts, browser } = open();
   await show();
   explorer.setBusy('Loading a model');
   browser.pass(249);
@@ -99,8 +98,8 @@ test('while the server works the pictures are dimmed, but not at once', async (t
   assert.equal(parts.root.dataset.state, 'ready');
 });
 
-test('what the server works on is said until it is done, and then the view again', async (t) => {
-  const { show, explorer, parts, browser } = open(t);
+test('what the server works on is said until it is done, and then the view again', async () => {
+  const { show, explorer, parts, browser } = open();
   await show();
   for (const words of ['Loading a model', 'Loading another model']) {
     explorer.setBusy(words);
@@ -113,8 +112,8 @@ test('what the server works on is said until it is done, and then the view again
   assert.match(parts.status.textContent, /^Layer 2, all heads: where the class token looks\. /);
 });
 
-test('the pinned view is spoken once it rests', async (t) => {
-  const { show, explorer, parts, browser } = open(t);
+test('the pinned view is spoken once it rests', async () => {
+  const { show, explorer, parts, browser } = open();
   await show();
   explorer.change({ query: '1,2', head: 0, layer: 1 });
   browser.pass(499);
@@ -127,8 +126,8 @@ test('the pinned view is spoken once it rests', async (t) => {
   );
 });
 
-test('the proof badge says what was proven', async (t) => {
-  const { show, parts, trace } = open(t, { proof: { state: 'proven', text: 'proof ok', title: 'why' } });
+test('the proof badge says what was proven', async () => {
+  const { show, parts, trace } = open({ proof: { state: 'proven', text: 'proof ok', title: 'why' } });
   await show();
   assert.deepEqual(
     [parts.proof.hidden, parts.proof.dataset.proof, parts.proof.textContent, parts.proof.title],
@@ -138,9 +137,9 @@ test('the proof badge says what was proven', async (t) => {
   assert.ok(parts.proof.hidden);
 });
 
-test('the saved picture has the photo, the map where it lies on it, the bar and the words', async (t) => {
+test('the saved picture has the photo, the map where it lies on it, the bar and the words', async () => {
   const crop = { original: [200, 300], input: [32, 48], region: [20, 30, 160, 240] };
-  const { show, parts, browser, explorer } = open(t, { crop });
+  const { show, parts, browser, explorer } = open({ crop });
   const globals = /** @type {any} */ (URL);
   globals.createObjectURL = () => 'blob:x';
   globals.revokeObjectURL = (/** @type {string} */ url) => assert.equal(url, 'blob:x');
@@ -188,8 +187,8 @@ test('the saved picture has the photo, the map where it lies on it, the bar and 
   );
 });
 
-test('an explorer shows its trace where nobody keeps its view', async (t) => {
-  const { element, trace, browser } = open(t);
+test('an explorer shows its trace where nobody keeps its view', async () => {
+  const { element, trace, browser } = open();
   const explorer = new Explorer(/** @type {any} */ (element), ALONE, tables, SERVER);
   explorer.show(trace);
   await settle();
@@ -200,8 +199,8 @@ test('an explorer shows its trace where nobody keeps its view', async (t) => {
   assert.equal(browser.window.disconnected, true);
 });
 
-test('whoever saves figures here is told the view, and the page that holds it where there is one', async (t) => {
-  const { explorer, parts, show } = open(t);
+test('whoever saves figures here is told the view, and the page that holds it where there is one', async () => {
+  const { explorer, parts, show } = open();
   await show();
   explorer.trace = { .../** @type {any} */ (explorer.trace), about: { model: 'mini' } };
   /** @type {any[]} */ const asked = [];

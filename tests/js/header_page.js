@@ -5,7 +5,7 @@ import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { headerOf } from '../../vit_viz/web/header/header.js';
 import { Header } from '../../vit_viz/web/header/room.js';
-import { Browser, parse, read } from './browser.js';
+import { Browser, parse, read, ending } from './browser.js';
 import { placeAt } from './store.test.js';
 import { settle } from './visit.js';
 
@@ -24,16 +24,13 @@ export const SAMPLES = {
 };
 
 /**
- * @param {any} t @param {{search?: string, answers?: Record<string, (body: any, stop: AbortSignal, tell: any) => any>, globals?: any,
+ * @param {{search?: string, answers?: Record<string, (body: any, stop: AbortSignal, tell: any) => any>, globals?: any,
  *   browser?: Browser}} [how]
  */
-export function headerPage(
-  t,
-  { search = '', answers = {}, globals = {}, browser = new Browser(search) } = {},
-) {
+export function headerPage({ search = '', answers = {}, globals = {}, browser = new Browser(search) } = {}) {
   const element = /** @type {any} */ (parse('<div class="vv-part"></div>').children[0]);
-  t.after(() => render(null, element)); // while the window is still there
-  browser.install(t, globals);
+  browser.install(globals);
+  ending.after(() => render(null, element));
   const place = placeAt(search);
   const store = new Store(fields, place);
   /** @type {[string, any][]} */

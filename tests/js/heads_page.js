@@ -193,7 +193,7 @@ export async function open({
   };
   const turn = signal(0);
   const root = parse('<div></div>');
-  browser.install(ending);
+  browser.install();
   render(html`<${Heads} page=${{ store, ask, turn }} ...${props} />`, any(root));
   ending.after(() => render(null, any(root)));
   await settle();

@@ -116,7 +116,7 @@ export async function open({
   const write = place.write.bind(place);
   place.write = (change, how) => void (told.push(change), write(change, how));
   const root = /** @type {any} */ (parse('<div></div>'));
-  browser.install(ending);
+  browser.install();
   ending.after(() => render(null, root));
   const isLinked = { current: options !== null && Number(options.strongest) !== 10 };
   /** @type {LayerStore | null} */

@@ -7,7 +7,7 @@ import { asker } from '../../vit_viz/web/kit/ask.js';
 import { begin, opened, thePage } from '../../vit_viz/web/kit/page.js';
 import { signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
-import { Browser, read } from './browser.js';
+import { Browser, read, ending } from './browser.js';
 import { placeAt } from './store.test.js';
 
 const fields = JSON.parse(read('./links.json')).fields.map((/** @type {any} */ field) => ({
@@ -69,11 +69,11 @@ test('what was opened long ago is opened again for another tab, as its addresses
   assert.equal(asked.length, 2);
 });
 
-test('a page without links opens nothing', async (t) => {
-  new Browser().install(t, { gradio_config: { components: [] } });
+test('a page without links opens nothing', async () => {
+  new Browser().install({ gradio_config: { components: [] } });
   const { store } = thePage();
   const { fields: kept } = store;
   store.fields = new Map();
-  t.after(() => (store.fields = kept));
+  ending.after(() => (store.fields = kept));
   assert.equal(await begin(), null);
 });

@@ -4,7 +4,7 @@ import { asker } from '../../vit_viz/web/kit/ask.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Survey } from '../../vit_viz/web/survey/room.js';
-import { read, withGlobals } from './browser.js';
+import { read, withGlobals, ending } from './browser.js';
 import { page as dom } from './document.js';
 import { placeAt } from './store.test.js';
 
@@ -151,7 +151,7 @@ export async function open(
     MutationObserver: dom.MutationObserver,
     matchMedia: () => ({ matches: touch }),
   };
-  withGlobals(context, globals);
+  withGlobals(globals);
   const holder = dom.document.createElement('div');
   holder.id = 'vv-survey-dots';
   dom.document.body.append(holder);
@@ -162,7 +162,7 @@ export async function open(
     relayout: async (/** @type {any} */ graph, /** @type {any} */ change) => graph.relayout(change),
   };
   Object.assign(dom, { Plotly: hasFigure ? Plotly : undefined });
-  context.after(() => holder.remove());
+  ending.after(() => holder.remove());
   context.mock.timers.reset();
   context.mock.timers.enable({ apis: ['setTimeout'] });
   const place = placeAt(link);
@@ -182,7 +182,7 @@ export async function open(
   const root = dom.document.createElement('div');
   dom.document.body.append(root);
   render(html`<${Survey} ...${{ store, ask, survey: of, tables: { viridis: TABLE } }} />`, root);
-  context.after(() => render(null, root));
+  ending.after(() => render(null, root));
   await settled();
   const find = (/** @type {string} */ selector) => root.querySelector(selector);
   const all = (/** @type {string} */ selector) => [...root.querySelectorAll(selector)];

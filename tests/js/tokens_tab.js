@@ -236,7 +236,7 @@ export async function open(
     clearMeasures: performance.clearMeasures.bind(performance),
   };
   Object.assign(browser.globals, { fetch, performance: clock, document: dom.document });
-  browser.install(ending);
+  browser.install();
   const element = dom.document.createElement('div');
   dom.document.body.append(element);
   const colours = decodeTable(GRAYS);

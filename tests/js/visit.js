@@ -19,7 +19,6 @@ export const settle = async () => {
  * `told`: 'place' and 'view' (what the user chose, with and without a way Back), 'closer', 'again'.
  */
 export function open(
-  /** @type {any} */ context,
   changes = {},
   { chosen = /** @type {any} */ ({}), answer = /** @type {any} */ (null) } = {},
 ) {
@@ -42,7 +41,7 @@ export function open(
       browser.window.disconnected = true;
     }
   }
-  browser.install(context, { fetch, ResizeObserver });
+  browser.install({ fetch, ResizeObserver });
   const element = parse(read('../../vit_viz/explorer/explorer.html').replaceAll('__ID__', 'vv0'));
   /** @type {Record<string, any>} */
   const parts = Object.fromEntries(

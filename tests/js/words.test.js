@@ -145,8 +145,8 @@ test('a map that is the same everywhere has no peak', () => {
   assert.match(spokenFrame(any(falling), any(row)), /Most on patch \(0, 0\), \u2248 50%\./);
 });
 
-test('mass bars are shares of the row; of a column the weights, for patches their mean', (t) => {
-  new Browser().install(t);
+test('mass bars are shares of the row; of a column the weights, for patches their mean', () => {
+  new Browser().install();
   const box = new Element('div');
   const bars = new MassBars(any(box), trace);
   const numbers = { max: 1, peak: [0, 0], patches: 1.5, prefix: { class: 0.3, 'register 0': 0.2 } };
@@ -255,9 +255,9 @@ test('the model\u2019s input lies on the photo where the crop says', () => {
   assert.ok(!parts.root.hasAttribute('data-cropped'));
 });
 
-test('photo and mosaic are fitted to the window', (t) => {
+test('photo and mosaic are fitted to the window', () => {
   const browser = new Browser();
-  browser.install(t);
+  browser.install();
   const parts = partsOf(['root', 'caption', 'scroll', 'mosaic', 'box']);
   const outer = new Element('div');
   outer.append(parts.scroll);
