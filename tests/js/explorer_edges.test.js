@@ -201,18 +201,6 @@ test('a rectangle keeps a twentieth of the photo in each direction', () => {
   assert.deepEqual(near(steppedShares([0.4, 0.1, 0.9, 0.16], [0, -1], true)), [0.4, 0.1, 0.9, 0.15]);
 });
 
-test('Enter takes the rectangle of the keys, and without one does nothing', () => {
-  const { one, stage, said } = closer();
-  one.toggle();
-  stage.fire('keydown', { key: 'Enter' });
-  assert.deepEqual(said, [true]);
-  stage.fire('keydown', { key: 'ArrowDown' });
-  stage.fire('keydown', { key: 'ArrowRight' });
-  stage.fire('keydown', { key: 'ArrowDown', shiftKey: true });
-  stage.fire('keydown', { key: 'Enter' });
-  assert.deepEqual(said, [true, false, '50,90,110,150']); // from a quarter to three, 5% to the right, 5% higher
-});
-
 test('another button of the mouse draws nothing, and a press that is cancelled leaves nothing', () => {
   const { one, stage, frame, at, said } = closer();
   one.toggle();

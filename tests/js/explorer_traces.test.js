@@ -7,30 +7,6 @@ import { ALONE, Explorer } from '../../vit_viz/explorer/explorer.js';
 import { SERVER } from '../../vit_viz/web/look/server_source.js';
 import { open, settle, tables } from './visit.js';
 
-test('a view that was chosen elsewhere is followed, and what is not possible in it is as at the beginning', async () => {
-  const { show, explorer, told, trace, kept } = open();
-  await show();
-  kept.chosen = { layer: 0, query: '1,1', table: 'gray' };
-  explorer.follow();
-  assert.deepEqual([explorer.view?.layer, explorer.view?.query, explorer.view?.table], [0, '1,1', 'gray']);
-  kept.chosen = { layer: 7, head: 3, query: '9,9' };
-  explorer.show(trace); // the same trace is not opened anew
-  assert.deepEqual([explorer.view?.layer, explorer.view?.head, explorer.view?.query], [2, 3, 'class']);
-  assert.deepEqual(kept.chosen, explorer.view); // who keeps it hears what there is in its place
-  assert.deepEqual(told, []);
-});
-
-test('where nobody has chosen a trace opens as its first look says, else as it was chosen', async () => {
-  const opening = { layer: 1, head: 4 };
-  const first = open({ opening });
-  await first.show();
-  assert.deepEqual([first.kept.chosen.layer, first.kept.chosen.head], [1, 4]);
-  const later = open({ opening, view: { table: 'gray', layer: 2 } }, { chosen: { layer: 0, head: 2 } });
-  await later.show();
-  const { layer, head, table } = /** @type {any} */ (later.explorer.view);
-  assert.deepEqual([layer, head, table], [0, 2, 'gray']);
-});
-
 test('a trace that is gone is computed again once, and then the reason is said', async () => {
   const { show, told, parts, trace } = open({}, { answer: () => ({ status: 404, ok: false }) });
   await show();
@@ -77,25 +53,6 @@ test('what the browser cannot compute is asked of the server, the shown layer fi
     asked.map((p) => /layer=(\d)/.exec(p)?.[1]),
     ['0', '1'],
   );
-});
-
-test('while the server works the pictures are dimmed, but not at once', async () => {
-  const { show, explorer, parts, browser } = open();
-  await show();
-  explorer.setBusy('Loading a model');
-  browser.pass(249);
-  assert.equal(parts.root.dataset.state, 'ready');
-  browser.pass(1);
-  assert.deepEqual(
-    [parts.root.dataset.state, parts.busy.textContent, parts.status.textContent],
-    ['busy', 'Loading a model', 'Loading a model'],
-  );
-  explorer.setBusy('');
-  assert.deepEqual([parts.root.dataset.state, parts.busy.textContent], ['ready', '']);
-  explorer.setBusy('quick');
-  explorer.setBusy('');
-  browser.pass(500);
-  assert.equal(parts.root.dataset.state, 'ready');
 });
 
 test('what the server works on is said until it is done, and then the view again', async () => {

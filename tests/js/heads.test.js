@@ -6,7 +6,6 @@ import test from 'node:test';
 import { agreement, jobWords } from '../../vit_viz/web/heads/causal.js';
 import { atlasFinding } from '../../vit_viz/web/heads/findings.js';
 import { evidenceOf, nameWords, numberWords, ruleWords, thinWords } from '../../vit_viz/web/heads/names.js';
-import { agreementDots, depthDots, meanLine } from '../../vit_viz/web/heads/plot.js';
 import {
   agreementWords,
   cellText,
@@ -16,7 +15,6 @@ import {
   scaleWords,
   valueWords,
 } from '../../vit_viz/web/heads/words.js';
-import { inkOn } from '../../vit_viz/web/survey/heads.js';
 import { open, partOf } from './heads_page.js';
 import { settle } from './visit.js';
 
@@ -90,38 +88,6 @@ test('agreement is told over the heads that are done', () => {
   const so = 'Estimate and truth have a rank correlation of 0.67 over';
   assert.equal(agreementWords({ done: 9, correlation: 0.668 }, 36), `${so} the 9 of 36 heads so far.`);
   assert.equal(agreementWords({ done: 36, correlation: 0.668 }, 36), `${so} all 36 heads.`);
-});
-
-test('ink stands out on every colour', () => {
-  const luminance = (/** @type {string} */ css) => {
-    const [red, green, blue] = (css === '#000' ? [0, 0, 0] : css === '#fff' ? [255, 255, 255] : css.match(/\d+/g) ?? [])
-      .map((byte) => Number(byte) / 255)
-      .map((share) => (share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4)); // prettier-ignore
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  };
-  const colours = Uint32Array.from(
-    { length: 256 },
-    (_, i) => (255 << 24) | (i << 16) | ((255 - i) << 8) | (i / 2),
-  );
-  for (let at = 0; at < 256; at++) {
-    const { ground, ink } = inkOn(colours, at);
-    const [low, high] = [luminance(ground), luminance(ink)].sort((a, b) => a - b);
-    assert.ok((high + 0.05) / (low + 0.05) >= 4.5, `${ground} ${ink}`);
-  }
-});
-
-test('dots stand by layer and value, or by estimate and truth', () => {
-  const found = table([[1, 3], [2, null], [1, 1]]); // prettier-ignore
-  assert.deepEqual(depthDots(found, [1, 3]).slice(0, 3), [
-    { layer: 0, head: 0, x: 0, y: 0 },
-    { layer: 0, head: 1, x: 0, y: 1 },
-    { layer: 1, head: 0, x: 0.5, y: 0.5 },
-  ]);
-  assert.equal(depthDots(found, [1, 3]).length, 5);
-  const [dot] = agreementDots([[-1, 2]], table([[0, null]], true), [-2, 2]);
-  assert.deepEqual(dot, { layer: 0, head: 0, x: 0.25, y: 0.5 });
-  assert.deepEqual(meanLine(found, [1, 3]), [[0, 0.5], [0.5, 0.5], [1, 0]]); // prettier-ignore
-  assert.deepEqual(meanLine(table([[null]]), [0, 1]), []);
 });
 
 /** @type {import('../../vit_viz/web/heads/names.js').Rule[]} */
@@ -211,20 +177,6 @@ test('measures that this model does not have cannot be chosen', async () => {
     options.map((/** @type {any} */ one) => one.disabled),
     [false, true, false, false],
   );
-});
-
-test('a choice shows at once and is in the link, from which Back leads only where another measure is seen', async () => {
-  const part = await open();
-  await part.click(part.all('[data-order=value]')[0]);
-  await part.choose('entropy');
-  assert.deepEqual(part.written, [
-    [{ order: 'value' }, false],
-    [{ measure: 'entropy' }, true],
-  ]);
-  assert.deepEqual(texts(part.cells().slice(0, 3)), ['head 2', 'head 1', 'head 0']);
-  assert.equal(part.text('sentence'), 'How widely.');
-  await part.back('?tab=heads&image=lion&order=value');
-  assert.equal(part.text('sentence'), 'How far.');
 });
 
 test('a head that is chosen is in the link, and one that is chosen elsewhere is marked', async () => {
