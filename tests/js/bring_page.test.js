@@ -151,10 +151,3 @@ test('a clipboard that cannot be read says so', async () => {
 test('without a clipboard there is no button for it', () => {
   assert.equal(page().button.hidden, true);
 });
-
-test('an empty clipboard is said', async () => {
-  const { button, note } = page({ read: async () => [] });
-  button.click();
-  await settle();
-  assert.match(note.textContent, /^There is no picture in the clipboard/);
-});

@@ -15,7 +15,7 @@ import {
   scaleWords,
   valueWords,
 } from '../../vit_viz/web/heads/words.js';
-import { open, partOf } from './heads_page.js';
+import { open } from './heads_page.js';
 import { settle } from './visit.js';
 
 const SHARE = 'share of the attention';
@@ -191,29 +191,6 @@ test('a head that is chosen is in the link, and one that is chosen elsewhere is 
   assert.equal(part.selected(), 0);
   await part.set({ layer: null, head: 'mean' }); // nobody has chosen: where a first look begins
   assert.equal(part.selected(), 1);
-});
-
-test('a causal map fills while it runs, for the class that it was asked for', async () => {
-  /** @type {any} */
-  let tell;
-  const part = await open({
-    link: 'measure=effect',
-    answer: (name, _body, told) => name === 'ablation' && ((tell = told), new Promise(() => {})),
-  });
-  assert.match(part.text('cost'), /^Switches off 6 heads, one after the other/);
-  await part.click(part.find('start'));
-  assert.deepEqual(part.asked.at(-1), 'ablation lion zero 7');
-  const preview = partOf([[null, -1, 2], [null, null, null]], [[0, -1, 1], [0, 0, 0]]); // prettier-ignore
-  tell({ share: 0.3, left: '', preview });
-  await settle();
-  assert.deepEqual(part.texts().slice(0, 3), ['', '−1.0', '2.0']);
-  assert.equal(part.text('unit'), 'change of the logit of lion');
-  assert.equal(part.find('progress').value, 0.3);
-  await part.click(part.find('stop'));
-  assert.deepEqual(
-    [part.seen('stop'), part.text('job')],
-    [[], 'Stopped; the heads that were done are shown.'],
-  );
 });
 
 test('any class can be searched for, and the one that is chosen is in the link', async () => {

@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Job, STOPPED } from '../../vit_viz/web/kit/job.js';
-import { Classes, ColourBar, JobLine, PhotoStage, Problem, Toggle } from '../../vit_viz/web/kit/parts.js';
+import { Classes, ColourBar, PhotoStage, Problem, Toggle } from '../../vit_viz/web/kit/parts.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { Browser, parse, ending } from './browser.js';
 import { makeTrace } from './oracle.js';
@@ -84,32 +83,6 @@ test('a problem that was closed stays closed until there is another, or it went 
   assert.equal(root.querySelector('.vv-close'), null);
   root.querySelector('.vv-again').click();
   assert.equal(tries, 1);
-});
-
-test('how far a question is, the button that begins it and the one that ends it', () => {
-  const { root, draw } = place();
-  const told = { begun: 0 };
-  /** @type {any} */
-  let tell;
-  const show = (how = {}) =>
-    draw(
-      html`<${JobLine} ...${{ job, end: () => job.end(STOPPED), begin: () => (told.begun += 1), ...how }} />`,
-    );
-  const job = new Job(() => show());
-  const line = () => root.querySelector('.vv-job');
-  const said = () => ['words', 'amount'].map((name) => root.querySelector(`.vv-job-${name}`).textContent);
-  show();
-  assert.equal(line().hidden, true);
-  show({ go: 'Compute', words: 'about 9 s' });
-  assert.deepEqual([line().hidden, said()], [false, ['about 9 s', '']]);
-  root.querySelector('button').click();
-  assert.equal(told.begun, 1);
-  void job.follow((_, hear) => ((tell = hear), new Promise(() => {})), { words: 'Comparing …' });
-  assert.deepEqual([said(), root.querySelector('progress').position], [['Comparing …', ''], -1]);
-  tell({ share: 0.256, left: 'about 3 s left' });
-  assert.deepEqual([said(), root.querySelector('progress').value], [['Comparing …', '26%, about 3 s left'], 0.256]); // prettier-ignore
-  root.querySelector('.vv-stop').click();
-  assert.deepEqual([job.error, line().hidden, root.querySelector('progress')], [STOPPED, true, null]);
 });
 
 test('a click and the arrow keys choose a patch of the photo, and a ring lies where its patch does', () => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Axis } from '../../vit_viz/explorer/matrix.js';
-import { arrow } from '../../vit_viz/web/heads/links.js';
+import { arrow, strokeOf } from '../../vit_viz/web/heads/links.js';
 import { Panes, labelsOf, Sheet } from '../../vit_viz/web/heads/matrix_sheet.js';
 import { Browser, Element } from './browser.js';
 import { makeTrace } from './oracle.js';
@@ -217,6 +217,13 @@ test('an arrow bends to one side, ends in a tip, and is no longer than its way',
   assert.equal(odd.line, 'M10.0 20.0Q19.4 44.2 32.1 53.9');
   assert.equal(odd.tip, 'M40.0 60.0L29.3 57.5L34.8 50.3Z');
   assert.deepEqual([odd.width, odd.opacity.toFixed(3)], [3, '0.675']);
+  assert.deepEqual(
+    [strokeOf(0), strokeOf(1)],
+    [
+      { width: 1, opacity: 0.35 },
+      { width: 5, opacity: 1 },
+    ],
+  );
   const wide = arrow([10, 20], [110, 20], 1);
   assert.deepEqual([wide.line, wide.tip], ['M10.0 20.0Q60.0 34.0 96.5 23.8', 'M110.0 20.0L98.2 29.9L94.8 17.6Z']); // prettier-ignore
   const near = arrow([0, 0], [6, 8], 1);

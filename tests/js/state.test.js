@@ -4,7 +4,6 @@ import { test } from 'node:test';
 import { makeChips, markChips } from '../../vit_viz/explorer/controls.js';
 import {
   isLocal,
-  outline,
   patchQuery,
   patchRect,
   queryPatches,
@@ -142,34 +141,10 @@ test('patch rectangles lie in the crop region of the original', () => {
   assert.deepEqual(patchRect(crop, 1, 2, [4, 6]), [30, 80, 50, 100]);
 });
 
-test('the outline of two neighbours leaves out the edge between them', () => {
-  assert.equal((outline([0], [4, 6]).match(/M/g) ?? []).length, 4);
-  assert.equal((outline([0, 1], [4, 6]).match(/M/g) ?? []).length, 6);
-  assert.equal((outline([5, 6], [4, 6]).match(/M/g) ?? []).length, 8); // end of a row and start of the next do not touch
-});
-
 test('a trace opens on its own query in the last third', () => {
   assert.equal(initialView(trace).query, 'class');
   const other = initialView(makeTrace({ opening: { layer: 1, head: 4 } }));
   assert.deepEqual([other.layer, other.head], [1, 4]); // the server's rule, not one of ours
-});
-
-test('a view takes what is valid and leaves the rest', () => {
-  const view = initialView(trace);
-  const next = updateView(view, { layer: 1, head: 9, query: '9,9', alpha: 2, scale: 'own', evil: 1 }, trace);
-  assert.deepEqual(next, { ...view, layer: 1, scale: 'own' });
-  const wrong = {
-    layer: '1',
-    head: -1,
-    query: 5,
-    direction: 'up',
-    table: 'jet',
-    smooth: 1,
-    mask: NaN,
-    norm: 'yes',
-    layers: 2,
-  };
-  assert.deepEqual(updateView(view, wrong, trace), view);
 });
 
 test('the largest and the smallest of all heads come and go with their columns; a link of before that names one has both', () => {

@@ -614,6 +614,8 @@ test('segments of tokens and cuts are asked for as such, and a box is told with 
   assert.match(note.textContent, /intersection over union, in areas of patches; segment 1 comes closest[.]$/);
   await part.point(part.patch(1, 1));
   assert.equal(part.words('room-readout'), 'patch (1, 1): segment 1, 17% of the patches; overlap with the box 0.5'); // prettier-ignore
+  const even = await open({ chosen }, { answer: only('segments', { ...segments(2), overlap: [0, 0, 0] }) });
+  assert.match(even.find('room-panel').textContent, /intersection over union, in areas of patches[.]$/);
 });
 
 test('while segments arrive, those that are here are shown', async () => {
