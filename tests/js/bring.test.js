@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { picturesIn } from '../../vit_viz/ui/kit/carried.js';
 import { Bringer } from '../../vit_viz/web/header/upload.js';
 import { Browser } from './browser.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 const file = (/** @type {string} */ name, /** @type {string} */ type) => new File(['x'], name, { type });
 

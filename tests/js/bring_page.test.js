@@ -6,7 +6,7 @@ import { test } from 'node:test';
 
 import { Browser, Element } from './browser.js';
 import { headerPage } from './header_page.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 const picture = () => new File(['x'], 'lion.png', { type: 'image/png' });
 

@@ -7,7 +7,7 @@ import { Connection, makeBar } from '../../vit_viz/ui/visit/connection.js';
 import { mount } from '../../vit_viz/ui/visit/address.js';
 import { PAGE_NAME } from '../../vit_viz/ui/visit/link.js';
 import { Browser, parse } from './browser.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 /** A page whose server is there or not. */
 function begin() {

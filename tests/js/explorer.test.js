@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { makeTrace } from './oracle.js';
-import { expected, open, settle } from './visit.js';
+import { settle } from './room.js';
+import { expected, open } from './visit.js';
 
 /** @typedef {import('./document.js').Element} Element */
 

@@ -9,7 +9,8 @@ import { Strongest } from '../../vit_viz/explorer/matrix.js';
 import { drawSheet } from '../../vit_viz/explorer/save.js';
 import { Browser, Element, parse } from './browser.js';
 import { makeTrace } from './oracle.js';
-import { open, settle } from './visit.js';
+import { settle } from './room.js';
+import { open } from './visit.js';
 
 test('the tour begins with the first picture alone, and not where a link says what to look at', async () => {
   const { explorer, show } = open({ tour: [3, 7] });

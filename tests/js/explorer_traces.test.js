@@ -5,7 +5,8 @@ import { test } from 'node:test';
 
 import { ALONE, Explorer } from '../../vit_viz/explorer/explorer.js';
 import { SERVER } from '../../vit_viz/web/look/server_source.js';
-import { open, settle, tables } from './visit.js';
+import { settle } from './room.js';
+import { open, tables } from './visit.js';
 
 test('a trace that is gone is computed again once, and then the reason is said', async () => {
   const { show, told, parts, trace } = open({}, { answer: () => ({ status: 404, ok: false }) });

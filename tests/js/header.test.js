@@ -6,9 +6,8 @@ import { test } from 'node:test';
 import { giveFocus } from '../../vit_viz/ui/kit/elements.js';
 import { percent } from '../../vit_viz/web/header/said.js';
 import { PROOF, SAMPLES, headerPage, later } from './header_page.js';
+import { pressed, texts } from './room.js';
 
-const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent.trim());
-const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
 const expanded = (/** @type {any} */ node) => node.getAttribute('aria-expanded');
 
 test('the mark and the pictures that everybody has are there at once', () => {

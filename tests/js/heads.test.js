@@ -16,7 +16,7 @@ import {
   valueWords,
 } from '../../vit_viz/web/heads/words.js';
 import { open } from './heads_page.js';
-import { settle } from './visit.js';
+import { settle, texts } from './room.js';
 
 const SHARE = 'share of the attention';
 const table = (/** @type {(number | null)[][]} */ values, signed = false, unit = SHARE) => ({
@@ -62,8 +62,8 @@ test('what is lit has its share of the attention', () => {
 
 test('a cell has room for three letters and a sign', () => {
   const values = [114.4, 9.97, 7.16, 0.997, 0.234, 0, -0.05, -3.43, -0.001, null];
-  const texts = ['114', '10', '7.2', '1.0', '.23', '.00', '−.05', '−3.4', '.00', ''];
-  assert.deepEqual(values.map(cellText), texts);
+  const expected = ['114', '10', '7.2', '1.0', '.23', '.00', '−.05', '−3.4', '.00', ''];
+  assert.deepEqual(values.map(cellText), expected);
 });
 
 test('colours go from the smallest to the largest value, and as far below zero as above where values have signs', () => {
@@ -145,8 +145,6 @@ test('a job says how far it is', () => {
 });
 
 // --- the table
-
-const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
 
 test('the table has a row for each layer with the numbers of the measure, and marks the chosen head', async () => {
   const part = await open();

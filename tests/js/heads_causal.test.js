@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { open, partOf, tableOf } from './heads_page.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 const COST = 'Switches off 6 heads, one after the other, at about half a pass each.';
 

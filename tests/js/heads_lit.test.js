@@ -7,7 +7,7 @@ import { Lit, Rows, usePhoto } from '../../vit_viz/web/heads/maps.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { AGAINST, FOR } from '../../vit_viz/web/kit/signed.js';
 import { Browser, Element, parse, ending } from './browser.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
 const TABLE = new Uint32Array(256);

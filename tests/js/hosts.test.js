@@ -9,7 +9,8 @@ import { widget } from '../../vit_viz/notebook/widget.js';
 import { start } from '../../vit_viz/offline/page.js';
 import { Browser, Element, parse, read } from './browser.js';
 import { makeTrace } from './oracle.js';
-import { layerBuffer, settle, tables } from './visit.js';
+import { settle } from './room.js';
+import { layerBuffer, tables } from './visit.js';
 
 const HTML = read('../../vit_viz/explorer/explorer.html').replaceAll('__ID__', 'vv0');
 

@@ -7,7 +7,7 @@ import { Job, Places, STOPPED } from '../../vit_viz/web/kit/job.js';
 import { JobLine } from '../../vit_viz/web/kit/parts.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { Browser, parse } from './browser.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 /** A job, and the line that shows it. */
 function bar() {

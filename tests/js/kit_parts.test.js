@@ -7,10 +7,8 @@ import { Classes, ColourBar, PhotoStage, Problem, Toggle } from '../../vit_viz/w
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { Browser, parse, ending } from './browser.js';
 import { makeTrace } from './oracle.js';
-import { settle } from './visit.js';
+import { pressed, settle, texts } from './room.js';
 
-const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent.trim());
-const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
 const drawn = async () => {
   for (let i = 0; i < 3; i++) await new Promise((done) => setImmediate(done));
 };

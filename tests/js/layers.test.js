@@ -8,6 +8,7 @@ import { initialView } from '../../vit_viz/explorer/state.js';
 import { SERVER } from '../../vit_viz/web/look/server_source.js';
 import { Browser } from './browser.js';
 import { makeTrace } from './oracle.js';
+import { settle } from './room.js';
 
 /** @typedef {import('../../vit_viz/explorer/geometry.js').Trace} Trace */
 
@@ -59,10 +60,6 @@ function large(/** @type {number} */ share, layers = 3) {
   return makeTrace({ layers, tokens, source: Array(layers).fill('qk'), scales: Array(layers).fill(0.4) });
 }
 
-async function settled() {
-  for (let i = 0; i < 20; i++) await new Promise((done) => setImmediate(done));
-}
-
 const number = (/** @type {string} */ path) => Number(/(\d+)$/.exec(path.split('?')[0])?.[1]);
 
 test('the chosen layer comes first, then the others downwards', async () => {
@@ -91,7 +88,7 @@ test('the chosen layer comes alone, the others two at a time; all are there when
   const after = async (/** @type {number[]} */ ...arrive) => {
     for (const layer of arrive) coming.get(layer)?.();
     for (const layer of arrive) coming.delete(layer);
-    await settled();
+    await settle();
     return [...coming.keys()];
   };
   assert.deepEqual(await after(), [1]);
@@ -111,13 +108,13 @@ test('a failure is told once, and what comes after it is not taken', async () =>
   const trace = makeTrace();
   serve(async (path) => {
     if (number(path) === 0) return { status: 500 };
-    if (number(path) === 2) await settled();
+    if (number(path) === 2) await settle();
     return { buffer: layerBuffer(trace) };
   });
   const { store, ready, failed } = storeOf(trace);
   await store.load(1);
-  await settled();
-  await settled();
+  await settle();
+  await settle();
   assert.deepEqual([ready, failed.length, store.broken], [[1], 1, true]);
 });
 

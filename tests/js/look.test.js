@@ -10,22 +10,15 @@ import { Store } from '../../vit_viz/web/kit/store.js';
 import { keeperOf } from '../../vit_viz/web/look/keeper.js';
 import { thePage } from '../../vit_viz/web/kit/page.js';
 import { begin, look } from '../../vit_viz/web/look/room.js';
-import { read } from './browser.js';
 import { makeTrace, random } from './oracle.js';
-import { placeAt } from './store.test.js';
-import { open, settle, tables } from './visit.js';
-
-const fields = JSON.parse(read('./links.json')).fields.map((/** @type {any} */ field) => ({
-  ...field,
-  ...(field.link === 'model' && { usual: 'mini' }),
-  ...(field.link === 'image' && { usual: 'lion' }),
-}));
+import { placeAt, settle, usualFields } from './room.js';
+import { open, tables } from './visit.js';
 
 /** The tab, opened at a link; `opens` are its questions what a view is of, which a test answers in any order. */
 function room(search = '') {
   const { element, parts, browser } = open();
   const place = placeAt(search);
-  const store = new Store(fields, place);
+  const store = new Store(usualFields, place);
   /** @type {{view: string, signal: AbortSignal, answer: (changes?: any) => Promise<void>, refuse: (words: string) => Promise<void>}[]} */
   const opens = [];
   const ask = asker({
@@ -194,7 +187,7 @@ test('the layer that a view begins with is fetched while the page is being built
     opens.push(JSON.parse(options.body).view);
     return new Response(`event: answer\ndata: ${JSON.stringify(trace)}\n\n`);
   };
-  const config = { components: [{ props: { props: { fields: JSON.stringify(fields) } } }] };
+  const config = { components: [{ props: { props: { fields: JSON.stringify(usualFields) } } }] };
   browser.install({ fetch, gradio_config: config, Image: class {} });
   thePage().store.read();
   await begin();
@@ -234,10 +227,10 @@ test('every view survives its permalink', () => {
     };
     const view = updateView(initialView(trace), change, trace);
     const place = placeAt('');
-    const store = new Store(fields, place);
+    const store = new Store(usualFields, place);
     keeperOf(store, () => true).keep(view, trace, { push: false, byUser: true });
     for (const search of [place.search(), `?${viewLink(view, trace)}`]) {
-      const chosen = keeperOf(new Store(fields, placeAt(search)), () => true).chosen(trace);
+      const chosen = keeperOf(new Store(usualFields, placeAt(search)), () => true).chosen(trace);
       assert.deepEqual(updateView(initialView(trace), chosen, trace), view, search);
     }
   }

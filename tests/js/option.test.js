@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { OptionControl } from '../../vit_viz/web/kit/option.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { Browser, parse } from './browser.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 /** A control, what it tells, and how it is drawn again. @param {object} option @param {any} [value] @param {object} [more] */
 async function made(option, value = '', more = {}) {

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { SERVER } from '../../vit_viz/web/look/server_source.js';
 import { Browser } from './browser.js';
 import { makeTrace } from './oracle.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 test('a connection that dropped is tried once more after a moment, unless nobody waits any more', async () => {
   const browser = new Browser();

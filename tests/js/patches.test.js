@@ -9,13 +9,8 @@ import { Store } from '../../vit_viz/web/kit/store.js';
 import { Patches, seenWords } from '../../vit_viz/web/patches/room.js';
 import { page as dom } from './document.js';
 import { makeTrace } from './oracle.js';
-import { read, savedBy, withGlobals, ending } from './browser.js';
-import { placeAt } from './store.test.js';
-
-const { fields } = JSON.parse(read('./links.json'));
-const settled = async () => {
-  for (let i = 0; i < 4; i++) await new Promise((done) => setImmediate(done));
-};
+import { savedBy, withGlobals, ending } from './browser.js';
+import { fields, placeAt, settle } from './room.js';
 
 // a photo of 40 x 200 pixels, of which the model has 4 x 6 patches from (0, 25) on, and pads 10 rows below
 const photo = /** @type {any} */ (
@@ -71,7 +66,7 @@ async function open(search = '?tab=patches&image=lion', answers = ANSWERS) {
   dom.document.body.append(root);
   render(html`<${Patches} page=${{ store, ask }} />`, root);
   ending.after(() => render(null, root));
-  await settled();
+  await settle();
   const find = (/** @type {string} */ selector) => root.querySelector(selector);
   const all = (/** @type {string} */ selector) => [...root.querySelectorAll(selector)];
   const grid = find('.vv-patch-grid');
@@ -135,7 +130,7 @@ test('a click, or the arrow keys, choose the query; outside of the patches nothi
   assert.deepEqual(place.written, []);
   grid.fire('click', at(26, 13));
   assert.deepEqual(place.written, [[{ q: '1,0' }, true]]);
-  await settled();
+  await settle();
   const [, right] = all('.vv-pinned .vv-patch-ring');
   assert.deepEqual(placeOf(all('.vv-pinned .vv-patch-ring')[0]), [25, 12.5, 25, 12.5]);
   assert.ok(right); // the same patch in the sequence
@@ -145,12 +140,12 @@ test('a click, or the arrow keys, choose the query; outside of the patches nothi
   assert.equal(store.view.q.value, '1,1');
   for (let i = 0; i < 9; i++) {
     press('ArrowDown');
-    await settled();
+    await settle();
   }
   assert.equal(store.view.q.value, '3,1');
   for (const query of ['class', '0,0;1,1', '']) {
     store.set({ q: query });
-    await settled();
+    await settle();
     press('ArrowDown');
     assert.equal(store.view.q.value, '2,3'); // the centre
   }
@@ -159,35 +154,35 @@ test('a click, or the arrow keys, choose the query; outside of the patches nothi
 test('what is pointed at in the photo is marked in the sequence, and the other way round', async () => {
   const { grid, find, all, resize } = await open();
   resize(7 * 31 - 3); // seven patches in a line
-  await settled();
+  await settle();
   assert.deepEqual(
     all('.vv-sequence-labels li').map((node) => node.textContent),
     ['0 – 6', '7 – 13', '14 – 20', '21 – 23'],
   );
   grid.fire('pointermove', { clientX: 100 + 174, clientY: 50 + 13 }); // row 1, column 5: patch 11
-  await settled();
+  await settle();
   const marks = () => all('.vv-pointed .vv-patch-ring').map(placeOf);
   assert.deepEqual(marks(), [
     [150, 12.5, 25, 12.5],
     [4 * 31, 31, 28, 28],
   ]);
   grid.fire('pointerleave');
-  await settled();
+  await settle();
   assert.deepEqual(marks(), []);
   const sheet = find('.vv-sequence-sheet');
   sheet.box = { left: 0, top: 0, width: 214, height: 124 };
   sheet.fire('pointermove', { clientX: 5, clientY: 35 });
-  await settled();
+  await settle();
   assert.deepEqual(marks()[0], [50, 12.5, 25, 12.5]); // patch 7: row 1, column 1
   sheet.fire('pointermove', { clientX: 200, clientY: 120 }); // behind the last one
-  await settled();
+  await settle();
   assert.deepEqual(marks(), []);
 });
 
 test('each patch of the sequence is cut from the pixels that the model received', async () => {
   const { find, resize } = await open();
   resize(10 * 31);
-  await settled();
+  await settle();
   const drawn = find('.vv-sequence-sheet canvas').canvas.calls.filter(
     (/** @type {any} */ c) => c[0] === 'drawImage',
   );
@@ -232,7 +227,7 @@ test('numbers are drawn where they are wanted, and the figure that is saved has 
   const box = find('input[type=checkbox]');
   box.checked = true;
   box.fire('change');
-  await settled();
+  await settle();
   assert.deepEqual(place.written, [[{ numbers: '1' }, false]]);
   assert.deepEqual(
     all('text').map((node) => node.textContent),
@@ -256,11 +251,11 @@ test('what is shown is of one photo, also while another one is on its way', asyn
   const { place, find, all } = await open(undefined, answers);
   Object.assign(answers, { open: wide, sequence: late });
   place.go('?tab=patches&image=tower');
-  await settled();
+  await settle();
   assert.equal(find('.vv-view').getAttribute('aria-busy'), 'true');
   assert.equal(find('.vv-patch-line').getAttribute('d').match(/h150/g).length, 5);
   arrive(ANSWERS.sequence);
-  await settled();
+  await settle();
   assert.equal(find('.vv-view').getAttribute('aria-busy'), 'false');
   assert.equal(find('.vv-patch-line').getAttribute('d').match(/h150/g).length, 3);
   assert.equal(all('.vv-sequence-labels li').at(-1).textContent, '0 – 5');
@@ -277,7 +272,7 @@ test('nothing is asked while another tab is open, and a refusal is said in place
   const { questions, place, find, all } = await open('?tab=look', refused);
   assert.deepEqual([questions.map(([name]) => name), all('figure')], [['open'], []]);
   place.go('?tab=patches');
-  await settled();
+  await settle();
   assert.equal(find('[role=alert]').textContent, 'This picture is no longer here.');
   assert.equal(all('figure').length, 0);
 });

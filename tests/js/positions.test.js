@@ -24,16 +24,11 @@ import {
   sameWords,
   variantWords,
 } from '../../vit_viz/web/positions/room.js';
-import { Browser, parse, read, savedBy, ending } from './browser.js';
+import { Browser, parse, savedBy, ending } from './browser.js';
 import { makeTrace } from './oracle.js';
-import { placeAt } from './store.test.js';
-import { settle } from './visit.js';
+import { fields, placeAt, settle, toned } from './room.js';
 
-const { fields } = JSON.parse(read('./links.json'));
-/** A table whose place i is i, or 255 - i, in all channels. */
-const tableOf = (/** @type {(i: number) => number} */ tone) =>
-  Buffer.from(Uint8Array.from({ length: 768 }, (_, i) => tone(Math.floor(i / 3)))).toString('base64');
-const tables = { viridis: tableOf((i) => i), diverging: tableOf((i) => i) };
+const tables = { viridis: toned((i) => i), diverging: toned((i) => i) };
 const BITS = [0xbc00, 0xb800, 0, 0x3800, 0x3c00]; // -1, -0.5, 0, 0.5 and 1 in fp16
 const GRAY = [0, 64, 128, 191, 255];
 

@@ -5,12 +5,9 @@ import { test } from 'node:test';
 
 import { Asker, Player } from '../../vit_viz/explorer/server.js';
 import { Browser } from './browser.js';
+import { settle } from './room.js';
 
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
-
-const settle = async () => {
-  for (let i = 0; i < 20; i++) await new Promise((done) => setImmediate(done));
-};
 
 test('what failed is told unless nobody asks any more', async () => {
   const browser = new Browser();

@@ -8,7 +8,7 @@ import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { Filled, Tabs, showTab } from '../../vit_viz/web/page/page.js';
 import { Browser, parse, ending } from './browser.js';
 import { storeAt } from './header_page.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 /** Two tabs at a link, and a part in front of them; `filled` tells which module was given which place. */
 async function open(search = '?tab=heads') {

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { OPTIONS } from './browser.js';
-import { open, pressed, settle, texts } from './tokens_tab.js';
+import { open } from './tokens_tab.js';
+import { pressed, settle, texts } from './room.js';
 
 /** Segments of four layers, so that the tab is content whatever is asked. */
 const segments = { labels: [0, 0, 1, 1, 0, 0], overlap: null, method: 'k-means' };

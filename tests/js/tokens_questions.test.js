@@ -5,7 +5,8 @@ import { test } from 'node:test';
 
 import { coloursOf } from '../../vit_viz/web/tokens/colours.js';
 import { segmentColour } from '../../vit_viz/web/tokens/plate.js';
-import { open, settle, texts } from './tokens_tab.js';
+import { open } from './tokens_tab.js';
+import { settle, texts } from './room.js';
 
 const kindOf = (/** @type {string} */ path) => /^\w+/.exec(path)?.[0] ?? '';
 const rows = (/** @type {number} */ count, /** @type {(state: number) => any} */ make) =>

@@ -8,10 +8,9 @@ import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Walkthrough } from '../../vit_viz/web/walkthrough/room.js';
 import { page as dom } from './document.js';
-import { read, savedBy, withGlobals, ending } from './browser.js';
-import { placeAt } from './store.test.js';
+import { savedBy, withGlobals, ending } from './browser.js';
+import { fields, placeAt } from './room.js';
 
-const { fields } = JSON.parse(read('./links.json'));
 const STEPS = ['Patches', 'Embedding', 'Attention'];
 const settled = async () => {
   for (let i = 0; i < 4; i++) await new Promise((done) => setImmediate(done));
