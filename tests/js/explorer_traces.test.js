@@ -112,31 +112,19 @@ test('the saved picture has the photo, the map where it lies on it, the bar and 
       (node) => node.tagName === 'CANVAS' && node.canvas?.calls.some(([name]) => name === 'fillText'),
     )
   );
-  const calls = canvas.canvas.calls;
   const of = (/** @type {string} */ name) =>
-    calls
-      .filter((/** @type {any[]} */ call) => call[0] === name)
-      .map((/** @type {any[]} */ call) => call.slice(1));
-  const text = 16; // 900 / 56
-  assert.equal(canvas.width, 900 + 2 * text);
+    canvas.canvas.calls.flatMap((/** @type {any[]} */ [one, ...args]) => (one === name ? [args] : []));
   const [photo, map, bar] = of('drawImage');
-  assert.deepEqual(photo, [parts.photo, 0, 0, 900, 600]);
+  assert.deepEqual([photo[0], bar[0]], [parts.photo, parts.colors]);
   assert.deepEqual(map.slice(1), [90, 60, 720, 480]);
   assert.deepEqual([map[0].width, map[0].height], [720, 480]); // drawn anew, at the size of the file
-  assert.deepEqual(bar, [parts.colors, 0, 616, 480, 13]);
-  const words = of('fillText');
+  const words = of('fillText').map((/** @type {any[]} */ [text]) => text);
   assert.deepEqual(
-    words.slice(0, 3).map((/** @type {any[]} */ w) => w[0]),
-    [parts.low.textContent, parts.high.textContent, parts.unit.textContent],
+    words.slice(0, 3),
+    [parts.low, parts.high, parts.unit].map((part) => part.textContent),
   );
-  assert.deepEqual(
-    words.slice(0, 3).map((/** @type {any[]} */ w) => w[1]),
-    [0, 480, 0],
-  );
-  assert.match(words[3][0], /^Layer 0, head 3: where patch \(1, 2\) looks/);
-  assert.match(words.at(-1)[0], /Photo: lion, fit. vit_viz$/);
-  assert.ok(Math.abs(words[4][2] - words[3][2] - 1.45 * text) < 1e-9);
-  assert.equal(canvas.height, 600 + 2 * text + Math.round(text * (5.2 + 1.45 * (words.length - 3))));
+  assert.match(words[3], /^Layer 0, head 3: where patch \(1, 2\) looks/);
+  assert.match(words.at(-1), /Photo: lion, fit. vit_viz$/);
   explorer.change({ query: Array.from({ length: 15 }, (_, i) => `${i % 4},${i % 6}`).join(';') });
   parts.save.fire('click');
   assert.match(
