@@ -17,7 +17,7 @@ import {
   texts,
   trustBy,
 } from './explain_page.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 const TITLE =
   'Area under the curve while patches go, the best first: 0.05. Random orders: 0.2 in the mean, 95% of them from 0.1 to 0.3 (gray). The lower, the better.';

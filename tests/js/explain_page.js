@@ -4,10 +4,9 @@ import { Explain } from '../../vit_viz/web/explain/room.js';
 import { asker } from '../../vit_viz/web/kit/ask.js';
 import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
-import { Browser, parse, read } from './browser.js';
+import { Browser, parse, read, ending } from './browser.js';
 import { makeTrace } from './oracle.js';
-import { placeAt } from './store.test.js';
-import { settle } from './visit.js';
+import { placeAt, settle } from './room.js';
 
 const { fields } = JSON.parse(read('./links.json'));
 
@@ -140,11 +139,11 @@ const TABLES = Object.fromEntries(
 /**
  * Opens the tab. What is not among the answers waits for a test; null in place of one takes it away. Under `methods` and `drawing` stand others
  * than the usual ones, under `kept` what need not be computed, by its name.
- * @param {any} t @param {string} [search] @param {Record<string, any>} [answers]
+ * @param {any} _t @param {string} [search] @param {Record<string, any>} [answers]
  */
-export async function openExplain(t, search = '', answers = {}) {
+export async function openExplain(_t, search = '', answers = {}) {
   const browser = new Browser();
-  browser.install(t);
+  browser.install();
   const place = placeAt(`?tab=explain&image=lion${search}`);
   const store = new Store(fields, place);
   const known = /** @type {Record<string, any>} */ ({ ...ANSWERS, ...answers });
@@ -177,7 +176,7 @@ export async function openExplain(t, search = '', answers = {}) {
   const { methods = METHODS, drawing = [] } = known;
   const told = { how: '<p>how</p>', methods, drawing, tables: TABLES };
   render(html`<${Explain} page=${{ store, ask, turn }} ...${told} />`, root);
-  t.after(() => render(null, root));
+  ending.after(() => render(null, root));
   await settle();
   const find = (/** @type {string} */ selector) => root.querySelector(selector);
   return {

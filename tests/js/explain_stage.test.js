@@ -7,7 +7,7 @@ import { REST } from '../../vit_viz/explorer/long_press.js';
 import { stroke } from '../../vit_viz/web/explain/brush.js';
 import { savedBy } from './browser.js';
 import { METHODS, compared, mapBy, openExplain, opened, pressed, texts, trustBy } from './explain_page.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 /** The photo of 60 x 180 pixels, whose middle is cut into 4 x 6 patches. */
 const OPEN = (/** @type {any} */ body) => ({
