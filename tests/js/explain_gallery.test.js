@@ -115,7 +115,7 @@ test('a slow method says how far it is, and shows its map in the end, on the sta
 
 test('a slow map that is at hand is there without being asked for, with what the others cost', async (t) => {
   const methods = [...METHODS, { ...SHAP, name: 'occlusion', label: 'Occlusion' }];
-  const known = { methods, kept: { shap: mapBy('shap') }, costs: { words: { occlusion: 'about 9 s' } } };
+  const known = { methods, kept: { shap: mapBy('shap') }, costs: { occlusion: 'about 9 s' } };
   const { card, asked, farOf, text } = await open(t, '&method=shap', known);
   assert.deepEqual(
     [card('shap', '.vv-open').hidden, asked('shap').length, farOf('occlusion')],

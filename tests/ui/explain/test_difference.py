@@ -14,7 +14,7 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.share_maps import class_difference
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
-from vit_viz.ui.explain import agree, answers
+from vit_viz.ui.explain import agree
 from vit_viz.ui.explain.questions import Questions, with_target
 from vit_viz.views.state import ViewState
 
@@ -65,14 +65,6 @@ def test_the_difference_of_two_classes_has_a_test_of_its_own_that_says_how_far_i
     assert found.deletion.y[-1] == found.reverse.y[-1]
     assert (trust.names, trust.unit) == (("animal 5", "animal 0"), "logits")
     assert trust.random == found.band.interval("deletion")
-
-
-def test_the_test_of_a_difference_says_what_it_costs_and_less_where_the_random_orders_are_known() -> None:
-    whole, rest = (answers.lead_cost(0.1, are_known=are_known) for are_known in (False, True))
-    assert whole.endswith("; some hundred passes: at most about 43\N{NO-BREAK SPACE}s.")
-    assert rest.endswith("; the random orders are known: at most about 5\N{NO-BREAK SPACE}s.")
-    assert rest.startswith("Takes them away, beside random orders of patches; ")
-    assert answers.lead_cost(None, are_known=True).endswith("; the random orders are known.")
 
 
 def test_the_table_of_agreement_is_that_of_the_question_for_the_quick_maps() -> None:

@@ -48,11 +48,11 @@ const SCALES = [
 ];
 
 /**
- * What the room knows of its cards; costs: of the maps that take long, in words; isThere: whether such a map is at hand; done: it was computed;
+ * What the room knows of its cards; costOf: what a map that takes long costs, in words; isThere: whether it is at hand; done: it was computed;
  * taken: share of the chosen map's patches that the slider took away.
  * @typedef {object} OfCards
  * @property {ReadonlySignal<{value: Agreement | null} | null>} agreed
- * @property {ReadonlySignal<{words: Record<string, string>} | null>} costs
+ * @property {(method: Method, of: Of) => string | undefined} costOf
  * @property {() => boolean} isSeen
  * @property {(method: Method, of: Of) => boolean} isThere
  * @property {(method: Method, of: Of) => void} done
@@ -92,7 +92,7 @@ function Cards({
   page,
   of: looked,
   agreed,
-  costs,
+  costOf,
   places,
   check,
   methods: cards,
@@ -157,10 +157,9 @@ function Cards({
   const ranked = order.map((name) => ({ label: methods[name].label, trust: trust[name] }));
   const first = firstChoice(ranked, of);
   const shared = { page, answers, looked, places, subject, end, of, isThere, done, tables };
-  const costOf = costs.value?.words ?? {};
   const card = (/** @type {Method} */ method) => {
-    const { name, runs } = method;
-    const its = { method, cost: costOf[name] ?? runs, trust: trust[name], drawn: drawn.get(name) };
+    const { name } = method;
+    const its = { method, cost: costOf(method, looked), trust: trust[name], drawn: drawn.get(name) };
     return html`<${Card} key=${name} ...${{ ...shared, ...its }} />`;
   };
   return html`

@@ -229,10 +229,10 @@ function whyOf({ store, ask, turn }, aim, methods, tables) {
     () => /** @type {Of | null} */ (isSeen() && aim.value.state === 'done' ? aim.value.value : null),
   );
   const slow = methods.filter((method) => method.slow);
-  /** Whether the slow maps are at hand, by their questions. @type {Signal<Map<string, boolean>>} */
+  /** Of the slow maps, by their questions: whether they are at hand, else what they cost, in words. @type {Signal<Map<string, {is: boolean, cost: string}>>} */
   const there = signal(new Map());
-  const learn = (/** @type {string} */ key, is = true) =>
-    void (there.value = new Map(there.peek()).set(key, is));
+  const learn = (/** @type {string} */ key, is = true, cost = '') =>
+    void (there.value = new Map(there.peek()).set(key, { is, cost }));
   const keyOf = (/** @type {Method} */ method, /** @type {Of} */ now) =>
     JSON.stringify(questionOf(store, now, method));
   effect(() => {
@@ -240,19 +240,24 @@ function whyOf({ store, ask, turn }, aim, methods, tables) {
       const [name, { body }] = questionOf(store, /** @type {Of} */ (of.value), method);
       const key = keyOf(method, /** @type {Of} */ (of.value));
       if (there.peek().has(key)) continue;
-      ask.kept(name, body).then(
-        (answer) => learn(key, Boolean(answer)),
-        () => learn(key, false),
-      );
+      let cost = '';
+      ask
+        .kept(name, body, undefined, (said) => void (cost = said.cost ?? ''))
+        .then(
+          (answer) => learn(key, Boolean(answer), cost),
+          () => learn(key, false),
+        );
     }
   });
+  const isThere = (/** @type {Method} */ method, /** @type {Of} */ now) =>
+    there.value.get(keyOf(method, now))?.is ?? false;
+  const costOf = (/** @type {Method} */ method, /** @type {Of} */ now) =>
+    there.value.get(keyOf(method, now))?.cost || method.runs;
   const wanted = computed(() => {
     const now = of.value;
     const isOpen =
       now && slow.some((one) => one.name === store.view.method.value && !there.value.has(keyOf(one, now)));
-    return !now || isOpen
-      ? null
-      : wantedOn(store, now, methods, (one) => Boolean(there.value.get(keyOf(one, now))));
+    return !now || isOpen ? null : wantedOn(store, now, methods, (one) => isThere(one, now));
   });
   const map = heldOf(
     asked(
@@ -277,21 +282,16 @@ function whyOf({ store, ask, turn }, aim, methods, tables) {
       computed(() => turn.value + made.value),
     ),
   ).value;
-  const costs = heldOf(
-    asked(ask, () => (of.value ? ['costs', { view: store.linkOf(TARGETED) }] : null), turn),
-  ).value;
   const gone = goneFrom(shown, ask);
   // the curve of a card is of its own map
   const taken = computed(() => (shown.value?.isOwn === false ? 0 : gone.share.value));
-  const isThere = (/** @type {Method} */ method, /** @type {Of} */ now) =>
-    there.value.get(keyOf(method, now)) ?? false;
   const done = (/** @type {Method} */ method, /** @type {Of} */ now) => {
     learn(keyOf(method, now));
     made.value += 1; // it is compared with the others
   };
   const base = heldOf(computed(() => (isSeen() ? aim.value : NOT_ASKED)));
   return {
-    stage: { shown, error, isPending, gone, costs },
-    cards: { base, agreed, costs, isSeen, isThere, done, taken },
+    stage: { shown, error, isPending, gone },
+    cards: { base, agreed, costOf, isSeen, isThere, done, taken },
   };
 }
