@@ -107,7 +107,7 @@ def cost_words(question: AnyQuestion, patches: int, seconds: float | None, *, do
 
 
 def cost_of(session: Session, request: Request) -> Json:
-    """What an answer that takes many passes would cost: in words, and about how many seconds a pass takes, None where nobody knows."""
+    """What an answer of many passes would cost: in words, and about how many seconds a pass takes, None where nobody knows."""
     question, seconds = QUESTIONS.named(request.question), session.pass_seconds(request.subject)
     patches, part = (
         session.trace_of(request.subject).layout.num_patches,

@@ -128,10 +128,10 @@ export const compared = (...names) => {
   };
 };
 const ANSWERS = {
-  ...{ open: opened, target: aimed, agree: { value: null } },
+  ...{ open: opened, target: aimed, agreement: { arrays: {}, facts: {}, words: '' } },
   ...{ rollout: mapBy('rollout'), relevance: mapBy('relevance') },
 };
-const OF_PAGE = new Set([...Object.keys(ANSWERS).slice(0, 3)]);
+const OF_PAGE = new Set(['open', 'target']);
 const COLOURS = Buffer.alloc(768).toString('base64');
 const TABLES = Object.fromEntries(
   ['viridis', 'magma', 'cividis', 'gray', 'diverging'].map((name) => [name, COLOURS]),

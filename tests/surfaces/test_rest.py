@@ -420,7 +420,7 @@ def test_what_is_not_at_hand_says_what_it_costs(
         return answer["cost"].replace("\N{NO-BREAK SPACE}", " ")  # type: ignore[no-any-return]
 
     rows, cols = session.trace("odd", "twins").layout.grid
-    monkeypatch.setattr(session, "pass_seconds", lambda subject: 0.5)
+    monkeypatch.setattr(session, "pass_seconds", lambda _subject: 0.5)
     assert cost("occlusion") == f"one run per patch: about {rows * cols // 2} s"
     assert cost("integrated_gradients").endswith(": at least 50 s")
     test = {"method": "legrad", "target": "4-1"}

@@ -104,6 +104,10 @@ class Part(Generic[AnswerT]):
     forwards: int = 0
     is_slow: bool = False
 
+    def is_slow_with(self, _parameters: Mapping[str, Any]) -> bool:
+        """As a `Question`."""
+        return self.is_slow
+
     def answer(self, job: Job) -> AnswerT:
         """What is computed for a job."""
         return self.run(job)
@@ -180,6 +184,10 @@ class Question(Generic[OptionsT, AnswerT]):
     def is_slow(self) -> bool:
         """Whether it runs only when it is asked for by name, and a visitor gets one such answer at a time."""
         return self.cost == "many passes"
+
+    def is_slow_with(self, parameters: Mapping[str, Any]) -> bool:
+        """Whether an answer with these parameters costs many passes: not where the options say that it is quick."""
+        return self.is_slow and not getattr(self.chosen(parameters), "is_quick", False)
 
     @property
     def takes_image(self) -> bool:

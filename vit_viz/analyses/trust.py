@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vit_viz.analyses.correlation import check_ranks, spearman
-from vit_viz.analyses.explain import explain_subject, map_of, maps_of, two_classes
+from vit_viz.analyses.explain import changed_options, explain_subject, map_of, maps_of, two_classes
 from vit_viz.analyses.faithfulness import (
     RANDOM_ORDERS,
     Faithfulness,
@@ -143,6 +143,10 @@ class OfMethodOptions(Options):
     def tested(self) -> AnyMethod:
         """The method."""
         return METHODS.named(self.method)
+
+    def of_methods(self, options: object, layers: int = 0) -> tuple[tuple[str, Any], ...]:
+        """The options of the method that are changed."""
+        return changed_options(self.tested, options, layers)
 
 
 @dataclass(frozen=True)

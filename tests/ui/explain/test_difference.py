@@ -10,11 +10,9 @@ import pytest
 
 from tests.session.test_session import picture
 from tests.ui.desk import odd_session
-from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.share_maps import class_difference
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
-from vit_viz.ui.explain import agree
 from vit_viz.ui.explain.questions import Questions, with_target
 from vit_viz.views.state import ViewState
 
@@ -65,33 +63,3 @@ def test_the_difference_of_two_classes_has_a_test_of_its_own_that_says_how_far_i
     assert found.deletion.y[-1] == found.reverse.y[-1]
     assert (trust.names, trust.unit) == (("animal 5", "animal 0"), "logits")
     assert trust.random == found.band.interval("deletion")
-
-
-def test_the_table_of_agreement_is_that_of_the_question_for_the_quick_maps() -> None:
-    questions = asked()
-    got = agree.value(questions)
-    assert got is not None
-    matrix = questions.page.session.run(
-        questions.subject.request("agreement", methods="quick", target=int(questions.targeted.view.target))
-    )
-    assert got["names"] == [METHODS[name].words.label for name in METHODS.quick]
-    assert got["names"] == list(matrix.names)
-    np.testing.assert_allclose(got["values"], matrix.values, atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        (
-            [[1, 0.95, 0.92, 0.1], [0.95, 1, 0.94, 0.2], [0.92, 0.94, 1, 0.3], [0.1, 0.2, 0.3, 1]],
-            "A, B and C look alike (0.92 or more); D agrees least with the others (0.20 in the mean).",
-        ),
-        ([[1, 0.93], [0.93, 1]], "A and B look alike (0.93)."),
-        (
-            [[1, 0.4, -0.5], [0.4, 1, 0.3], [-0.5, 0.3, 1]],
-            "No two maps look alike: the closest are A and B (0.40); C agrees least with the others (-0.10 in the mean).",
-        ),
-    ],
-)
-def test_which_maps_look_alike_is_said_with_numbers(values: list[list[float]], words: str) -> None:
-    assert agree.sentence(list("ABCD")[: len(values)], np.array(values, np.float32)) == words

@@ -37,9 +37,6 @@ const TITLES = { why: 'Why', parts: 'What it is made of' };
 /** @type {Answer} */
 const NOT_ASKED = { state: 'none' };
 
-/** Names in links that say nothing of the cards. */
-const NOT_OF_CARDS = new Set(['tab', 'explain', 'method', 'q', 'layer', 'head', 'ask', 'run', 'ask.*']);
-
 /** @type {import('../../ui/kit/elements.js').Mount<Declared & {tables: Record<string, string>}>} */
 export function mount(element, told) {
   render(html`<${Explain} ...${{ page: thePage(), ...told }} />`, element);
@@ -223,7 +220,6 @@ function Why({ page, aim, how, methods, drawing, tables }) {
 
 /** What is asked for it. @param {Page} page @param {ReadonlySignal<Answer>} aim @param {Method[]} methods @param {Record<string, Uint32Array>} tables */
 function whyOf({ store, ask, turn }, aim, methods, tables) {
-  const ofCards = [...store.fields.keys()].filter((name) => !NOT_OF_CARDS.has(name));
   const isSeen = () => store.view.tab.value === 'explain' && store.view.explain.value === 'why';
   const of = computed(
     () => /** @type {Of | null} */ (isSeen() && aim.value.state === 'done' ? aim.value.value : null),
@@ -274,21 +270,24 @@ function whyOf({ store, ask, turn }, aim, methods, tables) {
   const shown = computed(() => map.value.value && stagedOf(map.value.value, store, methods, tables));
   const error = computed(() => (aim.value.state === 'failed' ? (aim.value.error ?? '') : map.error.value));
   const isPending = computed(() => isSeen() && !error.value && (!wanted.value || map.isPending.value));
-  const made = signal(0); // maps that took long
-  const agreed = heldOf(
-    asked(
-      ask,
-      () => (of.value ? ['agree', { view: store.linkOf(ofCards) }] : null),
-      computed(() => turn.value + made.value),
-    ),
-  ).value;
+  /** Those of the maps that need not be waited for, once that is known. */
+  const compared = () => {
+    const now = of.value;
+    if (!now || slow.some((one) => !there.value.has(keyOf(one, now)))) return null;
+    const names = methods.filter((one) => !one.slow || isThere(one, now)).map(({ name }) => name);
+    const own = names.map((name) => [name, store.optionsOf(name)]);
+    const options = Object.fromEntries(own.filter(([, one]) => Object.keys(one).length));
+    const { about, target } = now;
+    return /** @type {[string, any]} */ ([
+      'agreement',
+      { ...about, target: target.link || null, methods: names, options },
+    ]);
+  };
+  const agreed = heldOf(asked(ask, compared, turn)).value;
   const gone = goneFrom(shown, ask);
   // the curve of a card is of its own map
   const taken = computed(() => (shown.value?.isOwn === false ? 0 : gone.share.value));
-  const done = (/** @type {Method} */ method, /** @type {Of} */ now) => {
-    learn(keyOf(method, now));
-    made.value += 1; // it is compared with the others
-  };
+  const done = (/** @type {Method} */ method, /** @type {Of} */ now) => learn(keyOf(method, now));
   const base = heldOf(computed(() => (isSeen() ? aim.value : NOT_ASKED)));
   return {
     stage: { shown, error, isPending, gone },
