@@ -63,6 +63,7 @@ from vit_viz.service import (
     as_json,
     cost_of,
     described,
+    drawing_bytes,
     link,
     read_body,
     requested,
@@ -103,7 +104,6 @@ _WRITING = {
     "npz": 16,
     "safetensors": 16,
 }  # bytes of memory for each, while it is written
-_PIXEL_BYTES = 12  # of memory for each dot of a figure as wide as high, while it is drawn
 _PARTS = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')  # of the header Accept; a comma within quotes ends none
 _QUALITY = re.compile(r"0(\.\d*)?|\.\d+|1(\.0*)?")
 _OTHERS = ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")  # Starlette adds HEAD to GET
@@ -318,8 +318,8 @@ def _sent(result: Answered, options: FigureOptions, media_type: str, *, app: str
         return JSONResponse(
             {"error": f"This answer has {count} numbers, too many for {form.upper()}{other}."}, 413
         )
-    pixels = (options.width_cm / 2.54 * options.dpi) ** 2
-    with result.session.writing(round(count * _WRITING[form] if form in _WRITING else _PIXEL_BYTES * pixels)):
+    in_drawing = drawing_bytes(options.width_cm, options.dpi)
+    with result.session.writing(count * _WRITING[form] if form in _WRITING else in_drawing):
         return _written(result, options, media_type, form, app=app)
 
 

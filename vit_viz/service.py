@@ -118,6 +118,11 @@ def cost_of(session: Session, request: Request) -> Json:
     return {"cost": words, "pass_seconds": seconds}
 
 
+def drawing_bytes(width_cm: float, dpi: int) -> int:
+    """Of memory, about, while a figure as wide as high is drawn."""
+    return round(12 * (width_cm / 2.54 * dpi) ** 2)
+
+
 BodyParts: TypeAlias = tuple[Subject, Json, bytes | None, FigureOptions]
 
 

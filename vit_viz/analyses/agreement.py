@@ -176,16 +176,16 @@ class AgreementOptions(Options):
 def _agreement(job: Job, options: AgreementOptions) -> Agreement:
     own = dict(job.parameters.get("options", ()))
 
-    def made(name: str) -> PatchMap:
+    def map_by(name: str) -> PatchMap:
         method = METHODS[name]
         if name in METHODS.quick and name not in own:
             return maps_of(job, job.target).map(name)
         return map_of(job, method, method.options.of(own.get(name, ())))
 
-    found = maps_by(options.names, made)
-    compared = agreement({METHODS[name].words.label: one for name, one in found.maps.items()})
+    explained = maps_by(options.names, map_by)
+    compared = agreement({METHODS[name].words.label: one for name, one in explained.maps.items()})
     target = {} if job.target is None else {"target": job.target}
-    missing = (f"Without {METHODS[name].words.label}: {why}" for name, why in found.missing.items())
+    missing = (f"Without {METHODS[name].words.label}: {why}" for name, why in explained.missing.items())
     return replace(
         compared,
         provenance=job.trace.provenance.with_parameters(

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import numpy as np
 import pytest
 
 from tests.session.test_session import picture
 from tests.ui.desk import odd_session
 from vit_viz.analyses.share_maps import class_difference
-from vit_viz.session.questions import request_for
+from vit_viz.session.questions import ask
 from vit_viz.session.request import Subject
-from vit_viz.ui.explain.questions import Questions, with_target
-from vit_viz.views.state import ViewState
+from vit_viz.session.session import Session
 
 
-def asked(**options: Any) -> Questions:
+def visit() -> tuple[Session, Subject]:
     """A photo that is no square, before a model with a class token and three registers."""
     session = odd_session(reg_tokens=3)
-    image = session.add_upload(picture(0))
-    subject = Subject("odd", image)
-    page: Any = SimpleNamespace(session=session)
-    view = ViewState(model="odd", image=image).with_options(options)
-    return Questions(page, subject, with_target(session, subject, view))
+    return session, Subject("odd", session.add_upload(picture(0)))
 
 
 @pytest.mark.parametrize(("pair", "method"), [("1-4", "relevance"), ("5-0", "legrad")])
 def test_two_classes_subtracted_say_where_each_has_the_most(pair: str, method: str) -> None:
-    questions = asked(target=pair, sides="difference", method=method)
-    session = questions.page.session
-    found = session.run(
-        request_for(session, questions.subject, "class_difference", method=method, target=pair)
-    )
+    session, subject = visit()
+    found = ask(session, subject, "class_difference", method=method, target=pair)
     values = found.values
     assert values.sum() == pytest.approx(0, abs=1e-6)
     first, other = pair.split("-")
@@ -47,14 +36,14 @@ def test_two_classes_subtracted_say_where_each_has_the_most(pair: str, method: s
 
 
 def test_the_difference_of_two_classes_has_a_test_of_its_own_that_says_how_far_it_is() -> None:
-    questions = asked(target="5-0")
-    request = questions.subject.request("trust", method="legrad", target=(5, 0), sides="difference")
+    session, subject = visit()
+    request = subject.request("trust", method="legrad", target=(5, 0), sides="difference")
     shares = list[float]()
-    trust = questions.page.session.run(request, progress=shares.append)
+    trust = session.run(request, progress=shares.append)
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1)
     assert 0.7 in np.round(shares, 6)  # where the random orders are made
-    logits = questions.trace.logits
+    logits = session.trace_of(subject).logits
     assert logits is not None
     of_the_photo = float(logits.flatten()[5] - logits.flatten()[0])
     found = trust.faithfulness
