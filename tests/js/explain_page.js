@@ -127,10 +127,10 @@ export const compared = (...names) => {
   };
 };
 const ANSWERS = {
-  ...{ open: opened, target: aimed, costs: { words: {}, lead: 'about 9 s' }, agree: { value: null } },
+  ...{ open: opened, target: aimed, agreement: { arrays: {}, facts: {}, words: '' } },
   ...{ rollout: mapBy('rollout'), relevance: mapBy('relevance') },
 };
-const OF_PAGE = new Set([...Object.keys(ANSWERS).slice(0, 4)]);
+const OF_PAGE = new Set(['open', 'target']);
 const COLOURS = Buffer.alloc(768).toString('base64');
 const TABLES = Object.fromEntries(
   ['viridis', 'magma', 'cividis', 'gray', 'diverging'].map((name) => [name, COLOURS]),
@@ -138,7 +138,8 @@ const TABLES = Object.fromEntries(
 
 /**
  * Opens the tab. What is not among the answers waits for a test; null in place of one takes it away. Under `methods` and `drawing` stand others
- * than the usual ones, under `kept` what need not be computed, by its name.
+ * than the usual ones, under `kept` what need not be computed and
+ * under `costs` what the rest costs, by name.
  * @param {any} _t @param {string} [search] @param {Record<string, any>} [answers]
  */
 export async function openExplain(_t, search = '', answers = {}) {
@@ -151,7 +152,10 @@ export async function openExplain(_t, search = '', answers = {}) {
   const questions = [];
   const ask = asker({
     keeps: (name) => !OF_PAGE.has(name),
-    kept: async (name) => known.kept?.[name] ?? null,
+    kept: async (name, _body, _stop, hear) => {
+      hear?.({ cost: known.costs?.[name] });
+      return known.kept?.[name] ?? null;
+    },
     answer(name, body, stop, tell) {
       /** @type {[(value: any) => void, (error: Error) => void]} */
       let [resolve, reject] = [() => {}, () => {}];

@@ -155,7 +155,7 @@ INTEGRATED_GRADIENTS = explains(
     source="Sundararajan, Taly & Yan 2017, arXiv:1703.01365, by captum",
     runs="50 runs forwards and backwards or more, until it adds up",
     cost="many passes",
-    passes=Passes(lambda _: 100, at_least=True),
+    passes=Passes(lambda _: 100, bound="at least"),
 )
 
 

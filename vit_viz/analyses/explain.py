@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
@@ -300,6 +300,19 @@ def map_of(job: Job, question: AnyQuestion, options: Options | None = None) -> P
     return patch_map
 
 
+def by_name(whose: str, options: object) -> Mapping[str, object]:
+    """Options as they must be given."""
+    if not isinstance(options, Mapping):
+        raise ParameterError(f"The options of {whose} are given by name, not as {str(options)[:40]!r}.")
+    return options
+
+
+def changed_options(method: AnyMethod, options: object, layers: int) -> tuple[tuple[str, Any], ...]:
+    """Those of a method that are not at their defaults, in one way of writing them for a model of so many layers."""
+    read: Options = method.read(by_name(repr(method.name), options))
+    return read.for_layers(layers).changed()
+
+
 def start_of(job: Job) -> Query:
     """The query of a job, or what its target is read from."""
     outputs = None
@@ -332,6 +345,10 @@ def _explain_all(job: Job) -> Explanations:
 EXPLAIN_ALL = Part(name="explain all", run=_explain_all, reads="image", forwards=4)
 
 
+NAMES = r"[a-z0-9_]+(,[a-z0-9_]+)*"
+"""Of methods."""
+
+
 @dataclass(frozen=True)
 class ComparisonOptions(Options):
     """Whose maps are compared."""
@@ -341,7 +358,8 @@ class ComparisonOptions(Options):
         Option(
             "methods",
             "Names of methods with commas between them; none: all that share one pass.",
-            pattern=r"([a-z0-9_]+(,[a-z0-9_]+)*)?",
+            pattern=rf"({NAMES})?",
+            is_list=True,
         ),
     ] = ""
 
@@ -355,17 +373,27 @@ class ComparisonOptions(Options):
         """The methods that are named."""
         return tuple(dict.fromkeys(self.methods.split(","))) if self.methods else ()
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether no method is among them that runs the model for itself."""
+        return not any(METHODS[name].is_slow for name in self.names)
+
 
 def _comparison(job: Job, options: ComparisonOptions) -> Explanations:
     if not options.names:
         return maps_of(job, job.target)
+    return maps_by(options.names, lambda name: map_of(job, METHODS[name]))
+
+
+def maps_by(names: Sequence[str], make: Callable[[str], PatchMap]) -> Explanations:
+    """The maps of some methods, and why others give none; what the last one says is raised where none gives any."""
     maps: dict[str, PatchMap] = {}
     missing: dict[str, str] = {}
-    for name in options.names:
+    for name in names:
         try:
-            maps[name] = map_of(job, METHODS[name])
+            maps[name] = make(name)
         except (CaptureError, ParameterError) as error:
-            if len(missing) + 1 == len(options.names):
+            if len(missing) + 1 == len(names):
                 raise
             missing[name] = str(error)
     return Explanations(maps, missing)
