@@ -8,7 +8,6 @@ from pathlib import Path
 from tests.test_imports import LEVEL, PACKAGE
 from vit_viz.session.session import Session
 from vit_viz.ui.app import launch_options
-from vit_viz.ui.explain import answers as explain_answers
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "ARCHITECTURE.md").read_text("utf-8")
@@ -90,6 +89,5 @@ def test_what_the_page_asks_beside_questions_is_listed_and_little() -> None:
     listed = set(re.findall(r"^\| (/vit_viz/\w+) \|", PAGE, re.MULTILINE))
     routes = launch_options(Session(model="mini", device="cpu"))["app_kwargs"]["routes"]
     posted = {one.path for one in routes if one.path.startswith("/vit_viz/") and {"POST"} == one.methods}
-    explain = {f"/vit_viz/{name}" for name in explain_answers.ANSWERS}
-    assert posted - explain == listed
+    assert posted == listed
     assert len(listed) <= 8

@@ -62,13 +62,6 @@ def test_pool_is_what_the_output_is_read_from() -> None:
     assert LAYOUTS[0].pooling == "mean"
 
 
-def test_patches_cuts_off_the_prefix_for_numpy_and_torch() -> None:
-    layout = TokenLayout(grid=(4, 6), prefix=("class", "distillation"))
-    values = np.arange(2 * 26).reshape(2, 26)
-    assert layout.patches(values)[1, 0, 0] == 26 + 2
-    assert torch.equal(layout.patches(torch.from_numpy(values)), torch.from_numpy(layout.patches(values)))
-
-
 def test_suffix_tokens_come_after_the_patches() -> None:
     layout = TokenLayout(
         grid=(2, 5), prefix=("class", "register 0"), suffix=("detection 0", "detection 1", "text")
@@ -118,11 +111,6 @@ def test_many_suffix_tokens_do_not_flood_the_error() -> None:
         layout.token("detection 100")
     with pytest.raises(ParameterError, match="tokens are 0-110"):
         layout.name(111)
-
-
-def test_suffix_is_a_keyword() -> None:
-    with pytest.raises(TypeError):
-        TokenLayout((2, 5), ("class",), None, ("detection 0",))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

@@ -132,13 +132,6 @@ def test_words_for_no_token_are_refused(trace: Trace, words: str) -> None:
         trace.attention(0, heads=words)
 
 
-def test_the_gradient_of_a_query_in_words_is_that_of_its_token() -> None:
-    q, k, v, gradient = (torch.randn(LAYERS, HEADS, TOKENS, DIM) for _ in range(4))
-    layout = TokenLayout(grid=GRID, prefix=PREFIX)
-    trace = trace_from(q=q, k=k, v=v, output_grad=gradient, layout=layout)
-    assert torch.equal(trace.attention_gradient(1, queries="3,4"), trace.attention_gradient(1, queries=[24]))
-
-
 @pytest.mark.parametrize(("words", "query"), [("3,4", (3, 4)), ("3,4;0,5", [(3, 4), (0, 5)])])
 def test_maps_and_tables_take_patches_as_text(trace: Trace, words: str, query: object) -> None:
     for call in (

@@ -80,10 +80,6 @@ def test_a_search_for_nothing_finds_nothing() -> None:
     assert BIRDS.search("<img onerror=alert(1)>") == ()
 
 
-def test_a_search_is_limited() -> None:
-    assert len(imagenet1k().search("a", limit=5)) == 5
-
-
 def test_a_class_without_a_name_is_numbered() -> None:
     assert BIRDS.name(7) == "class 7"
     with pytest.raises(ParameterError, match="count from 0"):

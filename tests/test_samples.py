@@ -70,10 +70,6 @@ def test_every_sample_is_the_same_each_time_and_independent(name: str) -> None:
     assert image_hash(sample(name)) == image_hash(second)
 
 
-def test_the_samples_differ() -> None:
-    assert len({image_hash(sample(name)) for name in sample_names()}) == len(sample_names())
-
-
 def test_an_unknown_sample_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ParameterError, match="cheetah"):
         sample("unicorn")
@@ -102,7 +98,18 @@ def test_without_gradio_the_drawings_remain(monkeypatch: pytest.MonkeyPatch) -> 
         ("shapes", 336, 336, (62, 132, 92)),
         ("shapes", 224, 224, (243, 239, 230)),
         ("twins", 112, 128, (236, 178, 45)),
+        ("shapes", 262, 336, (62, 132, 92)),  # the star's tip
+        ("shapes", 410, 336, (243, 239, 230)),
         ("twins", 236, 320, (38, 97, 156)),
+        ("twins", 112, 173, (196, 61, 48)),  # a petal
+        ("twins", 220, 128, (62, 132, 92)),
+        ("twins", 300, 20, (196, 204, 178)),
+        ("textures", 0, 0, (38, 97, 156)),
+        ("textures", 191, 191, (236, 178, 45)),
+        ("textures", 0, 216, (243, 239, 230)),  # the second field of a coarse board
+        ("textures", 0, 395, (62, 132, 92)),  # the last pixel of a stripe
+        ("textures", 198, 0, (243, 239, 230)),
+        ("textures", 300, 500, (236, 178, 45)),
     ],
 )
 def test_drawings_have_their_colours_at_their_places(
@@ -121,57 +128,3 @@ def test_the_twins_fill_equal_patches() -> None:
     pixels = Preprocess((320, 320)).apply(sample("twins")).pixels[0]
     assert pixels.shape == (3, 320, 640)
     np.testing.assert_array_equal(pixels[:, 16:256, 48:208].numpy(), pixels[:, 16:256, 432:592].numpy())
-
-
-def test_the_last_texture_is_plain() -> None:
-    assert len(set(map(tuple, np.asarray(sample("textures"))[192:, 384:].reshape(-1, 3)))) == 1
-
-
-def test_the_star_stands_on_two_points() -> None:
-    pixels = np.asarray(sample("shapes")).astype(int)
-    green = (pixels == (62, 132, 92)).all(axis=-1)[224:, 224:]
-    assert green[336 - 224 - 74, 336 - 224]  # its tip is above its centre
-    assert not green[336 - 224 + 74, 336 - 224]
-    rows, cols = np.flatnonzero(green.any(axis=1)), np.flatnonzero(green.any(axis=0))
-    assert rows[0] == pytest.approx(32, abs=2)
-    assert rows[-1] == pytest.approx(112 + 64, abs=4)
-    assert cols[-1] - cols[0] == pytest.approx(152, abs=6)
-    assert green[:, 0:112].sum() == pytest.approx(green[:, 112:].sum(), rel=0.05)
-
-
-def test_each_texture_is_what_it_is_called() -> None:
-    pixels = np.asarray(sample("textures")).astype(int)
-    assert pixels.shape == (384, 576, 3)
-    fields = [[pixels[r : r + 192, c : c + 192] for c in (0, 192, 384)] for r in (0, 192)]
-    gradient, coarse, stripes = fields[0]
-    fine, rings, _plain = fields[1]
-    assert tuple(gradient[0, 0]) == (38, 97, 156)
-    assert tuple(gradient[-1, -1]) == (236, 178, 45)
-    np.testing.assert_array_equal(gradient, gradient.transpose(1, 0, 2))
-    for field, side in ((coarse, 24), (fine, 6)):
-        assert tuple(field[0, 0]) == (41, 45, 56)
-        assert tuple(field[0, side]) == tuple(field[side, 0]) == (243, 239, 230)
-        np.testing.assert_array_equal(
-            field[: 2 * side, : 2 * side], field[2 * side : 4 * side, 2 * side : 4 * side]
-        )
-    np.testing.assert_array_equal(stripes, stripes.transpose(1, 0, 2))
-    np.testing.assert_array_equal(stripes[1:, :-1], stripes[:-1, 1:])
-    assert tuple(stripes[0, 11]) == (62, 132, 92)
-    assert tuple(stripes[0, 12]) == (243, 239, 230)
-    np.testing.assert_array_equal(stripes[:, :24], stripes[:, 24:48])
-    np.testing.assert_array_equal(rings, rings[::-1])
-    np.testing.assert_array_equal(rings, rings.transpose(1, 0, 2))
-    assert abs(rings[96, 96] - (243, 239, 230)).max() <= 3  # a bright middle
-
-
-def test_the_flowers_have_six_petals_and_a_stem_on_the_ground() -> None:
-    pixels = np.asarray(sample("twins")).astype(int)
-    assert pixels.shape == (320, 640, 3)
-    assert tuple(pixels[5, 5]) == (222, 231, 236)
-    assert tuple(pixels[300, 20]) == (196, 204, 178)
-    assert tuple(pixels[231, 20]) == (222, 231, 236)
-    for left in (128, 512):
-        assert tuple(pixels[220, left]) == (62, 132, 92)
-        for angle in np.arange(6) * np.pi / 3:
-            petal = pixels[round(112 + 45 * np.sin(angle)), round(left + 45 * np.cos(angle))]
-            assert tuple(petal) == (196, 61, 48)

@@ -26,10 +26,11 @@ from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.answer import arrays_of
 from vit_viz.errors import ExportError, ParameterError
 from vit_viz.figures.files import Answered, as_file
+from vit_viz.figures.request import FigureOptions
 from vit_viz.lazy import extra
 from vit_viz.progress import StopCheck
 from vit_viz.sentences import sentence
-from vit_viz.service import MODEL, as_json, read_body, requested, schema_of_body
+from vit_viz.service import MODEL, as_json, drawing_bytes, read_body, requested, schema_of_body
 from vit_viz.session.inputs import OPTIONS, QUERY, TARGET, InputOptions, Json
 from vit_viz.session.serialization import summary_of
 from vit_viz.session.session import Session
@@ -65,7 +66,8 @@ What several tools take alike:
 - target: {TARGET}
 - options: {OPTIONS}
 - {FULL}: all numbers, also of arrays of more than {SMALL}.
-- {PICTURE}: the figure too."""
+- {PICTURE}: the figure too, as PNG or JPEG.
+- figure: how it is drawn, by name: {", ".join(field.name for field in FigureOptions.schema() if field.name != "format")}."""
 
 Caller = Callable[[Any], tuple[str, str]]
 """From the context of a call to who asks, and the address of the app."""
@@ -136,7 +138,7 @@ def _tool(question: AnyQuestion) -> Tool:
     schema, words = schema_of_body(question), question.words
     own = {field.name for field in question.options.schema()}
     common: Json = {name: {} for name in schema["properties"] if name not in own}  # told in the instructions
-    del common["figure"]  # a picture is drawn as usual
+    del common["figure"]  # so that the list stays short
     if "image" in common:
         common["image"] = {"type": "string"}
     own_properties = {name: _short(one) for name, one in schema["properties"].items() if name in own}
@@ -184,7 +186,17 @@ def _answer(
 ) -> tuple[Json, bytes | None]:
     question = QUESTIONS.named(name)
     wants_all, wants_picture = (_switch(arguments, switch) for switch in (FULL, PICTURE))
-    with requested(session, question, read_body(question, arguments), owner=owner) as request:
+    read = read_body(question, arguments)
+    figure = dict(read[-1].changed())
+    if "format" in figure:
+        raise ParameterError(
+            "The picture of a tool is PNG or JPEG; other formats are saved over HTTP or by the command line."
+        )
+    if figure and not wants_picture:
+        raise ParameterError(
+            f"The figure says how the picture is drawn: ask for it, too, with {PICTURE}: true."
+        )
+    with requested(session, question, read, owner=owner) as request:
         result = Answered(session, request, session.run(request, cancelled=cancelled))
         arrays = arrays_of(result.answer)
         count = sum(array.size for array in arrays.values())
@@ -195,7 +207,7 @@ def _answer(
         content = as_json(result, app=app, with_numbers=wants_all or count <= SMALL)
         content["summary"] = {name: summary_of(array) for name, array in arrays.items()}
         content["does_not_show"] = question.words.hides
-        return _rounded(content), _picture(result) if wants_picture else None
+        return _rounded(content), _picture(result, read[-1]) if wants_picture else None
 
 
 def _switch(arguments: Json, name: str) -> bool:
@@ -213,10 +225,13 @@ def _rounded(value: Any) -> Any:
     return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
 
 
-def _picture(result: Answered) -> bytes:
-    """The figure in at most PICTURE_BYTES: as PNG, or where a photo makes that too large, as JPEG."""
-    for dpi in _DPI:
-        png = as_file(result, "png", dpi=dpi)
+def _picture(result: Answered, options: FigureOptions) -> bytes:
+    """The figure in at most PICTURE_BYTES: as PNG, or where a photo makes that too large, as JPEG, if need be of fewer dots."""
+    most = options.dpi if "dpi" in dict(options.changed()) else _DPI[0]
+    figure = options.figure(result.request)
+    for dpi in (most, *(dpi for dpi in _DPI if dpi < most)):
+        with result.session.writing(drawing_bytes(options.width_cm, dpi)):
+            png = as_file(result, "png", figure=figure, width_cm=options.width_cm, dpi=dpi)
         if len(png) <= PICTURE_BYTES:
             return png
         with Image.open(io.BytesIO(png)) as opened:

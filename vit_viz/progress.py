@@ -35,6 +35,11 @@ def stop_if(cancelled: StopCheck | None) -> None:
         raise Cancelled("The computation was cancelled; nothing of it was kept.")
 
 
+def part_of(progress: Progress | None, begin: float, end: float) -> Progress | None:
+    """Progress of a part, as that of the whole, of which the part is what lies between two shares."""
+    return None if progress is None else lambda share: progress(begin + (end - begin) * share)
+
+
 def within(seconds: float, *checks: StopCheck | None) -> StopCheck:
     """A check that combines others and ends a computation that takes longer than this from now on."""
     deadline = time.monotonic() + seconds

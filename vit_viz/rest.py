@@ -12,8 +12,8 @@ the bytes that the command line saves, drawn as "figure" in the body says, {"sty
 Every refusal is a 4xx with {"error": one sentence}.
 
 `Cache-Control: only-if-cached` computes nothing: an answer that is not at hand is {"question", "request", "link"}, and of what
-costs many passes "pass_seconds", about how long one takes, null where that is not known; what cannot be asked is
-{"question", "refused": one sentence}.
+costs many passes "cost", in words, and "pass_seconds", about how long a pass takes, null where that is not known; what cannot be
+asked is {"question", "refused": one sentence}.
 
 `text/event-stream` tells how far an answer is while it is computed: events "progress" with {"share": from 0 to 1, "left": words},
 then one "answer", which is the JSON, or "refused" with {"error": one sentence, "status": as it would have been}. Who hangs up ends
@@ -58,7 +58,17 @@ from vit_viz.figures.request import FigureOptions
 from vit_viz.lazy import named
 from vit_viz.progress import StopCheck, time_left
 from vit_viz.sentences import sentence
-from vit_viz.service import MOST_NUMBERS, as_json, described, link, read_body, requested, schema_of_body
+from vit_viz.service import (
+    MOST_NUMBERS,
+    as_json,
+    cost_of,
+    described,
+    drawing_bytes,
+    link,
+    read_body,
+    requested,
+    schema_of_body,
+)
 from vit_viz.session.inputs import Json, sentence_of
 from vit_viz.session.request import Request as Asked
 from vit_viz.session.serialization import facts_of, numbers_of
@@ -94,7 +104,6 @@ _WRITING = {
     "npz": 16,
     "safetensors": 16,
 }  # bytes of memory for each, while it is written
-_PIXEL_BYTES = 12  # of memory for each dot of a figure as wide as high, while it is drawn
 _PARTS = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')  # of the header Accept; a comma within quotes ends none
 _QUALITY = re.compile(r"0(\.\d*)?|\.\d+|1(\.0*)?")
 _OTHERS = ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")  # Starlette adds HEAD to GET
@@ -309,8 +318,8 @@ def _sent(result: Answered, options: FigureOptions, media_type: str, *, app: str
         return JSONResponse(
             {"error": f"This answer has {count} numbers, too many for {form.upper()}{other}."}, 413
         )
-    pixels = (options.width_cm / 2.54 * options.dpi) ** 2
-    with result.session.writing(round(count * _WRITING[form] if form in _WRITING else _PIXEL_BYTES * pixels)):
+    in_drawing = drawing_bytes(options.width_cm, options.dpi)
+    with result.session.writing(count * _WRITING[form] if form in _WRITING else in_drawing):
         return _written(result, options, media_type, form, app=app)
 
 
@@ -347,7 +356,7 @@ def _not_kept(session: Session, asked: Asked, media_type: str, *, app: str) -> R
         session.trace_of(asked.subject).layout.weights(query)  # which refuses a token that there is not
     whole: Json = {"question": asked.question, "request": about.request_json, "link": link(about, app=app)}
     if question.is_slow and question.takes_image:
-        whole["pass_seconds"] = session.pass_seconds(asked.subject)
+        whole |= cost_of(session, asked)
     return _said(whole, media_type)
 
 

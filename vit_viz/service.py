@@ -20,6 +20,7 @@ from vit_viz.errors import ImageError, ParameterError
 from vit_viz.figures.files import Answered
 from vit_viz.figures.request import FigureOptions, check_shared_scale
 from vit_viz.images.part import format_part
+from vit_viz.progress import duration
 from vit_viz.session.inputs import Json, parse_arguments, properties, schema_of, sentence_of
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request, Subject
@@ -89,6 +90,37 @@ def described(question: AnyQuestion) -> Json:
         "cost": question.cost,
         "body": schema_of_body(question),
     }
+
+
+def cost_words(question: AnyQuestion, patches: int, seconds: float | None, *, done: int = 0) -> str:
+    """How often the model runs for a question and, where a pass of one picture was measured, about how long that takes.
+
+    Args:
+        done: passes that need not be made again.
+    """
+    runs, passes = question.words.runs, question.passes
+    if done:
+        runs += ", most of which are done"
+    if passes is None or seconds is None:
+        return runs
+    return f"{runs}: {passes.bound} {duration(seconds * (passes.of(patches) - done))}"
+
+
+def cost_of(session: Session, request: Request) -> Json:
+    """What an answer of many passes would cost: in words, and about how many seconds a pass takes, None where nobody knows."""
+    question, seconds = QUESTIONS.named(request.question), session.pass_seconds(request.subject)
+    patches, part = (
+        session.trace_of(request.subject).layout.num_patches,
+        question.passes and question.passes.shared,
+    )
+    is_done = part and session.keeps(request.about(part.name, target=dict(request.parameters).get("target")))
+    words = cost_words(question, patches, seconds, done=part.forwards if part and is_done else 0)
+    return {"cost": words, "pass_seconds": seconds}
+
+
+def drawing_bytes(width_cm: float, dpi: int) -> int:
+    """Of memory, about, while a figure as wide as high is drawn."""
+    return round(12 * (width_cm / 2.54 * dpi) ** 2)
 
 
 BodyParts: TypeAlias = tuple[Subject, Json, bytes | None, FigureOptions]

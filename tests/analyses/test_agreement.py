@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +13,12 @@ from scipy.stats import spearmanr
 import vit_viz as vv
 from tests.analyses.conftest import patch_map
 from tests.analyses.test_trust import loaded_from
+from vit_viz.analyses.agreement import AGREEMENT, Agreement
+from vit_viz.analyses.explain import COMPARISON
 from vit_viz.analyses.methods import METHODS
 from vit_viz.errors import ParameterError
 from vit_viz.model import VisionTransformer
+from vit_viz.session.inputs import parse_arguments
 
 
 def test_maps_agree_wholly_with_themselves_and_not_with_their_opposite() -> None:
@@ -106,3 +111,70 @@ def test_asked_by_name_it_compares_the_methods_of_the_explain_tab(
     expected = spearmanr(*(one.values.ravel() for one in maps.values())).statistic
     assert got.values[place["relevance"], place["legrad"]] == pytest.approx(expected, abs=1e-4)
     assert dict(got.provenance.parameters)["target"] == "5"
+
+
+def test_named_methods_are_compared_by_their_maps_with_the_options_of_each(
+    make_model: Callable[..., VisionTransformer],
+) -> None:
+    loaded = loaded_from(make_model())
+    own: dict[str, dict[str, Any]] = {"rollout": {"discard": 0.5, "first": -2}, "saliency": {}, "legrad": {}}
+    got = vv.run(loaded, "lion", "agreement", methods=list(own), options=own, target=5)
+    maps = {}
+    for name, options in own.items():
+        towards = {"target": 5} if METHODS[name].takes_target else {}
+        maps[METHODS[name].words.label] = vv.run(loaded, "lion", name, **towards, **options)
+    expected = vv.agreement(maps)
+    assert (got.names, got.to_words()) == (expected.names, expected.to_words())
+    np.testing.assert_array_equal(got.values, expected.values)
+    usual = vv.run(loaded, "lion", "agreement", methods=",".join(own), target=5)
+    assert (usual.values[0, 1:] != got.values[0, 1:]).any()
+    np.testing.assert_array_equal(usual.values[1:, 1:], got.values[1:, 1:])
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ({"methods": ["relevance", "magic"]}, "There is no method 'magic'"),
+        ({"methods": []}, "methods cannot be ''"),
+        ({"methods": ["relevance"], "options": {"rollout": {}}}, "'rollout' is not among the methods"),
+        ({"options": {"rollout": {"power": 1}}}, "'rollout' has no option 'power'"),
+        ({"options": {"rollout": 0.5}}, "given by name, not as '0.5'"),
+        ({"options": [0.5]}, "given by name"),
+        ({"methods": "saliency,nothing"}, "There is no method 'nothing'"),
+    ],
+)
+def test_methods_and_options_that_there_are_not_are_refused_before_a_model_is_loaded(
+    body: dict[str, Any], error: str
+) -> None:
+    with pytest.raises(ParameterError, match=re.escape(error)):
+        parse_arguments(AGREEMENT, body)
+
+
+def test_a_comparison_is_slow_only_where_a_method_that_it_names_is() -> None:
+    for question, usual in ((AGREEMENT, "quick"), (COMPARISON, "")):
+        for methods, is_slow in ((usual, False), ("rollout,relevance", False), ("rollout,saliency", True)):
+            assert question.is_slow_with({"methods": methods, "target": 3}) == is_slow
+    assert AGREEMENT.is_slow_with({"methods": "all"})
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (
+            [[1, 0.95, 0.92, 0.1], [0.95, 1, 0.94, 0.2], [0.92, 0.94, 1, 0.3], [0.1, 0.2, 0.3, 1]],
+            "A, B and C look alike (0.92 or more); D agrees least with the others (0.20 in the mean).",
+        ),
+        ([[1, 0.93], [0.93, 1]], "A and B look alike (0.93)."),
+        (
+            [[1, 0.4, -0.5], [0.4, 1, 0.3], [-0.5, 0.3, 1]],
+            "No two maps look alike: the closest are A and B (0.40); C agrees least with the others (-0.10 in the mean).",
+        ),
+    ],
+)
+def test_which_maps_look_alike_is_said_with_numbers(values: list[list[float]], words: str) -> None:
+    matrix = np.array(values, np.float32)
+    assert Agreement(matrix, tuple("ABCD"[: len(values)]), "", (-1, 1), "").to_words() == words
+    beside = np.insert(np.insert(matrix, 1, 0.99, 0), 1, 0.99, 1)  # of a map that is the same everywhere
+    tops = np.where(np.isin(np.indices(beside.shape), 1).any(0), np.nan, 0).astype(np.float32)
+    names = tuple("A-BCD"[: len(beside)])
+    assert Agreement(beside, names, "", (-1, 1), "", top_fifth=tops).to_words() == words

@@ -116,11 +116,6 @@ def test_mass_mask_worked_by_hand():
     assert mask_of([[0.1, 0.2], [0.05, 0.15]], 1.0) == [[True, True], [True, True]]
 
 
-def test_mass_mask_takes_equal_patches_by_index_and_nothing_of_zeros():
-    assert mask_of([[0.25, 0.25], [0.25, 0.25]], 0.5) == [[True, True], [False, False]]
-    assert mask_of([[0.0, 0.0]], 0.6) == [[False, False]]
-
-
 @pytest.mark.parametrize("share", [0.1, 0.37, 0.6, 0.95, 1.0])
 def test_mass_mask_is_the_smallest_set_that_holds_the_share(make_trace, share):
     patch_map = attention_map(make_trace(), layer=0)
@@ -129,12 +124,6 @@ def test_mass_mask_is_the_smallest_set_that_holds_the_share(make_trace, share):
     assert values[mask].sum() >= share - 1e-9
     assert values[mask].sum() - values[mask].min() < share
     assert mask.all() or values[mask].min() >= values[~mask].max()
-
-
-def test_mass_mask_does_not_depend_on_the_prefix_share(make_trace):
-    patch_map = attention_map(make_trace(), layer=0)
-    scaled = PatchMap(patch_map.values * 0.01, "weight", (0, 1), False, "test", True)
-    assert (mass_mask(patch_map) == mass_mask(scaled)).all()
 
 
 @pytest.mark.parametrize("share", [0.0, -1.0, 1.5, float("nan")])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.analyses.test_layerwise import KINDS, plain_model
+from tests.analyses.test_layerwise import KINDS
 from tests.capture import models
 from tests.capture.readouts import readout, segmenter, unetr, with_skips
 from tests.capture.test_features import Model
@@ -17,8 +17,8 @@ from vit_viz.analyses.cams import gradcam, hirescam, layercam, token_cam, xgradc
 from vit_viz.analyses.explain import explain, explain_subject
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.analyses.targets import Target, class_logit
-from vit_viz.capture import edit, trace as capture
+from vit_viz.analyses.targets import class_logit
+from vit_viz.capture import edit
 from vit_viz.errors import CaptureError
 
 pytestmark = pytest.mark.numbers
@@ -97,18 +97,6 @@ def test_each_is_worked_by_hand(combine, by_hand):
     assert combine(a, g).clamp(min=0).tolist() == pytest.approx(expected)
 
 
-def test_gradcam_of_a_model_is_worked_by_hand(make_model):
-    # normed features (1, -1) or (-1, 1), values equal to them, uniform attention over 5 tokens: gradient (3, -1) / 5 each
-    model = plain_model(make_model, depth=1)
-    with torch.no_grad():
-        model.blocks[0].attn.qkv.weight[4:] = torch.eye(2)
-        model.pos_embed[0] = torch.tensor([[1.0, 0], [5, 0], [0, 5], [9, 1], [1, 2]])
-    pixels = torch.zeros(1, 3, 4, 24)
-    trace = capture(model, pixels, target=0, keep_features=True)
-    subject = PreparedImage.of(model, pixels)
-    assert_same(token_cam(gradcam, MethodInput(subject, class_logit(0), trace)).values, [[0.8, 0, 0.8, 0]])
-
-
 def test_where_all_patches_have_one_gradient_three_of_them_are_the_same():
     """The identity of the family: no patch is told from another, so weights of channels are gradients of patches."""
     random = torch.Generator().manual_seed(3)
@@ -147,19 +135,6 @@ def test_together_and_beside_relevance_they_take_one_pass_and_its_gradient(make_
     model.patch_embed.register_forward_hook(lambda *_: passes.append(1))
     explain_subject(subject, methods=[*(one.__name__ for one in ALL), "relevance"], target=2)
     assert (len(seen), len(passes)) == (1, 1)
-
-
-def test_after_the_last_block_the_gradient_of_patches_is_exactly_zero(make_model, pixels):
-    model = make_model()
-    x = model.run_blocks(model.tokens(pixels), (4, 6)).detach().requires_grad_()
-    model.classify(x)[0, 5].backward()
-    assert (x.grad[0, 1:] == 0).all()  # why they are taken before the last attention
-
-
-def test_nothing_is_left_on_the_parameters(make_model, pixels):
-    model = make_model()
-    explain_subject(PreparedImage.of(model, pixels), methods=["hirescam"], target=Target("own embedding"))
-    assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
 
 
 def test_a_trace_that_kept_no_features_is_told_what_keeps_them(make_model, pixels):

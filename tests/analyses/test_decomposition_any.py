@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,13 @@ def test_inside_an_edit_the_parts_are_those_of_the_edited_module(name: str) -> N
     with vv.edit(**edits):
         found = decomposition(vit, pixels, target=4)
     check(found, by_hand(vit, pixels, one_hot(4), scores=scores, moved=moved, removed=removed))
+
+
+def test_a_model_that_says_something_else_in_each_pass_is_refused() -> None:
+    vit, passes = foreign(), itertools.count(1)
+    vit.head.register_forward_hook(lambda *given: given[-1] * next(passes))
+    with pytest.raises(CaptureError, match="or it changes from pass to pass"):
+        decomposition(vit, picture(), target=4)
 
 
 # --- modules of libraries, whose weights our own model computes as well

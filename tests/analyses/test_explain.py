@@ -31,19 +31,11 @@ KINDS = [
 
 
 @pytest.mark.parametrize("options", KINDS)
-def test_every_fast_method_works_on_every_kind_of_model(make_model, pixels, options):
-    maps = explain(make_model(**options), pixels, methods=METHODS.quick)
-    assert list(maps) == list(METHODS.quick)
-    for method, result in maps.items():
-        assert result.grid == (4, 6), method
-        assert np.isfinite(result.values).all(), method
-        assert result.values.std() > 0, method  # no method is silent, not even without classes
-
-
-@pytest.mark.parametrize("options", KINDS)
 def test_the_shared_pass_gives_the_numbers_of_each_method_alone(make_model, pixels, options):
     model = make_model(**options)
     together = explain(model, pixels, methods=METHODS.quick)
+    assert list(together) == list(METHODS.quick)
+    assert all(np.ptp(one.values) > 0 for one in together.values())  # no method is silent
     target = PreparedImage.of(model, pixels).target()
     trace = capture(model, pixels, target=target)
     query = "pool" if "distillation" in trace.layout.prefix else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import networkx
-import numpy as np
 import pytest
 import torch
 
@@ -48,14 +47,6 @@ def test_a_bottleneck_worked_by_hand(trace_of):
     found = attention_flow(trace_of([[before], [last]]), attention_share=1.0)
     assert found.values.ravel().tolist() == pytest.approx([0.3, 0.7], abs=1e-6)
     assert found.prefix["class"] == pytest.approx(0.2, abs=1e-6)
-
-
-def test_without_attention_all_flow_stays_with_the_query(make_trace):
-    found = attention_flow(make_trace(prefix=1), query=(1, 2), attention_share=0.0)
-    expected = np.zeros((4, 6))
-    expected[1, 2] = 1
-    assert_same(found.values, expected)
-    assert found.prefix == {"class": 0}
 
 
 def test_one_layer_is_its_row_and_flows_stay_within_what_enters_and_leaves(make_trace, matrices):

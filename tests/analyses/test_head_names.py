@@ -126,22 +126,6 @@ def test_the_class_token_is_no_register(trace_of):
     ]
 
 
-def test_several_registers_count_together(trace_of):
-    full = torch.zeros(PATCHES + 4, PATCHES + 4)
-    full[:, :4] = torch.tensor([0.2, 0.1, 0.1, 0.1])  # the class token, then three registers
-    full[:4, 4:] = 0.5 / PATCHES
-    full[4:, 4:] = 0.5 * BETWEEN["positional"]
-    trace = trace_of(
-        full[None, None],
-        prefix=("class", "register 0", "register 1", "register 2"),
-        grid=(ROWS, COLS),
-        residual=torch.ones(2, PATCHES + 4, 4),
-    )
-    (name,) = name_heads([head_tables(trace, patch_size=(3, 4))])
-    assert name.numbers["registers and sinks"] == pytest.approx(0.3, abs=1e-6)
-    assert name.name == "register or sink"
-
-
 @pytest.mark.parametrize(
     ("measure", "just", "beyond", "name"),
     [("distance", 3.9, 4.1, "local"), ("entropy", 0.875, 0.865, "global")],

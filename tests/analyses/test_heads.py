@@ -123,39 +123,6 @@ def test_the_content_correlation_equals_numpy_on_what_offsets_leave_over(make_tr
         assert values[layer, head] == pytest.approx(np.corrcoef(*left)[0, 1], abs=1e-4)
 
 
-def test_attention_that_follows_the_tokens_has_a_content_correlation_of_one(trace_of):
-    kinds = torch.tensor([0, 1, 1, 0, 1, 0, 0, 0, 1, 1, 0, 1])
-    alike = (kinds[:, None] == kinds[None]).float()
-    attention = torch.zeros(13, 13)
-    attention[0, 0] = 1
-    attention[1:, 1:] = alike / 6
-    tokens = torch.cat((torch.zeros(1), 2.0 * kinds - 1))[:, None].expand(2, 13, 1)
-    trace = trace_of(attention[None, None], grid=(3, 4), residual=tokens)
-    assert head_table(trace, measure="content_correlation").values.item() == pytest.approx(1, abs=1e-4)
-    assert head_table(trace, measure="positional_share").values.item() < 0.5
-
-
-def shifted(grid, down, right):
-    """Every patch looks at the one at this offset, and at itself where there is none."""
-    rows, cols = grid
-    attention = torch.zeros(rows * cols, rows * cols)
-    for query in range(rows * cols):
-        row, col = query // cols + down, query % cols + right
-        inside = 0 <= row < rows and 0 <= col < cols
-        attention[query, row * cols + col if inside else query] = 1
-    return attention[None, None]
-
-
-@pytest.mark.parametrize(("measure", "offset"), BESIDE.items())
-def test_a_head_that_looks_at_one_neighbour_has_all_there(trace_of, measure, offset):
-    trace = trace_of(shifted((3, 5), *offset), grid=(3, 5), prefix=())
-    tables = head_tables(trace, measures=tuple(BESIDE))
-    assert {name: table.values.item() for name, table in tables.items()} == {
-        name: float(name == measure) for name in BESIDE
-    }
-    assert head_table(trace, measure="strongest_offset").values.item() == 1
-
-
 def test_the_positional_share_is_one_for_offsets_alone_and_nothing_for_even_attention(trace_of):
     itself = trace_of(torch.eye(15)[None, None], grid=(3, 5), prefix=())
     assert head_table(itself, measure="positional_share").values.item() == pytest.approx(1)
@@ -180,6 +147,7 @@ def test_the_class_token_is_told_from_the_registers(make_trace, matrices):
 def test_the_sink_share_is_what_outlying_tokens_receive_layer_by_layer(make_trace, matrices):
     residual = torch.ones(4, 25, 6)
     residual[1, 7] *= 5.1
+    residual[1, 9] *= 4.9  # of 5 medians that it takes
     residual[2, [3, 9]] *= 8
     trace = make_trace(prefix=1, residual=residual)
     table = head_table(trace, measure="sink_share").values
@@ -250,30 +218,6 @@ def test_distance_worked_by_hand_and_not_understated_by_the_class_token(trace_of
     assert table.value_range == (0, 20)
 
 
-def test_identity_attention_has_distance_zero_and_diagonal_mass_one(trace_of):
-    trace = trace_of(torch.eye(7)[None, None])
-    assert head_table(trace, measure="distance", patch_size=PATCH).values.item() == 0
-    assert head_table(trace, measure="diagonal_mass").values.item() == 1
-    assert head_table(trace, measure="prefix_mass").values.item() == 0
-
-
-def test_distance_does_not_change_when_attention_moves_to_the_class_token(trace_of):
-    patches = torch.rand(6, 6, dtype=torch.float64)
-    patches /= patches.sum(-1, keepdim=True)
-    tables = []
-    for share in (0.0, 0.6):
-        full = torch.zeros(7, 7, dtype=torch.float64)
-        full[:, 0] = share
-        full[1:, 1:] = (1 - share) * patches
-        full[0, 0] = 1
-        tables.append(
-            head_table(
-                trace_of(full[None, None], grid=(2, 3)), measure="distance", patch_size=PATCH
-            ).values.item()
-        )
-    assert tables[0] == pytest.approx(tables[1], abs=1e-5)
-
-
 @pytest.mark.parametrize("query", ["class", (1, 1), "pool"])
 def test_rollout_shares_of_a_layer_sum_to_one(make_trace, query):
     table = head_table(make_trace(prefix=5), measure="rollout_share", query=query)
@@ -293,17 +237,6 @@ def test_rollout_share_worked_by_hand(trace_of):
     two = [[0.7, 0.3], [0.5, 0.5]]
     table = head_table(trace_of([[one, two]]), measure="rollout_share")
     assert_same(table.values, [[0.25, 0.75]], relative=1e-6)
-
-
-def test_sinks_are_the_tokens_far_above_the_median_norm(make_trace, matrices):
-    trace = make_trace(prefix=1)
-    residual = torch.ones(4, 25, 6)
-    residual[1, 7] *= 5.1
-    residual[1, 9] *= 4.9
-    trace.residual = residual
-    shares = head_table(trace, measure="sink_share").values
-    assert_same(shares[1], matrices(trace)[1, :, :, 7].mean(1).numpy())
-    assert not shares[0].any()
 
 
 def test_sinks_need_the_residual_stream(make_trace):

@@ -164,8 +164,3 @@ def test_patches_that_are_all_alike_are_one_segment(make_trace):
     assert key_segments(make_trace(k=alike), count=1).count == 1
     with pytest.raises(ParameterError, match="1 different patches"):
         key_segments(make_trace(k=alike), count=2)
-
-
-def test_segments_are_numbered_without_a_gap():
-    with pytest.raises(ParameterError, match="without a gap"):
-        Segments(np.array([[0, 2]]), "k-means")

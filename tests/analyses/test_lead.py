@@ -78,14 +78,6 @@ def test_the_lead_worked_by_hand() -> None:
     assert faithfulness_of(subject, found, band, target=(0, 2)).reverse is None
 
 
-def test_a_third_class_does_not_change_the_lead_as_it_does_a_probability() -> None:
-    subject, found = weighed(3.0, -1.0, 2.0, 0.5), patch_map(np.array([[9, -3, 5, 1]]))
-    alone = faithfulness_of(subject, found, random_band(subject, target=0), target=0)
-    assert alone.deletion.y.max() < 1e-20
-    turned = faithfulness_of(subject, found, random_band(subject, target=(2, 0)), target=(2, 0))
-    assert turned.deletion.y.tolist() == [-5.0, -2.0, 0.0, 0.5, -0.5]
-
-
 @pytest.mark.parametrize("pair", [(1, 4), (6, 0)])
 def test_the_lead_equals_a_plain_loop_from_both_ends(make_model, pixels, pair) -> None:  # type: ignore[no-untyped-def]
     model = make_model()

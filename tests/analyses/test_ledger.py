@@ -53,23 +53,6 @@ def test_it_is_worked_by_hand(trace_of):
     assert vv.ledger(trace, factor=30).values.tolist() == [pytest.approx([0.6 / 4, 0, 3.4 / 4])]
 
 
-def test_it_agrees_with_the_measures_of_tokens_and_heads() -> None:
-    trace = vv.trace("mini", "lion", keep_residual=True)
-    factor = 1.2  # of which mini has some, in the first layers
-    norms = vv.token_norms(trace, factor=factor)
-    assert any(norms.outliers[:-1])
-    everything = vv.ledger(trace, factor=factor)
-    count, is_patch = (
-        trace.layout.num_prefix,
-        [all(trace.layout.place(token) is not None for token in tokens) for tokens in norms.outliers[:-1]],
-    )
-    np.testing.assert_allclose(everything.values[is_patch, count], norms.received[is_patch], atol=1e-6)
-    one = vv.ledger(trace, query="3,4", rows="heads", factor=factor).values[2 * trace.num_heads + 1]
-    split = vv.attention_map(trace, layer=2, head=1, query="3,4")
-    np.testing.assert_allclose(one[:count], [split.prefix[name] for name in trace.layout.prefix], atol=1e-6)
-    assert one[count:].sum() == pytest.approx(float(split.values.sum()), abs=1e-6)
-
-
 def test_it_needs_the_residual_stream_and_a_factor_above_zero(make_trace):
     with pytest.raises(CaptureError, match="keep_residual"):
         vv.ledger(make_trace())

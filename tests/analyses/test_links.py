@@ -70,14 +70,6 @@ def test_links_are_the_first_of_all_pairs_when_these_are_sorted(make_trace, matr
     assert found.share == pytest.approx(sum(matrix[i][j] for i, j in expected) / whole, rel=1e-5)
 
 
-def test_all_links_of_a_head_are_its_whole_attention(make_trace):
-    found = links(make_trace(prefix=2), layer=0, head="mean", count=26 * 26, tokens="all", own=True)
-    assert found.scores.size == 26 * 26
-    assert found.scores.sum() == pytest.approx(26, rel=1e-5)  # each row sums to 1
-    assert found.share == pytest.approx(1)
-    assert (np.diff(found.scores) <= 0).all()
-
-
 def test_all_links_hold_the_whole_weight_to_the_last_digit(make_trace):
     """Sums of hundreds of weights in single precision would be off by some of their last digits."""
     trace = make_trace(prefix=2)

@@ -50,19 +50,6 @@ def test_the_numbers_of_a_batch_are_those_of_each_photo_alone(name):
 
 
 @pytest.mark.parametrize("name", sorted(BATCHED))
-def test_one_by_one_gives_the_same(name):
-    module, images = MODELS[name](), pixels(PHOTOS)
-    layout = trace(module, images[:1]).layout
-    together = begun_numbers(module, images, layout=layout)()
-    single = begun_numbers(module, images, layout=layout, batched=False)()
-    assert not single.batched
-    assert_same(together.maps, single.maps)
-    assert_same(together.norms, single.norms)
-    for measure in MEASURES:
-        assert_same(together.tables[measure], single.tables[measure], floor=1e-12, what=measure)
-
-
-@pytest.mark.parametrize("name", sorted(BATCHED))
 @pytest.mark.parametrize(("room", "sizes"), [(0, [1, 1, 1]), (2, [2, 1]), (2.99, [2, 1]), (3, [3])])
 def test_layers_side_by_side_give_the_same_and_fill_no_more_than_a_tile(monkeypatch, name, room, sizes):
     module, images, seen = MODELS[name](), pixels(PHOTOS), []

@@ -36,11 +36,6 @@ def test_the_score_of_a_map_worked_by_hand(values, expected):
     assert score(values) == pytest.approx(expected)
 
 
-def test_the_share_is_of_the_patches_however_much_other_tokens_have():
-    values = grid(r1c2=9, r1c3=9)
-    assert score(1e-3 * values) == pytest.approx(score(values))
-
-
 def trace_with(trace_of, rows):
     """A trace of 3 layers and 2 heads, even but for rows {(layer, head, token): map}, with a class token before 4 x 5 patches."""
     attention = np.full((3, 2, TOKENS, TOKENS), 1 / TOKENS, dtype=np.float32)

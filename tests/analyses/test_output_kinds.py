@@ -214,29 +214,6 @@ def test_a_module_says_by_its_configuration_or_its_head_what_an_output_is(
     assert declared_output(module) == expected
 
 
-@pytest.mark.parametrize(
-    ("problem", "outputs", "words"),
-    [
-        (None, 1, "output 0"),
-        ("regression", 1, "output 0"),
-        ("regression", 3, "output "),
-        ("multi_label_classification", 3, "sigmoid of class "),
-        (None, 3, "probability of class "),
-    ],
-)
-def test_a_classifier_of_transformers_is_followed_as_its_configuration_says(
-    problem: str | None, outputs: int, words: str
-) -> None:
-    transformers = pytest.importorskip("transformers")
-    sizes = {"hidden_size": 40, "num_hidden_layers": 2, "num_attention_heads": 5, "intermediate_size": 48}
-    config = transformers.ViTConfig(
-        **sizes, image_size=16, patch_size=4, num_labels=outputs, problem_type=problem
-    )
-    model = transformers.ViTForImageClassification(config).eval()
-    scores = trust_of(model, torch.randn(1, 3, 16, 16), layout=TokenLayout(grid=(4, 4)))
-    assert scores.deletion.y_label.startswith(words)
-
-
 def test_a_kind_that_is_told_counts_more_than_what_a_module_says(make_model: Make) -> None:
     model = Foreign(make_model(num_classes=3))
     model.config = SimpleNamespace(problem_type="regression")  # type: ignore[assignment]  # as transformers has it

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import vit_viz as vv
 from vit_viz.analyses.positions import LikenessByDistance, by_direction, finding, likeness_by_distance
 from vit_viz.results import TokenMatrix
 
@@ -91,14 +90,3 @@ def test_a_direction_is_named_only_where_it_differs() -> None:
     )
     assert by_direction(told(mean, along=0.04)) == "Along a row it falls as it does down a column."
     assert by_direction(likeness_by_distance(matrix(1, 6))) == ""
-
-
-def test_what_is_told_of_the_bundled_model_is_what_it_computes() -> None:
-    similar = vv.position_similarity("mini")
-    tiles = similar.values.reshape(16, 16, 16, 16)
-    pairs = [tiles[row, col, row, col + 1] for row in range(16) for col in range(15)]
-    pairs += [tiles[row, col, row + 1, col] for row in range(15) for col in range(16)]
-    diagonal = [tiles[row, col, row + 1, col + 1] for row in range(15) for col in range(15)]
-    diagonal += [tiles[row, col + 1, row + 1, col] for row in range(15) for col in range(15)]
-    near = f"{np.mean(pairs + diagonal):.2f}"
-    assert f"neighbours are {near} alike" in finding(likeness_by_distance(similar))

@@ -79,23 +79,6 @@ def test_rotary_similarity_is_the_mean_cosine_of_the_relative_phase_by_hand():
     assert "learns no position embedding" in matrix.note
 
 
-def test_rotary_similarity_is_what_the_rotation_does_to_equal_vectors():
-    from vit_viz.model.positions import rotary_angles, rotate
-
-    angles = rotary_angles((4, 6), 8)
-    random = torch.randn(20000, 1, 8).expand(-1, 24, -1)
-    turned = rotate(random, angles.cos(), angles.sin())
-    products = torch.einsum("bid,bjd->ij", turned, turned) / random[:, 0].pow(2).sum()
-    matrix = position_similarity(model(position="rotary"))
-    np.testing.assert_allclose(matrix.values, products.numpy(), atol=0.03)
-
-
-def test_sinusoidal_similarity_depends_on_the_distance_only():
-    values = position_similarity(model(position="sinusoidal_1d")).values
-    for shift in (1, 4):
-        np.testing.assert_allclose(np.diag(values, shift), np.diag(values, shift)[0], atol=1e-5)
-
-
 def test_a_model_without_positions_gets_an_explanation():
     with pytest.raises(ParameterError, match="has no position embedding: it knows where a patch is only"):
         position_similarity(model(position="none"))
@@ -128,10 +111,3 @@ def test_a_module_that_is_not_ours_gets_an_explanation():
 def test_a_grid_out_of_bounds_is_refused(grid):
     with pytest.raises(ParameterError, match="positions"):
         position_similarity(model(), grid=grid)
-
-
-def test_one_tile_is_laid_out_as_the_grid():
-    vit = model()
-    matrix = position_similarity(vit)
-    np.testing.assert_array_equal(matrix.tile(2, 3)[1, 5], matrix.values[2 * 6 + 3, 1 * 6 + 5])
-    assert matrix.tile(2, 3)[2, 3] == pytest.approx(1)

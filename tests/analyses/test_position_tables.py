@@ -17,7 +17,6 @@ from vit_viz.analyses.position_tables import (
     resampling,
     rotary_similarity,
 )
-from vit_viz.analyses.positions import position_similarity
 from vit_viz.errors import ParameterError
 from vit_viz.model import VisionTransformer, ViTConfig
 
@@ -90,16 +89,6 @@ def test_on_the_checkpoints_own_grid_all_ways_are_the_same():
     found = resampling(model(), grid=(4, 6))
     assert (found.difference.values == 0).all()
     assert_same(found.after.values[3], found.before.values[0])
-
-
-def test_the_periods_together_are_the_similarity_of_rotary_positions():
-    vit = model(position="rotary", rotary_base=30.0)
-    found = rotary_similarity(vit, grid=(3, 7))
-    matrix = position_similarity(vit, grid=(3, 7))
-    for (row, col), (other_row, other_col) in (((0, 0), (2, 5)), ((1, 6), (1, 2)), ((2, 3), (0, 3))):
-        down, across = found.rows[:, abs(row - other_row)], found.cols[:, abs(col - other_col)]
-        expected = np.concatenate([down, across]).mean()
-        assert matrix.values[row * 7 + col, other_row * 7 + other_col] == pytest.approx(expected, abs=1e-6)
 
 
 def test_periods_by_hand():

@@ -52,14 +52,6 @@ def test_row_chain_equals_the_product_of_matrices(make_trace, matrices, prefix, 
     assert_same(got.values.ravel(), row[prefix:].numpy(), relative=1e-6)
 
 
-def test_row_chain_equals_the_product_of_matrices_in_fp32(make_trace, matrices):
-    trace = make_trace(prefix=5)
-    for fusion in ("mean", "max", "min"):
-        expected = by_matrices(matrices(trace), num_prefix=5, fusion=fusion)[0, 5:]
-        got = rollout(trace, query="class", head_fusion=fusion).values.ravel()
-        assert_same(got, expected.numpy())
-
-
 @pytest.mark.parametrize("share", [0.5, 0.999999, 1.0])
 def test_min_fusion_keeps_its_digits_in_fp32_beside_the_identity(make_trace, matrices, share):
     trace = make_trace(prefix=1, spread=9.0)  # sharp heads: their minimum is tiny
@@ -79,21 +71,6 @@ def test_two_tokens_and_two_layers_worked_by_hand(trace_of):
     assert result.values.item() == pytest.approx(0.24, abs=1e-6)
 
 
-def test_the_new_layer_multiplies_from_the_left(trace_of):
-    first, second = [[0.8, 0.2], [0.4, 0.6]], [[0.5, 0.5], [0.1, 0.9]]
-    forwards = rollout(trace_of([[first], [second]]), query="class").values.item()
-    backwards = rollout(trace_of([[second], [first]]), query="class").values.item()
-    assert forwards != pytest.approx(backwards, abs=1e-3)
-    assert forwards == pytest.approx(0.75 * 0.1 + 0.25 * 0.8, abs=1e-6)
-
-
-def test_discarding_acts_on_each_row_and_never_on_prefix_keys(make_trace):
-    trace = make_trace(prefix=5)
-    kept = rollout(trace, query="class", discard=0.99, layers=(0, 1), attention_share=1.0)
-    assert (kept.values > 0).sum() == 24 - int(0.99 * 24)
-    assert all(value > 0 for value in kept.prefix.values())
-
-
 def test_a_mean_pool_draws_the_change_against_its_uniform_start(make_trace, matrices):
     trace = make_trace(prefix=0)
     result = rollout(trace)  # no class token: the pool is what the output is read from
@@ -102,12 +79,6 @@ def test_a_mean_pool_draws_the_change_against_its_uniform_start(make_trace, matr
     assert result.signed
     assert result.value_range == (-1, 1)
     assert "change" in result.note
-
-
-def test_a_distilled_model_starts_from_the_mean_of_its_two_tokens(make_trace, matrices):
-    trace = make_trace(prefix=2)
-    expected = by_matrices(matrices(trace), num_prefix=2)[:2].mean(0)[2:]
-    assert_same(rollout(trace, query="pool").values.ravel(), expected.numpy())
 
 
 def test_an_attention_pool_starts_from_its_fused_row(make_trace, matrices):
@@ -124,12 +95,6 @@ def test_layer_range_takes_only_those_layers(make_trace, matrices, layers):
     trace = make_trace(prefix=1)
     expected = by_matrices(matrices(trace), num_prefix=1, layers=layers)[0, 1:]
     assert_same(rollout(trace, layers=layers).values.ravel(), expected.numpy(), relative=3e-6)
-
-
-def test_without_attention_the_query_keeps_everything(make_trace):
-    result = rollout(make_trace(prefix=1), query=(1, 2), attention_share=0.0)
-    assert result.values[1, 2] == 1
-    assert result.values.sum() == 1
 
 
 @pytest.mark.parametrize(

@@ -31,12 +31,6 @@ def test_it_is_one_where_falls_follow_the_map_and_minus_one_where_they_turn_it_r
     assert coefficient(salience, np.zeros(9)) == 1  # "at least as far", as its authors have it
 
 
-def test_random_maps_have_about_none() -> None:
-    random = np.random.default_rng(5)
-    values = [coefficient(np.sort(random.random(10))[::-1], random.random(10)) for _ in range(400)]
-    assert abs(np.mean(values)) < 4 * np.std(values) / 20
-
-
 @pytest.mark.parametrize(("method", "groups"), [("relevance", 5), ("rollout", 24)])
 def test_it_is_a_plain_loop_over_groups_and_pairs(
     make_model: Callable[..., VisionTransformer], method: str, groups: int

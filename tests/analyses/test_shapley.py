@@ -8,14 +8,13 @@ import json
 import numpy as np
 import pytest
 import torch
-from scipy.ndimage import label
 from torch import nn
 
 import vit_viz
 from tests.effort import EFFORT
 from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.analyses.shapley import SAMPLES, SEGMENTS, kernel_shap, merged, segments_of
+from vit_viz.analyses.shapley import SAMPLES, SEGMENTS, kernel_shap, segments_of
 from vit_viz.analyses.targets import class_logit
 from vit_viz.errors import ParameterError
 from vit_viz.figures.export import npz
@@ -46,25 +45,6 @@ def subject():
     return PreparedImage(Additive(), pixels, TokenLayout(grid=GRID, prefix=()), has_classes=True)
 
 
-def with_pixels(subject, pixels):
-    return PreparedImage(subject.model, pixels, subject.layout, has_classes=True)
-
-
-@pytest.mark.parametrize("count", [2, 5, 20, 34, 35])
-def test_segments_are_connected_and_as_many_as_asked_for(subject, count):
-    groups = segments_of(subject, count)
-    assert groups.shape == GRID
-    assert set(groups.ravel()) == set(range(count))
-    for segment in range(count):
-        assert label(groups == segment)[1] == 1, segment
-
-
-def test_segments_are_the_same_each_time_and_draw_nothing(subject):
-    state = np.random.get_state()[1].copy()
-    np.testing.assert_array_equal(segments_of(subject, 9), segments_of(subject, 9))
-    assert (np.random.get_state()[1] == state).all()
-
-
 def test_the_order_in_which_a_patchs_pixels_are_added_changes_no_segment():
     """As on another device: on flat drawings many merges cost the same, and the last digit of a sum would decide."""
     random = torch.Generator().manual_seed(2)
@@ -83,22 +63,6 @@ def test_the_order_in_which_a_patchs_pixels_are_added_changes_no_segment():
         np.testing.assert_array_equal(segments_of(shuffled, count), segments_of(ordered, count))
 
 
-def test_segments_follow_edges_of_colour(subject):
-    pixels = torch.zeros(1, 1, *GRID)
-    pixels[..., 3:] = 1  # columns 3 to 6
-    pixels[0, 0, 1, 1] = 9  # one patch unlike all others
-    groups = segments_of(with_pixels(subject, pixels), 6)
-    assert (groups == groups[1, 1]).sum() == 1
-    assert set(groups[:, :3].ravel()).isdisjoint(groups[:, 3:].ravel())
-
-
-def test_neighbours_are_merged_by_wards_criterion_worked_by_hand():
-    """A row of 0, 1, 3, 3.5: first 3 and 3.5 (cost 1/8), then 0 and 1 (1/2), since 1 and {3, 3.5} cost 2/3 * 2.25^2."""
-    means = np.array([[0.0], [1.0], [3.0], [3.5]])
-    np.testing.assert_array_equal(merged(means.copy(), (1, 4), 3), [[0, 1, 2, 2]])
-    np.testing.assert_array_equal(merged(means.copy(), (1, 4), 2), [[0, 0, 1, 1]])
-
-
 @pytest.mark.parametrize("segments", [5, 20, 35])
 def test_an_additive_model_gives_each_segment_its_sum(subject, segments):
     got = kernel_shap(MethodInput(subject, class_logit(0)), segments=segments)
@@ -113,16 +77,6 @@ def test_an_additive_model_gives_each_segment_its_sum(subject, segments):
         assert got.stability == pytest.approx(
             1, abs=1e-2
         )  # no interaction, so nothing depends on what is drawn
-
-
-def test_drawn_subsets_approach_what_all_subsets_give(subject):
-    """Twelve segments with interactions: 4094 subsets give the exact values."""
-    subject = PreparedImage(Additive(interaction=0.05), subject.pixels, subject.layout, has_classes=True)
-    exact = kernel_shap(MethodInput(subject, class_logit(0)), segments=12, samples=4094)
-    drawn = kernel_shap(MethodInput(subject, class_logit(0)), segments=12, samples=1200)
-    assert exact.stability is None
-    assert dict(exact.provenance.parameters)["stability"] == "exact"
-    assert np.abs(drawn.values - exact.values).max() <= 0.05 * np.abs(exact.values).max()
 
 
 def test_no_more_subsets_are_tried_than_samples_were_asked_for(subject):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -12,8 +13,12 @@ from vit_viz.analyses.key_segments import SegmentOptions
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import NoOptions, Option, OptionField, Options
 from vit_viz.analyses.rollout import RolloutOptions
+from vit_viz.analyses.spec import asks
 from vit_viz.errors import ParameterError
 from vit_viz.explorer.value import described
+from vit_viz.progress import Progress, ProgressLike
+
+OF_TIMES = Option("times", "How often.", low=1, high=9)
 
 
 @dataclass(frozen=True)
@@ -144,23 +149,13 @@ def test_every_method_says_all_of_itself(name: str) -> None:
         assert field.option.sentence.endswith(".")
 
 
-def test_methods_keep_their_names_and_their_order() -> None:
-    assert [method.name for method in METHODS.cards] == [
-        "relevance", "gradient_rollout", "legrad", "gradcam", "hirescam", "layercam", "xgradcam", "rollout",
-        "value_rollout", "attention", "attention_flow", "integrated_gradients", "smoothgrad", "occlusion", "kernel_shap",
-    ]  # fmt: skip
-    assert set(METHODS) - {method.name for method in METHODS.cards} == {
-        "saliency",
-        "input_x_gradient",
-        "gradient_shap",
-    }
+def test_methods_are_told_apart_by_their_cards_their_speed_and_what_they_see() -> None:
+    cards = {method.name for method in METHODS.cards}
+    assert set(METHODS) - cards == {"saliency", "input_x_gradient", "gradient_shap"}
     assert [name for name in METHODS if METHODS[name].words.class_blind] == [
         *("rollout", "value_rollout", "attention", "attention_flow")
     ]
-    assert METHODS.quick == (
-        "relevance", "gradient_rollout", "legrad", "gradcam", "hirescam", "layercam", "xgradcam", "rollout",
-        "value_rollout", "attention",
-    )  # fmt: skip
+    assert METHODS.quick == tuple(METHODS)[:10]
     assert METHODS.usual.name == "relevance"
 
 
@@ -186,3 +181,28 @@ def test_an_unknown_method_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(ParameterError, match=r"'astrology'.*relevance.*gradient_shap"):
         METHODS.named("astrology")
     assert NoOptions.schema() == ()
+
+
+def _toy(image: str, *, query: Any, progress: ProgressLike, times: Annotated[int, OF_TIMES] = 2) -> Any:
+    return image, query, progress, times
+
+
+def _whole(job: Any, *, target: Any, progress: Progress | None, options: OddOptions) -> Any:
+    return job.image, target, progress, options.count
+
+
+def test_a_function_says_what_its_question_is_asked_with() -> None:
+    """A bar is drawn for nobody: where a function would draw one for None, it is given False."""
+    words = {"label": "Toy", "shows": "a toy.", "hides": "all.", "formula": "x", "source": "Toy 2026"}
+    toy = asks(_toy, reads="image", **words)
+    whole = asks(_whole, reads="trace", name="other", options=OddOptions, cost="pass", **words)
+    assert [(one.name, one.takes_query, one.takes_target) for one in (toy, whole)] == [
+        ("toy", True, False),
+        ("other", False, True),
+    ]
+    assert (toy.words.label, whole.cost, whole.options) == ("Toy", "pass", OddOptions)
+    assert [field.name for field in toy.options.schema()] == ["times"]
+    job: Any = SimpleNamespace(image="lion", query="class", target=4, progress=None, parameters={"times": 3})
+    assert toy.answer(job) == ("lion", "class", False, 3)
+    job.parameters = {"count": 6, "target": 4}
+    assert whole.answer(job) == ("lion", 4, None, 6)

@@ -14,7 +14,6 @@ from tests.traces import trace_from
 from vit_viz.analyses.ablation import ablate_heads
 from vit_viz.analyses.attention import attention_map, mosaic_maps
 from vit_viz.analyses.explain import explain
-from vit_viz.analyses.faithfulness import faithfulness
 from vit_viz.analyses.heads import head_table
 from vit_viz.analyses.norms import token_norms
 from vit_viz.analyses.prepared_image import PreparedImage
@@ -142,20 +141,6 @@ def test_prefix_suffix_and_patches_share_the_attention_of_patches():
     assert not head_table(first, measure="suffix_mass").values.any()
 
 
-@pytest.mark.parametrize("query", ["class", (2, 5), "detection 0"])
-@pytest.mark.parametrize("head", [4, "mean"])
-def test_shares_of_a_row_have_a_part_per_kind_of_suffix_and_sum_to_one(query, head):
-    last, first = pair()
-    got, expected = (attention_map(one, layer=2, query=query, head=head) for one in (last, first))
-    assert list(got.prefix) == ["class", "register 0"]
-    assert list(got.suffix_kinds) == ["detection", "text"]
-    assert got.total == pytest.approx(1, abs=1e-6)
-    detection = expected.prefix["detection 0"] + expected.prefix["detection 1"]
-    assert got.suffix_kinds["detection"] == pytest.approx(detection, rel=1e-5)
-    for name in ("class", "register 0", "text"):
-        assert (got.prefix | got.suffix_kinds)[name] == pytest.approx(expected.prefix[name], rel=1e-5)
-
-
 def test_a_kind_that_is_a_prefix_token_keeps_its_number():
     layout = TokenLayout(grid=(1, 3), prefix=("class",), suffix=("class 1", "class 2"))
     uniform = torch.full((1, 1, 6, 6), 1 / 6)
@@ -205,20 +190,6 @@ def test_removal_takes_the_patches_and_leaves_the_suffix(image):
         for last in (True, False)
     ]
     np.testing.assert_allclose(scores[0], scores[1], rtol=0, atol=1e-5 * np.abs(scores[1]).max())
-
-
-def test_faithfulness_sanity_and_ablation_do_not_depend_on_where_named_tokens_stand(image):
-    found: list[list[Any]] = []
-    for last in (True, False):
-        model = Detector(LAST if last else FIRST)
-        scores = faithfulness(model, image, explain(model, image)["relevance"])
-        tables, other = (
-            ablate_heads(model, image, target=1).values,
-            explain(model, image, target=1)["relevance"],
-        )
-        found.append([scores.deletion.y, scores.insertion.y, tables, other.values])
-    for got, expected in zip(*found, strict=True):
-        np.testing.assert_allclose(got, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
 
 
 def test_relevance_starts_at_the_token_that_the_target_is_read_from(image):

@@ -20,11 +20,6 @@ from vit_viz.labels import Labels
 LOGITS = torch.tensor([0.0, math.log(2), math.log(5), -1e9])
 
 
-def test_the_default_is_the_logit_of_the_first_class():
-    assert as_target(None, has_classes=True)(LOGITS) == LOGITS[2]
-    assert as_target(None, has_classes=True).resolved(LOGITS).index == 2
-
-
 def test_logit_probability_and_difference_worked_by_hand():
     assert class_logit(1)(LOGITS).item() == pytest.approx(math.log(2))
     assert Target("probability", 1)(LOGITS).item() == pytest.approx(2 / 8)

@@ -122,12 +122,16 @@ def cut_within(how: str, block: int = 1) -> Cut:
     return model
 
 
-class Rounded(nn.Module):
-    """A linear layer that multiplies in eight bits."""
+class OfLayer(nn.Module):
+    """Stands in the place of a linear layer."""
 
     def __init__(self, layer: nn.Linear) -> None:
         super().__init__()
         self.layer = layer
+
+
+class Rounded(OfLayer):
+    """A linear layer that multiplies in eight bits."""
 
     def forward(self, x: Tensor) -> Tensor:
         step = x.detach().abs().amax() / 127
@@ -149,24 +153,15 @@ class Stored(nn.Module):
         return F.linear(x, self.levels.to(x.dtype) * self.step, self.bias)
 
 
-class StraightThrough(nn.Module):
+class StraightThrough(OfLayer):
     """A linear layer of rounded input, which has the gradient of the one that is not rounded."""
-
-    def __init__(self, layer: nn.Linear) -> None:
-        super().__init__()
-        self.layer = layer
 
     def forward(self, x: Tensor) -> Tensor:
         return self.layer(x + ((16 * x).round() / 16 - x).detach())
 
 
-class Keeping(nn.Module):
+class Keeping(OfLayer):
     """A linear layer that keeps what it returned, for others to look at."""
-
-    def __init__(self, layer: nn.Linear) -> None:
-        super().__init__()
-        self.layer = layer
-        self.kept: list[object] = []
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.layer(x)
@@ -174,12 +169,8 @@ class Keeping(nn.Module):
         return x
 
 
-class Unseen(nn.Module):
+class Unseen(OfLayer):
     """A linear layer in NumPy."""
-
-    def __init__(self, layer: nn.Linear) -> None:
-        super().__init__()
-        self.layer = layer
 
     def forward(self, x: Tensor) -> Tensor:
         product = x.detach().numpy() @ self.layer.weight.detach().numpy().T

@@ -5,34 +5,103 @@ Each pair computes something alike, once so that a map of a head is not what the
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tests.capture.stand_ins import DIM, HEAD_DIM, HEADS, Attention, scores
+from tests.capture.stand_ins import DIM, HEAD_DIM, HEADS, Attention, fused, kind, scores
+
+
+def altered(name: str, changed: Callable[[Tensor], Tensor]) -> type[Attention]:
+    """Attention of which `changed(o)` is projected and not o, [1, heads, tokens, head_dim]."""
+    return kind(name, lambda q, k, v: changed(fused(q, k, v)), flow="altered")
 
 
 class Altered(Attention):
-    """What is projected is `changed(o)` and not o, [1, heads, tokens, head_dim]."""
+    """What is projected is `changed(o)`, with weights of its own."""
 
     flow = "altered"
 
     def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return self.changed(super().mix(q, k, v))
 
-    def changed(self, o: Tensor) -> Tensor:
-        return o
+
+def in_pairs(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Heads averaged in pairs, with the softmax written by hand."""
+    o = scores(q, k).softmax(-1) @ v
+    return (o + o.roll(1, dims=1)) / 2
 
 
-class FlippedDifference(Altered):
-    def changed(self, o: Tensor) -> Tensor:
-        return o - 0.9 * o.flip(1)
+def by_einsum(o: Tensor) -> Tensor:
+    heads = torch.eye(HEADS, dtype=o.dtype)
+    return torch.einsum("bhnd,hg->bgnd", o, heads - 0.9 * heads.flip(0))
 
 
-class EinsumDifference(Altered):
-    def changed(self, o: Tensor) -> Tensor:
-        heads = torch.eye(HEADS, dtype=o.dtype)
-        return torch.einsum("bhnd,hg->bgnd", o, heads - 0.9 * heads.flip(0))
+def buffered_difference(o: Tensor) -> Tensor:
+    """Written head by head into a tensor, each less half of the one before."""
+    written = torch.zeros_like(o)
+    for head in range(HEADS):
+        written[:, head] = o[:, head] - 0.5 * o[:, head - 1]
+    return written
+
+
+def moving_average(o: Tensor) -> Tensor:
+    """Over the heads, by a pooling function."""
+    across = o.permute(0, 2, 3, 1).flatten(0, 1)  # [tokens, head_dim, heads]
+    pooled = F.avg_pool1d(across, 3, stride=1, padding=1)
+    return pooled.unflatten(0, (1, -1)).permute(0, 3, 1, 2)
+
+
+def buffered(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Written head by head into a tensor, as it is."""
+    o = fused(q, k, v)
+    written = torch.empty_like(o)
+    for head in range(HEADS):
+        written[:, head] = o[:, head]
+    return written
+
+
+def in_chunks(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    first, second = fused(q, k, v).tensor_split(2, dim=1)
+    return torch.cat([second.contiguous(), first.clone()], dim=1)
+
+
+def of_top_keys(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Each query attends to its 7 largest scores alone, written by hand."""
+    every = scores(q, k)
+    least = every.topk(7, dim=-1).values[..., -1:]
+    return every.masked_fill(every < least, -3e4).softmax(-1) @ v
+
+
+def to_one_key(q: Tensor, k: Tensor) -> Tensor:
+    return scores(q, k[:1]).softmax(-1)
+
+
+FlippedDifference = altered("FlippedDifference", lambda o: o - 0.9 * o.flip(1))
+EinsumDifference = altered("EinsumDifference", by_einsum)
+AveragedHeads = altered("AveragedHeads", lambda o: o.mean(1, keepdim=True).expand(o.shape))
+BufferedDifference = altered("BufferedDifference", buffered_difference)
+EinsumAverageByHand = kind("EinsumAverageByHand", in_pairs, flow="altered")
+MeanOfThree = altered("MeanOfThree", moving_average)
+NormedByHand = altered(  # each head divided by its own length (differential transformers)
+    "NormedByHand", lambda o: o * (o * o).mean(-1, keepdim=True).add(1e-5).rsqrt()
+)
+GatedByToken = kind(  # one gate per head and token, read from the queries, and applied in place
+    "GatedByToken", lambda q, k, v: fused(q, k, v).mul_(q.mean(-1, keepdim=True).sigmoid()), flow="altered"
+)
+Squashed = altered("Squashed", torch.tanh)
+TopKeys = kind("TopKeys", of_top_keys)
+HeadsReordered = kind("HeadsReordered", lambda q, k, v: fused(q, k, v).flip(1))
+Buffered = kind("Buffered", buffered)
+InChunks = kind("InChunks", in_chunks)
+GroupedKeys = kind(  # one key and value for all heads, with the softmax written by hand
+    "GroupedKeys", lambda q, k, v: scores(q, k[:, :1]).softmax(-1) @ v[:, :1], weights=to_one_key
+)
+GroupedByKernel = kind(  # the same by the kernel's own option
+    "GroupedByKernel", lambda q, k, v: fused(q, k[:, :1], v[:, :1], enable_gqa=True), weights=to_one_key
+)
 
 
 class EinsumLinear(Altered):
@@ -51,10 +120,7 @@ class ConvolvedHeads(Altered):
 
     def __init__(self) -> None:
         super().__init__()
-        self.talk = nn.Conv2d(HEADS, HEADS, 1, bias=False)
-
-    def changed(self, o: Tensor) -> Tensor:
-        return self.talk(o)
+        self.changed = nn.Conv2d(HEADS, HEADS, 1, bias=False)
 
 
 class SparseLinear(Altered):
@@ -70,21 +136,6 @@ class SparseLinear(Altered):
         return joined.unflatten(2, (HEADS, HEAD_DIM)).transpose(1, 2)
 
 
-class AveragedHeads(Altered):
-    def changed(self, o: Tensor) -> Tensor:
-        return o.mean(1, keepdim=True).expand(o.shape)
-
-
-class BufferedDifference(Altered):
-    """Written head by head into a tensor, each less half of the one before."""
-
-    def changed(self, o: Tensor) -> Tensor:
-        written = torch.zeros_like(o)
-        for head in range(HEADS):
-            written[:, head] = o[:, head] - 0.5 * o[:, head - 1]
-        return written
-
-
 class NormedFeatures(Altered):
     """A norm over the features of all heads (BEiT-3, EVA-02 large)."""
 
@@ -97,30 +148,11 @@ class NormedFeatures(Altered):
         return joined.unflatten(2, (HEADS, HEAD_DIM)).transpose(1, 2)
 
 
-class NormedByHand(Altered):
-    """Each head divided by its own length (differential transformers), by no function of torch's norms."""
-
-    def changed(self, o: Tensor) -> Tensor:
-        return o * (o * o).mean(-1, keepdim=True).add(1e-5).rsqrt()
-
-
 class GatedByItself(Altered):
     def changed(self, o: Tensor) -> Tensor:
         return o * torch.sigmoid(self.proj(o.transpose(1, 2).flatten(2))).unflatten(
             2, (HEADS, HEAD_DIM)
         ).transpose(1, 2)
-
-
-class GatedByToken(Altered):
-    """One gate per head and token, read from the queries, and applied in place."""
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return F.scaled_dot_product_attention(q, k, v).mul_(q.mean(-1, keepdim=True).sigmoid())
-
-
-class Squashed(Altered):
-    def changed(self, o: Tensor) -> Tensor:
-        return o.tanh()
 
 
 class ConstantScale(Altered):
@@ -132,39 +164,6 @@ class ConstantScale(Altered):
 
     def changed(self, o: Tensor) -> Tensor:
         return o * self.scale
-
-
-class EinsumAverageByHand(Altered):
-    """Heads averaged in pairs, with the softmax written by hand."""
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        o = scores(q, k).softmax(-1) @ v
-        return (o + o.roll(1, dims=1)) / 2
-
-
-class MeanOfThree(Altered):
-    """A moving average over the heads, by a pooling function."""
-
-    def changed(self, o: Tensor) -> Tensor:
-        across = o.permute(0, 2, 3, 1).flatten(0, 1)  # [tokens, head_dim, heads]
-        pooled = F.avg_pool1d(across, 3, stride=1, padding=1)
-        return pooled.unflatten(0, (1, -1)).permute(0, 3, 1, 2)
-
-
-class TopKeys(Attention):
-    """Each query attends to its 7 largest scores alone, written by hand."""
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        every = scores(q, k)
-        least = every.topk(7, dim=-1).values[..., -1:]
-        return every.masked_fill(every < least, -3e4).softmax(-1) @ v
-
-
-class HeadsReordered(Attention):
-    """Heads in another order: a fixed permutation mixes nothing."""
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return super().mix(q, k, v).flip(1)
 
 
 class ProjectedByEinsum(Attention):
@@ -196,23 +195,6 @@ class ProjectedAsMatrix(Attention):
     def forward(self, x: Tensor) -> Tensor:
         o = self.mix(*self.operands(x)).permute(2, 0, 1, 3).reshape(-1, DIM)
         return torch.addmm(self.proj.bias, o, self.proj.weight.T).view(1, -1, DIM)
-
-
-class Buffered(Attention):
-    """Written head by head into a tensor, as it is."""
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        o = super().mix(q, k, v)
-        written = torch.empty_like(o)
-        for head in range(HEADS):
-            written[:, head] = o[:, head]
-        return written
-
-
-class InChunks(Attention):
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        first, second = super().mix(q, k, v).tensor_split(2, dim=1)
-        return torch.cat([second.contiguous(), first.clone()], dim=1)
 
 
 class LatentValues(Attention):
@@ -259,26 +241,6 @@ class NormedAfterwards(Attention):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.outer(super().forward(x))
-
-
-class GroupedKeys(Attention):
-    """One key and value for all heads, with the softmax written by hand."""
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return scores(q, k[:, :1]).softmax(-1) @ v[:, :1]
-
-    def weights(self, q: Tensor, k: Tensor) -> Tensor:
-        return scores(q, k[:1]).softmax(-1)
-
-
-class GroupedByKernel(Attention):
-    """The same by the kernel's own option."""
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return F.scaled_dot_product_attention(q, k[:, :1], v[:, :1], enable_gqa=True)
-
-    def weights(self, q: Tensor, k: Tensor) -> Tensor:
-        return scores(q, k[:1]).softmax(-1)
 
 
 TRICKS: dict[type[Attention], str] = {

@@ -24,85 +24,42 @@ class Attend(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         batch, tokens, _ = x.shape
         q, k, v = self.qkv(x).reshape(batch, tokens, 3, HEADS, HEAD_DIM).permute(2, 0, 3, 1, 4)
-        return self.proj(self.gathered(q, k, v, x).transpose(1, 2).reshape(batch, tokens, DIM))  # type: ignore[no-any-return]
+        return self.proj(self.gathered(q, k, v).transpose(1, 2).reshape(batch, tokens, DIM))  # type: ignore[no-any-return]
 
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+    def gathered(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return F.scaled_dot_product_attention(q, k, v)
 
 
-class Aten(Attend):
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-        return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v)[0]  # type: ignore[no-any-return]
+def attending(gathered: Callable[[Tensor, Tensor, Tensor], Tensor]) -> type[Attend]:
+    """A kind of attention that gathers its values in this way, from q, k and v."""
+    return type("Attending", (Attend,), {"gathered": lambda _, q, k, v: gathered(q, k, v)})
 
 
-class Exponential(Attend):
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-        weights = (q @ k.transpose(-2, -1) / HEAD_DIM**0.5).exp()
-        return weights / weights.sum(-1, keepdim=True) @ v
+def scores(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.transpose(-2, -1) / HEAD_DIM**0.5
 
 
-class Sigmoid(Attend):
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-        return (q @ k.transpose(-2, -1)).sigmoid() / k.shape[-2] @ v
+Aten = attending(lambda q, k, v: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v)[0])
+Exponential = attending(lambda q, k, v: (scores(q, k) - scores(q, k).logsumexp(-1, keepdim=True)).exp() @ v)
+Sigmoid = attending(lambda q, k, v: scores(q, k).sigmoid() / k.shape[-2] @ v)
+Kernelised = attending(
+    lambda q, k, v: F.elu(q) @ (F.elu(k).mT @ v) / k.shape[-2]
+)  # no tokens x tokens matrix
+ByHand = attending(lambda q, k, v: scores(q, k).softmax(-1) @ v)
+Gated = attending(lambda q, k, v: F.scaled_dot_product_attention(q, k, v) * q.sigmoid())
+Differential = attending(
+    lambda q, k, v: F.scaled_dot_product_attention(q, k, v) - 0.4 * F.scaled_dot_product_attention(k, q, v)
+)
+RolledKeys = attending(lambda q, k, v: F.scaled_dot_product_attention(q, k.roll(4, 2), v.roll(4, 2)))
 
 
-class Kernelised(Attend):
-    """Linear attention: no tokens x tokens matrix at all."""
-
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-        return F.elu(q) @ (F.elu(k).transpose(-2, -1) @ v) / k.shape[-2]
-
-
-class Gated(Attend):
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-        return F.scaled_dot_product_attention(q, k, v) * q.sigmoid()
-
-
-class Differential(Attend):
-    """Two attentions of one block, one subtracted from the other."""
-
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-        return F.scaled_dot_product_attention(q, k, v) - 0.4 * F.scaled_dot_product_attention(k, q, v)
-
-
-class TalkingHeads(Attend):
-    """Weights of the heads are mixed after the softmax."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.mix = nn.Linear(HEADS, HEADS)
-
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-        weights = (q @ k.transpose(-2, -1) / HEAD_DIM**0.5).softmax(-1)
-        return self.mix(weights.permute(0, 2, 3, 1)).permute(0, 3, 1, 2) @ v  # type: ignore[no-any-return]
-
-
-class Twice(Attend):
+def twice(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """One attention that is applied to the values, and to what that gave."""
-
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-        weights = (q @ k.transpose(-2, -1) / HEAD_DIM**0.5).softmax(-1)
-        return weights @ (weights @ v)
+    weights = scores(q, k).softmax(-1)
+    return weights @ (weights @ v)
 
 
-class RolledKeys(Attend):
-    """Each token finds its neighbour's key and value in its own place."""
-
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-        return F.scaled_dot_product_attention(q, k.roll(4, 2), v.roll(4, 2))
-
-
-class WithConvolution(Attend):
-    """A convolution of the values over the grid beside the attention."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.around = nn.Conv2d(DIM, DIM, 3, padding=1, groups=DIM)
-
-    def forward(self, x: Tensor) -> Tensor:
-        patches = x[:, 1:].transpose(1, 2).reshape(-1, DIM, ROWS, COLS)
-        local = self.around(patches).flatten(2).transpose(1, 2)
-        return super().forward(x) + torch.cat([x[:, :1], local], dim=1)
+Twice = attending(twice)
 
 
 class Block(nn.Module):
@@ -114,19 +71,6 @@ class Block(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.attention(self.norm1(x))
         return x + self.mlp(self.norm2(x))  # type: ignore[no-any-return]
-
-
-class ParallelBlock(nn.Module):
-    """Two attentions that read the same tokens."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.norms = nn.ModuleList(nn.LayerNorm(DIM) for _ in range(2))
-        self.attentions = nn.ModuleList(Attend() for _ in range(2))
-
-    def forward(self, x: Tensor) -> Tensor:
-        pairs = zip(self.norms, self.attentions, strict=True)
-        return x + torch.stack([attention(norm(x)) for norm, attention in pairs]).sum(0)
 
 
 class Model(nn.Module):
@@ -153,46 +97,6 @@ class Model(nn.Module):
 
     def read(self, x: Tensor) -> Tensor:
         return self.head(self.norm(x)[:, 0])  # type: ignore[no-any-return]
-
-
-class ClassLast(Model):
-    def arranged(self, x: Tensor) -> Tensor:
-        return x.roll(-1, dims=1)
-
-    def read(self, x: Tensor) -> Tensor:
-        return self.head(self.norm(x)[:, -1])  # type: ignore[no-any-return]
-
-
-class Shuffled(Model):
-    """Each image's patches in an order of chance, as in ViT-MAE."""
-
-    def arranged(self, x: Tensor) -> Tensor:
-        order = torch.rand(len(x), ROWS * COLS).argsort(1)[:, :, None].expand(-1, -1, DIM)
-        return torch.cat([x[:, :1], x[:, 1:].gather(1, order)], dim=1)
-
-
-class ColumnByColumn(Model):
-    def arranged(self, x: Tensor) -> Tensor:
-        patches = x[:, 1:].reshape(-1, ROWS, COLS, DIM).transpose(1, 2).flatten(1, 2)
-        return torch.cat([x[:, :1], patches], dim=1)
-
-
-class Reversed(nn.Module):
-    """A block after which the tokens stand in reverse."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.block = Block(Attend)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.block(x).flip(1)  # type: ignore[no-any-return]
-
-
-class TwoPasses(Model):
-    """The image and its mirror image, averaged."""
-
-    def forward(self, image: Tensor) -> Tensor:
-        return (super().forward(image) + super().forward(image.flip(-1))) / 2
 
 
 class MeanAddedToAll(Model):
@@ -228,59 +132,6 @@ class FarOverlappingEmbedding(Model):
 
     def read(self, x: Tensor) -> Tensor:
         return self.head(self.norm(x).mean(1))  # type: ignore[no-any-return]
-
-
-class Decoder(nn.Module):
-    """A block that attends to itself, and then to the image's own tokens."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm1, self.norm2, self.itself = nn.LayerNorm(DIM), nn.LayerNorm(DIM), Attend()
-        self.q, self.kv, self.proj = nn.Linear(DIM, DIM), nn.Linear(DIM, 2 * DIM), nn.Linear(DIM, DIM)
-
-    def forward(self, x: Tensor, memory: Tensor) -> Tensor:
-        x = x + self.itself(self.norm1(x))
-        batch, tokens, _ = x.shape
-        q = self.q(self.norm2(x)).reshape(batch, tokens, HEADS, HEAD_DIM).transpose(1, 2)
-        k, v = self.kv(memory).reshape(batch, tokens, 2, HEADS, HEAD_DIM).permute(2, 0, 3, 1, 4)
-        return x + self.proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
-
-
-class CrossAttending(Model):
-    """The tokens look at the embedding again, which is as long as they are."""
-
-    def forward(self, image: Tensor) -> Tensor:
-        x = self.embed(image).flatten(2).transpose(1, 2)
-        memory = torch.cat([self.class_token.expand(len(x), -1, -1), x], dim=1) + self.positions
-        x = memory
-        for block in self.blocks:
-            x = block(x, memory)
-        return self.read(x)
-
-
-class ClassApart(Model):
-    """Patches attend to each other, and the class token to all of them by a call of its own."""
-
-    def forward(self, image: Tensor) -> Tensor:
-        x = self.embed(image).flatten(2).transpose(1, 2)
-        own = self.class_token.expand(len(x), -1, -1)
-        for block in self.blocks:
-            x = block(x)
-            own = own + F.scaled_dot_product_attention(own[:, None], x[:, None], x[:, None])[:, 0]
-        return self.read(own)
-
-
-class TwoStacks(Model):
-    """Encoder and decoder, both over all tokens."""
-
-    def __init__(self, blocks: Sequence[nn.Module]) -> None:
-        super().__init__(blocks)
-        self.decoder = nn.ModuleList(Block(Attend) for _ in range(2))
-
-    def read(self, x: Tensor) -> Tensor:
-        for block in self.decoder:
-            x = block(x)
-        return super().read(x)
 
 
 class Channels(nn.Module):

@@ -124,6 +124,23 @@ def written_out(seen: list[Tensor]) -> Iterator[None]:
         F.scaled_dot_product_attention = original
 
 
+def chains_by_hand(model: nn.Module, image: Tensor, target: Callable[..., Tensor]) -> dict[str, Tensor]:
+    """What each token has of every other by each method, from whole matrices of attention that is written out, [tokens, tokens]."""
+    kept: list[Tensor] = []
+    with written_out(kept):
+        answer = target(model(image))
+    slopes = torch.autograd.grad(answer, kept)
+    own_part = torch.eye(kept[0].shape[-1])
+    matrices = dict.fromkeys(("relevance", "gradient_rollout", "rollout"), own_part)
+    for attention, slope in zip(kept, slopes, strict=True):
+        raised = (attention * slope).clamp(min=0).mean(1)[0]
+        weighed = (raised + own_part) / (raised + own_part).sum(1, keepdim=True)
+        matrices["relevance"] = matrices["relevance"] + raised @ matrices["relevance"]
+        matrices["gradient_rollout"] = weighed @ matrices["gradient_rollout"]
+        matrices["rollout"] = (attention.mean(1)[0] + own_part) / 2 @ matrices["rollout"]
+    return {name: matrix.detach() for name, matrix in matrices.items()}
+
+
 def _formula(seen: list[Tensor]) -> Callable[..., Tensor]:
     def attention(
         q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0, is_causal: bool = False,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +20,8 @@ DIM = HEADS * HEAD_DIM
 SIZE, PATCH, GRID = (24, 40), 8, (3, 5)
 PATCHES = GRID[0] * GRID[1]
 TOKENS = PATCHES + 1
+Mix = Callable[[Tensor, Tensor, Tensor], Tensor]
+Weights = Callable[[Tensor, Tensor], Tensor]
 
 
 class Attention(nn.Module):
@@ -55,43 +58,98 @@ def scores(q: Tensor, k: Tensor) -> Tensor:
     return q @ k.transpose(-2, -1) * HEAD_DIM**-0.5
 
 
-class AtenFlash(Attention):
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v)[0]
+def kind(name: str, mix: Mix, *, weights: Weights | None = None, flow: str = "chain") -> type[Attention]:
+    """Attention that gathers values in this way; `weights` is its formula, where that is another than softmax."""
+    parts: dict[str, Any] = {"mix": lambda _, *operands: mix(*operands), "flow": flow}
+    if weights is not None:
+        parts["weights"] = lambda _, *operands: weights(*operands)
+    return type(name, (Attention,), parts)
 
 
-class AtenAttention(Attention):
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return torch.ops.aten.scaled_dot_product_attention(q, k, v)
+def plus_one(q: Tensor, k: Tensor) -> Tensor:
+    """One in the denominator (quiet attention): a column of zeros, dropped after the softmax."""
+    return F.pad(scores(q, k), (1, 0)).softmax(-1)[..., 1:]
 
 
-class AtenSoftmax(Attention):
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return torch.ops.aten._softmax(scores(q, k), -1, False) @ v
+def to_sigmoid(q: Tensor, k: Tensor) -> Tensor:
+    return torch.sigmoid(scores(q, k) - math.log(k.shape[-2]))
 
 
-class ManualExponential(Attention):
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        shares = (scores(q, k) - scores(q, k).amax(-1, keepdim=True)).exp()
-        return shares / shares.sum(-1, keepdim=True) @ v
+def to_linear(q: Tensor, k: Tensor) -> Tensor:
+    products = (F.elu(q) + 1) @ (F.elu(k) + 1).transpose(-2, -1)
+    return products / products.sum(-1, keepdim=True)
 
 
-class SigmoidAttention(Attention):
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return self.weights(q, k) @ v
-
-    def weights(self, q: Tensor, k: Tensor) -> Tensor:
-        return torch.sigmoid(scores(q, k) - math.log(k.shape[-2]))
+def by_linear(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    q, k = F.elu(q) + 1, F.elu(k) + 1
+    return q @ (k.transpose(-2, -1) @ v) / (q @ k.sum(-2)[..., None])
 
 
-class LinearAttention(Attention):
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        q, k = F.elu(q) + 1, F.elu(k) + 1
-        return q @ (k.transpose(-2, -1) @ v) / (q @ k.sum(-2)[..., None])
+def by_exponential(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    shares = (scores(q, k) - scores(q, k).amax(-1, keepdim=True)).exp()
+    return shares / shares.sum(-1, keepdim=True) @ v
 
-    def weights(self, q: Tensor, k: Tensor) -> Tensor:
-        products = (F.elu(q) + 1) @ (F.elu(k) + 1).transpose(-2, -1)
-        return products / products.sum(-1, keepdim=True)
+
+def in_chunks(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Queries in two chunks, to save memory: no call is square."""
+    return torch.cat([fused(part, k, v) for part in q.chunk(2, dim=2)], dim=2)
+
+
+def sharpened(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The weights are squared and normalised again after the softmax."""
+    squared = scores(q, k).softmax(-1) ** 2
+    return squared / squared.sum(-1, keepdim=True) @ v
+
+
+def changed_in_place(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Small weights are set to 0 in the softmax's own memory."""
+    attention = scores(q, k).softmax(-1)
+    attention.mul_(attention > 0.1)
+    return attention @ v
+
+
+def rolled(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The tokens are rolled before the attention and rolled back after it (a cyclic shift)."""
+    q, k, v = (operand.roll(4, dims=2) for operand in (q, k, v))
+    return fused(q, k, v).roll(-4, dims=2)
+
+
+def applied_twice(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """One softmax, two products."""
+    attention = scores(q, k).softmax(-1)
+    return attention @ (attention @ v)
+
+
+def one_window(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Windows as Swin cuts them, of which the image has exactly one."""
+    return fused(*(operand.reshape(1, 1, HEADS, -1, HEAD_DIM).flatten(0, 1) for operand in (q, k, v)))
+
+
+fused = F.scaled_dot_product_attention
+aten = torch.ops.aten
+AtenFlash = kind("AtenFlash", lambda q, k, v: aten._scaled_dot_product_flash_attention_for_cpu(q, k, v)[0])
+AtenAttention = kind("AtenAttention", lambda q, k, v: aten.scaled_dot_product_attention(q, k, v))
+AtenSoftmax = kind("AtenSoftmax", lambda q, k, v: aten._softmax(scores(q, k), -1, False) @ v)
+ManualExponential = kind("ManualExponential", by_exponential)
+SigmoidAttention = kind("SigmoidAttention", lambda q, k, v: to_sigmoid(q, k) @ v, weights=to_sigmoid)
+LinearAttention = kind("LinearAttention", by_linear, weights=to_linear)
+ChunkedQueries = kind("ChunkedQueries", in_chunks)
+SoftmaxPlusOne = kind("SoftmaxPlusOne", lambda q, k, v: plus_one(q, k) @ v, weights=plus_one)
+OneWindow = kind("OneWindow", one_window)
+SharedKeys = kind(  # one key and value head for all, by broadcasting
+    "SharedKeys",
+    lambda q, k, v: fused(q, k[:, :1], v[:, :1]),
+    weights=lambda q, k: scores(q, k[:1]).softmax(-1),
+)
+Rolled = kind("Rolled", rolled)
+TurnedKeys = kind(  # in another order than the queries: the same output, but other columns
+    "TurnedKeys", lambda q, k, v: fused(q, k.roll(4, dims=2), v.roll(4, dims=2))
+)
+Sharpened = kind("Sharpened", sharpened, flow="altered")
+ChangedInPlace = kind("ChangedInPlace", changed_in_place, flow="altered")
+AppliedTwice = kind("AppliedTwice", applied_twice, flow="altered")
+ValuesAdded = kind("ValuesAdded", lambda q, k, v: fused(q, k, v) + v, flow="altered")
+MeanRemoved = kind("MeanRemoved", lambda q, k, v: fused(q, k, v) - v.mean(2, keepdim=True), flow="altered")
 
 
 class Core(nn.Module):
@@ -125,13 +183,6 @@ class Scripted(nn.Module):
         return [scores(q.double(), k.double()).softmax(-1).float()]
 
 
-class ChunkedQueries(Attention):
-    """Queries in two chunks, to save memory: no call is square."""
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return torch.cat([F.scaled_dot_product_attention(part, k, v) for part in q.chunk(2, dim=2)], dim=2)
-
-
 class HeadByHead(Attention):
     """One call per head."""
 
@@ -142,14 +193,8 @@ class HeadByHead(Attention):
         return list(attention.split(1))
 
     def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        heads = range(HEADS)
-        return torch.cat(
-            [
-                F.scaled_dot_product_attention(q[:, h : h + 1], k[:, h : h + 1], v[:, h : h + 1])
-                for h in heads
-            ],
-            dim=1,
-        )
+        one_each = zip(*(operand.split(1, dim=1) for operand in (q, k, v)), strict=True)
+        return torch.cat([fused(*operands) for operands in one_each], dim=1)
 
 
 class KeyPrefix(Attention):
@@ -167,16 +212,6 @@ class KeyPrefix(Attention):
 
     def weights(self, q: Tensor, k: Tensor) -> Tensor:
         return scores(q, torch.cat([self.extra[0, 0].double(), k], dim=1)).softmax(-1)[..., 2:]
-
-
-class SoftmaxPlusOne(Attention):
-    """One in the denominator (quiet attention): a column of zeros, dropped after the softmax."""
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return self.weights(q, k) @ v
-
-    def weights(self, q: Tensor, k: Tensor) -> Tensor:
-        return F.pad(scores(q, k), (1, 0)).softmax(-1)[..., 1:]
 
 
 class Gated(Attention):
@@ -202,46 +237,24 @@ class TalkingAfter(Attention):
         super().__init__()
         self.talk = nn.Linear(HEADS, HEADS)
 
+    def mixed(self, numbers: Tensor) -> Tensor:
+        return self.talk(numbers.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
     def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        attention = scores(q, k).softmax(-1)
-        return self.talk(attention.permute(0, 2, 3, 1)).permute(0, 3, 1, 2) @ v
+        return self.mixed(scores(q, k).softmax(-1)) @ v
 
 
-class TalkingBefore(Attention):
+class TalkingBefore(TalkingAfter):
     """Heads mixed before the softmax: still one attention."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.talk = nn.Linear(HEADS, HEADS)
+    flow = "chain"
 
     def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        talked = self.talk(scores(q, k).permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
-        return talked.softmax(-1) @ v
+        return self.mixed(scores(q, k)).softmax(-1) @ v
 
     def weights(self, q: Tensor, k: Tensor) -> Tensor:
         mixed = torch.einsum("hqk,gh->gqk", scores(q, k), self.talk.weight.double())
         return (mixed + self.talk.bias.double()[:, None, None]).softmax(-1)
-
-
-class Sharpened(Attention):
-    """The weights are squared and normalised again after the softmax."""
-
-    flow = "altered"
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        squared = scores(q, k).softmax(-1) ** 2
-        return squared / squared.sum(-1, keepdim=True) @ v
-
-
-class ChangedInPlace(Attention):
-    """Small weights are set to 0 in the softmax's own memory."""
-
-    flow = "altered"
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        attention = scores(q, k).softmax(-1)
-        attention.mul_(attention > 0.1)
-        return attention @ v
 
 
 class WithConvolution(Attention):
@@ -289,21 +302,6 @@ class Mixture(Difference):
         return self.proj(gate * first + (1 - gate) * second)
 
 
-class Rolled(Attention):
-    """The tokens are rolled before the attention and rolled back after it (a cyclic shift)."""
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        q, k, v = (operand.roll(4, dims=2) for operand in (q, k, v))
-        return super().mix(q, k, v).roll(-4, dims=2)
-
-
-class TurnedKeys(Attention):
-    """Keys and values in another order than the queries: the same output, but other columns."""
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return super().mix(q, k.roll(4, dims=2), v.roll(4, dims=2))
-
-
 class Twice(Attention):
     """The attention is applied to its own output once more."""
 
@@ -314,52 +312,6 @@ class Twice(Attention):
 
     def calls(self, x: Tensor) -> list[Tensor]:
         return super().calls(x) * 2
-
-
-class AppliedTwice(Attention):
-    """As `Twice`, written out: one softmax, two products."""
-
-    flow = "altered"
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        attention = self.weights(q, k)
-        return attention @ (attention @ v)
-
-
-class ValuesAdded(Attention):
-    """The output of the attention plus the values themselves."""
-
-    flow = "altered"
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return super().mix(q, k, v) + v
-
-
-class MeanRemoved(Attention):
-    """The output of the attention less the mean of the values."""
-
-    flow = "altered"
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return super().mix(q, k, v) - v.mean(2, keepdim=True)
-
-
-class SharedKeys(Attention):
-    """One key and value head for all, by broadcasting."""
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return F.scaled_dot_product_attention(q, k[:, :1], v[:, :1])
-
-    def weights(self, q: Tensor, k: Tensor) -> Tensor:
-        return scores(q, k[:1]).softmax(-1)
-
-
-class OneWindow(Attention):
-    """Windows as Swin cuts them, of which the image has exactly one."""
-
-    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        q, k, v = (operand.reshape(1, 1, HEADS, -1, HEAD_DIM).flatten(0, 1) for operand in (q, k, v))
-        return super().mix(q, k, v)
 
 
 class WindowsAsHeads(Attention):
@@ -434,29 +386,29 @@ class ConvolutionMlp(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.inner, self.outer = nn.Linear(DIM, 56), nn.Linear(56, DIM)
-        self.conv = nn.Conv2d(56, 56, 3, padding=1, groups=56)
+        self.inner, self.outer, self.conv = nn.Linear(DIM, 56), nn.Linear(56, DIM), self.convolution()
+
+    def convolution(self) -> nn.Module:
+        return nn.Conv2d(56, 56, 3, padding=1, groups=56)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.inner(x)
-        grid = x[:, 1:].transpose(1, 2).reshape(1, 56, *GRID)
-        return self.outer(torch.cat([x[:, :1], self.conv(grid).flatten(2).transpose(1, 2)], dim=1))
+        return self.outer(
+            torch.cat([x[:, :1], self.convolved(x[:, 1:].transpose(1, 2)).transpose(1, 2)], dim=1)
+        )
+
+    def convolved(self, patches: Tensor) -> Tensor:
+        return self.conv(patches.reshape(1, 56, *GRID)).flatten(2)
 
 
-class DilatedMlp(nn.Module):
+class DilatedMlp(ConvolutionMlp):
     """A convolution between a token and the second before and after it."""
 
-    flow = "altered"
+    def convolution(self) -> nn.Module:
+        return nn.Conv1d(56, 56, 3, padding=2, dilation=2, groups=56)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner, self.outer = nn.Linear(DIM, 56), nn.Linear(56, DIM)
-        self.conv = nn.Conv1d(56, 56, 3, padding=2, dilation=2, groups=56)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.inner(x)
-        patches = self.conv(x[:, 1:].transpose(1, 2)).transpose(1, 2)
-        return self.outer(torch.cat([x[:, :1], patches], dim=1))
+    def convolved(self, patches: Tensor) -> Tensor:
+        return self.conv(patches)
 
 
 class SqueezeMlp(Mlp):

@@ -53,14 +53,6 @@ def test_the_kernels_normalisers_are_those_of_the_rows():
         assert_same(logarithm.exp(), layer.rows(None, slice(2, 9)))
 
 
-def test_nothing_of_a_batch_is_kept():
-    module, sizes = own(), []
-    visit_layers(module, pixels(IMAGES), lambda layer: sizes.append(layer.q.shape), tokens=TOKENS)
-    assert len(sizes) == 3
-    assert not module.training
-    assert [part for part in module.modules() if part._forward_hooks or part._forward_pre_hooks] == []
-
-
 def test_a_visit_that_fails_leaves_the_module_as_it_was():
     module = own().train()
 

@@ -106,7 +106,6 @@ def test_an_arena_grows_by_twice_as_much_and_keeps_what_it_holds() -> None:
     tensors = [torch.full((5, 7), float(number)) for number in range(5)]
     assert [arena.store("k", tensor) for tensor in tensors] == [0, 1, 2, 3, 4]
     stacked = arena.stacked("k")
-    assert stacked is not None
     assert torch.equal(stacked, torch.stack(tensors))
     assert arena.stacked("q") is None
     del stacked

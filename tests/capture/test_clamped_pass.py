@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tests.capture import stand_ins
-from tests.capture.misleading import HEAD_DIM, Attend, Model, blocks, ready
+from tests.capture.misleading import Attend, Model, attending, blocks, ready, scores
 from tests.capture.models import pixels
 from vit_viz.capture.clamped_pass import Change, ClampedPass
 from vit_viz.capture.responses import Responses
@@ -39,28 +39,22 @@ def test_an_output_is_changed_in_proportion_to_its_largest_number(size: float, p
     pushed = torch.arange(LAYOUT.num_tokens) % 3 == 1
     change = Change(pushes=[push, 0.0], pushed=pushed)
     seen = ClampedPass(LAYOUT, [None, change]).over(TwoLayers(size), pixels.expand(2, -1, -1, -1))
-    assert seen is not None
     ((photo, other),) = seen.calls[1]  # type: ignore[misc]
     away = (other - photo).abs().amax(-1) / photo.abs().max()
     assert not away[~pushed].any()
     assert 0.9 * push < away[pushed].mean() < 2.5 * push  # the largest of five numbers of chance
 
 
-class Squared(Attend):
+def squared(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The weights are changed after their softmax, so that what is passed on is not seen."""
-
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-        weights = (q @ k.transpose(-2, -1) / HEAD_DIM**0.5).softmax(-1) ** 2
-        return weights / weights.sum(-1, keepdim=True) @ v
+    weights = scores(q, k).softmax(-1) ** 2
+    return weights / weights.sum(-1, keepdim=True) @ v
 
 
-class Shared(Attend):
+def shared(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Two heads have a key and a value in common, the other three likewise."""
-
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-        return F.scaled_dot_product_attention(q[:, :4], k[:, :2], v[:, :2], enable_gqa=True).repeat(
-            1, 2, 1, 1
-        )[:, :5]
+    four = F.scaled_dot_product_attention(q[:, :4], k[:, :2], v[:, :2], enable_gqa=True)
+    return four.repeat(1, 2, 1, 1)[:, :5]
 
 
 def alone(model: nn.Module, image: Tensor, layout: TokenLayout, place: tuple[int, int]) -> list[list[int]]:
@@ -68,12 +62,11 @@ def alone(model: nn.Module, image: Tensor, layout: TokenLayout, place: tuple[int
     patches = torch.zeros(layout.grid, dtype=torch.bool)
     patches[place] = True
     responses = Responses(model, image, layout).alone().of([Change(patches=patches)])
-    assert responses is not None
     return [moves.nonzero().flatten().tolist() for moves in (*responses[0].calls, responses[0].later)]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("kind", [Attend, Shared, Squared])
+@pytest.mark.parametrize("kind", [Attend, attending(shared), attending(squared)])
 def test_where_tokens_are_alone_each_passes_on_its_own_value(
     kind: type[nn.Module], dtype: torch.dtype
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import sys
 import threading
@@ -13,15 +14,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tests.capture.misleading import Attend, Model, blocks
+from tests.capture.misleading import Model, attending, blocks
 from tests.capture.models import SIZE, lively, own, pixels, timm_vit, torchvision_vit
-from tests.capture.tutorials import DIM, HEAD_DIM, HEADS, FusedQkv, TutorialViT
+from tests.capture.tutorials import FusedQkv, TutorialViT
 from tests.comparing import assert_same
 from tests.waiting import PATIENCE
 from vit_viz.capture import trace
 from vit_viz.capture.buffers import BufferPool
-from vit_viz.capture.proof import proof_queries
-from vit_viz.errors import Cancelled, CaptureError, ParameterError
+from vit_viz.errors import Cancelled, CaptureError
 from vit_viz.geometry import TokenLayout
 from vit_viz.model import VisionTransformer, ViTConfig
 
@@ -60,13 +60,17 @@ def broken(model: nn.Module) -> nn.Module:
     return model
 
 
+@pytest.mark.parametrize("make", [own, timm_vit])
 @pytest.mark.parametrize("choices", [{}, {"target": 1, "keep_values": True, "keep_residual": True}])
-def test_the_model_is_the_same_before_and_after(choices: dict[str, object]) -> None:
-    model = own().train()
+def test_the_model_is_the_same_before_and_after(
+    make: Callable[[], nn.Module], choices: dict[str, object]
+) -> None:
+    model = make().train()
     model.blocks[1].eval()  # a mixture, to be put back as it was
-    before = state_of(model)
-    trace(model, pixels(), **choices)  # type: ignore[arg-type]
+    before, weights = state_of(model), copy.deepcopy(model.state_dict())
+    assert trace(model, pixels(), **choices).proof_status == "proven"
     assert state_of(model) == before
+    assert all(torch.equal(weights[name], value) for name, value in model.state_dict().items())
 
 
 @pytest.mark.parametrize("choices", [{}, {"target": 1, "keep_residual": True}])
@@ -128,7 +132,6 @@ def test_a_plain_forward_in_another_thread_is_not_recorded() -> None:
     other.join()
     handle.remove()
     assert recorded.num_layers == 3
-    assert recorded.residual is not None
     assert len(recorded.residual) == 4
 
 
@@ -143,16 +146,6 @@ def test_memory_is_recycled_when_the_trace_is_dropped() -> None:
         trace(model, image, pool=pool).q.data_ptr(),
         trace(model, image, pool=pool).k.data_ptr(),
     )
-
-
-def test_layers_of_different_shapes_are_refused_in_one_sentence() -> None:
-    model = own()
-    other = own(num_heads=4)
-    model.blocks[2] = other.blocks[2]
-    with pytest.raises(
-        CaptureError, match=r"same numbers of heads .*\[5, 25, 8\] in one layer .* \[4, 25, 10\] in another"
-    ):
-        trace(model, pixels())
 
 
 def test_a_tensor_that_outlives_its_trace_keeps_its_numbers() -> None:
@@ -175,15 +168,8 @@ def test_a_failed_capture_returns_its_memory() -> None:
     assert pool.idle_bytes > 0
 
 
-def test_the_pool_frees_what_exceeds_its_bound() -> None:
-    pool = BufferPool(max_idle_bytes=1000)
-    pool.give_back([torch.empty(200), torch.empty(100), torch.empty(50)])
-    assert pool.idle_bytes == 600
-
-
 def test_nbytes_counts_operands_once() -> None:
     recorded = trace(own(), pixels())
-    assert recorded.logits is not None
     lse = 3 * 5 * 25 * 4
     assert recorded.nbytes == recorded.q.nbytes + recorded.k.nbytes + recorded.logits.nbytes + lse
 
@@ -225,11 +211,11 @@ def of_custom_operator(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     [
         (
             torch._scaled_dot_product_attention_math,
-            r"calls of torch\._scaled_dot_product_attention_math are not seen",
+            r"of torch\._scaled_dot_product_attention_math are not seen",
         ),
         (
             sageattn,
-            r"calls of tests\.capture\.test_clean\.sageattn are not seen: put scaled_dot_product_attention in",
+            r"of tests\.capture\.test_clean\.sageattn are not seen: put scaled_dot_product_attention in",
         ),
         (of_custom_operator, r"calls of torch\.ops\.vit_viz_tests\.flash_attn_forward are not seen"),
         (
@@ -239,14 +225,13 @@ def of_custom_operator(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     ],
 )
 def test_an_attention_that_is_not_seen_is_named(attends: Callable[..., Any], words: str) -> None:
-    class Unseen(Attend):
-        def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-            output = attends(q, k, v)
-            return output if isinstance(output, Tensor) else output[0]  # type: ignore[no-any-return]
+    def gathered(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        output = attends(q, k, v)
+        return output if isinstance(output, Tensor) else output[0]
 
     before = sys.getprofile()
     with pytest.raises(CaptureError, match=words):
-        trace(lively(Model(blocks(Unseen, Unseen))), pixels())
+        trace(lively(Model(blocks(*[attending(gathered)] * 2))), pixels())
     assert sys.getprofile() is before
 
 
@@ -273,28 +258,6 @@ def test_a_matrix_beyond_the_limit_is_refused() -> None:
         trace(model, pixels(), layout=TokenLayout(grid=(4, 6)), max_attention_bytes=30_000)
 
 
-def test_an_unknown_layout_is_asked_for_with_an_example() -> None:
-    with pytest.raises(ParameterError, match=r"TokenLayout\(grid=\(4, 6\), prefix=\('class',\)\)"):
-        trace(TutorialViT(FusedQkv), pixels())
-
-
-@pytest.mark.parametrize("shape", [(2, 3, 64, 96), (3, 64, 96)])
-def test_pixels_are_of_one_image(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ParameterError, match="one image"):
-        trace(own(), torch.randn(shape))
-
-
-def test_attention_that_is_changed_before_its_product_is_captured_but_not_proven() -> None:
-    class Mixed(FusedQkv):
-        def forward(self, x: Tensor) -> Tensor:
-            q, k, v = self.qkv(x).reshape(1, -1, 3, 5, 8).permute(2, 0, 3, 1, 4)
-            attention = (q @ k.transpose(-2, -1) / 8**0.5).softmax(-1)
-            return self.proj((1.5 * attention @ v).transpose(1, 2).reshape(1, -1, 40))
-
-    recorded = trace(TutorialViT(Mixed), pixels(), layout=TokenLayout(grid=(4, 6)))
-    assert recorded.proof_status == "captured, not proven"
-
-
 def test_a_kernel_that_computes_something_else_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     from vit_viz.capture.calls import AttentionCall
 
@@ -309,25 +272,6 @@ def test_proof_can_be_left_out_or_made_whole() -> None:
     model, image = own(), pixels()
     assert trace(model, image, proof_rows=0).proof_status == "captured, not proven"
     assert trace(model, image, proof_rows=10_000).proof_status == "proven"
-
-
-@pytest.mark.parametrize("rows", [1, 2, 16])
-def test_at_least_the_asked_rows_are_compared(rows: int) -> None:
-    for tokens in range(1, 400):
-        compared = range(tokens)[proof_queries(tokens, rows)]
-        assert compared[0] == 0
-        assert len(compared) >= min(rows, tokens)
-    assert len(range(197)[proof_queries(197, 16)]) == 16
-
-
-@pytest.mark.parametrize("make", [own, timm_vit])
-def test_value_norms_find_the_output_projection(make: Callable[[], nn.Module]) -> None:
-    model = make()
-    recorded = trace(model, pixels(), keep_values=True)
-    assert recorded.v is not None
-    weight = model.blocks[1].attn.proj.weight.detach()  # type: ignore[index, union-attr]
-    moved = recorded.v[1, 3] @ weight[:, 24:32].T
-    assert_same(recorded.value_norms(1)[3], moved.norm(dim=-1))
 
 
 @pytest.mark.parametrize("make", [own, timm_vit, torchvision_vit, lambda: TutorialViT(FusedQkv)])
@@ -352,23 +296,16 @@ def test_value_norms_without_a_direct_projection_are_refused(kept: str) -> None:
 
 
 def test_a_value_that_is_changed_after_its_attention_counts_as_it_was() -> None:
-    class Changing(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.qkv, self.proj = nn.Linear(DIM, 3 * DIM), nn.Linear(DIM, DIM)
+    def changing(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        out = F.scaled_dot_product_attention(q, k, v)
+        v.mul_(-3.0)
+        return out
 
-        def forward(self, x: Tensor) -> Tensor:
-            q, k, v = self.qkv(x).unflatten(-1, (3, HEADS, HEAD_DIM)).permute(2, 0, 3, 1, 4)
-            out = F.scaled_dot_product_attention(q, k, v)
-            v.mul_(-3.0)
-            return self.proj(out.transpose(1, 2).flatten(2))
-
-    model, layout = TutorialViT(Changing), TokenLayout(grid=(4, 6))
+    model, layout = Model(blocks(*[attending(changing)] * 2)), TokenLayout(grid=(4, 6))
     expected = trace(model, pixels(), layout=layout, keep_values=True)
     got = trace(model, pixels(), layout=layout, keep_norms=True)
     assert torch.equal(got.value_norms(1), expected.value_norms(1))
-    assert expected.v is not None
-    weight = model.layers[1].attention.proj.weight.detach()  # type: ignore[union-attr]
+    weight = model.blocks[1].attention.proj.weight.detach()
     assert_same(got.value_norms(1)[3], (expected.v[1, 3] @ weight[:, 24:32].T).norm(dim=-1))
 
 

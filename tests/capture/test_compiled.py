@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.capture.misleading import Attend, Block, Model
+from tests.capture.misleading import Attend, Block, ByHand, Model
 from tests.capture.models import lively, pixels
 from vit_viz.capture import trace
 from vit_viz.capture.forward import undisturbed
@@ -18,11 +18,6 @@ from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 
 CLASS = TokenLayout(grid=(4, 6))
-
-
-class WrittenOut(Attend):
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-        return torch.softmax(q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5, -1) @ v  # type: ignore[no-any-return]
 
 
 def compiled(graphs: list[object]) -> nn.Module:
@@ -75,9 +70,7 @@ def test_passes_of_two_threads_leave_the_compiler_as_it_was() -> None:
     assert len(graphs) == 1
 
 
-@pytest.mark.parametrize(
-    ("attend", "is_decomposed"), [(Attend, False), (WrittenOut, False), (WrittenOut, True)]
-)
+@pytest.mark.parametrize(("attend", "is_decomposed"), [(Attend, False), (ByHand, False), (ByHand, True)])
 def test_an_exported_module_is_traced_as_the_one_that_it_was_made_of(
     attend: type[nn.Module], is_decomposed: bool
 ) -> None:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.capture.models import own, pixels, timm_vit, torchvision_vit, transformers_vit
-from tests.capture.tutorials import FusedQkv, MultiHead, SeparateEinops, TutorialViT, UnfoldSinusoidal
+from tests.capture.tutorials import FusedQkv, MultiHead, TutorialViT
 from tests.comparing import assert_same
 from vit_viz.capture import edit, is_edited, trace
 from vit_viz.capture.active_edits import suspended, unedited
@@ -64,7 +64,6 @@ def test_a_scaled_head_is_a_scaled_slice_of_the_output_projection(
 def test_mean_and_uniform_heads(make: Callable[[], nn.Module], what: str) -> None:
     model, image = make(), pixels()
     recorded = trace(model, image, layout=TUTORIAL, keep_values=True)
-    assert recorded.v is not None
     output = recorded.attention(1) @ recorded.v[1]  # [heads, tokens, head_dim]
     said = output[3].mean(0) if what == "mean" else recorded.v[1, 3].mean(0)
     expected = output.clone()
@@ -110,21 +109,6 @@ def test_masked_keys_are_tokens_that_are_absent(make: Callable[[], nn.Module]) -
     assert_same(edited, expected)
 
 
-def test_masked_keys_of_one_channel_tutorial_are_absent_from_its_mean() -> None:
-    model, image = UnfoldSinusoidal().eval(), pixels(1, 1, (60, 100))
-    with edit(mask_keys=[14]):
-        edited = run(model, image)
-    with torch.no_grad():
-        from tests.capture.tutorials import sinusoids
-
-        patches = image.unfold(2, 20, 20).unfold(3, 20, 20).reshape(1, 15, 400)
-        x = (model.embed(patches) + sinusoids(15, 40))[:, :14]
-        for layer in model.layers:
-            x = layer(x)
-        expected = model.head(x.mean(1))
-    assert_same(edited, expected)
-
-
 def test_keys_masked_in_one_layer_change_that_layer_only() -> None:
     model, image = own(), pixels()
     plain = trace(model, image)
@@ -158,21 +142,6 @@ def test_temperature_divides_the_scores(make: Callable[[], nn.Module]) -> None:
     expected = (plain.q[1] @ plain.k[1].transpose(1, 2) * plain.scales[1] / 2.5).softmax(-1)
     assert_same(edited.attention(1), expected, relative=1e-6)
     assert edited.scales == pytest.approx((8**-0.5, 8**-0.5 / 2.5, 8**-0.5))
-
-
-def test_temperature_of_written_out_attention_divides_the_scores() -> None:
-    model, image = TutorialViT(SeparateEinops).eval(), pixels()
-    plain = trace(model, image, layout=TUTORIAL)
-    with edit(temperature={0: 2.0}):
-        edited = trace(model, image, layout=TUTORIAL)
-    expected = plain.attention(0) ** 0.5
-    assert_same(edited.attention(0), expected / expected.sum(-1, keepdim=True))
-
-
-def test_uniform_attention_is_recorded_as_uniform() -> None:
-    with edit(heads={(2, 4): "uniform"}):
-        recorded = trace(own(), pixels())
-    assert_same(recorded.attention(2, heads=4), torch.full((1, 25, 25), 1 / 25))
 
 
 def test_uniform_attention_ignores_a_bias_of_the_positions() -> None:
@@ -225,7 +194,6 @@ def test_a_mask_is_added_to_the_models_own() -> None:
     with edit(knockout={0: [(1, 2)]}):
         recorded = trace(Masked(attn_mask=bias).eval(), pixels(), layout=layout)
         causal = trace(Masked(is_causal=True).eval(), pixels(), layout=layout)
-    assert recorded.layers[0].bias is not None
     expected = bias.clone()
     expected[1, 2] = -torch.inf
     assert_same(recorded.layers[0].bias[0], expected)
@@ -261,14 +229,6 @@ def test_a_trace_inside_an_edit_is_the_edited_pass(make: Callable[[], nn.Module]
         recorded, expected = trace(model, image, layout=TUTORIAL), run(model, image)
     assert_same(recorded.logits, expected[0])
     assert recorded.attention(1)[..., 7].abs().max() == 0
-
-
-def test_every_forward_inside_is_edited_alike() -> None:
-    model, image = own(), pixels()
-    with edit(heads={(2, 0): 0.0}):
-        first, second = run(model, image), run(model, image)
-    assert torch.equal(first, second)
-    assert not torch.equal(first, run(model, image))
 
 
 def test_blocks_called_one_by_one_count_as_layers() -> None:

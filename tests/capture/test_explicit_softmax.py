@@ -17,7 +17,6 @@ ATTENTION, VALUE = torch.rand(5, 7, 7).softmax(-1), torch.randn(5, 7, 8)
 def test_an_einsum_that_sums_over_queries_or_keys_is_understood(equation: str, keys_last: bool) -> None:
     output = torch.einsum(equation, ATTENTION, VALUE)
     product = product_of(torch.einsum, (equation, ATTENTION, VALUE), output, [ATTENTION])
-    assert product is not None
     assert product.keys_last is keys_last
     weights = ATTENTION if keys_last else ATTENTION.transpose(1, 2)
     assert_same(weights @ product.value, product.output)
@@ -29,7 +28,6 @@ def test_a_transposed_product_says_where_its_tokens_are(sums_over_keys: bool) ->
     operands = VALUE.mT, (ATTENTION.mT if sums_over_keys else ATTENTION)
     output = operands[0] @ operands[1]
     product = product_of(torch.matmul, operands, output, [ATTENTION])
-    assert product is not None
     assert (product.keys_last, product.tokens) == (sums_over_keys, -1)
     assert_same(operands[1].mT @ product.value, product.output)
 

@@ -91,13 +91,18 @@ class Model(nn.Module):
     def layout(self, height: int, width: int) -> TokenLayout:
         return TokenLayout(grid=(height // 4, width // 6), prefix=PREFIX)
 
+    def tokens(self, pixels: Tensor, embed: nn.Module) -> Tensor:
+        patches = embed(pixels).flatten(2).transpose(1, 2)
+        return torch.cat([self.named.expand(len(pixels), -1, -1), patches], dim=1)
+
     def forward(self, pixels: Tensor) -> Tensor:
-        x = torch.cat(
-            [self.named.expand(len(pixels), -1, -1), self.embed(pixels).flatten(2).transpose(1, 2)], dim=1
-        )
+        x = self.tokens(pixels, self.embed)
         for block in self.blocks:
             x = block(x)
-        return self.head(self.norm(x)[:, 0])
+        return self.head(self.norm(self.kept(x))[:, 0])
+
+    def kept(self, x: Tensor) -> Tensor:
+        return x
 
 
 WAYS = (
@@ -142,23 +147,14 @@ class Pools(Model):
         self.of_map = nn.Conv2d(3, DIM, (4, 6), (4, 6))
 
     def forward(self, pixels: Tensor) -> Tensor:
-        k = torch.cat(
-            [self.named.expand(len(pixels), -1, -1), self.of_map(pixels).flatten(2).transpose(1, 2)], dim=1
-        )
-        q = torch.cat(
-            [self.named.expand(len(pixels), -1, -1), self.embed(pixels).flatten(2).transpose(1, 2)], dim=1
-        )
+        k = self.tokens(pixels, self.of_map)
+        q = self.tokens(pixels, self.embed)
         return self.head(fused(q, k, k)[:, 0])
 
 
 class Detached(Model):
-    def forward(self, pixels: Tensor) -> Tensor:
-        x = torch.cat(
-            [self.named.expand(len(pixels), -1, -1), self.embed(pixels).flatten(2).transpose(1, 2)], dim=1
-        )
-        for block in self.blocks:
-            x = block(x)
-        return self.head(self.norm(x.detach())[:, 0])
+    def kept(self, x: Tensor) -> Tensor:
+        return x.detach()
 
 
 def test_where_nothing_is_read_token_by_token_that_is_said():
@@ -168,14 +164,9 @@ def test_where_nothing_is_read_token_by_token_that_is_said():
 
 
 def test_a_gradient_that_ends_before_the_last_attention_is_refused():
+    model, pixels = Detached("apart", 2).eval(), torch.randn(1, 3, 16, 36)
     with pytest.raises(CaptureError, match=r"no gradient in any layer: .* detaches"):
-        trace(
-            Detached("apart", 2).eval(),
-            torch.randn(1, 3, 16, 36),
-            target=1,
-            keep_features=True,
-            keep_gradients=False,
-        )
+        trace(model, pixels, target=1, keep_features=True, keep_gradients=False)
 
 
 def test_without_a_target_there_are_no_features():

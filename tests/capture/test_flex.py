@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-from tests.capture.misleading import Attend, Model, blocks
+from tests.capture.misleading import Attend, Model, attending, blocks
 from tests.capture.models import lively, pixels
+from tests.comparing import assert_same
 from vit_viz.capture import edit, flex, trace
 from vit_viz.errors import CaptureError
 from vit_viz.geometry import TokenLayout
@@ -68,23 +70,20 @@ def models(name: str, *, few_keys: bool = False) -> tuple[nn.Module, nn.Module]:
     """A model with flex_attention, and the same one with its attention written out."""
     arguments, scores_of = MADE[name]
 
-    class Flex(Attend):
-        def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-            if few_keys:
-                k, v = k[:, :1], v[:, :1]
-            output: Tensor = flex_attention(q, k, v, enable_gqa=few_keys, **arguments)  # type: ignore[arg-type, assignment]
-            return output
+    def by_flex(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        keys = slice(1 if few_keys else None)
+        return flex_attention(q, k[:, keys], v[:, keys], enable_gqa=few_keys, **arguments)
 
-    class WrittenOut(Attend):
-        def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-            if few_keys:
-                k, v = (part[:, :1].expand(-1, HEADS, -1, -1) for part in (k, v))
-            return torch.softmax(scores_of(q @ k.transpose(-2, -1)), -1) @ v  # type: ignore[no-any-return]
+    def by_hand(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        if few_keys:
+            k, v = (part[:, :1].expand(-1, HEADS, -1, -1) for part in (k, v))
+        return torch.softmax(scores_of(q @ k.transpose(-2, -1)), -1) @ v
 
-    made = lively(Model(blocks(Flex, Flex, Flex))).requires_grad_(False)
-    by_hand = lively(Model(blocks(WrittenOut, WrittenOut, WrittenOut))).requires_grad_(False)
-    by_hand.load_state_dict(made.state_dict())
-    return made, by_hand
+    made, written = (
+        lively(Model(blocks(*[attending(way)] * 3))).requires_grad_(False) for way in (by_flex, by_hand)
+    )
+    written.load_state_dict(made.state_dict())
+    return made, written
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -125,7 +124,7 @@ class InGroups(Attend):
 
     is_written_out = False
 
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+    def gathered(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         q, k, v = (
             part.transpose(1, 2).reshape(1, TOKENS, 4, 10).transpose(1, 2)[:, :heads]
             for part, heads in ((q, 4), (k, 2), (v, 2))
@@ -153,13 +152,21 @@ def test_half_precision_is_recorded_and_proven() -> None:
     assert recorded.proof_status == "proven"
 
 
-def test_a_query_that_sees_no_key_leaves_the_answer_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lonely(image: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-        return near(image, head, query, key) & (query != 3)
-
-    mask = create_block_mask(lonely, None, None, TOKENS, TOKENS, device="cpu")
+@pytest.mark.parametrize("lonely", [[3], [0, 24]])
+def test_a_query_that_sees_no_key_has_weights_of_zero_and_the_rest_is_proven(
+    monkeypatch: pytest.MonkeyPatch, lonely: list[int]
+) -> None:
+    sees = ~(PLACES[:, None] == torch.tensor(lonely)).any(-1)
+    mask = create_block_mask(lambda b, h, i, j: near(b, h, i, j) & sees[i], None, None, TOKENS, TOKENS, "cpu")
     monkeypatch.setitem(MADE, "lonely", ({"block_mask": mask}, lambda scores: scores))
     made, _ = models("lonely")
-    answer = made(pixels())[0]
-    assert answer.isfinite().all()
-    assert torch.allclose(trace(made, pixels(), layout=LAYOUT).logits, answer, rtol=1e-4, atol=1e-5)  # type: ignore[arg-type]
+    kind = attending(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, NEAR & sees[:, None]))
+    by_mask = lively(Model(blocks(kind, kind, kind)))
+    by_mask.load_state_dict(made.state_dict())
+    recorded, expected = (trace(model, pixels(), layout=LAYOUT) for model in (made, by_mask))
+    assert (recorded.proof_status, recorded.proof_report.sentence) == ("proven", "")
+    assert recorded.problems == ()
+    for layer in range(3):
+        assert not recorded.attention(layer)[:, lonely].any()
+        assert_same(recorded.attention(layer), expected.attention(layer))
+    assert_same(recorded.logits, made(pixels())[0])

@@ -179,16 +179,13 @@ def test_a_model_in_training_mode_is_checked_without_its_dropout() -> None:
 def test_the_report_says_which_layers_the_answer_reads_and_how_much_passes() -> None:
     blocks = [Block(tricks.Attend) for _ in range(3)]
     early = traced(tricks.EarlyHead(blocks)).proof_report
-    assert early.reading is not None
     assert early.reading.layers == (0, 1)
     assert early.reading.shares == (1.0, 1.0, 0.0)
     assert "read after layer 1 of 0-2" in early.sentence
     beside = traced(tricks.SideBranch(blocks)).proof_report
-    assert beside.reading is not None
     assert beside.reading.layers == (0, 1, 2)
     assert all(share < 1 for share in beside.reading.shares)
     plain = traced(Model(blocks)).proof_report
-    assert plain.reading is not None
     assert (plain.reading.layers, plain.reading.shares) == ((0, 1, 2), (1.0, 1.0, 1.0))
 
 
@@ -241,8 +238,6 @@ def test_another_place_of_a_gap_is_tried_only_where_something_flows_around_the_f
 
     run: Any = Run()
     found = places(run)
-    assert found is not None
-    assert found[0] is not None
     assert (found[0].site, run.tried) == (Site(0, 3), rounds)
 
 
@@ -275,7 +270,5 @@ def test_where_the_answer_reads_around_more_places_are_tried_of_the_worst_gap_al
 
     run: Any = Run()
     found = places(run)
-    assert found is not None
     assert run.tried == tried
-    assert found[2] is not None
     assert found[2].answer == pytest.approx(min(others[0], 0.4))

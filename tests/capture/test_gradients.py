@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.capture.models import lively, own, pixels, timm_vit, torchvision_vit, transformers_vit, written_out
-from tests.capture.tutorials import FusedQkv, KeysFirst, MultiHead, TutorialViT
+from tests.capture.tutorials import Fused, FusedQkv, KeysFirst, MultiHead, TutorialViT
 from tests.comparing import assert_same
 from vit_viz.capture import trace
 from vit_viz.errors import CaptureError, ParameterError
@@ -49,65 +49,23 @@ def test_a_target_may_be_a_function_of_the_logits() -> None:
 
 def test_multihead_attention_has_gradients_too() -> None:
     model, image = torchvision_vit(), pixels(size=(64, 64))
-    recorded = trace(model, image, target=1, keep_values=True)
-    assert recorded.v is not None
-    change = 1e-3 * torch.randn(5, 17, 17)
-    logits = [shifted(model, image, 1, sign * change) for sign in (1, -1)]  # central difference
-    expected = (logits[0] - logits[1])[1] / 2
-    assert_same((recorded.attention_gradient(1) * change).sum(), expected, relative=1e-3)
-
-
-def shifted(model: nn.Module, image: Tensor, layer: int, change: Tensor) -> Tensor:
-    """Logits in double precision with a little added to the attention of one layer of a torchvision model."""
-    from torch.nn import functional
-
-    model, count = model.double(), [0]
-    original = functional.scaled_dot_product_attention
-
-    def attention(q: Tensor, k: Tensor, v: Tensor, *rest: object, **choices: object) -> Tensor:
-        count[0] += 1
-        weights = (q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5).softmax(-1)
-        return (weights + change.double() if count[0] == layer + 1 else weights) @ v
-
-    functional.scaled_dot_product_attention = attention  # type: ignore[assignment]
-    functional.multi_head_attention_forward.__globals__["scaled_dot_product_attention"] = attention
-    try:
-        with torch.no_grad():
-            return model(image.double())[0].float()
-    finally:
-        functional.scaled_dot_product_attention = original
-        functional.multi_head_attention_forward.__globals__["scaled_dot_product_attention"] = original
-        model.float()
+    recorded = trace(model, image, target=1)
+    for layer, expected in enumerate(by_autograd(model, image, lambda logits: logits[1])):
+        assert_same(recorded.attention_gradient(layer), expected)
 
 
 def test_written_out_attention_has_gradients_too() -> None:
     layout, image = TokenLayout(grid=(4, 6)), pixels()
-    model = TutorialViT(FusedQkv).eval()
-    recorded = trace(model, image, layout=layout, target=3)
-    fused = timm_like(model)
-    expected = trace(fused, image, layout=layout, target=3)
-    assert_same(recorded.attention_gradient(1), expected.attention_gradient(1), relative=1e-6)
-
-
-def timm_like(model: TutorialViT) -> TutorialViT:
-    """The same model with the fused kernel."""
-
-    class Fused(FusedQkv):
-        def forward(self, x: Tensor) -> Tensor:
-            q, k, v = self.qkv(x).reshape(1, -1, 3, 5, 8).permute(2, 0, 3, 1, 4)
-            x = torch.nn.functional.scaled_dot_product_attention(q, k, v)
-            return self.proj(x.transpose(1, 2).reshape(1, -1, 40))
-
-    fused = TutorialViT(Fused).eval()
+    model, fused = TutorialViT(FusedQkv).eval(), TutorialViT(Fused).eval()
     fused.load_state_dict(model.state_dict())
-    return fused
+    recorded, expected = (trace(one, image, layout=layout, target=3) for one in (model, fused))
+    assert_same(recorded.attention_gradient(1), expected.attention_gradient(1), relative=1e-6)
 
 
 def test_pooling_attention_has_a_gradient() -> None:
     model, image = own(pooling="attention", class_token=False), pixels()
     recorded = trace(model, image, target=0)
     expected = by_autograd(model, image, lambda logits: logits[0])[-1]  # the pool is the last call
-    assert recorded.pooling_gradient is not None
     assert_same(recorded.pooling_gradient, expected[:, 0])
 
 
@@ -116,12 +74,6 @@ def test_tokens_that_the_target_does_not_depend_on_have_gradient_zero() -> None:
     last = recorded.attention_gradient(2)
     assert last[:, 0].abs().max() > 0
     assert last[:, 1:].abs().max() == 0  # only the class token's row of the last layer is read
-
-
-def test_parameters_get_no_gradient() -> None:
-    model = own()
-    trace(model, pixels(), target=0)
-    assert all(parameter.grad is None for parameter in model.parameters())
 
 
 @pytest.mark.parametrize(

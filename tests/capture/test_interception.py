@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tests.capture.models import pixels, timm_vit
-from tests.capture.tutorials import HEAD_DIM, HEADS, FusedQkv, KeysFirst, MultiHead, TutorialViT
+from tests.capture.models import own, pixels, timm_vit
+from tests.capture.tutorials import HEAD_DIM, HEADS, Fused, FusedQkv, KeysFirst, MultiHead, TutorialViT
 from tests.comparing import assert_same
 from vit_viz.capture import edit, trace
 from vit_viz.errors import CaptureError
@@ -18,14 +18,6 @@ from vit_viz.geometry import TokenLayout
 
 LAYOUT = TokenLayout(grid=(4, 6))
 KEPT: list[dict[str, bool]] = [{"keep_norms": True}, {"keep_values": True}]
-
-
-class Fused(FusedQkv):
-    """The kernel of torch instead of a softmax."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        q, k, v = self.qkv(x).unflatten(-1, (3, HEADS, HEAD_DIM)).permute(2, 0, 3, 1, 4)
-        return self.proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
 
 
 def tutorial(attention: type[nn.Module]) -> Callable[[], nn.Module]:
@@ -45,6 +37,7 @@ def projection(model: nn.Module, layer: int) -> Tensor:
 
 
 MAKERS = {
+    "own": own,
     "timm": timm_vit,
     "fused": tutorial(Fused),
     "written out": tutorial(FusedQkv),
@@ -61,7 +54,6 @@ def test_value_norms_of_a_foreign_model_are_lengths_of_its_projected_values(
     model = MAKERS[name]()
     recorded = trace(model, pixels(), layout=LAYOUT, **kept)
     values = trace(model, pixels(), layout=LAYOUT, keep_values=True).v
-    assert values is not None
     for layer in range(3):
         for head in range(HEADS):
             part = projection(model, layer)[:, HEAD_DIM * head : HEAD_DIM * (head + 1)]
@@ -80,7 +72,7 @@ def test_a_trace_without_values_has_the_same_attention_and_no_norms(name: str) -
         plain.value_norms(0)
 
 
-@pytest.mark.parametrize("name", ["timm", "fused", "nn.MultiheadAttention"])
+@pytest.mark.parametrize("name", ["own", "timm", "fused", "nn.MultiheadAttention"])
 def test_norms_inside_edits_are_those_that_the_edited_heads_hand_on(name: str) -> None:
     model = MAKERS[name]()
     with edit(heads={(0, 1): 0.0, (0, 2): -0.5, (0, 3): "mean"}):
@@ -125,5 +117,4 @@ def test_a_linear_layer_that_reads_something_else_is_no_output_projection(
 @pytest.mark.parametrize("count", [1, 24, 25])
 def test_a_linear_layer_that_reads_the_first_tokens_weighs_the_values_of_all(count: int) -> None:
     recorded = trace(detour(lambda out: out[:, :count]), pixels(), layout=LAYOUT, keep_values=True)
-    assert recorded.v is not None
     assert_same(recorded.value_norms(1), recorded.v[1].sum(-1).abs())

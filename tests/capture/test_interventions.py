@@ -38,8 +38,6 @@ def edits() -> Edits:
 
 
 def assert_same_table(found: Tensor | None, expected: Tensor | None) -> None:
-    assert found is not None
-    assert expected is not None
     assert (found.shape, found.device, found.dtype) == (expected.shape, expected.device, expected.dtype)
     assert found.is_meta or torch.equal(found, expected)
 
@@ -62,7 +60,6 @@ def test_a_table_of_heads_is_not_taken_for_that_of_another_call(name: str) -> No
 
 def test_what_a_head_is_given_by_hand() -> None:
     table = edits().head_table(**HEADS)
-    assert table is not None
     assert table[:, :, 0, 0].tolist() == [[1, 1, 1, 0.5, 1], [1, 1, 1, 1, 1]]
 
 

@@ -52,7 +52,6 @@ def test_a_pass_of_another_thread_is_neither_noted_nor_cut(cut: bool) -> None:
         thread.start()
         thread.join()
         module(pixels() * 2)
-    assert elsewhere.grad is not None
     assert elsewhere.grad.any()
     expected = apart(module, pixels() * 2)
     assert all(torch.equal(*pair) for pair in zip(blocks.states, expected.states, strict=True))

@@ -48,8 +48,6 @@ def test_rows_are_softmax_of_the_scores_and_the_bias(
     heads: list[int] | None, queries: list[int] | slice | None, shape: tuple[int, int] | None
 ) -> None:
     layer = operands(bias=None if shape is None else torch.randn(*shape, TOKENS))
-    assert layer.q is not None
-    assert layer.k is not None
     scores = layer.q @ layer.k.transpose(1, 2) * 0.3 + (0 if layer.bias is None else layer.bias)
     expected = scores.softmax(-1)
     expected = expected if heads is None else expected[heads]
@@ -63,11 +61,8 @@ def test_rows_are_softmax_of_the_scores_and_the_bias(
 
 def test_the_gradient_by_the_attention_is_that_by_the_output_times_the_values() -> None:
     layer = operands(output_grad=torch.randn(HEADS, TOKENS, HEAD_DIM))
-    assert layer.output_grad is not None
-    assert layer.v is not None
     expected = layer.output_grad @ layer.v.transpose(1, 2)
     found = layer.gradient([3, 1], [7, 2])
-    assert found is not None
     assert_same(found, expected[[3, 1]][:, [7, 2]])
     assert operands().gradient(None, None) is None
     without_values = replace(layer, v=None)
@@ -78,7 +73,6 @@ def test_the_gradient_by_a_written_out_attention_is_its_own() -> None:
     gradient = torch.randn(HEADS, TOKENS, TOKENS)
     layer = LayerAttention(weights=torch.rand(HEADS, TOKENS, TOKENS), weights_grad=gradient)
     found = layer.gradient([3, 1], [7, 2])
-    assert found is not None
     assert torch.equal(found, gradient[[3, 1]][:, [7, 2]])
     found.zero_()
     assert bool(gradient[3, 7].any())

@@ -11,7 +11,7 @@ from vit_viz.capture.layouts import inferred_layout, plain_layout
 from vit_viz.capture.tokens_read import as_source
 from vit_viz.geometry import TokenLayout
 
-SIZE = (64, 96)
+SIZE, GRID = (64, 96), (4, 6)
 REGISTERS = ("register 0", "register 1")
 
 
@@ -46,20 +46,17 @@ def of_torchvision(**more: Any) -> SimpleNamespace:
 @pytest.mark.parametrize(
     ("module", "expected"),
     [
-        (of_timm(), TokenLayout(grid=(4, 6))),
-        (of_timm(global_pool="avg"), TokenLayout(grid=(4, 6), pooling="mean")),
-        (of_timm(global_pool="map"), TokenLayout(grid=(4, 6), pooling="attention")),
-        (
-            of_timm(num_prefix_tokens=2, dist_token=1),
-            TokenLayout(grid=(4, 6), prefix=("class", "distillation")),
-        ),
+        (of_timm(), TokenLayout(GRID)),
+        (of_timm(global_pool="avg"), TokenLayout(GRID, pooling="mean")),
+        (of_timm(global_pool="map"), TokenLayout(GRID, pooling="attention")),
+        (of_timm(num_prefix_tokens=2, dist_token=1), TokenLayout(GRID, ("class", "distillation"))),
         (
             of_timm(num_prefix_tokens=2, cls_token=None, global_pool="token"),
-            TokenLayout(grid=(4, 6), prefix=REGISTERS, pooling="mean"),
+            TokenLayout(GRID, REGISTERS, pooling="mean"),
         ),
         (
             of_timm(patch_embed=SimpleNamespace(grid_size=(9, 9), dynamic_feat_size=lambda _: (4, 6))),
-            TokenLayout(grid=(4, 6)),
+            TokenLayout(GRID),
         ),
         (
             of_timm(
@@ -69,23 +66,23 @@ def of_torchvision(**more: Any) -> SimpleNamespace:
                 global_pool="map",
                 embeds=SimpleNamespace(cls_token=1, dynamic_feat_size=lambda _: (4, 6)),
             ),
-            TokenLayout(grid=(4, 6), prefix=("class", *REGISTERS), pooling="attention"),
+            TokenLayout(GRID, ("class", *REGISTERS), pooling="attention"),
         ),
-        (of_transformers("vit"), TokenLayout(grid=(4, 6))),
-        (of_transformers("vit", patch=(16, 16)), TokenLayout(grid=(4, 6))),
-        (of_transformers("dinov2"), TokenLayout(grid=(4, 6), prefix=("class",))),
+        (of_transformers("vit"), TokenLayout(GRID)),
+        (of_transformers("vit", patch=(16, 16)), TokenLayout(GRID)),
+        (of_transformers("dinov2"), TokenLayout(GRID, ("class",))),
         (
             of_transformers("dinov2_with_registers", num_register_tokens=2),
-            TokenLayout(grid=(4, 6), prefix=("class", *REGISTERS)),
+            TokenLayout(GRID, ("class", *REGISTERS)),
         ),
-        (of_transformers("deit"), TokenLayout(grid=(4, 6), prefix=("class", "distillation"))),
-        (of_transformers("siglip"), TokenLayout(grid=(4, 6), prefix=(), pooling="attention")),
-        (of_transformers("beit", use_mean_pooling=True), TokenLayout(grid=(4, 6), pooling="mean")),
+        (of_transformers("deit"), TokenLayout(GRID, ("class", "distillation"))),
+        (of_transformers("siglip"), TokenLayout(GRID, (), pooling="attention")),
+        (of_transformers("beit", use_mean_pooling=True), TokenLayout(GRID, pooling="mean")),
         (
             of_transformers("yolos", num_detection_tokens=3),
-            TokenLayout(grid=(4, 6), suffix=("detection 0", "detection 1", "detection 2")),
+            TokenLayout(GRID, suffix=("detection 0", "detection 1", "detection 2")),
         ),
-        (of_torchvision(), TokenLayout(grid=(4, 6))),
+        (of_torchvision(), TokenLayout(GRID)),
     ],
 )
 def test_a_layout_that_the_attributes_determine_is_known(module: Any, expected: TokenLayout) -> None:

@@ -136,7 +136,5 @@ def test_normalisers_that_were_recorded_do_not_travel_as_they_are_not_those_of_r
     assert before.layers[1].lse is not None
     assert after.layers[1].lse is None
     q, k = after.layers[1].q, after.layers[1].k
-    assert q is not None
-    assert k is not None
     expected = torch.logsumexp(q @ k.transpose(1, 2) * after.scales[1], -1)
     assert_same(after.layers[1].normaliser(), expected, relative=1e-6)

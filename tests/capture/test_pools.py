@@ -284,8 +284,6 @@ def test_gradients_pass_through_a_pool_without_removed_tokens() -> None:
     model(other, keep=kept)[0, 2].backward()
     with edit(mask_keys=REMOVED):
         model(image)[0, 2].backward()
-    assert image.grad is not None
-    assert other.grad is not None
     assert_same(image.grad, other.grad)
 
 

@@ -19,7 +19,6 @@ IMAGES, HEADS, TOKENS, FEATURES = 3, 5, 7, 8
 def test_heads_stand_with_their_image(lead: tuple[int, ...]) -> None:
     tensor = torch.randn(IMAGES, HEADS, TOKENS, FEATURES)
     found = heads_by_image(tensor.reshape(*lead, TOKENS, FEATURES), IMAGES)
-    assert found is not None
     assert torch.equal(found, tensor)
 
 
@@ -34,7 +33,6 @@ def test_windows_in_the_batch_are_not_images() -> None:
 def test_features_of_all_heads_stand_with_their_token() -> None:
     tensor = torch.randn(IMAGES, 2, TOKENS, FEATURES)
     found = by_image(tensor, IMAGES)
-    assert found is not None
     assert torch.equal(found[1, 4], torch.cat([tensor[1, 0, 4], tensor[1, 1, 4]]))
 
 
@@ -110,8 +108,6 @@ def test_where_noise_of_rounding_makes_another_photo_nothing_is_known(
 def test_buffers_that_a_pass_changes_are_put_back() -> None:
     module = nn.BatchNorm1d(5)
     counted, mean = module.num_batches_tracked, module.running_mean
-    assert counted is not None
-    assert mean is not None
     with undisturbed_pass(module):
         mean += 3
         module.num_batches_tracked = counted + 1

@@ -10,7 +10,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tests.capture.misleading import COLS, DIM, HEADS, PATCH, ROWS, Attend, Block, Model, blocks, ready
+from tests.capture.misleading import (
+    COLS,
+    DIM,
+    HEADS,
+    PATCH,
+    ROWS,
+    Attend,
+    Block,
+    Model,
+    attending,
+    blocks,
+    ready,
+)
 from tests.capture.models import pixels, timm_vit
 from vit_viz.capture import trace
 from vit_viz.errors import CaptureError, ParameterError
@@ -28,15 +40,12 @@ class BiasKeys(nn.Module):
         return self.inner(x, x, x, need_weights=False)[0]  # type: ignore[no-any-return]
 
 
-class PooledKeys(Attend):
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-        return F.scaled_dot_product_attention(q, k[:, :, ::2], v[:, :, ::2])
+PooledKeys = attending(lambda q, k, v: F.scaled_dot_product_attention(q, k[:, :, ::2], v[:, :, ::2]))
 
 
-class BlurredValues(Attend):
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:
-        blurred = F.avg_pool1d(v.transpose(2, 3).flatten(1, 2), 3, 1, 1)
-        return super().gathered(q, k, blurred.unflatten(1, v.shape[1::2]).transpose(2, 3), x)
+def of_blurred_values(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    blurred = F.avg_pool1d(v.transpose(2, 3).flatten(1, 2), 3, 1, 1)
+    return F.scaled_dot_product_attention(q, k, blurred.unflatten(1, v.shape[1::2]).transpose(2, 3))
 
 
 @pytest.mark.parametrize(("kind", "keys"), [(BiasKeys, 26), (PooledKeys, 13)])
@@ -46,7 +55,9 @@ def test_extra_and_pooled_keys_are_named(kind: type[nn.Module], keys: int) -> No
 
 
 def test_values_that_are_averaged_over_tokens_are_not_said_to_be_the_embedding() -> None:
-    report = trace(ready(Model(blocks(BlurredValues, Attend))), pixels(), layout=LAYOUT).proof_report
+    report = trace(
+        ready(Model(blocks(attending(of_blurred_values), Attend))), pixels(), layout=LAYOUT
+    ).proof_report
     assert report.placed.status == "fails"
     assert "or queries, keys or values are averaged over tokens" in report.placed.sentence
 
@@ -136,19 +147,15 @@ class HardlyScaled(Scaled):
     factor = 1e-12
 
 
-class NotANumber(Attend):
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:
-        return super().gathered(q * torch.nan, k, v, x)
-
-
-class Overwriting(Attend):
+def overwriting(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """What the output is multiplied by is gone afterwards, so that nobody can do it again."""
+    factor = torch.full_like(v, 1)
+    output = F.scaled_dot_product_attention(q, k, v) * factor
+    factor.zero_()
+    return output
 
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:
-        factor = torch.full_like(v, 1)
-        output = super().gathered(q, k, v, x) * factor
-        factor.zero_()
-        return output
+
+NotANumber = attending(lambda q, k, v: F.scaled_dot_product_attention(q * torch.nan, k, v))
 
 
 @pytest.mark.parametrize(
@@ -163,7 +170,7 @@ class Overwriting(Attend):
             lambda: Block(NotANumber),
             "not compared with what the model computed, which was not seen or is no number",
         ),
-        (lambda: Block(Overwriting), "What layer 0 passes on could not be checked"),
+        (lambda: Block(attending(overwriting)), "What layer 0 passes on could not be checked"),
     ],
     ids=["a gate of zero", "a gate of nearly zero", "no numbers", "nothing to run again"],
 )

@@ -92,7 +92,6 @@ def test_a_traced_yolos_travels_with_its_suffix(image: Tensor) -> None:
     recorded = trace(yolos(), image, keep_residual=True, keep_values=True)
     arrived = PackedTrace.of(recorded).unpacked()
     assert arrived.layout == recorded.layout
-    assert recorded.residual is not None
     assert recorded.residual.shape == (LAYERS + 1, 34, 24)
     shown = attention_map(arrived, layer=3, query="detection 2", norm_weighted=True)
     np.testing.assert_allclose(
@@ -136,7 +135,6 @@ def test_a_pool_over_patches_gives_prefix_and_suffix_tokens_no_weight(image: Ten
     )
     recorded = trace(lively(Pooled()), image, layout=layout, target=2)
     for pool in (recorded.pooling_attention, recorded.pooling_gradient):
-        assert pool is not None
         assert pool.shape == (3, 31)
         assert not pool[:, [0, 29, 30]].any()
         assert pool[:, 1:29].ne(0).all()

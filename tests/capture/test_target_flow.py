@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 import vit_viz as vv
 from tests.capture.misleading import COLS, PATCH, ROWS
-from tests.capture.models import pixels, written_out
+from tests.capture.models import chains_by_hand, pixels
 from tests.capture.readouts import (
     KINDS,
     Read,
@@ -49,27 +49,8 @@ def read_of(model: nn.Module, target: Callable[[Any], Tensor]) -> dict[str, floa
     """The tokens that a target was measured to read, by name, with their weights."""
     recorded = trace(model, pixels(), target=target)
     read = recorded.structure.target
-    assert read is not None
     assert not read.problem, read.problem
-    assert read.weights is not None
     return {recorded.layout.name(token): read.weights[token] for token in read.tokens}
-
-
-def by_hand(model: nn.Module, target: Callable[[Any], Tensor]) -> dict[str, Tensor]:
-    """What each token has of every other by each method, from whole matrices of attention that is written out, [tokens, tokens]."""
-    kept: list[Tensor] = []
-    with written_out(kept):
-        answer = target(model(pixels()))
-    slopes = torch.autograd.grad(answer, kept)
-    own = torch.eye(kept[0].shape[-1])
-    matrices = dict.fromkeys(("relevance", "gradient_rollout", "rollout"), own)
-    for attention, slope in zip(kept, slopes, strict=True):
-        raised = (attention * slope).clamp(min=0).mean(1)[0]
-        weighed = (raised + own) / (raised + own).sum(1, keepdim=True)
-        matrices["relevance"] = matrices["relevance"] + raised @ matrices["relevance"]
-        matrices["gradient_rollout"] = weighed @ matrices["gradient_rollout"]
-        matrices["rollout"] = (attention.mean(1)[0] + own) / 2 @ matrices["rollout"]
-    return {name: matrix.detach() for name, matrix in matrices.items()}
 
 
 @pytest.mark.parametrize("named", [0, 1, 3])
@@ -82,7 +63,7 @@ def test_a_pixel_of_a_segmentation_is_explained_from_its_patch(named: int) -> No
         assert "patch (2, 3)" in maps[name].caption
         assert dict(maps[name].provenance.parameters)["query"] == "(2, 3)"
     token = named + 2 * COLS + 3
-    for name, matrix in by_hand(model, pixel).items():
+    for name, matrix in chains_by_hand(model, pixels(), pixel).items():
         expected = matrix[token, named:].reshape(ROWS, COLS).numpy()
         np.testing.assert_allclose(maps[name].values, expected, rtol=2e-4, atol=1e-5 * expected.max())
 
@@ -292,7 +273,6 @@ def test_a_pixel_that_is_cut_off_by_a_relu_is_still_read_from_its_patch() -> Non
             model, pixels(), target=lambda o, c=kind, y=row, x=col: o[0, c, y * PATCH, x * PATCH]
         )
         target = recorded.structure.target
-        assert target is not None
         if target.problem:  # off in another photo, too
             assert target.problem.startswith("The target is the same for another photo")
         else:

@@ -180,8 +180,6 @@ def test_a_trace_inside_a_temperature_has_the_same_attention(write: Write | None
         recorded = trace(model(write), image, layout=LAYOUT)
     plain = trace(model(None), image, layout=LAYOUT)
     layer = plain.layers[1]
-    assert layer.q is not None
-    assert layer.k is not None
     expected = (layer.q @ layer.k.mT * SCALE / 0.5 + BIAS).softmax(-1)
     assert_same(recorded.attention(1), expected)
     assert_same(recorded.attention(0), plain.attention(0))
@@ -246,6 +244,5 @@ def test_gradients_pass_through_a_temperature() -> None:
         image = pixels().requires_grad_()
         with edit(temperature={0: 0.5, 2: 3.0}):
             model(write)(image)[0, 2].backward()
-        assert image.grad is not None
         gradients.append(image.grad)
     assert_same(gradients[1], gradients[0])

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 import vit_viz as vv
-from tests.capture.misleading import CLASSES, COLS, DIM, HEAD_DIM, HEADS, ROWS, Attend, Block, Model, ready
-from tests.capture.models import own, pixels
+from tests.capture.misleading import CLASSES, COLS, DIM, HEADS, ROWS, Attend, Block, Model, ready
+from tests.capture.models import chains_by_hand, own, pixels
 from tests.comparing import assert_same
 from vit_viz.analyses.chains import Chain, run_chains
 from vit_viz.analyses.flow import attention_flow
@@ -100,26 +100,6 @@ def prefix(*names: str, registers: int = 0) -> tuple[str, ...]:
     return (*names, *(f"register {i}" for i in range(registers)))
 
 
-def by_hand(model: nn.Module, output: int) -> tuple[Tensor, Tensor]:
-    """Relevance and rollout of every token by whole matrices, [tokens, tokens], from attention that is written out."""
-    kept: list[Tensor] = []
-
-    def written_out(self: Attend, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:
-        kept.append((q @ k.transpose(-2, -1) / HEAD_DIM**0.5).softmax(-1))
-        return kept[-1] @ v
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Attend, "gathered", written_out)
-        answer = model(pixels())[0, output]
-    slopes = torch.autograd.grad(answer, kept)
-    own = torch.eye(kept[0].shape[-1])
-    relevant, rolled = own, own
-    for attention, slope in zip(kept, slopes, strict=True):
-        relevant = relevant + (attention * slope).clamp(min=0).mean(1)[0] @ relevant
-        rolled = (attention.mean(1)[0] + own) / 2 @ rolled
-    return relevant.detach(), rolled.detach()
-
-
 def on_patches(row: Tensor, before: int) -> Any:
     return row[before : before + PATCHES].reshape(GRID).numpy()
 
@@ -142,8 +122,9 @@ def test_a_class_with_a_token_of_its_own_is_explained_from_it(name: str, layout:
     model = reader(name)
     for output in (0, 2, CLASSES - 1):
         maps = vv.explain(model, pixels(), methods=("relevance", "rollout"), target=output, layout=layout)
-        for patch_map, matrix in zip(maps.values(), by_hand(model, output), strict=True):
-            expected = on_patches(matrix[output], CLASSES)
+        matrices = chains_by_hand(model, pixels(), lambda scores, output=output: scores[0, output])
+        for method, patch_map in maps.items():
+            expected = on_patches(matrices[method][output], CLASSES)
             np.testing.assert_allclose(patch_map.values, expected, rtol=2e-4, atol=1e-5 * expected.max())
     alone = trace(model, pixels(), layout=layout, target=2)
     named = layout.name(2)
@@ -167,7 +148,6 @@ def test_questions_by_name_start_from_the_token_of_their_class() -> None:
 
 def test_without_a_target_tokens_of_classes_stand_for_the_first_class() -> None:
     recorded = trace(reader("each class its token"), pixels(), layout=TokenLayout(GRID, EACH))
-    assert recorded.logits is not None
     first = f"class {int(recorded.logits.argmax())}"
     assert recorded.output_query() == first
     assert first in vv.rollout(recorded).caption

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.capture.misleading import HEAD_DIM, Attend, Model, WindowModel, blocks, ready
+from tests.capture.misleading import HEAD_DIM, Model, WindowModel, attending, blocks, ready
 from tests.capture.models import SIZE, pixels
 from vit_viz.capture import trace
 from vit_viz.errors import CaptureError
@@ -18,40 +18,33 @@ LAYOUT = TokenLayout(grid=(4, 6))
 PRECISIONS = (torch.float32, torch.float16, torch.bfloat16)
 
 
-class ByMatmul(Attend):
-    def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        return q @ k.transpose(-2, -1) * HEAD_DIM**-0.5
-
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-        return self.scores(q, k).softmax(-1) @ v
+def by_matmul(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.transpose(-2, -1) * HEAD_DIM**-0.5
 
 
-class ByEinsum(ByMatmul):
-    def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        return torch.einsum("bhid,bhjd->bhij", q, k) * HEAD_DIM**-0.5
+def by_einsum(q: Tensor, k: Tensor) -> Tensor:
+    return torch.einsum("bhid,bhjd->bhij", q, k) * HEAD_DIM**-0.5
 
 
-class ByBaddbmm(ByMatmul):
-    def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        none = torch.zeros(1, 1, 1, dtype=q.dtype)
-        product = torch.baddbmm(none, q.flatten(0, 1), k.flatten(0, 1).transpose(1, 2), alpha=HEAD_DIM**-0.5)
-        return product.unflatten(0, q.shape[:2])
+def by_baddbmm(q: Tensor, k: Tensor) -> Tensor:
+    none = torch.zeros(1, 1, 1, dtype=q.dtype)
+    product = torch.baddbmm(none, q.flatten(0, 1), k.flatten(0, 1).transpose(1, 2), alpha=HEAD_DIM**-0.5)
+    return product.unflatten(0, q.shape[:2])
 
 
-class InFloat32(ByMatmul):
-    """The softmax in fp32 whatever the model's precision, as transformers computes it."""
-
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-        return self.scores(q, k).softmax(-1, dtype=torch.float32).to(q.dtype) @ v
-
-
-class TopKeys(ByMatmul):
+def of_top_keys(q: Tensor, k: Tensor) -> Tensor:
     """Each query attends to its 7 largest scores alone."""
+    scores = by_matmul(q, k)
+    least = scores.topk(7, dim=-1).values[..., -1:]
+    return scores.masked_fill(scores < least, -1e9 if scores.dtype == torch.float32 else -3e4)
 
-    def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        scores = super().scores(q, k)
-        least = scores.topk(7, dim=-1).values[..., -1:]
-        return scores.masked_fill(scores < least, -1e9 if scores.dtype == torch.float32 else -3e4)
+
+KINDS = {
+    scores.__name__: attending(lambda q, k, v, scores=scores: scores(q, k).softmax(-1) @ v)
+    for scores in (by_matmul, by_einsum, by_baddbmm, of_top_keys)
+} | {  # the softmax in fp32 whatever the model's precision, as transformers computes it
+    "in fp32": attending(lambda q, k, v: by_matmul(q, k).softmax(-1, dtype=torch.float32).to(q.dtype) @ v)
+}
 
 
 class WindowsByHand(nn.Module):
@@ -68,7 +61,7 @@ class WindowsByHand(nn.Module):
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
-@pytest.mark.parametrize("kind", [ByMatmul, ByEinsum, ByBaddbmm, InFloat32, TopKeys])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_written_out_attention_is_proven_in_every_precision(
     kind: Callable[[], nn.Module], dtype: torch.dtype
 ) -> None:

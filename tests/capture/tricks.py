@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tests.capture.misleading import CLASSES, COLS, DIM, HEAD_DIM, HEADS, ROWS, Attend, Block, Model
+from tests.capture.misleading import CLASSES, COLS, DIM, HEAD_DIM, HEADS, ROWS, Attend, Block, ByHand, Model
 
 Attention = Callable[[], nn.Module]
 Build = Callable[[Attention], nn.Module]
@@ -20,17 +20,10 @@ Step = Callable[[Tensor], Tensor]
 TOKENS = 1 + ROWS * COLS
 
 
-class ByHand(Attend):
-    """Softmax and products written out."""
-
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
-        return (q @ k.transpose(-2, -1) / HEAD_DIM**0.5).softmax(-1) @ v
-
-
 class ByEinsum(Attend):
     """Written out with the heads last."""
 
-    def gathered(self, q: Tensor, k: Tensor, v: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+    def gathered(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         weights = torch.softmax(torch.einsum("bhid,bhjd->bhij", q, k) / HEAD_DIM**0.5, dim=-1)
         return torch.einsum("bhij,bjhd->bihd", weights, v.transpose(1, 2)).transpose(1, 2)
 
@@ -271,42 +264,24 @@ AROUND: dict[str, Build] = {
 """Something flows past the layers."""
 
 
-class ReadsAPatchToo(Model):
-    def read(self, x: Tensor) -> Tensor:
-        return self.head(self.norm(x)[:, 0] + 0.3 * self.norm(x)[:, 16])  # type: ignore[no-any-return]
+def reading(name: str, read: Step) -> type[Model]:
+    """A model whose head reads this of the normed tokens."""
+    return type(name, (Model,), {"read": lambda self, x: self.head(read(self.norm(x)))})
 
 
-class ReadsTheMean(Model):
-    def read(self, x: Tensor) -> Tensor:
-        return self.head(self.norm(x)[:, 1:].mean(1))  # type: ignore[no-any-return]
-
-
-class ReadsTheMeanToo(Model):
-    def read(self, x: Tensor) -> Tensor:
-        return self.head(self.norm(x)[:, 0] + self.norm(x)[:, 1:].mean(1))  # type: ignore[no-any-return]
-
-
-class ReadsOnePatch(Model):
-    def read(self, x: Tensor) -> Tensor:
-        return self.head(self.norm(x)[:, 16])  # type: ignore[no-any-return]
-
-
-class ReadsHalf(Model):
-    def read(self, x: Tensor) -> Tensor:
-        return self.head(self.norm(x)[:, 1::2].mean(1))  # type: ignore[no-any-return]
-
-
-class ReadsTheMiddle(Model):
+def middle(x: Tensor) -> Tensor:
     """A mean in which the patches in the middle count more."""
-
-    def read(self, x: Tensor) -> Tensor:
-        weights = torch.hann_window(TOKENS, periodic=False)[1:].to(x.dtype) + 0.1
-        return self.head((self.norm(x)[:, 1:] * weights[:, None]).mean(1))  # type: ignore[no-any-return]
+    weights = torch.hann_window(TOKENS, periodic=False)[1:].to(x.dtype) + 0.1
+    return (x[:, 1:] * weights[:, None]).mean(1)
 
 
-class ReadsTheMaximum(Model):
-    def read(self, x: Tensor) -> Tensor:
-        return self.head(self.norm(x)[:, 1:].amax(1))  # type: ignore[no-any-return]
+ReadsAPatchToo = reading("ReadsAPatchToo", lambda x: x[:, 0] + 0.3 * x[:, 16])
+ReadsTheMean = reading("ReadsTheMean", lambda x: x[:, 1:].mean(1))
+ReadsTheMeanToo = reading("ReadsTheMeanToo", lambda x: x[:, 0] + x[:, 1:].mean(1))
+ReadsOnePatch = reading("ReadsOnePatch", lambda x: x[:, 16])
+ReadsHalf = reading("ReadsHalf", lambda x: x[:, 1::2].mean(1))
+ReadsTheMiddle = reading("ReadsTheMiddle", middle)
+ReadsTheMaximum = reading("ReadsTheMaximum", lambda x: x[:, 1:].amax(1))
 
 
 POOLED_AS_CLASS = (ReadsAPatchToo, ReadsTheMean, ReadsTheMeanToo, ReadsOnePatch)

@@ -42,12 +42,14 @@ def check(
     return loaded
 
 
+def save_state(folder: Path, state: dict[str, Tensor], name: str = "model", **config: Any) -> None:
+    save_file({key: tensor.contiguous() for key, tensor in state.items()}, folder / f"{name}.safetensors")
+    if config:
+        (folder / "config.json").write_text(json.dumps(config))
+
+
 def save_timm(folder: Path, model: nn.Module, **config: Any) -> None:
-    save_file(
-        {name: tensor.contiguous() for name, tensor in model.state_dict().items()},
-        folder / "model.safetensors",
-    )
-    (folder / "config.json").write_text(json.dumps(config))
+    save_state(folder, model.state_dict(), **config)
 
 
 @pytest.mark.parametrize(
@@ -190,16 +192,14 @@ def test_transformers_beit_computes_the_same_at_any_shape(
     check(tmp_path, model, model.beit.layers, logits(model), torch.randn(2, 3, *size))
 
 
-def test_transformers_beit_under_the_names_of_version_5_computes_the_same(tmp_path: Path) -> None:
-    both = BIASES["both"]
-    model = randomise(
-        transformers.BeitForImageClassification(transformers.BeitConfig(**HF_MLP, num_labels=7, **both))
-    )
-    save_file(
-        {name: tensor.contiguous() for name, tensor in model.state_dict().items()},
-        tmp_path / "model.safetensors",
-    )
-    check(tmp_path, model, model.beit.layers, logits(model), torch.randn(2, 3, 24, 24))
+@pytest.mark.parametrize("family", ["ViT", "Beit"])
+def test_transformers_names_of_version_5_compute_the_same(tmp_path: Path, family: str) -> None:
+    """`save_pretrained` writes those of version 4, a file of the state those of its modules."""
+    options = {"use_relative_position_bias": True} if family == "Beit" else {}
+    config = getattr(transformers, f"{family}Config")(**HF_MLP, num_labels=7, **options)
+    model = randomise(getattr(transformers, f"{family}ForImageClassification")(config))
+    save_timm(tmp_path, model, **config.to_dict())
+    check(tmp_path, model, getattr(model, family.lower()).layers, logits(model), torch.randn(2, 3, 24, 24))
 
 
 def test_a_masked_beit_of_transformers_is_its_encoder(tmp_path: Path) -> None:
@@ -230,9 +230,9 @@ def test_the_linear_patch_embedding_of_old_timm_files_loads(tmp_path: Path) -> N
     save_timm(tmp_path, model, architecture="vit_tiny_patch16_224", model_args={"num_heads": 5})
     pixels = torch.randn(1, 3, 24, 24)
     expected = load(tmp_path, device="cpu").model(pixels)
-    state = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    state = dict(model.state_dict())
     state["patch_embed.proj.weight"] = state["patch_embed.proj.weight"].flatten(1)
-    save_file(state, tmp_path / "model.safetensors")
+    save_state(tmp_path, state)
     assert_same(load(tmp_path, device="cpu").model(pixels), expected, relative=3e-6)
 
 
@@ -311,19 +311,10 @@ def test_transformers_vit_of_one_channel_without_a_head_computes_the_same(tmp_pa
     )
 
 
-def test_transformers_vit_under_the_names_of_version_5_computes_the_same(tmp_path: Path) -> None:
-    model = randomise(transformers.ViTForImageClassification(transformers.ViTConfig(**HF_MLP, num_labels=7)))
-    model.config.save_pretrained(tmp_path)
-    save_file(
-        {name: tensor.contiguous() for name, tensor in model.state_dict().items()},
-        tmp_path / "model.safetensors",
+def test_transformers_deit_without_its_teacher_computes_the_same(tmp_path: Path) -> None:
+    model = randomise(
+        transformers.DeiTForImageClassification(transformers.DeiTConfig(**HF_MLP, num_labels=7))
     )
-    check(tmp_path, model, model.vit.layers, logits(model), torch.randn(2, 3, 24, 24))
-
-
-@pytest.mark.parametrize("kind", ["DeiTForImageClassificationWithTeacher", "DeiTForImageClassification"])
-def test_transformers_deit_computes_the_same(tmp_path: Path, kind: str) -> None:
-    model = randomise(getattr(transformers, kind)(transformers.DeiTConfig(**HF_MLP, num_labels=7)))
     model.save_pretrained(tmp_path)
     loaded = check(tmp_path, model, model.deit.layers, logits(model), torch.randn(2, 3, 24, 24))
     assert loaded.config.prefix == ("class", "distillation")
@@ -355,17 +346,6 @@ def test_transformers_dinov3_computes_the_same(tmp_path: Path, gated: bool, act:
     check(tmp_path, model, model.model.layer, pooled(model), torch.randn(2, 3, 24, 36))
 
 
-def test_transformers_clip_computes_the_same(tmp_path: Path) -> None:
-    model = randomise(
-        transformers.CLIPVisionModelWithProjection(transformers.CLIPVisionConfig(**HF_MLP, projection_dim=9))
-    )
-    model.save_pretrained(tmp_path)
-    blocks = model.vision_model.encoder.layers
-    loaded = check(tmp_path, model, blocks, lambda x: model(x).image_embeds, torch.randn(2, 3, 24, 24))
-    assert not loaded.has_classes
-    assert loaded.labels is None
-
-
 def test_the_vision_tower_of_a_whole_clip_computes_the_same(tmp_path: Path) -> None:
     text = {
         "hidden_size": 16,
@@ -381,7 +361,9 @@ def test_the_vision_tower_of_a_whole_clip_computes_the_same(tmp_path: Path) -> N
     def embed(pixels: Tensor) -> Tensor:
         return model.visual_projection(model.vision_model(pixels).pooler_output)
 
-    check(tmp_path, model, model.vision_model.encoder.layers, embed, torch.randn(2, 3, 24, 24))
+    loaded = check(tmp_path, model, model.vision_model.encoder.layers, embed, torch.randn(2, 3, 24, 24))
+    assert not loaded.has_classes
+    assert loaded.labels is None
 
 
 def test_transformers_clip_classifier_computes_the_same(tmp_path: Path) -> None:
@@ -390,13 +372,6 @@ def test_transformers_clip_classifier_computes_the_same(tmp_path: Path) -> None:
     )
     model.save_pretrained(tmp_path)
     check(tmp_path, model, model.vision_model.encoder.layers, logits(model), torch.randn(2, 3, 24, 24))
-
-
-def test_transformers_siglip_computes_the_same(tmp_path: Path) -> None:
-    model = randomise(transformers.SiglipVisionModel(transformers.SiglipVisionConfig(**HF_MLP)))
-    model.save_pretrained(tmp_path)
-    loaded = check(tmp_path, model, model.encoder.layers, pooled(model), torch.randn(2, 3, 24, 24))
-    assert loaded.config.pooling == "attention"
 
 
 def test_transformers_siglip_classifier_computes_the_same(tmp_path: Path) -> None:

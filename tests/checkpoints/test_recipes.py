@@ -21,56 +21,6 @@ from vit_viz.outputs import Output
 CONFIG = ViTConfig(img_size=48, patch_size=6, embed_dim=64, depth=1, num_heads=2, num_classes=3)
 
 
-def test_timms_recipe_is_read() -> None:
-    cfg = {
-        "input_size": [3, 48, 48],
-        "crop_pct": 0.9,
-        "interpolation": "bilinear",
-        "mean": [0.1, 0.2, 0.3],
-        "std": [0.4, 0.5, 0.6],
-    }
-    preprocess, origin = preprocess_of(CONFIG, {"pretrained_cfg": cfg}, Recipe())
-    assert (preprocess.resize_to, preprocess.interpolation, preprocess.crop) == (53, "bilinear", "center")
-    assert (preprocess.mean, preprocess.std) == ((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
-    assert origin == "from the checkpoint (pretrained_cfg)"
-
-
-def test_timms_squash_is_read() -> None:
-    cfg = {"input_size": [3, 48, 48], "crop_pct": 1.0, "crop_mode": "squash"}
-    assert preprocess_of(CONFIG, {"pretrained_cfg": cfg}, Recipe())[0].crop == "squash"
-
-
-def test_transformers_centre_crop_is_read() -> None:
-    values = {
-        "size": {"shortest_edge": 55},
-        "crop_size": {"height": 48, "width": 48},
-        "do_center_crop": True,
-        "resample": 3,
-        "image_mean": CLIP[0],
-        "image_std": CLIP[1],
-    }
-    preprocess, _ = preprocess_of(CONFIG, {"preprocessor": values}, Recipe())
-    assert (preprocess.resize_to, preprocess.input_size, preprocess.crop) == (55, (48, 48), "center")
-    assert (preprocess.interpolation, preprocess.mean) == ("bicubic", CLIP[0])
-
-
-def test_transformers_resize_to_both_sides_is_read() -> None:
-    values = {
-        "size": {"height": 48, "width": 48},
-        "resample": 2,
-        "image_mean": [0.5] * 3,
-        "image_std": [0.5] * 3,
-    }
-    preprocess, _ = preprocess_of(CONFIG, {"preprocessor": values}, Recipe())
-    assert (preprocess.crop, preprocess.resize_to, preprocess.interpolation) == ("squash", 48, "bilinear")
-
-
-def test_transformers_without_normalisation_is_read() -> None:
-    values = {"size": 48, "do_normalize": False, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
-    preprocess, _ = preprocess_of(CONFIG, {"preprocessor": values}, Recipe())
-    assert (preprocess.mean, preprocess.std) == ((0, 0, 0), (1, 1, 1))
-
-
 def test_a_model_of_one_channel_gets_one_mean() -> None:
     config = ViTConfig(img_size=48, patch_size=6, in_chans=1, embed_dim=64, depth=1, num_heads=2)
     preprocess, _ = preprocess_of(config, {}, Recipe(mean=(0.2, 0.4, 0.6)))
@@ -84,46 +34,31 @@ def test_the_familys_recipe_stands_in_and_says_so() -> None:
     assert origin == "assumed: the file brings none"
 
 
-def test_names_of_our_own_files() -> None:
-    labels = labels_of(CONFIG, {"labels": ["a", "b", "c"], "synsets": ["n1", "n2", "n3"]})
-    assert labels is not None
-    assert (labels.names, labels.synsets) == (("a", "b", "c"), ("n1", "n2", "n3"))
+LABELS: list[tuple[dict[str, Any], tuple[str, ...] | None]] = [
+    ({"labels": ["a", "b", "c"], "synsets": ["n1", "n2", "n3"]}, ("a", "b", "c")),
+    ({"label_names": ["n1", "n2", "n3"], "label_descriptions": {"n1": "apple", "n3": "pear"}}, ("apple", "n2", "pear")),
+    ({"id2label": {"2": "c", "0": "a", "1": "b"}}, ("a", "b", "c")),
+    ({"id2label": {str(i): f"LABEL_{i}" for i in range(3)}}, None),
+    ({"labels": ["a", "b"]}, None),
+]  # fmt: skip
 
 
-def test_names_of_timm() -> None:
-    labels = labels_of(
-        CONFIG, {"label_names": ["n1", "n2", "n3"], "label_descriptions": {"n1": "apple", "n3": "pear"}}
-    )
-    assert labels is not None
-    assert labels.names == ("apple", "n2", "pear")
+@pytest.mark.parametrize(("settings", "names"), LABELS)
+def test_class_names_are_read_as_each_library_writes_them(
+    settings: dict[str, Any], names: tuple[str, ...] | None
+) -> None:
+    labels = labels_of(CONFIG, settings)
+    assert (labels and labels.names) == names
+    if labels is not None and "id2label" not in settings:
+        assert labels.synsets == ("n1", "n2", "n3")
 
 
-def test_names_of_transformers_are_put_in_order() -> None:
-    labels = labels_of(CONFIG, {"id2label": {"2": "c", "0": "a", "1": "b"}})
-    assert labels is not None
-    assert labels.names == ("a", "b", "c")
-
-
-def test_transformers_placeholders_are_no_names() -> None:
-    assert labels_of(CONFIG, {"id2label": {str(i): f"LABEL_{i}" for i in range(3)}}) is None
-
-
-def test_names_of_another_number_of_classes_do_not_count() -> None:
-    assert labels_of(CONFIG, {"labels": ["a", "b"]}) is None
-
-
-def test_a_thousand_nameless_classes_are_those_of_imagenet() -> None:
-    config = ViTConfig(img_size=48, patch_size=6, embed_dim=64, depth=1, num_heads=2, num_classes=1000)
+def test_a_thousand_nameless_classes_are_those_of_imagenet_and_an_embedding_has_none() -> None:
+    config = replace(CONFIG, num_classes=1000)
     labels = labels_of(config, {})
     assert labels is not None
     assert "tench" in labels.name(0)
-
-
-def test_an_embedding_has_no_class_names() -> None:
-    config = ViTConfig(
-        img_size=48, patch_size=6, embed_dim=64, depth=1, num_heads=2, num_classes=1000, projection=True
-    )
-    assert labels_of(config, {}) is None
+    assert labels_of(replace(config, projection=True), {}) is None
 
 
 def test_names_that_cannot_be_read_are_refused() -> None:
@@ -132,40 +67,13 @@ def test_names_that_cannot_be_read_are_refused() -> None:
 
 
 JUNK: list[Any] = [
-    None,
-    True,
-    -1,
-    0,
-    10**30,
-    1e308,
-    float("nan"),
-    "x",
-    "12",
-    [],
-    {},
-    [[]],
-    [1, 2, 3],
-    ["a", "b", "c"],
-    {"a": []},
-]
+    *(None, True, -1, 0, 10**30, 1e308, float("nan"), "x", "12", [], {}, [[]], [1, 2, 3], ["a", "b", "c"], {"a": []})
+]  # fmt: skip
 KEYS = [
-    "architecture",
-    "model_args",
-    "pretrained_cfg",
-    "global_pool",
-    "id2label",
-    "label_names",
-    "label_descriptions",
-    "labels",
-    "input_size",
-    "embed_dim",
-    "vision_config",
-    "model_type",
-    "image_size",
-    "num_attention_heads",
-    "layer_norm_eps",
-    "hidden_act",
-]
+    *("architecture", "model_args", "pretrained_cfg", "global_pool", "id2label", "label_names", "label_descriptions", "labels"),
+    *("input_size", "embed_dim", "vision_config", "model_type", "image_size", "num_attention_heads"),
+    *("layer_norm_eps", "hidden_act"),
+]  # fmt: skip
 INNER = ["input_size", "crop_pct", "crop_mode", "interpolation", "mean", "std"]
 
 
@@ -179,15 +87,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def loads_or_is_refused(folder: Path, config: Any, preprocessor: Any = None) -> None:
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "preprocessor_config.json").write_text(json.dumps(preprocessor or {}))
-    assert said_of(folder).count("\n") == 0
-
-
-def said_of(folder: Path) -> str:
-    """The name of the family that was loaded, or why nothing could be."""
     try:
-        return load(folder, device="cpu").family
+        said = load(folder, device="cpu").family
     except VitVizError as refusal:
-        return str(refusal)
+        said = str(refusal)
+    assert "\n" not in said
 
 
 @pytest.mark.parametrize("key", KEYS)

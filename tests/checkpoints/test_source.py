@@ -56,14 +56,6 @@ def test_the_cache_answers_when_the_hub_is_out_of_reach(hub: Hub, monkeypatch: p
     assert not hub.asked
 
 
-def test_progress_is_told_up_to_the_last_byte(hub: Hub) -> None:
-    hub.offer()
-    seen: list[tuple[int, int]] = []
-    load(REPO, device="cpu", progress=lambda done, total: seen.append((done, total)))
-    size = len(hub.files[REPO, "model.safetensors"])
-    assert (size, size) in seen
-
-
 def test_an_unreachable_hub_is_one_sentence(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     dead = "http://127.0.0.1:9"
     monkeypatch.setattr(constants, "ENDPOINT", dead)
@@ -122,19 +114,6 @@ def test_a_token_can_be_allowed_for_an_own_model(hub: Hub, monkeypatch: pytest.M
     hub.offer()
     hub.fault["gated"] = True
     assert load(REPO, device="cpu", use_token=True).name == REPO
-
-
-def test_a_cut_connection_leaves_nothing_behind(
-    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda _seconds: None, raising=False)
-    hub.offer()
-    hub.fault["cut"] = True
-    with pytest.raises(CheckpointError, match="failed midway; nothing was kept, try again"):
-        load(REPO)
-    assert remains(tmp_path / "cache") == []
-    hub.fault.clear()
-    assert load(REPO, device="cpu").name == REPO
 
 
 def test_a_wrong_hash_is_noticed_and_the_file_deleted(hub: Hub, tmp_path: Path) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import Tensor
 
-from benchmarks.transformers_families import BASE, FAMILIES, WITH_MLP, Family, check, loading
-from benchmarks.watching import Seen, difference
+from benchmarks.transformers_families import BASE, FAMILIES, WITH_MLP, Family, check as outcome_of, loading
+from tests.checkpoints.test_families import check, save_state
+from tests.comparing import assert_same
 from tests.model.inside import randomise
 from vit_viz.checkpoints import load
 from vit_viz.errors import UnknownFamily
@@ -33,7 +31,7 @@ REASONS = {
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 @pytest.mark.filterwarnings("ignore")
 def test_families_load_with_parity_or_are_refused_by_name(family: Family) -> None:
-    outcome = check(family)
+    outcome = outcome_of(family)
     if family.name in loading():
         assert (outcome.result, outcome.name) == ("loads", family.name), outcome.detail
     else:
@@ -48,24 +46,6 @@ def test_what_is_refused_is_recognised_by_its_parameters_alone(tmp_path: Path, n
     (tmp_path / "config.json").unlink()
     with pytest.raises(UnknownFamily, match=f"is .*{name}.*: .*{REASONS[name]}"):
         load(tmp_path)
-
-
-def save_state(folder: Path, state: dict[str, Tensor], name: str = "model", **config: Any) -> None:
-    save_file({key: tensor.contiguous() for key, tensor in state.items()}, folder / f"{name}.safetensors")
-    if config:
-        (folder / "config.json").write_text(json.dumps(config))
-
-
-def assert_same(folder: Path, reference: nn.Module, blocks: Any, pixels: Tensor, read: Any) -> Any:
-    """Output, blocks and attention of what lies in `folder` are those of the reference."""
-    loaded = load(folder, device="cpu")
-    with torch.no_grad(), Seen(loaded.model.blocks) as ours:
-        output = loaded.model(pixels)
-    with torch.no_grad(), Seen(blocks) as theirs:
-        expected = read(reference, pixels)
-    error = difference([output, *ours.blocks, *ours.attention], [expected, *theirs.blocks, *theirs.attention])
-    assert error <= 1e-5
-    return loaded
 
 
 def test_swin_is_not_taken_for_beit(tmp_path: Path) -> None:
@@ -83,12 +63,14 @@ def test_blip_with_its_text_tower_gives_its_image_embedding(tmp_path: Path) -> N
     config = transformers.BlipConfig(text_config=text, vision_config=WITH_MLP, projection_dim=9)
     model = randomise(transformers.BlipModel(config))
     model.save_pretrained(tmp_path)
-    blocks, pixels = model.vision_model.encoder.layers, torch.randn(2, 3, 24, 24)
+    pixels = torch.randn(2, 3, 24, 24)
 
-    def embed(reference: Any, pixels: Tensor) -> Tensor:
-        return reference.visual_projection(reference.vision_model(pixels).pooler_output)
+    def embed(pixels: Tensor) -> Tensor:
+        return model.visual_projection(model.vision_model(pixels).pooler_output)
 
-    loaded = assert_same(tmp_path, model, blocks, pixels, embed)
+    loaded = load(tmp_path, device="cpu")
+    with torch.no_grad():
+        assert_same(loaded.model(pixels), embed(pixels), relative=1e-5)  # its tower alone is in the table
     assert loaded.config.projection
     assert loaded.config.pooling == "class"
 
@@ -110,7 +92,7 @@ def test_internvit_as_its_authors_name_it_computes_the_same(tmp_path: Path) -> N
         "layer_norm_eps": 1e-6,
     }
     save_state(tmp_path, state, **config)
-    assert_same(tmp_path, model, model.blocks, torch.randn(2, 3, 24, 24), lambda m, x: m(x))
+    check(tmp_path, model, model.blocks, model, torch.randn(2, 3, 24, 24))
 
 
 def test_a_depth_model_says_that_only_its_backbone_is_here(tmp_path: Path) -> None:
@@ -142,7 +124,7 @@ def test_timms_dinov3_without_registers_computes_the_same(tmp_path: Path, archit
         global_pool="avg",
         model_args={"num_heads": 2},
     )
-    loaded = assert_same(tmp_path, model, model.blocks, torch.randn(2, 3, 24, 36), lambda m, x: m(x))
+    loaded = check(tmp_path, model, model.blocks, model, torch.randn(2, 3, 24, 36))
     assert loaded.config.prefix == ("class",)
 
 
@@ -158,7 +140,7 @@ def test_original_dinov3_without_registers_computes_the_same(tmp_path: Path, tok
     if tokens != "none":
         state["storage_tokens"] = torch.zeros(1, 0, 128)
     save_state(tmp_path, state, name="pretrained")
-    loaded = assert_same(tmp_path, model, model.blocks, torch.randn(2, 3, 24, 36), lambda m, x: m(x))
+    loaded = check(tmp_path, model, model.blocks, model, torch.randn(2, 3, 24, 36))
     assert loaded.family == "DINOv3"
 
 

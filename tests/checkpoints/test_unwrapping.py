@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
-import time
+import pickle
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -267,20 +267,27 @@ def test_bytes_are_read_only_as_torch_writes_them(way: str) -> None:
         torch_files._check_imports(pickled, "a.pth", pickles=1)
 
 
-def test_a_call_beside_the_parameters_is_refused(tmp_path: Path) -> None:
-    class Call:
-        def __reduce__(self) -> Any:
-            return time.sleep, (3600,)
+class Bomb:
+    def __reduce__(self) -> Any:
+        return print, ("this must never run",)
 
-    torch.save({"model": MODEL, "args": Call()}, tmp_path / "run.pth")
+
+@pytest.mark.parametrize(
+    "content", [Bomb(), {"state_dict": Bomb()}, {"model": MODEL, "args": Bomb()}, nn.Linear(3, 5), {"model": nn.Linear(3, 5)}]
+)  # fmt: skip
+def test_what_could_run_code_is_refused_unrun_with_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: Any
+) -> None:
+    torch.save(content, tmp_path / "run.pth")
+    with pytest.raises(UnsafeFile, match=r"could run code.*save its state_dict as safetensors"):
+        load(tmp_path / "run.pth")
+    (tmp_path / "old.pth").write_bytes(pickle.dumps(content))
     with pytest.raises(UnsafeFile, match="could run code"):
-        read_weights(tmp_path / "run.pth")
+        load(tmp_path / "old.pth")
+    assert capsys.readouterr().out == ""
 
 
-def test_a_model_that_is_an_object_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    torch.save({"model": nn.Linear(3, 5), "epoch": 3}, tmp_path / "run.pth")
-    with pytest.raises(UnsafeFile, match="save its state_dict as safetensors"):
-        read_weights(tmp_path / "run.pth")
+def test_a_file_without_tensors_is_refused(tmp_path: Path) -> None:
     torch.save({"epoch": 3, "losses": [1.0]}, tmp_path / "run.pth")
     with pytest.raises(CheckpointError, match="holds no state dict"):
         read_weights(tmp_path / "run.pth")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import shutil
-from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,6 @@ from vit_viz.checkpoints.local import Source
 from vit_viz.errors import Cancelled, CheckpointError, UnsafeFile, VitVizError
 from vit_viz.model import ViTConfig
 
-Space = namedtuple("Space", "total used free")
 ENTRY = catalog.CATALOG[0]
 
 
@@ -132,14 +129,6 @@ def test_a_configuration_of_megabytes_is_refused_before_the_download(hub: Hub) -
     assert not hub.fetched()
 
 
-def test_a_visitors_model_leaves_room_on_the_disk(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    hub.offer()
-    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: Space(10**12, 10**12, 900_000_000))
-    with pytest.raises(CheckpointError, match="There is no room on the disk"):
-        of_a_visitor()
-    assert not hub.fetched()
-
-
 @pytest.mark.parametrize(
     ("announced", "message"),
     [
@@ -239,20 +228,15 @@ def entry(shape: list[int], begin: int, end: int, dtype: str = "F32") -> dict[st
     [
         header({"a": entry([4], 0, 16)}, b"\0" * 8),
         header({"a": entry([4], 16, 32)}, b"\0" * 32),
-        header({"a": entry([4], 0, 16), "b": entry([4], 0, 16)}, b"\0" * 16),
         header({"a": entry([10**12], 0, 16)}, b"\0" * 16),
         header({"a": entry([2**63, 2], 0, 0)}),
         header({"a": entry([0, 2**64 - 1], 0, 0)}),
         header({"a": entry([0, 10**18], 0, 0)}),
-        header({"a": entry([-4], 0, 16)}, b"\0" * 16),
         header({"a": entry([1] * 5000, 0, 4)}, b"\0" * 4),
         header({f"t{i}": entry([1], 4 * i, 4 * i + 4) for i in range(20_001)}, b"\0" * 80_004),
-        header({"a": entry([4], 0, 16, "F99")}, b"\0" * 16),
         header({}, length=2**62),
         header(b" " * 100, length=10_000_001),
         header(b'{"a":' + b"[" * 100_000),
-        header({"a": "hello"}),
-        header([1, 2]),
     ],
     ids=lambda content: hashlib.sha256(content).hexdigest()[:8],
 )

@@ -14,7 +14,7 @@ from vit_viz.figures import curves, files
 from vit_viz.figures.blocks import TEXT
 from vit_viz.figures.request import Output
 from vit_viz.figures.scene import Scene, drawn
-from vit_viz.figures.sheet import Box, Mark, Path, Text
+from vit_viz.figures.sheet import Bitmap, Box, Mark, Path, Text
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.results import Curve, Ranking
 
@@ -126,9 +126,13 @@ def test_a_link_is_as_thick_as_its_weight_and_ends_in_a_dot() -> None:
     )  # fmt: skip
     trace: Any = type("Recorded", (), {"layout": layout})
     marks = marks_of(links, open_photo=lambda: photo, open_trace=lambda: trace)
+    (picture,) = (mark for mark in marks if isinstance(mark, Bitmap))
     bright = [
         mark for mark in marks if isinstance(mark, Path) and mark.colour[0] > 200 and not mark.is_filled
     ]
     assert [mark.stroke for mark in bright] == pytest.approx([2.2, 1.1])
+    places = [[(1.5, 0.5), (3.5, 2.5)], [(0.5, 1.5), (2.5, 0.5)]]  # of centres, in patches, across and down
+    for line, ends in zip(bright, places, strict=True):
+        np.testing.assert_allclose(line.points, np.array(ends) / (4, 3) * (picture.width, picture.height))
     dots = [mark for mark in marks if isinstance(mark, Path) and mark.is_filled]
     np.testing.assert_allclose([np.mean(dot.points, 0) for dot in dots], [mark.points[1] for mark in bright])

@@ -178,12 +178,3 @@ def test_npz_with_a_pickle_inside_is_refused() -> None:
     np.savez(file, vit_viz=np.array([object()], dtype=object))
     with pytest.raises(ExportError, match="NPZ"):
         export.npz_contents(file.getvalue())
-
-
-def test_every_format_carries_the_same_provenance() -> None:
-    found = [
-        export.png_provenance(export.png(photo(), PROVENANCE)),
-        export.gif_provenance(export.animation([photo()], PROVENANCE, "gif")),
-        export.npz_contents(export.npz(a_map(), RECORD))[1]["provenance"],
-    ]
-    assert all(one == wanted() for one in found)

@@ -317,12 +317,6 @@ def photo_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def another() -> Session:
-    """Of another process, as far as a file can tell."""
-    return odd_session()
-
-
 def test_all_of_a_figure_comes_back_out_of_its_record(look: FigureRequest) -> None:
     every = replace(
         look, ringed=(1, 2), title="mine", photo="cat", drawing=DrawingOptions(style="heat", mask=0.5)
@@ -333,18 +327,6 @@ def test_all_of_a_figure_comes_back_out_of_its_record(look: FigureRequest) -> No
     for name in every.to_dict():
         with pytest.raises(ParameterError, match="which figure"):
             FigureRequest.from_dict({key: value for key, value in every.to_dict().items() if key != name})
-
-
-@pytest.mark.parametrize("form", FORMATS)
-def test_a_file_is_made_again_with_equal_bytes(
-    another: Session, files: dict[str, Encoded], photo_file: Path, tmp_path: Path, form: Any
-) -> None:
-    first = files[form]
-    saved = tmp_path / first.file_name
-    saved.write_bytes(first.data)
-    again = replay(saved, another, image=photo_file)
-    assert again.data == first.data
-    assert again.file_name == first.file_name
 
 
 def test_a_figure_of_a_sample_or_of_the_model_alone_needs_no_photo(session: Session) -> None:

@@ -15,7 +15,6 @@ from tests.figures.test_export import PROVENANCE, a_map, photo
 from tests.ui.desk import odd_picture, odd_session
 from vit_viz.analyses.attention import HeadMaps
 from vit_viz.analyses.explain import Explanations
-from vit_viz.analyses.links import Links
 from vit_viz.analyses.position_tables import FilterComponents
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.answer import Answer
@@ -25,9 +24,9 @@ from vit_viz.figures.colormaps import table
 from vit_viz.figures.files import Composed, composed, file_of, scene_of
 from vit_viz.figures.request import DrawingOptions, Output, figure_for
 from vit_viz.figures.scene import Scene
-from vit_viz.figures.sheet import Bitmap, Box, Mark, Path, Text
+from vit_viz.figures.sheet import Bitmap, Box, Mark, Text
 from vit_viz.geometry import CropBox
-from vit_viz.results import Curve, HeadTable, Ranking, Segments, StateMatrix, TokenMaps, TokenMatrix
+from vit_viz.results import Curve, HeadTable, Ranking, Segments, TokenMaps, TokenMatrix
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
@@ -179,12 +178,6 @@ def test_every_column_with_a_name_of_its_own_shows_it(width: float) -> None:
         assert 0 <= head.y - (head.width if head.turned else head.size) < head.y < cells.top
 
 
-def test_states_are_named_on_both_sides() -> None:
-    names = {"names": ("input", "after layer 0"), "others": ("a", "b"), "method": "similarity"}
-    matrix = StateMatrix(np.eye(2, dtype=np.float32), unit="CKA", value_range=(0, 1), **names)  # type: ignore[arg-type]
-    assert {"input", "after layer 0", "a", "b", "Similarity"} <= set(words(drawn(matrix).sheet.marks))
-
-
 @pytest.mark.parametrize("tall", [2, 3])
 def test_a_high_mosaic_continues_beside_itself(tall: int) -> None:
     layers, cell = 6 * tall, 20
@@ -272,47 +265,6 @@ def test_segments_are_coloured_over_the_photo_where_they_lie() -> None:
     inside, other = pixels[20, 20], pixels[20, 40]
     assert len({tuple(inside), tuple(other), (255, 255, 255)}) == 3
     assert {"segment 0: 4 patches", "segment 1: 2 patches"} <= set(words(shown.marks))
-
-
-def test_links_run_from_the_patch_that_looks_to_the_one_it_looks_at(
-    session: Session, subject: Subject
-) -> None:
-    layout, box = session.trace_of(subject).layout, session.trace_of(subject).crop_box
-    assert box is not None
-    pairs = np.array([[layout.token((0, 1)), layout.token((3, 5))]])
-    links = Links(
-        ("one",),
-        np.array([0.5]),
-        "attention weight",
-        "links",
-        PROVENANCE,
-        pairs=pairs,
-        share=0.1,
-        crop_box=box,
-    )
-    marks = drawn(links, open_photo=odd_picture, open_trace=lambda: session.trace_of(subject)).sheet.marks
-    (picture,) = (mark for mark in marks if isinstance(mark, Bitmap))
-    lines = [mark for mark in marks if isinstance(mark, Path) and not mark.is_filled]
-    assert len(lines) == 2  # a dark one below a bright one
-    unit = picture.width / odd_picture().width
-    wanted = []
-    for place in ((0, 1), (3, 5)):
-        top, left, bottom, right = box.patch_rect(*place, layout.grid)
-        wanted.append((unit * (left + right) / 2 + picture.left, unit * (top + bottom) / 2 + picture.top))
-    for line in lines:
-        assert np.allclose(line.points, wanted)
-
-
-def test_a_curve_begins_at_zero_and_marks_its_points() -> None:
-    x = np.arange(5, dtype=np.float32)
-    curve = Curve(
-        x, x / 10 + 0.5, "parts", "correlation", "sanity", PROVENANCE.with_parameters(randomisation_seed=7)
-    )
-    marks = drawn(curve).sheet.marks
-    assert sum(isinstance(mark, Path) and mark.is_filled for mark in marks) == 5
-    texts = words(marks)
-    assert {"0.0", "0.5"} <= set(texts)
-    assert any("Seed 7." in text for text in texts)
 
 
 def test_maps_of_several_methods_stand_side_by_side_under_their_labels() -> None:

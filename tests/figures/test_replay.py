@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from huggingface_hub import errors
 
 import vit_viz as vv
 from tests.ui.desk import odd_picture, odd_session
@@ -26,9 +27,10 @@ from vit_viz.figures import export
 from vit_viz.figures.differences import difference
 from vit_viz.figures.files import file_of
 from vit_viz.figures.replay import record_of, replay
-from vit_viz.figures.request import Output
+from vit_viz.figures.request import Output, figure_for
 from vit_viz.model.linear import Linear, forced_kernel
 from vit_viz.session.questions import request_for
+from vit_viz.session.request import Subject
 from vit_viz.session.run import session_of
 from vit_viz.session.session import Session
 
@@ -120,23 +122,11 @@ def test_python_records_paths_and_the_app_none(place: Path) -> None:
     assert record_of(saved.data)["paths"] == {"model": "models/own.safetensors"}
     session = Session(model="models/own.safetensors", device="cpu")  # as the app has one
     image = session.add_upload(Path("photos/mine.png"), owner="ada", file_name="photos/mine.png")
-    request = request_for(session, vv_subject(session, image), "rollout")
-    record = record_of(file_of(session, vv_figure(request), Output("csv")).data)
+    request = request_for(session, Subject(session.default_model, image, owner="ada"), "rollout")
+    record = record_of(file_of(session, figure_for(request), Output("csv")).data)
     assert "paths" not in record
     assert "models/" not in json.dumps(record)
     session_of.cache_clear()
-
-
-def vv_subject(session: Session, image: str) -> Any:
-    from vit_viz.session.request import Subject
-
-    return Subject(session.default_model, image, owner="ada")
-
-
-def vv_figure(request: Any) -> Any:
-    from vit_viz.figures.request import figure_for
-
-    return figure_for(request)
 
 
 def test_a_picture_without_a_path_has_none_though_the_same_pixels_came_by_one(place: Path) -> None:
@@ -318,18 +308,30 @@ def test_what_unpacks_to_more_than_any_answer_is_refused() -> None:
     assert arrays["values"].shape == (1 << 20,)
 
 
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the Hub was asked for, which cannot be reached and of which nothing lies here."""
+    addresses: list[str] = []
+
+    def refused(url: str, **_: Any) -> None:
+        addresses.append(url)
+        raise OSError("no network here")
+
+    def absent(*_: Any, **__: Any) -> None:
+        raise errors.LocalEntryNotFoundError("not here")
+
+    monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", refused)
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", absent)
+    return addresses
+
+
 @pytest.mark.parametrize("named", ["dino-s16", "somebody/model"])
 def test_a_model_that_a_file_names_is_fetched_only_when_that_is_allowed(
-    place: Path, named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    place: Path, named: str, asked: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     made("map.csv")
     text = (place / "map.csv").read_text().replace('"model": "own"', f'"model": "{named}"')
     (place / "map.csv").write_text(text.replace("models/own.safetensors", "models/gone.safetensors"))
-    asked: list[str] = []
-    monkeypatch.setattr(
-        "huggingface_hub.get_hf_file_metadata", lambda url, **_: asked.append(url) or refused()
-    )
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_, **__: absent())
     capsys.readouterr()
     assert main(["replay", "map.csv"]) == 2
     assert asked == []
@@ -345,29 +347,19 @@ def test_a_model_that_a_file_names_is_fetched_only_when_that_is_allowed(
     assert said.count("\n") == 1
 
 
-def refused() -> None:
-    raise OSError("no network here")
-
-
-def absent() -> None:
-    from huggingface_hub import errors
-
-    raise errors.LocalEntryNotFoundError("not here")
-
-
 @pytest.mark.parametrize(("answer", "times"), [("y\n", 1), ("\n", 0), ("no\n", 0)])
 def test_who_sits_at_a_terminal_is_asked(
-    place: Path, answer: str, times: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    place: Path,
+    answer: str,
+    times: int,
+    asked: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     made("map.csv")
     text = (place / "map.csv").read_text().replace('"model": "own"', '"model": "somebody/model"')
     (place / "map.csv").write_text(text)
     os.remove(place / "models" / "own.safetensors")
-    asked: list[str] = []
-    monkeypatch.setattr(
-        "huggingface_hub.get_hf_file_metadata", lambda url, **_: asked.append(url) or refused()
-    )
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_, **__: absent())
     terminal = io.StringIO(answer)
     monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.stdin", terminal)

@@ -16,7 +16,6 @@ from tests.figures.test_export import PROVENANCE, a_map, photo, results
 from tests.ui.desk import odd_picture, odd_session
 from vit_viz.answer import Provenance
 from vit_viz.errors import ExportError, ParameterError
-from vit_viz.figures import export
 from vit_viz.figures.overlay import overlay
 from vit_viz.figures.replay import record_of, replay
 from vit_viz.session.request import Subject
@@ -55,11 +54,6 @@ def test_a_saved_map_lies_over_its_photo(tmp_path: Path) -> None:
             assert picture.info["Title"] == "Mine"
             sizes.append(len(picture.getcolors(1 << 20) or ()))
     assert sizes[1] > 4 * sizes[0]
-
-
-def test_numbers_of_a_saved_map_are_those_of_the_map(tmp_path: Path) -> None:
-    arrays, _ = export.npz_contents(a_map().save(tmp_path / "map.npz").read_bytes())
-    np.testing.assert_array_equal(arrays["values"], a_map().values)
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf", "csv", "npz"])

@@ -83,7 +83,9 @@ class Unruly:
         """Ask in a form that no page uses; a slow one waits for the places that this browser holds itself."""
         name, body = self.dice.choice(PAGE_ANSWERS), {"view": ""} | self.dice.choice(ODD_PARTS)
         try:
-            return self.visitor.http.post(f"/vit_viz/{name}", content=json_of(body), timeout=IMPATIENT_SECONDS)
+            return self.visitor.http.post(
+                f"/vit_viz/{name}", content=json_of(body), timeout=IMPATIENT_SECONDS
+            )
         except httpx.TimeoutException:
             return None
 

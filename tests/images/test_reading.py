@@ -6,6 +6,7 @@ import io
 import os
 import threading
 import warnings
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -104,20 +105,12 @@ def test_every_readable_format_keeps_its_pixels(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", WRITABLE)
-def test_a_file_cut_in_half_is_refused(kind: str) -> None:
-    data = encoded(picture(), kind)
+def test_a_file_cut_in_half_and_its_first_bytes_alone_are_refused(kind: str) -> None:
+    data = encoded(picture(200, 300), kind)
     text = refusal(data[: len(data) // 2])
     assert {"WEBP": "WebP"}.get(kind, kind) in text
-
-
-def test_a_photo_that_ends_too_early_is_told_so() -> None:
-    data = encoded(picture(200, 300), "JPEG")
-    assert "ends too early" in refusal(data[: len(data) // 2])
-
-
-@pytest.mark.parametrize("kind", WRITABLE)
-def test_only_the_first_bytes_of_a_format_are_refused(kind: str) -> None:
-    refusal(encoded(picture(), kind)[:16])
+    assert "ends too early" in text or kind in ("WEBP", "AVIF")  # whose libraries only say that it failed
+    refusal(data[:16])
 
 
 def test_a_png_with_a_wrong_checksum_is_refused() -> None:
@@ -132,8 +125,6 @@ def test_a_png_whose_line_ends_were_translated_is_called_damaged() -> None:
 
 
 def test_a_decompression_bomb_in_metadata_is_refused() -> None:
-    import zlib
-
     text = chunk(b"zTXt", b"Comment\0\0" + zlib.compress(bytes(80_000_000)))
     with python_memory() as memory:
         refusal(png(WHITE, colour=2, extra=text))
@@ -188,27 +179,18 @@ Image.init()
 
 
 @pytest.mark.parametrize(
-    "size", [(9000, 8000), (13000, 13000)]
-)  # below and above the bound at which Pillow warns
+    "size", [(9000, 8000), (13000, 13000), (65000, 65000)]
+)  # below and above the bound at which Pillow warns, and far beyond all
 @pytest.mark.parametrize("kind", WRITABLE)
 def test_a_header_that_claims_many_megapixels_is_refused_before_decoding(
     kind: str, size: tuple[int, int], undecodable: list[str]
 ) -> None:
-    text = refusal(claims(kind, *size))
+    text = refusal(claims(kind, *(min(side, 16383 if kind == "WEBP" else side) for side in size)))
     assert "megapixels" in text or kind == "AVIF"  # libavif itself refuses sizes that disagree
     assert undecodable == []
 
 
-@pytest.mark.parametrize("kind", WRITABLE)
-def test_a_claim_far_beyond_all_limits_is_refused_before_decoding(kind: str, undecodable: list[str]) -> None:
-    side = 16383 if kind == "WEBP" else 65000
-    refusal(claims(kind, side, side))
-    assert undecodable == []
-
-
 def test_a_twenty_kilobyte_bomb_is_refused_before_decoding(undecodable: list[str]) -> None:
-    import zlib
-
     header = chunk(b"IHDR", b"\0\0\x32\xc8\0\0\x32\xc8\1\0\0\0\0")
     lines = zlib.compress(bytes(13000 * (1 + 13000 // 8)), 9)
     data = SIGNATURE + header + chunk(b"IDAT", lines) + chunk(b"IEND", b"")
@@ -221,19 +203,13 @@ def test_a_twenty_kilobyte_bomb_is_refused_before_decoding(undecodable: list[str
     assert memory.bytes < 2**20
 
 
-def test_the_pixel_limit_is_a_parameter() -> None:
-    data = encoded(picture(40, 60), "PNG")
-    assert decode(data, max_pixels=2400).size == (60, 40)
-    assert "megapixels" in refusal(data, max_pixels=2399)
-
-
-def test_the_byte_limit_is_a_parameter(tmp_path: Path) -> None:
-    data = encoded(picture(), "PNG")
-    path = tmp_path / "a.png"
+def test_the_limits_are_parameters(tmp_path: Path) -> None:
+    data, path = encoded(picture(40, 60), "PNG"), tmp_path / "a.png"
     path.write_bytes(data)
-    assert decode(path, max_bytes=len(data)) == decode(data, max_bytes=len(data))
-    assert "MB" in refusal(data, max_bytes=len(data) - 1)
-    assert "MB" in refusal(path, max_bytes=len(data) - 1)
+    for source in (data, path):
+        assert decode(source, max_pixels=2400, max_bytes=len(data)).size == (60, 40)
+        assert "megapixels" in refusal(source, max_pixels=2399)
+        assert "MB" in refusal(source, max_bytes=len(data) - 1)
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 50), (50, 1), (1, 5000)])
@@ -310,16 +286,6 @@ def test_every_orientation_is_turned_upright(kind: str, orientation: int) -> Non
     options = {"lossless": True, "exact": True} if kind == "WEBP" else {}
     upright = decode(encoded(stored, kind, exif=exif, **options))
     np.testing.assert_array_equal(np.asarray(upright), PATTERN)
-
-
-@pytest.mark.parametrize("shape", ["Landscape", "Portrait"])
-def test_the_published_orientation_examples_all_look_alike(shape: str, shared_data: Path) -> None:
-    folder = shared_data / "odd_images" / "exif-orientation"
-    pictures = [np.asarray(decode(folder / f"{shape}_{i}.jpg"), int) for i in range(9)]
-    assert {p.shape for p in pictures} == {pictures[0].shape}
-    assert (pictures[0].shape[1] > pictures[0].shape[0]) == (shape == "Landscape")
-    ground = [p[: p.shape[0] // 4] for p in pictures]  # the number of the orientation is written further down
-    assert max(np.abs(g - ground[1]).mean() for g in ground) < 6
 
 
 def test_damaged_metadata_does_not_spoil_a_good_photo() -> None:

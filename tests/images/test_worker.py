@@ -27,7 +27,7 @@ from tests.waiting import PATIENCE, until
 from vit_viz.errors import BusyError, Cancelled, ImageError
 from vit_viz.images import DecoderProcess, decode
 from vit_viz.images.decoder import _end, _read_answer
-from vit_viz.images.worker import BAND_BYTES, MAX_HEADER_BYTES, bands, receive, send
+from vit_viz.images.worker import BAND_BYTES, MAX_HEADER_BYTES, bands
 from vit_viz.turns import GONE, Turns
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -155,16 +155,8 @@ def test_the_limits_are_parameters_here_too(limit: str, decoder: DecoderProcess)
 
 def test_paths_are_read_and_refused_as_by_decode(tmp_path: Path, decoder: DecoderProcess) -> None:
     (tmp_path / "a.txt").write_bytes(GOOD)
-    sources = [
-        tmp_path / "a.txt",
-        str(tmp_path / "a.txt"),
-        tmp_path,
-        tmp_path / "absent.png",
-        "a\0b",
-        3,
-        None,
-    ]
-    for source in sources:
+    file = tmp_path / "a.txt"
+    for source in (file, str(file), tmp_path, tmp_path / "absent.png", "a\0b", 3, None):
         assert outcome(decoder.decode, source) == outcome(decode, source)
 
 
@@ -193,13 +185,7 @@ def test_a_picture_of_several_bands_keeps_its_rows_in_place(decoder: DecoderProc
 
 @pytest.mark.parametrize(
     ("what", "sentence"),
-    [
-        (b"segfault", DAMAGED),
-        (b"exit 0", DAMAGED),
-        (b"exit 3", DAMAGED),
-        (b"raise", DAMAGED),
-        (b"kill", TOO_LARGE),
-    ],
+    [*((what, DAMAGED) for what in (b"segfault", b"exit 0", b"exit 3", b"raise")), (b"kill", TOO_LARGE)],
 )
 def test_a_crash_costs_one_process(
     what: bytes, sentence: str, failing: Callable[..., DecoderProcess], capfd: pytest.CaptureFixture[str]
@@ -562,22 +548,7 @@ def test_an_answer_that_can_be_believed_is_taken() -> None:
     assert (answer.picture.tobytes(), answer.picture.info) == (pixels, {"reduced_from": (9, 7)})
     refused = _read_answer(io.BytesIO(message({"error": "No." * 999, "lines": 7})), 6)
     assert refused.picture is None
-    assert (refused.sentence[:3], len(refused.sentence), refused.lines) == (
-        "No.",
-        400,
-        7,
-    )
-
-
-def test_messages_arrive_as_they_were_sent() -> None:
-    stream = io.BytesIO()
-    send(stream, {"name": "grüße", "bytes": 3}, b"abc")
-    send(stream, {})
-    stream.seek(0)
-    assert receive(stream) == {"name": "grüße", "bytes": 3}
-    assert stream.read(3) == b"abc"
-    assert receive(stream) == {}
-    assert receive(stream) is None
+    assert (refused.sentence[:3], len(refused.sentence), refused.lines) == ("No.", 400, 7)
 
 
 def test_a_tiff_of_many_private_tags_writes_nothing(

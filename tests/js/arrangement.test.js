@@ -71,8 +71,8 @@ test('each cell is found where it stands, and none between the bands or behind t
     assert.equal(find(x, y), null, `${x}, ${y}`);
 });
 
-test('each band has its names above it, and the chosen ones are marked in theirs', (t) => {
-  new Browser().install(t);
+test('each band has its names above it, and the chosen ones are marked in theirs', () => {
+  new Browser().install();
   const parts = /** @type {Record<string, any>} */ (
     Object.fromEntries(['heads', 'layers', 'axes'].map((name) => [name, new Element('div')]))
   );

@@ -173,7 +173,7 @@ function filed(number) {
   return file;
 }
 
-test('how far an answer is, in pieces as they come; a refusal, and a line that breaks', async (t) => {
+test('how far an answer is, in pieces as they come; a refusal, and a line that breaks', async () => {
   /** @type {string[]} */
   let pieces = [];
   const fetch = async (/** @type {string} */ _path, /** @type {any} */ { headers }) => {
@@ -184,7 +184,7 @@ test('how far an answer is, in pieces as they come; a refusal, and a line that b
     };
     return { ok: true, status: 200, body: { getReader: () => ({ read }) } };
   };
-  new Browser().install(t, { fetch });
+  new Browser().install({ fetch });
   const event = (/** @type {string} */ kind, /** @type {string} */ data) =>
     `event: ${kind}\ndata: ${data}\n\n`;
   /** @type {any[]} */
@@ -224,7 +224,7 @@ test('all who wait for an answer hear how far it is, and nobody who left', async
   assert.deepEqual([heard, tells[1]], [['one 0.5', 'two 0.5', 'two 0.75'], undefined]);
 });
 
-test('on a Space that is lent GPUs each question says what the page of the Hub says of who asks', async (t) => {
+test('on a Space that is lent GPUs each question says what the page of the Hub says of who asks', async () => {
   /** @type {any[]} */
   const posted = [];
   const fetch = async (/** @type {string} */ path, /** @type {any} */ { headers }) => {
@@ -232,7 +232,7 @@ test('on a Space that is lent GPUs each question says what the page of the Hub s
     return new Response('{"trace": "x"}');
   };
   const browser = new Browser();
-  browser.install(t, { fetch });
+  browser.install({ fetch });
   let token = 0;
   /** @type {any} */ (browser.window).parent = {
     postMessage(/** @type {string} */ wanted, /** @type {string} */ origin, /** @type {any[]} */ [port]) {
@@ -262,7 +262,7 @@ function withoutArrays(/** @type {any} */ beside) {
   return Buffer.concat([length, header]);
 }
 
-test('who wants it hears how far an answer is, sees what there is of it, and then has all of it', async (t) => {
+test('who wants it hears how far an answer is, sees what there is of it, and then has all of it', async () => {
   const packed = (/** @type {any} */ beside) => withoutArrays(beside).toString('base64');
   const events = [
     'event: progress\ndata: {"share": 0.25, "left": "about 3 s left"}\n\n',
@@ -284,7 +284,7 @@ test('who wants it hears how far an answer is, sees what there is of it, and the
     });
     return { ok: true, status: 200, body };
   };
-  browser.install(t, { fetch });
+  browser.install({ fetch });
   /** @type {any[]} */
   const told = [];
   const answer = await SERVER.answer('ablation', {}, wait().signal, (far) => told.push(far));
@@ -297,7 +297,7 @@ test('who wants it hears how far an answer is, sees what there is of it, and the
   assert.equal(answer.facts, 'all');
 });
 
-test('what the page asks of a view is JSON, also where it is told how far that is', async (t) => {
+test('what the page asks of a view is JSON, also where it is told how far that is', async () => {
   /** @type {any} */
   let sent = null;
   const fetch = async (/** @type {string} */ path, /** @type {any} */ { headers }) => {
@@ -319,7 +319,7 @@ test('what the page asks of a view is JSON, also where it is told how far that i
     });
     return { ok: true, status: 200, body };
   };
-  new Browser().install(t, { fetch });
+  new Browser().install({ fetch });
   /** @type {any[]} */
   const told = [];
   const answer = await SERVER.answer('open', { view: '' }, wait().signal, (far) => told.push(far));
@@ -352,7 +352,7 @@ test('what is at hand is given without asking for it, and kept; what is under wa
   assert.equal(await asker(source).kept('look', {}), null); // a source that knows of nothing at hand
 });
 
-test('an answer is looked for where it is at hand; else it is heard how the question was understood, or why it is none', async (t) => {
+test('an answer is looked for where it is at hand; else it is heard how the question was understood, or why it is none', async () => {
   const browser = new Browser();
   /** @type {any[]} */
   const sent = [];
@@ -365,7 +365,7 @@ test('an answer is looked for where it is at hand; else it is heard how the ques
     sent.push([path, headers['Cache-Control']]);
     return new Response(withoutArrays(said[sent.length - 1]));
   };
-  browser.install(t, { fetch });
+  browser.install({ fetch });
   const ask = asker(SERVER);
   /** @type {any[]} */
   const heard = [];

@@ -43,13 +43,6 @@ test('columns are the transposed rows', () => {
   }
 });
 
-test('a column does not sum to 1 in general', () => {
-  const { layer } = makeLayer(SIZES);
-  const column = new Float32Array(26);
-  attentionInto(column, layer, 2, 3, 'column');
-  assert.ok(Math.abs(column.reduce((a, b) => a + b, 0) - 1) > 0.01);
-});
-
 test('softmax by hand: scores ln 1, ln 2, ln 5 give 1/8, 2/8, 5/8', () => {
   const scores = Float32Array.of(Math.log(1), Math.log(2), Math.log(5));
   softmax(scores);
@@ -114,6 +107,8 @@ test('attention that travels as it is gives the same rows and columns', () => {
   new Float32Array(buffer, 0, 6).set([9, 9, 9, 2, 4, 8]);
   attentionInto(out, parseLayer(buffer, about), 1, 2, 'row', true);
   assert.ok(close(out, [30 / 64, 64 / 64, 136 / 64], 0));
+  attentionInto(out, parseLayer(buffer, about), 1, 2, 'column', true);
+  assert.ok(close(out, [88 / 64, 112 / 64, 136 / 64], 0));
 });
 
 test('a region is the mean of its rows, whatever it was before', () => {
@@ -176,79 +171,11 @@ test('a layer is read as the route writes it, with the scale in q', () => {
   assert.ok(layer.k.every((v) => v === 0.5) && layer.k.length === 24);
 });
 
-test('norms that are all zero mean unknown norms', () => {
-  const buffer = new ArrayBuffer(layerBytes('qk', 1, 2, 4));
-  assert.equal(parseLayer(buffer, { kind: 'qk', heads: 1, tokens: 2, headDim: 4, scale: 1 }).norms, null);
-});
-
-test('a layer of the wrong length is refused', () => {
-  const about = { kind: 'qk', heads: 1, tokens: 2, headDim: 4, scale: 1 };
-  assert.throws(() => parseLayer(new ArrayBuffer(50), about), /48 bytes, not 50/);
-});
-
-test('fp16 q and k err by less than 0.5% of a row maximum', () => {
-  const { q, k, attention } = makeLayer({ heads: 3, tokens: 40, headDim: 16, scale: 0.25, seed: 5 });
-  const table = halfFloats();
-  const positive = Float32Array.from({ length: 0x7c00 }, (_, i) => table[i]);
-  const half = (/** @type {number} */ v) => {
-    let low = 0;
-    let high = positive.length - 1;
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (positive[middle] <= Math.abs(v)) low = middle;
-      else high = middle;
-    }
-    return (
-      Math.sign(v) *
-      (Math.abs(v) - positive[low] < positive[high] - Math.abs(v) ? positive[low] : positive[high])
-    );
-  };
-  const layer = /** @type {const} */ ({ kind: 'qk', heads: 3, tokens: 40, headDim: 16 });
-  const rounded = {
-    ...layer,
-    q: q.map((v) => half(v) * 0.25),
-    k: k.map(half),
-    lse: new Float32Array(120),
-    norms: null,
-  };
-  const row = new Float32Array(40);
-  for (let h = 0; h < 3; h++) {
-    for (let i = 0; i < 40; i++) {
-      attentionInto(row, rounded, h, i, 'row');
-      assert.ok(close(row, attention[h][i], 0.005 * Math.max(...attention[h][i])));
-    }
-  }
-});
-
 test('heads fuse to mean, maximum and minimum', () => {
   const cells = new Float32Array(1 + (2 + 3) * 3);
   cells.set([1, 5, 3, 3, 1, 3], 1);
   fuseHeads(cells, 1, 2, 3);
   assert.deepEqual([...cells.subarray(7)], [2, 3, 3, 3, 5, 3, 1, 1, 3]);
-});
-
-test('min <= mean <= max, and the mean of rows still sums to 1', () => {
-  const { layer } = makeLayer(SIZES);
-  const cells = new Float32Array(8 * 26);
-  new QueryMean(layer, 'row', false).into([7], cells, 0);
-  fuseHeads(cells, 0, 5, 26);
-  let sum = 0;
-  for (let j = 0; j < 26; j++) {
-    const [mean, high, low] = [cells[5 * 26 + j], cells[6 * 26 + j], cells[7 * 26 + j]];
-    assert.ok(low <= mean + 1e-7 && mean <= high + 1e-7);
-    sum += mean;
-  }
-  assert.ok(Math.abs(sum - 1) < 1e-6);
-});
-
-test('prefix mass splits a row into its parts, which sum to 1', () => {
-  const { layer } = makeLayer(SIZES);
-  const row = new Float32Array(26);
-  attentionInto(row, layer, 1, 0, 'row');
-  const parts = prefixMass(row, 0, 2, 24);
-  assert.equal(parts.length, 3);
-  assert.ok(close([parts[0], parts[1]], [row[0], row[1]], 0));
-  assert.ok(Math.abs(parts[0] + parts[1] + parts[2] - 1) < 1e-6);
 });
 
 test('suffix tokens are a part of their own, by kind, and not patches', () => {

@@ -89,10 +89,10 @@ test('nobody asks for a page that shows something else by now', async () => {
   assert.deepEqual(asked, []);
 });
 
-test('the header shows that it is being checked, then what is known; a refusal opens the view again', async (t) => {
+test('the header shows that it is being checked, then what is known; a refusal opens the view again', async () => {
   /** @type {any} */
   let answer = { card: 'ViT', badge: CHECKING };
-  const { find, browser, store, turn, settle } = headerPage(t, { answers: { open: () => answer } });
+  const { find, browser, store, turn, settle } = headerPage({ answers: { open: () => answer } });
   const asked = server(400);
   await settle();
   assert.deepEqual([find('proof').textContent, find('proof').dataset.state], ['checking …', 'checking']);

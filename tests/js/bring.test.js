@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { picturesIn } from '../../vit_viz/ui/kit/carried.js';
 import { Bringer } from '../../vit_viz/web/header/upload.js';
 import { Browser } from './browser.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 const file = (/** @type {string} */ name, /** @type {string} */ type) => new File(['x'], name, { type });
 
@@ -20,7 +20,7 @@ test('of several files every picture is taken, and each that is none is told by 
 });
 
 /** A page to which pictures are brought; a test answers each upload. */
-function page(/** @type {any} */ t) {
+function page() {
   const browser = new Browser();
   /** @type {{url: string, name: string, size: number, stopped: boolean, answer: (value: any, status?: number) => Promise<void>}[]} */
   const uploads = [];
@@ -43,7 +43,7 @@ function page(/** @type {any} */ t) {
       });
       uploads.push(upload);
     });
-  browser.install(t, { fetch });
+  browser.install({ fetch });
   const seen = /** @type {string[]} */ ([]);
   const header = {
     lookAt: (/** @type {string} */ image) => void seen.push(image),
@@ -56,8 +56,8 @@ function page(/** @type {any} */ t) {
 const brought = (/** @type {string} */ image, kept = [image]) => ({ image, kept });
 const refused = (/** @type {string} */ error) => ({ error });
 
-test('a file is sent as it is, with its name beside it, and what it became is looked at', async (t) => {
-  const { uploads, seen, bringer, said, browser } = page(t);
+test('a file is sent as it is, with its name beside it, and what it became is looked at', async () => {
+  const { uploads, seen, bringer, said, browser } = page();
   void bringer.bring([file('Löwe.png', 'image/png')]);
   const [{ url, name, size }] = uploads;
   assert.deepEqual([url, name, size], ['/vit_viz/bring', 'Löwe.png', 1]);
@@ -69,8 +69,8 @@ test('a file is sent as it is, with its name beside it, and what it became is lo
   assert.equal(said.value, '');
 });
 
-test('a newer picture ends the upload of the one before, which is never looked at', async (t) => {
-  const { uploads, seen, bringer } = page(t);
+test('a newer picture ends the upload of the one before, which is never looked at', async () => {
+  const { uploads, seen, bringer } = page();
   void bringer.bring([file('one.png', 'image/png'), file('more.png', 'image/png')]);
   void bringer.bring([file('two.png', 'image/png')]);
   await settle();
@@ -85,8 +85,8 @@ test('a newer picture ends the upload of the one before, which is never looked a
   assert.deepEqual(seen, ['tray', 'u2']);
 });
 
-test('what was brought before something newer stays among the pictures', async (t) => {
-  const { uploads, seen, bringer, said } = page(t);
+test('what was brought before something newer stays among the pictures', async () => {
+  const { uploads, seen, bringer, said } = page();
   void bringer.bring(['a', 'b'].map((name) => file(name, 'image/png')));
   await uploads[0].answer(brought('u1'));
   void bringer.bring([file('c', 'image/png')]);
@@ -97,8 +97,8 @@ test('what was brought before something newer stays among the pictures', async (
   assert.equal(said.value, 'c is too small.');
 });
 
-test('what the server refuses is said in its words, and goes away by itself', async (t) => {
-  const { browser, uploads, seen, bringer, said } = page(t);
+test('what the server refuses is said in its words, and goes away by itself', async () => {
+  const { browser, uploads, seen, bringer, said } = page();
   void bringer.bring([file('a', 'image/png')]);
   await uploads[0].answer(refused('This is more than 20 MB.'), 413);
   assert.equal(said.value, 'This is more than 20 MB.');
@@ -113,8 +113,8 @@ test('what the server refuses is said in its words, and goes away by itself', as
   assert.deepEqual(seen, []);
 });
 
-test('what is no picture is said and leaves the upload under way alone', async (t) => {
-  const { uploads, seen, bringer, said } = page(t);
+test('what is no picture is said and leaves the upload under way alone', async () => {
+  const { uploads, seen, bringer, said } = page();
   void bringer.bring([file('a', 'image/png')]);
   await bringer.take({ files: [] });
   assert.match(said.value, /^There is no picture/);
@@ -122,8 +122,8 @@ test('what is no picture is said and leaves the upload under way alone', async (
   assert.deepEqual(seen, ['tray', 'u1']);
 });
 
-test('of several pictures the first that is kept is looked at, and one that is refused is told by its name', async (t) => {
-  const { uploads, seen, bringer, said } = page(t);
+test('of several pictures the first that is kept is looked at, and one that is refused is told by its name', async () => {
+  const { uploads, seen, bringer, said } = page();
   void bringer.bring(['a', 'b', 'c', 'd'].map((name) => file(name, 'image/png')));
   await uploads[0].answer(brought('u1'));
   await uploads[1].answer(refused('This is more than 20 MB.'), 413);
@@ -134,8 +134,8 @@ test('of several pictures the first that is kept is looked at, and one that is r
   assert.equal(said.value, 'b: This is more than 20 MB.');
 });
 
-test('of very many files the first are brought, and that is said', async (t) => {
-  const { uploads, seen, bringer, said } = page(t);
+test('of very many files the first are brought, and that is said', async () => {
+  const { uploads, seen, bringer, said } = page();
   const files = Array.from({ length: 26 }, (_, place) => file(`${place}`, 'image/png'));
   void bringer.bring(files);
   for (let place = 0; place < 24; place += 1) await uploads[place].answer(brought(`u${place}`, ['u0']));

@@ -10,7 +10,7 @@ export { Element, parse };
 /** @type {(() => void)[]} */
 const undone = [];
 
-/** What is undone after a test, the last first. */
+/** What is undone after a test, the last first: what is drawn goes while the window is still there. */
 export const ending = { after: (/** @type {() => void} */ undo) => void undone.push(undo) };
 afterEach(() => {
   for (const undo of undone.splice(0).reverse()) undo();
@@ -21,15 +21,12 @@ export function read(/** @type {string} */ path) {
   return readFileSync(new URL(path, import.meta.url), 'utf8');
 }
 
-/**
- * Puts globals in place for modules that look them up; what was there before comes back at the end of the test.
- * @param {{after: (undo: () => void) => void}} context @param {Record<string, unknown>} globals
- */
-export function withGlobals(context, globals) {
+/** Puts globals in place for modules that look them up; what was there before comes back at the end of the test. */
+export function withGlobals(/** @type {Record<string, unknown>} */ globals) {
   for (const [name, value] of Object.entries(globals)) {
     const before = Object.getOwnPropertyDescriptor(globalThis, name);
     Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
-    context.after(() => {
+    ending.after(() => {
       if (before) Object.defineProperty(globalThis, name, before);
       else delete (/** @type {any} */ (globalThis)[name]);
     });
@@ -144,8 +141,8 @@ export class Browser {
   }
 
   /** Puts the globals in place, and some more. */
-  install(/** @type {{after: (undo: () => void) => void}} */ context, more = {}) {
-    withGlobals(context, { ...this.globals, ...more });
+  install(more = {}) {
+    withGlobals({ ...this.globals, ...more });
   }
 }
 
@@ -155,7 +152,7 @@ export class Browser {
  */
 export function mount(fill, { html = '<div></div>', browser = new Browser() } = {}) {
   const element = parse(html);
-  browser.install(ending);
+  browser.install();
   fill(element);
   const find = (/** @type {string} */ name) => /** @type {Element} */ (element.querySelector(`.vv-${name}`));
   return { element, browser, find };

@@ -47,8 +47,8 @@ test('keys move a rectangle to the edges and no further, and change its size', (
   assert.deepEqual(near(steppedShares([0.25, 0.25, 0.32, 0.75], [-1, 0], true)), [0.25, 0.25, 0.3, 0.75]);
 });
 
-test('a drag on the photo chooses a part, and the photo asks nothing meanwhile', async (t) => {
-  const { explorer, parts, show, told } = open(t);
+test('a drag on the photo chooses a part, and the photo asks nothing meanwhile', async () => {
+  const { explorer, parts, show, told } = open();
   await show();
   told.length = 0;
   parts.stage.box = { left: 100, top: 50, width: 600, height: 400 };
@@ -75,8 +75,8 @@ test('a drag on the photo chooses a part, and the photo asks nothing meanwhile',
   assert.equal(explorer.view?.query, 'class');
 });
 
-test('after it the photo answers as before, and Escape draws nothing', async (t) => {
-  const { explorer, parts, show, patch, told } = open(t);
+test('after it the photo answers as before, and Escape draws nothing', async () => {
+  const { explorer, parts, show, patch, told } = open();
   await show();
   parts.stage.box = { left: 100, top: 50, width: 600, height: 400 };
   parts.closer.click();
@@ -95,8 +95,8 @@ test('after it the photo answers as before, and Escape draws nothing', async (t)
   assert.equal(explorer.view?.query, '2,4');
 });
 
-test('a rectangle that is too small is not taken, and a larger one can follow', async (t) => {
-  const { parts, show, told } = open(t);
+test('a rectangle that is too small is not taken, and a larger one can follow', async () => {
+  const { parts, show, told } = open();
   await show();
   told.length = 0;
   parts.stage.box = { left: 0, top: 0, width: 300, height: 200 };
@@ -110,8 +110,8 @@ test('a rectangle that is too small is not taken, and a larger one can follow', 
   assert.deepEqual(told, [['closer', { part: '10,10,80,32' }]]);
 });
 
-test('keys alone draw a part, and Tab goes on as ever', async (t) => {
-  const { explorer, parts, show, told } = open(t);
+test('keys alone draw a part, and Tab goes on as ever', async () => {
+  const { explorer, parts, show, told } = open();
   await show();
   told.length = 0;
   parts.closer.click();
@@ -129,8 +129,8 @@ test('keys alone draw a part, and Tab goes on as ever', async (t) => {
   assert.equal(explorer.view?.query, 'class');
 });
 
-test('the map of a part lies on the part, and on a switch on the whole photo', async (t) => {
-  const { explorer, parts, show, told } = open(t, PART);
+test('the map of a part lies on the part, and on a switch on the whole photo', async () => {
+  const { explorer, parts, show, told } = open(PART);
   await show();
   assert.equal(parts.root.dataset.part, '');
   assert.equal(parts.photo.src, '/vit_viz/photo/x');
@@ -149,8 +149,8 @@ test('the map of a part lies on the part, and on a switch on the whole photo', a
   assert.deepEqual(told, [['closer', { part: '' }]]);
 });
 
-test('without a part there is nothing to go back from', async (t) => {
-  const { parts, show } = open(t);
+test('without a part there is nothing to go back from', async () => {
+  const { parts, show } = open();
   await show();
   assert.equal(parts.root.dataset.part, undefined);
 });

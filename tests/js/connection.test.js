@@ -7,10 +7,10 @@ import { Connection, makeBar } from '../../vit_viz/ui/visit/connection.js';
 import { mount } from '../../vit_viz/ui/visit/address.js';
 import { PAGE_NAME } from '../../vit_viz/ui/visit/link.js';
 import { Browser, parse } from './browser.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
-/** A page whose server is there or not. @param {any} context */
-function begin(context) {
+/** A page whose server is there or not. */
+function begin() {
   const browser = new Browser();
   browser.window.gradio_config = { root: '', app_id: 7 };
   const server = { id: /** @type {number | null} */ (7), status: 200, asked: /** @type {string[]} */ ([]) };
@@ -20,7 +20,7 @@ function begin(context) {
     return { ok: server.status === 200, status: server.status, json: async () => ({ app_id: server.id }) };
   };
   const scope = { fetch: /** @type {any} */ (own) };
-  browser.install(context);
+  browser.install();
   /** @type {boolean[]} */ const shown = [];
   let reopened = 0;
   const connection = new Connection(
@@ -31,8 +31,8 @@ function begin(context) {
   return { browser, server, scope, connection, shown, reopened: () => reopened };
 }
 
-test('what is asked of a lost server waits, and the page opens again once it answers', async (t) => {
-  const { browser, server, scope, connection, shown, reopened } = begin(t);
+test('what is asked of a lost server waits, and the page opens again once it answers', async () => {
+  const { browser, server, scope, connection, shown, reopened } = begin();
   assert.equal((await scope.fetch('/vit_viz/layer')).status, 200);
   server.id = null;
   const leaving = new AbortController();
@@ -62,8 +62,8 @@ test('what is asked of a lost server waits, and the page opens again once it ans
   assert.deepEqual([reopened(), ended], [1, 'AbortError']);
 });
 
-test('a request that fails by itself fails, and one that ends with its page says nothing', async (t) => {
-  const { server, scope, connection, shown } = begin(t);
+test('a request that fails by itself fails, and one that ends with its page says nothing', async () => {
+  const { server, scope, connection, shown } = begin();
   const { ask } = connection;
   connection.ask = async (target) => {
     if (String(target.url ?? target).includes('broken')) throw new TypeError('no network');
@@ -78,15 +78,15 @@ test('a request that fails by itself fails, and one that ends with its page says
   assert.deepEqual(shown, []);
 });
 
-test('another server in its place is noticed at the next question', async (t) => {
-  const { server, connection, shown, reopened } = begin(t);
+test('another server in its place is noticed at the next question', async () => {
+  const { server, connection, shown, reopened } = begin();
   assert.equal(await connection.answers(), true);
   server.id = 8;
   assert.equal(await connection.answers(), false);
   assert.deepEqual([shown, reopened()], [[], 1]);
 });
 
-test('the bar stands above the page or in the dialog over it, and its button asks', (t) => {
+test('the bar stands above the page or in the dialog over it, and its button asks', () => {
   const browser = new Browser();
   const [page, dialog] = [parse('<p></p>'), parse('<p></p>')];
   /** @type {any[]} */ const dialogs = [];
@@ -94,7 +94,7 @@ test('the bar stands above the page or in the dialog over it, and its button ask
     querySelector: () => page,
     querySelectorAll: () => dialogs,
   });
-  browser.install(t, { document });
+  browser.install({ document });
   let asked = 0;
   const { bar, show } = makeBar(() => void asked++);
   show();
@@ -109,7 +109,7 @@ test('the bar stands above the page or in the dialog over it, and its button ask
   assert.equal(asked, 1);
 });
 
-test('a page asks now and then whether its server answers, but not while nobody sees it', async (t) => {
+test('a page asks now and then whether its server answers, but not while nobody sees it', async () => {
   const browser = new Browser();
   const { window } = browser;
   window.gradio_config = { root: '', app_id: 7 };
@@ -120,7 +120,7 @@ test('a page asks now and then whether its server answers, but not while nobody 
   };
   /** @type {(() => void)[]} */ const ticks = [];
   window.setInterval = (/** @type {() => void} */ tick) => ticks.push(tick);
-  browser.install(t);
+  browser.install();
   mount(/** @type {any} */ (null), {});
   assert.match(PAGE_NAME, /^[0-9a-f]{32}$/);
   ticks[0]();

@@ -18,9 +18,9 @@ const CHANGED = {
   after: [{ name: 'dog', probability: 0.5 }],
 };
 
-test('the badge says what is changed, with the answers before and now; nothing changed, no badge', async (t) => {
+test('the badge says what is changed, with the answers before and now; nothing changed, no badge', async () => {
   let answer = /** @type {any} */ (CHANGED);
-  const { find, store, bodies, settle } = headerPage(t, { answers: { edited: () => answer } });
+  const { find, store, bodies, settle } = headerPage({ answers: { edited: () => answer } });
   await settle();
   assert.deepEqual([find('edited'), bodies('edited').length], [null, 0]);
   store.set({ edits: 'off 3.1 4.0' });
@@ -47,12 +47,12 @@ test('the badge says what is changed, with the answers before and now; nothing c
   assert.ok(find('edited-panel').hidden); // it begins closed
 });
 
-test('one edit is undone by its own button, all by one, also where the server says nothing of them', async (t) => {
+test('one edit is undone by its own button, all by one, also where the server says nothing of them', async () => {
   let fails = false;
   const answers = {
     edited: () => (fails ? Promise.reject(new Error('The server is busy.')) : CHANGED),
   };
-  const { find, store, settle } = headerPage(t, { search: '?edits=off+3.1+4.0', answers });
+  const { find, store, settle } = headerPage({ search: '?edits=off+3.1+4.0', answers });
   await settle();
   find('edited-each').children[1].querySelector('button').click();
   assert.equal(store.view.edits.value, 'off 3.1');

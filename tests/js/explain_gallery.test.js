@@ -17,7 +17,7 @@ import {
   texts,
   trustBy,
 } from './explain_page.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 const TITLE =
   'Area under the curve while patches go, the best first: 0.05. Random orders: 0.2 in the mean, 95% of them from 0.1 to 0.3 (gray). The lower, the better.';
@@ -105,7 +105,9 @@ test('a slow method says how far it is, and shows its map in the end, on the sta
     [card('shap', '.vv-open').hidden, card('shap', '.vv-open').title.slice(0, 7)],
     [false, 'A shap.'],
   );
-  assert.deepEqual([asked('agree').length, asked('shap').length], [2, 2]); // it is compared with the others, and asked for once
+  const bodies = asked('agreement').map(({ body }) => body.methods);
+  const quick = ['rollout', 'relevance'];
+  assert.deepEqual([bodies, asked('shap').length], [[quick, [...quick, 'shap']], 2]); // and is asked for once
   assert.deepEqual([page.text('.vv-note'), /a shap/.test(page.text('#vv-stage .vv-caption'))], ['', true]);
   assert.equal(page.text('.vv-test'), 'Which are the most faithful?');
   await page.click('.vv-test');
@@ -115,7 +117,7 @@ test('a slow method says how far it is, and shows its map in the end, on the sta
 
 test('a slow map that is at hand is there without being asked for, with what the others cost', async (t) => {
   const methods = [...METHODS, { ...SHAP, name: 'occlusion', label: 'Occlusion' }];
-  const known = { methods, kept: { shap: mapBy('shap') }, costs: { words: { occlusion: 'about 9 s' } } };
+  const known = { methods, kept: { shap: mapBy('shap') }, costs: { occlusion: 'about 9 s' } };
   const { card, asked, farOf, text } = await open(t, '&method=shap', known);
   assert.deepEqual(
     [card('shap', '.vv-open').hidden, asked('shap').length, farOf('occlusion')],
@@ -389,8 +391,18 @@ test('the card with the smallest area is to be believed first, and less is said 
 });
 
 test('the agreement is a table of the correlations; with a refusal it goes, and all cards', async (t) => {
-  const agreement = { names: ['A', 'B'], values: [[1, -0.26], [-0.26, 1]], words: 'No two maps look alike.' }; // prettier-ignore
-  const { text, all, set, known, find } = await open(t, '', { agree: { value: agreement } });
+  const square = (/** @type {number[]} */ ...data) => ({ shape: [3, 3], data: Float32Array.from(data) });
+  const arrays = {
+    values: square(1, 0, -0.26, 0, 0, 0, -0.26, 0, 1),
+    top_fifth: square(1, NaN, 0.1, NaN, NaN, NaN, 0.1, NaN, 1), // the second is the same everywhere
+  };
+  const agreement = { arrays, facts: { names: ['A', 'flat', 'B'] }, words: 'No two maps look alike.' };
+  const { text, all, set, known, find, asked } = await open(t, '&share=0.25', { agreement });
+  const [{ body }] = asked('agreement');
+  assert.deepEqual(
+    [body.target, body.methods, body.options],
+    ['4', ['rollout', 'relevance'], { rollout: { attention_share: 0.25 } }],
+  );
   assert.equal(text('.vv-agree-words'), agreement.words);
   assert.deepEqual(texts(all('.vv-agree-table td')), ['', '−0.3', '−0.3', '']);
   assert.deepEqual(texts(all('.vv-agree-table th')), ['method', '1', '2', '1 A', '2 B']);

@@ -10,8 +10,7 @@ import { endsOf } from '../../vit_viz/web/kit/map.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { read } from './browser.js';
 import { mapBy, openExplain } from './explain_page.js';
-import { placeAt } from './store.test.js';
-import { settle } from './visit.js';
+import { placeAt, settle } from './room.js';
 
 const { fields } = JSON.parse(read('./links.json'));
 const PHOTO = { photo: '/photo/lion', photo_size: [40, 60] };

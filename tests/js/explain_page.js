@@ -4,10 +4,9 @@ import { Explain } from '../../vit_viz/web/explain/room.js';
 import { asker } from '../../vit_viz/web/kit/ask.js';
 import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
-import { Browser, parse, read } from './browser.js';
+import { Browser, parse, read, ending } from './browser.js';
 import { makeTrace } from './oracle.js';
-import { placeAt } from './store.test.js';
-import { settle } from './visit.js';
+import { placeAt, settle } from './room.js';
 
 const { fields } = JSON.parse(read('./links.json'));
 
@@ -128,10 +127,10 @@ export const compared = (...names) => {
   };
 };
 const ANSWERS = {
-  ...{ open: opened, target: aimed, costs: { words: {}, lead: 'about 9 s' }, agree: { value: null } },
+  ...{ open: opened, target: aimed, agreement: { arrays: {}, facts: {}, words: '' } },
   ...{ rollout: mapBy('rollout'), relevance: mapBy('relevance') },
 };
-const OF_PAGE = new Set([...Object.keys(ANSWERS).slice(0, 4)]);
+const OF_PAGE = new Set(['open', 'target']);
 const COLOURS = Buffer.alloc(768).toString('base64');
 const TABLES = Object.fromEntries(
   ['viridis', 'magma', 'cividis', 'gray', 'diverging'].map((name) => [name, COLOURS]),
@@ -139,12 +138,13 @@ const TABLES = Object.fromEntries(
 
 /**
  * Opens the tab. What is not among the answers waits for a test; null in place of one takes it away. Under `methods` and `drawing` stand others
- * than the usual ones, under `kept` what need not be computed, by its name.
- * @param {any} t @param {string} [search] @param {Record<string, any>} [answers]
+ * than the usual ones, under `kept` what need not be computed and
+ * under `costs` what the rest costs, by name.
+ * @param {any} _t @param {string} [search] @param {Record<string, any>} [answers]
  */
-export async function openExplain(t, search = '', answers = {}) {
+export async function openExplain(_t, search = '', answers = {}) {
   const browser = new Browser();
-  browser.install(t);
+  browser.install();
   const place = placeAt(`?tab=explain&image=lion${search}`);
   const store = new Store(fields, place);
   const known = /** @type {Record<string, any>} */ ({ ...ANSWERS, ...answers });
@@ -152,7 +152,10 @@ export async function openExplain(t, search = '', answers = {}) {
   const questions = [];
   const ask = asker({
     keeps: (name) => !OF_PAGE.has(name),
-    kept: async (name) => known.kept?.[name] ?? null,
+    kept: async (name, _body, _stop, hear) => {
+      hear?.({ cost: known.costs?.[name] });
+      return known.kept?.[name] ?? null;
+    },
     answer(name, body, stop, tell) {
       /** @type {[(value: any) => void, (error: Error) => void]} */
       let [resolve, reject] = [() => {}, () => {}];
@@ -177,7 +180,7 @@ export async function openExplain(t, search = '', answers = {}) {
   const { methods = METHODS, drawing = [] } = known;
   const told = { how: '<p>how</p>', methods, drawing, tables: TABLES };
   render(html`<${Explain} page=${{ store, ask, turn }} ...${told} />`, root);
-  t.after(() => render(null, root));
+  ending.after(() => render(null, root));
   await settle();
   const find = (/** @type {string} */ selector) => root.querySelector(selector);
   return {

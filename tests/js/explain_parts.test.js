@@ -10,7 +10,7 @@ import { Terms, nameOf } from '../../vit_viz/web/explain/terms.js';
 import { editsIn, headsWith, switched } from '../../vit_viz/web/kit/edits.js';
 import { savedBy } from './browser.js';
 import { LION, openExplain, opened, pressed, texts } from './explain_page.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 const [ROWS, COLS, LAYERS, HEADS] = [2, 3, 2, 4];
 const PREFIX = ['class', 'register 0', 'register 1'];

@@ -7,7 +7,7 @@ import { REST } from '../../vit_viz/explorer/long_press.js';
 import { stroke } from '../../vit_viz/web/explain/brush.js';
 import { savedBy } from './browser.js';
 import { METHODS, compared, mapBy, openExplain, opened, pressed, texts, trustBy } from './explain_page.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 /** The photo of 60 x 180 pixels, whose middle is cut into 4 x 6 patches. */
 const OPEN = (/** @type {any} */ body) => ({
@@ -615,7 +615,12 @@ const MEASURED = {
 
 /** @param {any} t @param {any} [kept] */
 async function openLead(t, kept) {
-  const answers = { kept: { trust: kept }, legrad: mapOf([3]), class_difference: mapOf([2]) };
+  const answers = {
+    kept: { trust: kept },
+    costs: { trust: 'about 9 s' },
+    legrad: mapOf([3]),
+    class_difference: mapOf([2]),
+  };
   const methods = [...METHODS, { ...METHODS[1], name: 'legrad', label: 'LeGrad' }];
   const page = await open(t, { ...answers, methods }, '&target=4-7&method=relevance&sides=difference');
   const { find, text, click } = page;
@@ -632,7 +637,7 @@ test('of one map there is no lead to measure; of two a button says what it costs
   const question = "Does lion's lead over cat follow these colours?";
   assert.deepEqual(
     [page.state(), page.far(), page.text('.vv-measure')],
-    ['open', ['about 9 s', ''], question],
+    ['open', ['Takes them away, beside random orders of patches; about 9 s.', ''], question],
   );
   assert.ok(page.find('.vv-lead .vv-fall').hidden);
   await page.set({ sides: 'one' });

@@ -9,23 +9,24 @@ import { Strongest } from '../../vit_viz/explorer/matrix.js';
 import { drawSheet } from '../../vit_viz/explorer/save.js';
 import { Browser, Element, parse } from './browser.js';
 import { makeTrace } from './oracle.js';
-import { open, settle } from './visit.js';
+import { settle } from './room.js';
+import { open } from './visit.js';
 
-test('the tour begins with the first picture alone, and not where a link says what to look at', async (t) => {
-  const { explorer, show } = open(t, { tour: [3, 7] });
+test('the tour begins with the first picture alone, and not where a link says what to look at', async () => {
+  const { explorer, show } = open({ tour: [3, 7] });
   const page = { addEventListener() {}, removeEventListener() {} };
   Object.assign(globalThis.document, page);
   await show();
   assert.ok(explorer.ghost);
   await show(makeTrace({ tour: [3, 7], trace: 'second' }));
   assert.equal(explorer.ghost, null);
-  const linked = open(t, { tour: [3, 7] }, { chosen: { query: '1,2' } });
+  const linked = open({ tour: [3, 7] }, { chosen: { query: '1,2' } });
   await linked.show();
   assert.deepEqual([linked.explorer.view?.query, linked.explorer.ghost], ['1,2', null]);
 });
 
-test('every cell of the mosaic is drawn on the screen, each from its place in the picture of all', async (t) => {
-  const { explorer, browser, parts, show, trace } = open(t);
+test('every cell of the mosaic is drawn on the screen, each from its place in the picture of all', async () => {
+  const { explorer, browser, parts, show, trace } = open();
   await show();
   const [rows, cols] = trace.grid;
   const columns = trace.heads + 1;
@@ -39,8 +40,8 @@ test('every cell of the mosaic is drawn on the screen, each from its place in th
   assert.deepEqual(drawn[columns + 2].slice(2), [2 * cols, rows, cols, rows, 60, 20, 28, 18]); // layer 1, head 2
 });
 
-test('each repaint is measured, those under the pointer apart', async (t) => {
-  const { explorer, browser, show } = open(t);
+test('each repaint is measured, those under the pointer apart', async () => {
+  const { explorer, browser, show } = open();
   performance.clearMeasures('vit_viz:paint');
   const details = () =>
     performance.getEntriesByName('vit_viz:paint').map((entry) => /** @type {any} */ (entry).detail);
@@ -51,8 +52,8 @@ test('each repaint is measured, those under the pointer apart', async (t) => {
   assert.equal(details().at(-1), 'hover');
 });
 
-test('what is quick is not said to be under way, and what is said goes when it is done', async (t) => {
-  const { explorer, browser, parts, show } = open(t);
+test('what is quick is not said to be under way, and what is said goes when it is done', async () => {
+  const { explorer, browser, parts, show } = open();
   await show();
   explorer.setBusy('Computing');
   browser.pass(249);
@@ -70,8 +71,8 @@ test('what is quick is not said to be under way, and what is said goes when it i
   await settle();
 });
 
-test('a query that is pinned already is not told again', async (t) => {
-  const { explorer, told, show, browser } = open(t);
+test('a query that is pinned already is not told again', async () => {
+  const { explorer, told, show, browser } = open();
   await show();
   explorer.pin('1,2');
   browser.pass(1000);
@@ -83,8 +84,8 @@ test('a query that is pinned already is not told again', async (t) => {
   assert.deepEqual([pins(), explorer.hovered], [before, null]);
 });
 
-test('a saved sheet has the photo with its map, below it the bar with its ends and unit, and the caption', (t) => {
-  new Browser().install(t);
+test('a saved sheet has the photo with its map, below it the bar with its ends and unit, and the caption', () => {
+  new Browser().install();
   const [photo, layer, bar] = [new Element('img'), new Element('canvas'), new Element('canvas')];
   const trace = makeTrace({ photo_size: [400, 560] });
   trace.crop = { original: [200, 280], input: [32, 48], region: [40, 60, 100, 140] };
@@ -201,18 +202,6 @@ test('a rectangle keeps a twentieth of the photo in each direction', () => {
   assert.deepEqual(near(steppedShares([0.4, 0.1, 0.9, 0.16], [0, -1], true)), [0.4, 0.1, 0.9, 0.15]);
 });
 
-test('Enter takes the rectangle of the keys, and without one does nothing', () => {
-  const { one, stage, said } = closer();
-  one.toggle();
-  stage.fire('keydown', { key: 'Enter' });
-  assert.deepEqual(said, [true]);
-  stage.fire('keydown', { key: 'ArrowDown' });
-  stage.fire('keydown', { key: 'ArrowRight' });
-  stage.fire('keydown', { key: 'ArrowDown', shiftKey: true });
-  stage.fire('keydown', { key: 'Enter' });
-  assert.deepEqual(said, [true, false, '50,90,110,150']); // from a quarter to three, 5% to the right, 5% higher
-});
-
 test('another button of the mouse draws nothing, and a press that is cancelled leaves nothing', () => {
   const { one, stage, frame, at, said } = closer();
   one.toggle();
@@ -249,8 +238,8 @@ const FORM = `<div>
   <input name="a-direction" type="radio" value="0" /><input name="a-direction" type="radio" value="1" />
   <i data-vv="mask-share"></i><i data-vv="mask-text"></i></div>`;
 
-test('every kind of control shows its option and tells of it', (t) => {
-  new Browser().install(t);
+test('every kind of control shows its option and tells of it', () => {
+  new Browser().install();
   const root = parse(FORM);
   /** @type {any[]} */
   const told = [];

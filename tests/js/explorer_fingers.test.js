@@ -5,8 +5,8 @@ import { test } from 'node:test';
 
 import { open } from './visit.js';
 
-test('a finger pins where it taps, and a swipe that scrolls the page pins and previews nothing', async (t) => {
-  const { parts, show, patch, explorer } = open(t);
+test('a finger pins where it taps, and a swipe that scrolls the page pins and previews nothing', async () => {
+  const { parts, show, patch, explorer } = open();
   await show();
   const touch = { pointerType: 'touch', buttons: 1 };
   const { stage } = parts;
@@ -25,8 +25,8 @@ test('a finger pins where it taps, and a swipe that scrolls the page pins and pr
   assert.equal(explorer.view?.query, '0,5;3,2');
 });
 
-test('a finger that has rested takes a region, one that slides sideways previews', async (t) => {
-  const { parts, show, patch, explorer, browser } = open(t);
+test('a finger that has rested takes a region, one that slides sideways previews', async () => {
+  const { parts, show, patch, explorer, browser } = open();
   await show();
   const { stage } = parts;
   const finger = (/** @type {string} */ name, /** @type {number} */ r, /** @type {number} */ c) =>
@@ -51,8 +51,8 @@ test('a finger that has rested takes a region, one that slides sideways previews
   assert.deepEqual([explorer.view?.query, explorer.hovered], ['0,3;0,4;1,3;1,4', null]);
 });
 
-test('a finger that reads leaves the value beside it when it lifts', async (t) => {
-  const { parts, show, patch, explorer, element } = open(t);
+test('a finger that reads leaves the value beside it when it lifts', async () => {
+  const { parts, show, patch, explorer, element } = open();
   await show();
   const reads = element.querySelectorAll('[name$="-pointer"]').find((input) => input.value === 'reads');
   const tap = (/** @type {number} */ r, /** @type {number} */ c) => {
@@ -68,8 +68,8 @@ test('a finger that reads leaves the value beside it when it lifts', async (t) =
   assert.deepEqual([explorer.view?.query, parts.tip.hidden], ['2,3', true]);
 });
 
-test('a pen previews where it points and taps as a finger does', async (t) => {
-  const { parts, show, patch, explorer } = open(t);
+test('a pen previews where it points and taps as a finger does', async () => {
+  const { parts, show, patch, explorer } = open();
   await show();
   const pen = { pointerType: 'pen' };
   parts.stage.fire('pointermove', { ...patch(3, 5), ...pen, buttons: 0 });

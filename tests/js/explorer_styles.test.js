@@ -8,8 +8,8 @@ import { tableIndex } from '../../vit_viz/explorer/paint.js';
 import { makeTrace } from './oracle.js';
 import { expected, open } from './visit.js';
 
-test('the scale bar ends at a value that this map reaches, and says where peaks are clipped', async (t) => {
-  const { parts, show, explorer, browser, trace } = open(t);
+test('the scale bar ends at a value that this map reaches, and says where peaks are clipped', async () => {
+  const { parts, show, explorer, browser, trace } = open();
   await show();
   explorer.change({ query: '1,1', head: 2, layer: 0, scale: 'layer', clip: false });
   browser.pass(16);
@@ -40,8 +40,8 @@ test('the scale bar ends at a value that this map reaches, and says where peaks 
   assert.ok(!parts.details.hasAttribute('data-own'));
 });
 
-test('a photo that cannot be lit is tinted, and light cannot be chosen', async (t) => {
-  const { parts, show, explorer, browser, element } = open(t, { unlit: 'too dark' });
+test('a photo that cannot be lit is tinted, and light cannot be chosen', async () => {
+  const { parts, show, explorer, browser, element } = open({ unlit: 'too dark' });
   await show();
   const input = (/** @type {string} */ value) =>
     /** @type {any} */ (element.querySelectorAll('[name$="-style"]').find((one) => one.value === value));

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { askForFigure } from '../../vit_viz/explorer/source.js';
 import { mount as dialog } from '../../vit_viz/web/kit/figure_dialog.js';
 import { mount } from './browser.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 /** @type {import('../../vit_viz/explorer/source.js').Saved} */
 const LOOK = ['look', { model: 'mini', layer: 2, figure: { style: 'heat' } }];

@@ -4,18 +4,10 @@ import { test } from 'node:test';
 import { Frame } from '../../vit_viz/explorer/frame.js';
 import { paintMap, paintMosaic, tableIndex } from '../../vit_viz/explorer/paint.js';
 import { initialView } from '../../vit_viz/explorer/state.js';
+import { frameOf, made } from './framed.js';
 import { close, makeLayer, makeTrace } from './oracle.js';
 
-const trace = makeTrace();
-const made = [1, 2, 3].map((seed) => makeLayer({ heads: 5, tokens: 26, headDim: 8, seed }));
 const none = () => null;
-
-function frameOf(/** @type {Partial<import('../../vit_viz/explorer/state.js').View>} */ change) {
-  const view = { ...initialView(trace), clip: false, ...change };
-  const frame = new Frame(trace);
-  frame.compute(view, (l) => made[l].layer, none);
-  return { frame, view };
-}
 
 test('the big map is the patch part of the chosen cell', () => {
   const { frame, view } = frameOf({ layer: 1, head: 3, query: '2,4' });
@@ -84,30 +76,11 @@ test('the mosaic paints the patches of each cell', () => {
 test('a shared scale spans all cells, one of a layer its cells, an own one the cell', () => {
   const { frame, view } = frameOf({ query: 'class' });
   const patches = made.map(({ attention }) => attention.map((head) => head[0].slice(2)));
-  const all = patches.flat(2);
-  assert.ok(
-    close(
-      frame.range({ ...view, scale: 'shared' }, 0, 0).slice(0, 2),
-      [Math.min(...all), Math.max(...all)],
-      1e-6,
-    ),
-  );
-  const layer = patches[2].flat();
-  assert.ok(
-    close(
-      frame.range({ ...view, scale: 'layer' }, 2, 0).slice(0, 2),
-      [Math.min(...layer), Math.max(...layer)],
-      1e-6,
-    ),
-  );
-  const own = patches[2][4];
-  assert.ok(
-    close(
-      frame.range({ ...view, scale: 'own' }, 2, 4).slice(0, 2),
-      [Math.min(...own), Math.max(...own)],
-      1e-6,
-    ),
-  );
+  const spans = { shared: patches.flat(2), layer: patches[2].flat(), own: patches[2][4] };
+  for (const [scale, values] of Object.entries(spans)) {
+    const [low, high] = frame.range({ ...view, scale: /** @type {any} */ (scale) }, 2, 4);
+    assert.ok(close([low, high], [Math.min(...values), Math.max(...values)], 1e-6), scale);
+  }
 });
 
 test('a clipped scale ends below the largest value and says what that is', () => {
@@ -124,16 +97,8 @@ test('shares of a row sum to 1 for a head and for every fusion', () => {
   }
 });
 
-test('a column keeps its raw weights', () => {
-  const { frame, view } = frameOf({ direction: 'column', head: 2, layer: 0, query: '1,1' });
-  const token = 2 + 6 + 1;
-  assert.ok(Math.abs(frame.mass(view)[0] - made[0].attention[2][0][token]) < 1e-6);
-});
-
 test('a layer that is not here is not fresh, and does not count for the scale', () => {
-  const view = { ...initialView(trace), clip: false };
-  const frame = new Frame(trace);
-  frame.compute(view, (l) => (l === 1 ? made[1].layer : null), none);
+  const { frame, view } = frameOf({}, undefined, (l) => (l === 1 ? made[1].layer : null));
   assert.deepEqual([...frame.fresh], [0, 1, 0]);
   const one = frame.range(view, 1, 0);
   const layer = made[1].attention.map((head) => head[0].slice(2)).flat();
@@ -166,17 +131,6 @@ test('rows from the server stand in for a layer, times the norms where asked', (
   );
 });
 
-test('colours are placed as vit_viz.figures.colormaps places them', () => {
-  assert.deepEqual(
-    [0, 0.5, 1, -1, 2].map((v) => tableIndex(v, 0, 1)),
-    [0, 128, 255, 0, 255],
-  );
-  assert.deepEqual(
-    [1, 2, 3].map((v) => tableIndex(v, 2, 2)),
-    [0, 128, 255],
-  );
-});
-
 test('a painted map has the colour of every value at its own patch', () => {
   const table = Uint32Array.from({ length: 256 }, (_, i) => i);
   const values = Float32Array.from({ length: 6 }, (_, i) => i / 7);
@@ -187,17 +141,4 @@ test('a painted map has the colour of every value at its own patch', () => {
     assert.equal(pixels[at], tableIndex(values[i], 0, 0.6));
   }
   assert.equal(pixels.filter((p) => p === 999).length, 20 - 6);
-});
-
-test('a constant map is painted in the middle of the table', () => {
-  const table = Uint32Array.from({ length: 256 }, (_, i) => i);
-  const pixels = new Uint32Array(4);
-  paintMap(
-    pixels,
-    { at: 0, stride: 2, rows: 2, cols: 2 },
-    new Float32Array(4).fill(0.25),
-    table,
-    [0.25, 0.25, 0.25],
-  );
-  assert.deepEqual([...pixels], [128, 128, 128, 128]);
 });

@@ -8,20 +8,17 @@ import { Browser, Element } from './browser.js';
 import { makeTrace } from './oracle.js';
 
 /** A page on which nobody has done anything yet; `shown` is what is previewed, one after the other. */
-function page(
-  /** @type {any} */ t,
-  {
-    tour = [8, 23, 0],
-    isFirst = true,
-    still = false,
-    acted = false,
-    pointed = /** @returns {boolean} */ () => false,
-  } = {},
-) {
+function page({
+  tour = [8, 23, 0],
+  isFirst = true,
+  still = false,
+  acted = false,
+  pointed = /** @returns {boolean} */ () => false,
+} = {}) {
   const browser = new Browser();
   browser.still = still;
   const document = Object.assign(new Element('document'), { hidden: false });
-  browser.install(t, { document, navigator: { userActivation: { hasBeenActive: acted } } });
+  browser.install({ document, navigator: { userActivation: { hasBeenActive: acted } } });
   const ring = new Element('div');
   ring.hidden = true;
   /** @type {(string | null)[]} */
@@ -38,8 +35,8 @@ function page(
   return { browser, document, ring, shown, ghost };
 }
 
-test('it stays at each patch for two seconds, rests at the pinned query, and begins again', (t) => {
-  const { browser, ring, shown } = page(t);
+test('it stays at each patch for two seconds, rests at the pinned query, and begins again', () => {
+  const { browser, ring, shown } = page();
   assert.equal(STAY, 2000);
   browser.pass(1999);
   assert.deepEqual([shown, ring.hidden], [[], true]);
@@ -55,8 +52,8 @@ test('it stays at each patch for two seconds, rests at the pinned query, and beg
 });
 
 for (const input of ['pointerdown', 'pointermove', 'keydown', 'touchstart', 'wheel', 'scroll'])
-  test(`${input} ends it for good, and what it showed goes`, (t) => {
-    const { browser, ring, shown } = page(t);
+  test(`${input} ends it for good, and what it showed goes`, () => {
+    const { browser, ring, shown } = page();
     browser.pass(STAY);
     browser.window.fire(input, { movementX: 1, movementY: 0 });
     assert.deepEqual([shown, ring.hidden], [['1,2', null], true]);
@@ -65,27 +62,27 @@ for (const input of ['pointerdown', 'pointermove', 'keydown', 'touchstart', 'whe
     assert.equal(browser.timers.size, 0);
   });
 
-test('a mouse that rests while the page moves under it has not acted', (t) => {
-  const { browser, shown } = page(t);
+test('a mouse that rests while the page moves under it has not acted', () => {
+  const { browser, shown } = page();
   browser.window.fire('pointermove', { movementX: 0, movementY: 0 });
   browser.pass(STAY);
   assert.deepEqual(shown, ['1,2']);
 });
 
-test('it ends for good where a pointer rests on the photo, at the first step and at a later one', (t) => {
-  const rested = page(t, { pointed: () => true });
+test('it ends for good where a pointer rests on the photo, at the first step and at a later one', () => {
+  const rested = page({ pointed: () => true });
   rested.browser.pass(20 * STAY);
   assert.deepEqual([rested.shown, rested.ring.hidden, rested.browser.timers.size], [[], true, 0]);
   let rests = false;
-  const came = page(t, { pointed: () => rests });
+  const came = page({ pointed: () => rests });
   came.browser.pass(STAY);
   rests = true; // as when the page moved under it
   came.browser.pass(20 * STAY);
   assert.deepEqual([came.shown, came.ring.hidden], [['1,2', null], true]);
 });
 
-test('it waits while nobody sees the tab', (t) => {
-  const { browser, document, shown } = page(t);
+test('it waits while nobody sees the tab', () => {
+  const { browser, document, shown } = page();
   document.hidden = true;
   document.fire('visibilitychange');
   browser.pass(20 * STAY);
@@ -96,8 +93,8 @@ test('it waits while nobody sees the tab', (t) => {
   assert.deepEqual(shown, ['1,2']);
 });
 
-test('it does not start where motion is unwelcome, on an upload, later in a visit, or after an input', (t) => {
+test('it does not start where motion is unwelcome, on an upload, later in a visit, or after an input', () => {
   const cases = [{ still: true }, { tour: [] }, { isFirst: false }, { acted: true }];
-  for (const one of cases) assert.equal(page(t, one).ghost, null);
-  assert.notEqual(page(t).ghost, null);
+  for (const one of cases) assert.equal(page(one).ghost, null);
+  assert.notEqual(page().ghost, null);
 });

@@ -6,21 +6,20 @@ import { test } from 'node:test';
 import { giveFocus } from '../../vit_viz/ui/kit/elements.js';
 import { percent } from '../../vit_viz/web/header/said.js';
 import { PROOF, SAMPLES, headerPage, later } from './header_page.js';
+import { pressed, texts } from './room.js';
 
-const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent.trim());
-const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
 const expanded = (/** @type {any} */ node) => node.getAttribute('aria-expanded');
 
-test('the mark and the pictures that everybody has are there at once', (t) => {
-  const { find, all } = headerPage(t, { answers: { open: () => new Promise(() => {}) } });
+test('the mark and the pictures that everybody has are there at once', () => {
+  const { find, all } = headerPage({ answers: { open: () => new Promise(() => {}) } });
   assert.deepEqual([find('mark').textContent, texts([find('model-name')])], ['vit_viz', ['mini']]);
   assert.deepEqual(all('.vv-sample').map(pressed), ['true', 'false']);
   assert.ok(find('proof').hidden && find('says').hidden && find('nothing').hidden);
 });
 
-test('the facts stand behind the proof as plain text; while something is done the old ones stay', async (t) => {
+test('the facts stand behind the proof as plain text; while something is done the old ones stay', async () => {
   let answer = later();
-  const { find, all, store } = headerPage(t, { answers: { open: () => answer.promise } });
+  const { find, all, store } = headerPage({ answers: { open: () => answer.promise } });
   const isBusy = () => all('#vv-facts')[0].classList.contains('vv-busy');
   await answer.give({ card: 'ViT <b>', badge: PROOF, short: '2 x 3' });
   const said = () => texts(['model-facts', 'proof', 'proof-words', 'model-short'].map(find));
@@ -41,8 +40,8 @@ test('the facts stand behind the proof as plain text; while something is done th
   assert.ok(find('proof').hidden);
 });
 
-test('what a button opens is closed by the button, by Escape, by a press and by the focus elsewhere', async (t) => {
-  const { find, browser, settle } = headerPage(t);
+test('what a button opens is closed by the button, by Escape, by a press and by the focus elsewhere', async () => {
+  const { find, browser, settle } = headerPage();
   await settle();
   const [button, panel] = [find('proof'), find('details')];
   const is = async (/** @type {boolean} */ isOpen, why = '') => {
@@ -69,8 +68,8 @@ test('what a button opens is closed by the button, by Escape, by a press and by 
   }
 });
 
-test('Escape closes what is open in the menu before the menu, and each gives the focus back', async (t) => {
-  const { all, find, browser, settle } = headerPage(t);
+test('Escape closes what is open in the menu before the menu, and each gives the focus back', async () => {
+  const { all, find, browser, settle } = headerPage();
   const [menu] = all('#vv-menu button');
   const more = all('#vv-more')[0].classList;
   const open = () => [expanded(menu), more.contains('vv-opened'), expanded(find('help'))];
@@ -94,9 +93,9 @@ test('Escape closes what is open in the menu before the menu, and each gives the
   assert.ok(menu.focused);
 });
 
-test('a copied link says so, and for longer that the photo stays here where it is the visitor’s own', async (t) => {
+test('a copied link says so, and for longer that the photo stays here where it is the visitor’s own', async () => {
   let own = false;
-  const { find, browser, turn, settle } = headerPage(t, { answers: { open: () => ({ card: 'ViT', own }) } });
+  const { find, browser, turn, settle } = headerPage({ answers: { open: () => ({ card: 'ViT', own }) } });
   await settle();
   find('share').click();
   await settle();
@@ -119,8 +118,8 @@ test('a copied link says so, and for longer that the photo stays here where it i
   assert.equal(find('share').textContent, 'See the address bar');
 });
 
-test('a visitor who is new is shown around, one who has been may go around again, and the menu closes', async (t) => {
-  const { find, all, browser, settle } = headerPage(t);
+test('a visitor who is new is shown around, one who has been may go around again, and the menu closes', async () => {
+  const { find, all, browser, settle } = headerPage();
   /** @type {string[]} */
   const begun = [];
   for (const name of ['vv-tour', 'vv-what']) browser.window.addEventListener(name, () => begun.push(name));
@@ -132,11 +131,11 @@ test('a visitor who is new is shown around, one who has been may go around again
   await settle();
   find('what').click();
   assert.deepEqual([begun, expanded(menu)], [['vv-tour', 'vv-what'], 'false']);
-  const again = headerPage(t, { globals: { localStorage: { getItem: () => 'done', setItem() {} } } });
+  const again = headerPage({ globals: { localStorage: { getItem: () => 'done', setItem() {} } } });
   assert.equal(again.find('start').textContent, 'Tour');
 });
 
-test('the best classes have bars and percent, and a model without a head says so', async (t) => {
+test('the best classes have bars and percent, and a model without a head says so', async () => {
   /** @type {any} */
   let facts = {
     notes: ['one', 'two'],
@@ -146,7 +145,7 @@ test('the best classes have bars and percent, and a model without a head says so
     ],
   };
   let answer = later();
-  const { find, all, turn } = headerPage(t, { answers: { open: () => answer.promise } });
+  const { find, all, turn } = headerPage({ answers: { open: () => answer.promise } });
   const top = () => all('#vv-top')[0];
   const seen = () =>
     ['nothing', 'says', 'status', 'error'].map((name) => !top().querySelector(`.vv-${name}`).hidden);
@@ -177,12 +176,12 @@ test('the best classes have bars and percent, and a model without a head says so
   assert.equal(top().querySelector('.vv-error').firstChild.textContent, 'No.');
 });
 
-test('what is said stays where another view is refused, until the one before is there again', async (t) => {
+test('what is said stays where another view is refused, until the one before is there again', async () => {
   const [gone, again] = [later(), later()];
   const told = { top: [{ name: 'lion', probability: 0.96 }], card: 'ViT', badge: PROOF };
   /** @type {any[]} */
   const answers = [told, gone.promise, again.promise];
-  const { find, all, store, settle } = headerPage(t, { answers: { open: () => answers.shift() } });
+  const { find, all, store, settle } = headerPage({ answers: { open: () => answers.shift() } });
   await settle();
   store.look({ model: 'gone' });
   await gone.give({ refused: 'No such model.', instead: { model: 'mini' } });
@@ -192,10 +191,10 @@ test('what is said stays where another view is refused, until the one before is 
   assert.match(find('status').textContent, /^No such model[.]/);
 });
 
-test('of probabilities that are sigmoids it is said that each is a matter of its own', async (t) => {
+test('of probabilities that are sigmoids it is said that each is a matter of its own', async () => {
   /** @type {any} */
   let line = { name: 'a', probability: 0.7 };
-  const { find, turn, settle } = headerPage(t, { answers: { open: () => ({ top: [line] }) } });
+  const { find, turn, settle } = headerPage({ answers: { open: () => ({ top: [line] }) } });
   const said = async (/** @type {any} */ next) => {
     line = next;
     turn.value += 1;
@@ -216,15 +215,15 @@ test('a probability is never said to be all or nothing where it is not', () => {
   assert.deepEqual(shares.map(percent), ['100%', '>99.9%', '99.6%', '96%', '3%', '0.3%', '<0.1%', '0%']);
 });
 
-test('a picture that is in no tray is called the visitor’s', async (t) => {
-  const { find } = headerPage(t, { search: '?image=u9', answers: { open: () => new Promise(() => {}) } });
+test('a picture that is in no tray is called the visitor’s', async () => {
+  const { find } = headerPage({ search: '?image=u9', answers: { open: () => new Promise(() => {}) } });
   assert.equal(find('status').textContent, 'Running mini on your image …');
 });
 
-test('a picture is looked at by its button; one that is gone leaves the tray, and the page stays', async (t) => {
+test('a picture is looked at by its button; one that is gone leaves the tray, and the page stays', async () => {
   const own = { id: 'u1', name: 'my <b>', thumbnail: 'data:u1', own: true };
   let pictures = [...SAMPLES.pictures, own];
-  const { all, store, place, header, settle, find } = headerPage(t, {
+  const { all, store, place, header, settle, find } = headerPage({
     answers: { offered: () => ({ ...SAMPLES, pictures }) },
   });
   const buttons = () => all('.vv-sample');
@@ -256,8 +255,8 @@ test('a picture is looked at by its button; one that is gone leaves the tray, an
   assert.ok(find('job').hidden);
 });
 
-test('of a link to a picture that is not here the first one is shown, and what is brought takes its place', async (t) => {
-  const { store, header, place, settle } = headerPage(t, {
+test('of a link to a picture that is not here the first one is shown, and what is brought takes its place', async () => {
+  const { store, header, place, settle } = headerPage({
     search: '?image=u7&size=9&layer=2',
     answers: {
       open: ({ view }) => ({ awaits: view.includes('u7') }),
@@ -275,7 +274,7 @@ test('of a link to a picture that is not here the first one is shown, and what i
   assert.deepEqual([store.view.image.value, store.view.size.value], ['u9', 0]);
 });
 
-test('sizes are offered with their cost, in the shape that is chosen; another shape keeps the size where it can', async (t) => {
+test('sizes are offered with their cost, in the shape that is chosen; another shape keeps the size where it can', async () => {
   const offered = {
     fit: [
       ['4 x 6 patches', '0'],
@@ -288,7 +287,7 @@ test('sizes are offered with their cost, in the shape that is chosen; another sh
       ['8 x 8 patches', '8'],
     ],
   };
-  const { find, all, store, place, settle } = headerPage(t, {
+  const { find, all, store, place, settle } = headerPage({
     answers: { open: () => ({ sizes: { offered, cost: 'Up to 64.' } }) },
   });
   const radios = () => all('.vv-sizes-list input');

@@ -5,15 +5,8 @@ import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { headerOf } from '../../vit_viz/web/header/header.js';
 import { Header } from '../../vit_viz/web/header/room.js';
-import { Browser, parse, read } from './browser.js';
-import { placeAt } from './store.test.js';
-import { settle } from './visit.js';
-
-const USUAL = /** @type {Record<string, string>} */ ({ model: 'mini', image: 'lion' });
-const fields = JSON.parse(read('./links.json')).fields.map((/** @type {any} */ field) => ({
-  ...field,
-  usual: USUAL[field.link] ?? field.usual,
-}));
+import { Browser, parse, ending } from './browser.js';
+import { placeAt, settle, usualFields } from './room.js';
 
 export const PROOF = { text: 'verified', title: 'why <b>', state: 'proven' };
 const FACTS = { top: [{ name: 'lion', probability: 0.96 }], short: '2 x 3', card: 'ViT <b>', badge: PROOF };
@@ -24,18 +17,15 @@ export const SAMPLES = {
 };
 
 /**
- * @param {any} t @param {{search?: string, answers?: Record<string, (body: any, stop: AbortSignal, tell: any) => any>, globals?: any,
+ * @param {{search?: string, answers?: Record<string, (body: any, stop: AbortSignal, tell: any) => any>, globals?: any,
  *   browser?: Browser}} [how]
  */
-export function headerPage(
-  t,
-  { search = '', answers = {}, globals = {}, browser = new Browser(search) } = {},
-) {
+export function headerPage({ search = '', answers = {}, globals = {}, browser = new Browser(search) } = {}) {
   const element = /** @type {any} */ (parse('<div class="vv-part"></div>').children[0]);
-  t.after(() => render(null, element)); // while the window is still there
-  browser.install(t, globals);
+  browser.install(globals);
+  ending.after(() => render(null, element));
   const place = placeAt(search);
-  const store = new Store(fields, place);
+  const store = new Store(usualFields, place);
   /** @type {[string, any][]} */
   const asked = [];
   /** @type {Record<string, any>} */
@@ -86,5 +76,5 @@ export function later() {
 
 /** A store of its own, over a link of its own or the address bar. @param {any} [place] */
 export function storeAt(place = placeAt()) {
-  return new Store(fields, place);
+  return new Store(usualFields, place);
 }

@@ -6,7 +6,6 @@ import test from 'node:test';
 import { agreement, jobWords } from '../../vit_viz/web/heads/causal.js';
 import { atlasFinding } from '../../vit_viz/web/heads/findings.js';
 import { evidenceOf, nameWords, numberWords, ruleWords, thinWords } from '../../vit_viz/web/heads/names.js';
-import { agreementDots, depthDots, meanLine } from '../../vit_viz/web/heads/plot.js';
 import {
   agreementWords,
   cellText,
@@ -16,9 +15,8 @@ import {
   scaleWords,
   valueWords,
 } from '../../vit_viz/web/heads/words.js';
-import { inkOn } from '../../vit_viz/web/survey/heads.js';
-import { open, partOf } from './heads_page.js';
-import { settle } from './visit.js';
+import { open } from './heads_page.js';
+import { settle, texts } from './room.js';
 
 const SHARE = 'share of the attention';
 const table = (/** @type {(number | null)[][]} */ values, signed = false, unit = SHARE) => ({
@@ -64,8 +62,8 @@ test('what is lit has its share of the attention', () => {
 
 test('a cell has room for three letters and a sign', () => {
   const values = [114.4, 9.97, 7.16, 0.997, 0.234, 0, -0.05, -3.43, -0.001, null];
-  const texts = ['114', '10', '7.2', '1.0', '.23', '.00', '−.05', '−3.4', '.00', ''];
-  assert.deepEqual(values.map(cellText), texts);
+  const expected = ['114', '10', '7.2', '1.0', '.23', '.00', '−.05', '−3.4', '.00', ''];
+  assert.deepEqual(values.map(cellText), expected);
 });
 
 test('colours go from the smallest to the largest value, and as far below zero as above where values have signs', () => {
@@ -90,38 +88,6 @@ test('agreement is told over the heads that are done', () => {
   const so = 'Estimate and truth have a rank correlation of 0.67 over';
   assert.equal(agreementWords({ done: 9, correlation: 0.668 }, 36), `${so} the 9 of 36 heads so far.`);
   assert.equal(agreementWords({ done: 36, correlation: 0.668 }, 36), `${so} all 36 heads.`);
-});
-
-test('ink stands out on every colour', () => {
-  const luminance = (/** @type {string} */ css) => {
-    const [red, green, blue] = (css === '#000' ? [0, 0, 0] : css === '#fff' ? [255, 255, 255] : css.match(/\d+/g) ?? [])
-      .map((byte) => Number(byte) / 255)
-      .map((share) => (share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4)); // prettier-ignore
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  };
-  const colours = Uint32Array.from(
-    { length: 256 },
-    (_, i) => (255 << 24) | (i << 16) | ((255 - i) << 8) | (i / 2),
-  );
-  for (let at = 0; at < 256; at++) {
-    const { ground, ink } = inkOn(colours, at);
-    const [low, high] = [luminance(ground), luminance(ink)].sort((a, b) => a - b);
-    assert.ok((high + 0.05) / (low + 0.05) >= 4.5, `${ground} ${ink}`);
-  }
-});
-
-test('dots stand by layer and value, or by estimate and truth', () => {
-  const found = table([[1, 3], [2, null], [1, 1]]); // prettier-ignore
-  assert.deepEqual(depthDots(found, [1, 3]).slice(0, 3), [
-    { layer: 0, head: 0, x: 0, y: 0 },
-    { layer: 0, head: 1, x: 0, y: 1 },
-    { layer: 1, head: 0, x: 0.5, y: 0.5 },
-  ]);
-  assert.equal(depthDots(found, [1, 3]).length, 5);
-  const [dot] = agreementDots([[-1, 2]], table([[0, null]], true), [-2, 2]);
-  assert.deepEqual(dot, { layer: 0, head: 0, x: 0.25, y: 0.5 });
-  assert.deepEqual(meanLine(found, [1, 3]), [[0, 0.5], [0.5, 0.5], [1, 0]]); // prettier-ignore
-  assert.deepEqual(meanLine(table([[null]]), [0, 1]), []);
 });
 
 /** @type {import('../../vit_viz/web/heads/names.js').Rule[]} */
@@ -180,8 +146,6 @@ test('a job says how far it is', () => {
 
 // --- the table
 
-const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
-
 test('the table has a row for each layer with the numbers of the measure, and marks the chosen head', async () => {
   const part = await open();
   assert.deepEqual(part.texts(), ['10', '20', '30', '6.0', '5.0', '4.0']);
@@ -213,20 +177,6 @@ test('measures that this model does not have cannot be chosen', async () => {
   );
 });
 
-test('a choice shows at once and is in the link, from which Back leads only where another measure is seen', async () => {
-  const part = await open();
-  await part.click(part.all('[data-order=value]')[0]);
-  await part.choose('entropy');
-  assert.deepEqual(part.written, [
-    [{ order: 'value' }, false],
-    [{ measure: 'entropy' }, true],
-  ]);
-  assert.deepEqual(texts(part.cells().slice(0, 3)), ['head 2', 'head 1', 'head 0']);
-  assert.equal(part.text('sentence'), 'How widely.');
-  await part.back('?tab=heads&image=lion&order=value');
-  assert.equal(part.text('sentence'), 'How far.');
-});
-
 test('a head that is chosen is in the link, and one that is chosen elsewhere is marked', async () => {
   const part = await open();
   await part.click(part.cell(0));
@@ -239,29 +189,6 @@ test('a head that is chosen is in the link, and one that is chosen elsewhere is 
   assert.equal(part.selected(), 0);
   await part.set({ layer: null, head: 'mean' }); // nobody has chosen: where a first look begins
   assert.equal(part.selected(), 1);
-});
-
-test('a causal map fills while it runs, for the class that it was asked for', async () => {
-  /** @type {any} */
-  let tell;
-  const part = await open({
-    link: 'measure=effect',
-    answer: (name, _body, told) => name === 'ablation' && ((tell = told), new Promise(() => {})),
-  });
-  assert.match(part.text('cost'), /^Switches off 6 heads, one after the other/);
-  await part.click(part.find('start'));
-  assert.deepEqual(part.asked.at(-1), 'ablation lion zero 7');
-  const preview = partOf([[null, -1, 2], [null, null, null]], [[0, -1, 1], [0, 0, 0]]); // prettier-ignore
-  tell({ share: 0.3, left: '', preview });
-  await settle();
-  assert.deepEqual(part.texts().slice(0, 3), ['', '−1.0', '2.0']);
-  assert.equal(part.text('unit'), 'change of the logit of lion');
-  assert.equal(part.find('progress').value, 0.3);
-  await part.click(part.find('stop'));
-  assert.deepEqual(
-    [part.seen('stop'), part.text('job')],
-    [[], 'Stopped; the heads that were done are shown.'],
-  );
 });
 
 test('any class can be searched for, and the one that is chosen is in the link', async () => {

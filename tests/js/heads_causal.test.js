@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { open, partOf, tableOf } from './heads_page.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 const COST = 'Switches off 6 heads, one after the other, at about half a pass each.';
 
@@ -189,6 +189,7 @@ test('a map that was told nothing of has its estimate asked for, and shows both'
 test('one way at a time: another one ends it, as another photo or class does, whose numbers never mix', async () => {
   const part = await running();
   await part.start();
+  assert.equal(part.asked.at(-1), 'ablation lion zero 7');
   await part.click(part.all('[data-how=mean]')[0]);
   await part.start();
   await part.click(part.all('[data-how=zero]')[0]);
@@ -198,6 +199,10 @@ test('one way at a time: another one ends it, as another photo or class does, wh
   part.maps[1].tell({ share: 0.9, left: '', preview: PART }); // of the class before
   assert.deepEqual([part.texts().join(''), part.text('job')], ['', '']);
   await part.start();
+  part.maps[2].tell({ share: 0.3, left: '', preview: PART });
+  await settle();
+  assert.deepEqual(part.texts(), ['', '−1.0', '2.0', '3.0', '', '']);
+  assert.equal(part.text('unit'), 'change of the logit of owl');
   await part.set({ image: 'other' });
   await part.maps[2].done(WHOLE);
   assert.deepEqual([part.texts().join(''), part.find('start').hidden], ['', false]);

@@ -16,7 +16,7 @@ import { layoutOf } from '../../vit_viz/web/heads/maps.js';
 import { besideIn, depthDots, meanLine, Plot } from '../../vit_viz/web/heads/plot.js';
 import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { inkOn } from '../../vit_viz/web/survey/heads.js';
-import { Browser, parse } from './browser.js';
+import { Browser, parse, ending } from './browser.js';
 
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
 const GRAYS = Uint32Array.from({ length: 256 }, (_, i) => 0xff000000 + 0x10101 * i);
@@ -34,19 +34,14 @@ test('letters are black on what is lighter than the middle of lightness, else wh
 });
 
 /** The plot of a table, and its parts. */
-function plotOf(
-  /** @type {any} */ context,
-  /** @type {any} */ table,
-  estimate = any(undefined),
-  foretold = '',
-) {
-  new Browser().install(context);
+function plotOf(/** @type {any} */ table, estimate = any(undefined), foretold = '') {
+  new Browser().install();
   const root = any(parse('<div></div>'));
   const marks = { chosen: signal({ layer: 0, head: 1 }), hovered: signal(any({ layer: 1, head: 0 })) };
   const numbers = { foretold, effect: { estimate } };
   const seen = { table, label: 'mean change', look: { measure: 'effect' }, numbers, marks, choose: () => {} };
   render(html`<${Plot} seen=${seen} />`, root);
-  context.after(() => render(null, root));
+  ending.after(() => render(null, root));
   const find = (/** @type {string} */ name) => root.querySelector(`.vv-heads-${name}`);
   const dots = () => [...root.querySelectorAll('.vv-heads-dot')];
   return {
@@ -63,9 +58,9 @@ function plotOf(
 }
 const WORDS = ['plot-title', 'plot-words'];
 
-test('dots stand where their numbers are, and the mean of each layer is a line', (context) => {
+test('dots stand where their numbers are, and the mean of each layer is a line', () => {
   const table = { values: [[-16, 32], [16, null], [null, null]], unit: '', signed: true }; // prettier-ignore
-  const plot = plotOf(context, table);
+  const plot = plotOf(table);
   assert.deepEqual(plot.places(), ['0.0 0% 25%', '0.1 0% 100%', '1.0 50% 75%']);
   assert.deepEqual([plot.path('line'), plot.path('rules')], ['M0.00 37.50L50.00 25.00', 'M0 50.00H100']);
   assert.deepEqual(plot.beside(), ['32', '-32', '0', 'layer', '2']);
@@ -76,15 +71,15 @@ test('dots stand where their numbers are, and the mean of each layer is a line',
   assert.equal(plot.label(), 'mean change by layer, mean over the heads: 8, 16, unknown');
   assert.deepEqual(plot.dots().map(({ title, className }) => [title, className.replace('vv-heads-dot', '').trim()]), [['layer 0, head 0', ''], ['layer 0, head 1', 'vv-chosen'], ['layer 1, head 0', 'vv-hovered']]); // prettier-ignore
   assert.ok(!find(plot).classList.contains('vv-square'));
-  assert.equal(plotOf(context, { ...table, values: [[5, 30]], signed: false }).path('rules'), ''); // prettier-ignore
+  assert.equal(plotOf({ ...table, values: [[5, 30]], signed: false }).path('rules'), ''); // prettier-ignore
 });
 
 /** @param {ReturnType<typeof plotOf>} plot */
 const find = (plot) => plot.find('plot');
 
-test('what was estimated is compared with what is true on one scale for both', (context) => {
+test('what was estimated is compared with what is true on one scale for both', () => {
   const table = { values: [[-16, 32], [16, null], [null, null]], unit: '', signed: true }; // prettier-ignore
-  const plot = plotOf(context, table, [[0, -16], [16, 32], [1, 1]], 'So well.'); // prettier-ignore
+  const plot = plotOf(table, [[0, -16], [16, 32], [1, 1]], 'So well.'); // prettier-ignore
   assert.deepEqual(plot.places(), ['0.0 50% 25%', '0.1 25% 100%', '1.0 75% 75%']);
   assert.equal(plot.path('line'), 'M0.00 100.00L100.00 0.00');
   assert.deepEqual(plot.beside(), ['32', '-32', '-32', 'estimate', '32']);
@@ -94,7 +89,7 @@ test('what was estimated is compared with what is true on one scale for both', (
   ]);
   assert.equal(plot.label(), 'So well.');
   assert.ok(find(plot).classList.contains('vv-square'));
-  assert.equal(plotOf(context, table, [[0, 0], [0, 0], [0, 0]]).label(), 'Estimate against causal effect'); // prettier-ignore
+  assert.equal(plotOf(table, [[0, 0], [0, 0], [0, 0]]).label(), 'Estimate against causal effect'); // prettier-ignore
 });
 
 test('arrows lead to the next head of a layer, and to the nearest one of the next layer', () => {
@@ -154,8 +149,8 @@ test('names are a legend in the order of the rules, and say which no head has', 
   assert.equal(legendWords(names, RULES, 'mixed'), 'Nothing stands out: no measure passes its threshold.');
 });
 
-test('few heads of many layers stand in bands beside each other, where that makes their photos larger', (context) => {
-  new Browser().install(context);
+test('few heads of many layers stand in bands beside each other, where that makes their photos larger', () => {
+  new Browser().install();
   const of = (/** @type {number} */ layers, /** @type {number} */ heads, width = 720) => {
     const { cell, rows, bands, shift } = layoutOf(
       any({ layers, heads, crop: { region: [0, 0, 32, 32] } }),

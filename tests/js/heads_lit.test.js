@@ -6,8 +6,8 @@ import { test } from 'node:test';
 import { Lit, Rows, usePhoto } from '../../vit_viz/web/heads/maps.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { AGAINST, FOR } from '../../vit_viz/web/kit/signed.js';
-import { Browser, Element, parse } from './browser.js';
-import { settle } from './visit.js';
+import { Browser, Element, parse, ending } from './browser.js';
+import { settle } from './room.js';
 
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
 const TABLE = new Uint32Array(256);
@@ -27,15 +27,12 @@ const subject = any({
 });
 
 /** Rows that the server knows: those of layer 1, head 2 are eighths of `values`. */
-function open(
-  /** @type {any} */ context,
-  {
-    values = [8, 0, 2, 4, 6, 8, 4, 8],
-    answer = any(null),
-    gone = /** @type {() => boolean} */ (() => false),
-    of = {},
-  } = {},
-) {
+function open({
+  values = [8, 0, 2, 4, 6, 8, 4, 8],
+  answer = any(null),
+  gone = /** @type {() => boolean} */ (() => false),
+  of = {},
+} = {}) {
   const browser = new Browser();
   /** @type {string[]} */
   const asked = [];
@@ -50,7 +47,7 @@ function open(
     ]);
     return { status: 200, ok: true, arrayBuffer: async () => rows.buffer };
   };
-  browser.install(context, { fetch });
+  browser.install({ fetch });
   const rows = new Rows({ ...subject, ...of }, gone);
   const want = async (/** @type {number} */ layer) => {
     void rows.want(layer);
@@ -62,8 +59,8 @@ function open(
 
 const place = { layer: 1, head: 2 };
 
-test('the rows of the layer that is looked at come first, then all others', async (context) => {
-  const { rows, want, asked } = open(context);
+test('the rows of the layer that is looked at come first, then all others', async () => {
+  const { rows, want, asked } = open();
   assert.equal(rows.mapOf(place), null);
   await want(1);
   assert.deepEqual(asked, [1, 0, 2, 3].map((layer) => `${layer}?query=0%2C1&direction=row`)); // prettier-ignore
@@ -72,10 +69,10 @@ test('the rows of the layer that is looked at come first, then all others', asyn
   assert.equal(asked.length, 4);
 });
 
-test('another layer that is looked at meanwhile comes next, and each is fetched once', async (context) => {
+test('another layer that is looked at meanwhile comes next, and each is fetched once', async () => {
   /** @type {(() => void)[]} */
   const held = [];
-  const { want, asked, layers } = open(context, {
+  const { want, asked, layers } = open({
     answer: () => new Promise((done) => held.push(() => done(undefined))),
   });
   await want(1);
@@ -88,19 +85,19 @@ test('another layer that is looked at meanwhile comes next, and each is fetched 
   assert.equal(layers(), '1302');
 });
 
-test('rows of many tokens are fetched for the layer that is looked at alone', async (context) => {
-  const many = open(context, { of: { layers: 2, heads: 4, tokens: 500001 } });
+test('rows of many tokens are fetched for the layer that is looked at alone', async () => {
+  const many = open({ of: { layers: 2, heads: 4, tokens: 500001 } });
   await many.want(1);
   assert.equal(many.layers(), '1');
   await many.want(0);
   assert.equal(many.layers(), '10');
-  const fewer = open(context, { of: { layers: 2, heads: 4, tokens: 500000 } }); // just 16 MB
+  const fewer = open({ of: { layers: 2, heads: 4, tokens: 500000 } }); // just 16 MB
   await fewer.want(1);
   assert.equal(fewer.layers(), '10');
 });
 
-test('rows that come after they were left are not kept', async (context) => {
-  const { rows, want } = open(context, { answer: () => settle() });
+test('rows that come after they were left are not kept', async () => {
+  const { rows, want } = open({ answer: () => settle() });
   void rows.want(1);
   rows.stop.abort();
   await settle();
@@ -110,8 +107,8 @@ test('rows that come after they were left are not kept', async (context) => {
   assert.ok(want);
 });
 
-test('what goes wrong is said once and not tried again', async (context) => {
-  const { rows, want, asked, browser } = open(context, { answer: () => new Error('No network.') });
+test('what goes wrong is said once and not tried again', async () => {
+  const { rows, want, asked, browser } = open({ answer: () => new Error('No network.') });
   await want(1);
   browser.pass(400);
   await settle();
@@ -120,22 +117,22 @@ test('what goes wrong is said once and not tried again', async (context) => {
   assert.equal(asked.length, 2);
 });
 
-test('what the server no longer keeps is asked for again, and says so where that does not help', async (context) => {
+test('what the server no longer keeps is asked for again, and says so where that does not help', async () => {
   let tries = 0;
   const lost = { answer: () => ({ status: 404, ok: false }), gone: () => (tries += 1) < 2 };
-  const first = open(context, lost);
+  const first = open(lost);
   await first.want(1);
   assert.deepEqual([first.rows.isGone, first.rows.error], [true, '']);
   await first.want(1);
   assert.equal(tries, 1);
-  const second = open(context, lost);
+  const second = open(lost);
   await second.want(1);
   assert.equal(second.rows.isGone, false);
   assert.match(second.rows.error, /no longer keeps this picture/);
 });
 
-test('a map is what the head gives each patch, and ends at the brightest', async (context) => {
-  const { rows, want } = open(context);
+test('a map is what the head gives each patch, and ends at the brightest', async () => {
+  const { rows, want } = open();
   await want(1);
   const { values, most, lit: full, sum } = /** @type {any} */ (rows.mapOf(place));
   assert.deepEqual([...values], [0, 0.25, 0.5, 0.75, 1, 0.5]);
@@ -143,10 +140,10 @@ test('a map is what the head gives each patch, and ends at the brightest', async
   assert.equal(rows.mapOf({ layer: 1, head: 0 })?.sum, 3); // six times a half
 });
 
-test('one patch in a hundred is as bright as the brightest of the others', async (context) => {
+test('one patch in a hundred is as bright as the brightest of the others', async () => {
   const of = { grid: [3, 67], prefix: [], suffix: [], tokens: 201 };
   const lit = async (/** @type {number[]} */ values) => {
-    const { rows, want } = open(context, { values, of });
+    const { rows, want } = open({ values, of });
     await want(1);
     const map = /** @type {any} */ (rows.mapOf(place));
     return [8 * map.most, 8 * map.lit];
@@ -156,8 +153,8 @@ test('one patch in a hundred is as bright as the brightest of the others', async
 });
 
 /** A canvas that is lit, with what was drawn there; its size in pixels of the page. */
-async function light(/** @type {any} */ context, props = {}, { width = 60, height = 32, ratio = 1.5 } = {}) {
-  const { browser } = open(context);
+async function light(props = {}, { width = 60, height = 32, ratio = 1.5 } = {}) {
+  const { browser } = open();
   Object.assign(browser.window, { devicePixelRatio: ratio });
   /** @type {() => void} */
   let resized = () => {};
@@ -170,7 +167,7 @@ async function light(/** @type {any} */ context, props = {}, { width = 60, heigh
 
     disconnect() {}
   }
-  browser.install(context, { ResizeObserver });
+  browser.install({ ResizeObserver });
   const root = any(parse('<div></div>'));
   const values = Float32Array.of(0, 0.25, 0.5, 0.75, 1, 0.5);
   const seen = {
@@ -184,7 +181,7 @@ async function light(/** @type {any} */ context, props = {}, { width = 60, heigh
   };
   const before = browser.made.length;
   render(html`<${Lit} ...${seen} />`, root);
-  context.after(() => render(null, root));
+  ending.after(() => render(null, root));
   const canvas = root.querySelector('canvas');
   canvas.box = { left: 0, top: 0, width, height };
   resized();
@@ -194,8 +191,8 @@ async function light(/** @type {any} */ context, props = {}, { width = 60, heigh
   return { canvas, calls: canvas.canvas?.calls ?? [], pixels: [...pixels], map };
 }
 
-test('patches are dimmed by what they lack, a pixel for each, and drawn where the model saw the photo', async (context) => {
-  const { canvas, calls, pixels, map } = await light(context);
+test('patches are dimmed by what they lack, a pixel for each, and drawn where the model saw the photo', async () => {
+  const { canvas, calls, pixels, map } = await light();
   assert.deepEqual(pixels.map((pixel) => pixel >>> 24), [255, 191, 127, 64, 0, 127]); // prettier-ignore
   assert.deepEqual([canvas.width, canvas.height], [90, 48]);
   assert.ok(
@@ -205,23 +202,23 @@ test('patches are dimmed by what they lack, a pixel for each, and drawn where th
   assert.ok(first[1] === map);
   assert.deepEqual(first.slice(2), [0, 0, 90, 48]);
   assert.equal(others.length, 1); // the dimmed photo
-  const alone = await light(context, { isAlone: true });
+  const alone = await light({ isAlone: true });
   assert.equal(alone.calls.filter((/** @type {any[]} */ [name]) => name === 'drawImage').length, 3); // and the photo below
 });
 
-test('a canvas without room is not painted, and a screen that does not say has one pixel for one', async (context) => {
-  assert.deepEqual((await light(context, {}, { width: 0.5 })).calls, []);
-  const { canvas } = await light(context, {}, { width: 1, ratio: 0 });
+test('a canvas without room is not painted, and a screen that does not say has one pixel for one', async () => {
+  assert.deepEqual((await light({}, { width: 0.5 })).calls, []);
+  const { canvas } = await light({}, { width: 1, ratio: 0 });
   assert.deepEqual([canvas.width, canvas.height], [1, 32]);
-  assert.deepEqual((await light(context, { values: null })).calls, []);
+  assert.deepEqual((await light({ values: null })).calls, []);
 });
 
-test('a photo that is too dark to be lit is tinted, and a change has the colours of its sign', async (context) => {
-  const dark = await light(context, { subject: { ...subject, unlit: 'too dark' } });
+test('a photo that is too dark to be lit is tinted, and a change has the colours of its sign', async () => {
+  const dark = await light({ subject: { ...subject, unlit: 'too dark' } });
   const bytes = dark.pixels.map((pixel) => pixel >>> 24);
   assert.deepEqual([bytes[0], bytes[4]], [0, 191]);
   const values = Float32Array.of(-2, 0, 2, 1, 0, 0);
-  const { pixels } = await light(context, { isChange: true, values, top: 2 });
+  const { pixels } = await light({ isChange: true, values, top: 2 });
   const [less, none, more, half] = [...new Uint8Array(Uint32Array.from(pixels).buffer).values()].reduce(
     (/** @type {number[][]} */ all, byte, i) => (i % 4 ? all.at(-1)?.push(byte) : all.push([byte]), all),
     [],
@@ -236,9 +233,9 @@ test('a photo that is too dark to be lit is tinted, and a change has the colours
   assert.deepEqual([none[3], half], [1, [...FOR, 108]]);
 });
 
-test('a photo that comes after its numbers is lit once it is there', async (context) => {
-  const { browser } = open(context);
-  browser.install(context, {
+test('a photo that comes after its numbers is lit once it is there', async () => {
+  const { browser } = open();
+  browser.install({
     ResizeObserver: class {
       observe() {}
       disconnect() {}
@@ -253,7 +250,7 @@ test('a photo that comes after its numbers is lit once it is there', async (cont
     (canvas.canvas?.calls ?? []).filter((/** @type {any[]} */ [name]) => name === 'drawImage').length;
   const photo = () => any(browser.made.filter((node) => node.tagName === 'IMG').at(-1));
   show('/photo/x');
-  context.after(() => render(null, root));
+  ending.after(() => render(null, root));
   const canvas = root.querySelector('canvas');
   canvas.box = { left: 0, top: 0, width: 60, height: 32 };
   await settle();

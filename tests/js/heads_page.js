@@ -5,19 +5,15 @@ import { asker } from '../../vit_viz/web/kit/ask.js';
 import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Heads } from '../../vit_viz/web/heads/room.js';
-import { Browser, parse, read, ending } from './browser.js';
+import { Browser, parse, ending } from './browser.js';
 import { makeTrace } from './oracle.js';
-import { placeAt } from './store.test.js';
-import { settle } from './visit.js';
+import { fields, placeAt, settle, toned } from './room.js';
 
 /** Parts that every room calls alike. */
 const BAR = ['bar', 'low', 'high', 'unit', 'strip', 'photo', 'box', 'rings', 'why', 'search', 'hits'];
 const OF_PAGE = ['open', 'target', 'edited'];
 
-const { fields } = JSON.parse(read('./links.json'));
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
-const ramp = (/** @type {(i: number) => number} */ of) =>
-  Buffer.from(Uint8Array.from({ length: 768 }, (_, i) => of(Math.floor(i / 3)))).toString('base64');
 export const measures = [
   { name: 'distance', group: 'reach', label: 'mean distance', sentence: 'How far.' },
   { name: 'entropy', group: 'reach', label: 'entropy', sentence: 'How widely.' },
@@ -186,14 +182,14 @@ export async function open({
     },
   });
   const props = {
-    tables: { viridis: ramp((i) => i), diverging: ramp((i) => 255 - i) },
+    tables: { viridis: toned((i) => i), diverging: toned((i) => 255 - i) },
     measures,
     rules,
     margin: 0.25,
   };
   const turn = signal(0);
   const root = parse('<div></div>');
-  browser.install(ending);
+  browser.install();
   render(html`<${Heads} page=${{ store, ask, turn }} ...${props} />`, any(root));
   ending.after(() => render(null, any(root)));
   await settle();

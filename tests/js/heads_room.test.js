@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 import { savedBy } from './browser.js';
 import { ANSWERS, open, photo } from './heads_page.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 test('measures stand in their groups, with what the chosen one says', async () => {
   const part = await open();

@@ -24,17 +24,17 @@ function makeDialog() {
   return Object.assign(dialog, { open: false, showModal: () => void (dialog.open = true), close });
 }
 
-/** A page that was opened at a link, and the links that its visitor returns to. @param {any} context */
-function begin(context, search = '?tab=heads') {
+/** A page that was opened at a link, and the links that its visitor returns to. */
+function begin(search = '?tab=heads') {
   const browser = new Browser(search);
-  browser.install(context);
+  browser.install();
   /** @type {string[]} */ const returned = [];
   onReturn((link) => returned.push(link));
   return { browser, history: /** @type {any} */ (browser.globals.history), returned };
 }
 
-test('Back closes a dialog and stays on the view; Forward opens it again', (t) => {
-  const { browser, history, returned } = begin(t);
+test('Back closes a dialog and stays on the view; Forward opens it again', () => {
+  const { browser, history, returned } = begin();
   const dialog = makeDialog();
   openDialog(dialog);
   openDialog(dialog);
@@ -49,8 +49,8 @@ test('Back closes a dialog and stays on the view; Forward opens it again', (t) =
   assert.deepEqual([dialog.open, returned], [true, []]);
 });
 
-test('a dialog that is closed in another way leaves no entry, and what was written beside it stays', (t) => {
-  const { browser, history, returned } = begin(t);
+test('a dialog that is closed in another way leaves no entry, and what was written beside it stays', () => {
+  const { browser, history, returned } = begin();
   const dialog = makeDialog();
   openDialog(dialog);
   visit().write('?tab=heads&layer=3', false);
@@ -62,8 +62,8 @@ test('a dialog that is closed in another way leaves no entry, and what was writt
   assert.deepEqual(returned, ['?tab=heads&layer=3']);
 });
 
-test('another view that comes while dialogs are open lies below them', (t) => {
-  const { browser, history, returned } = begin(t);
+test('another view that comes while dialogs are open lies below them', () => {
+  const { browser, history, returned } = begin();
   const [under, over] = [makeDialog(), makeDialog()];
   openDialog(under);
   openDialog(over);
@@ -78,8 +78,8 @@ test('another view that comes while dialogs are open lies below them', (t) => {
   assert.deepEqual(returned, ['?tab=heads']);
 });
 
-test('what was written beside a dialog stays after Back, and a jump over it leads to that view', (t) => {
-  const { browser, history, returned } = begin(t);
+test('what was written beside a dialog stays after Back, and a jump over it leads to that view', () => {
+  const { browser, history, returned } = begin();
   visit().write('?tab=look', true);
   const dialog = makeDialog();
   openDialog(dialog);
@@ -91,9 +91,9 @@ test('what was written beside a dialog stays after Back, and a jump over it lead
   assert.deepEqual([dialog.open, returned], [false, ['?tab=heads']]);
 });
 
-test('after a reload the entry of a dialog that is not open any more is left', (t) => {
+test('after a reload the entry of a dialog that is not open any more is left', () => {
   const browser = new Browser('?tab=heads');
-  browser.install(t);
+  browser.install();
   const history = /** @type {any} */ (browser.globals.history);
   history.pushState({ vvDialogs: 1, theirs: 4 }, '', '?tab=heads');
   leaveDialogs();
@@ -103,8 +103,8 @@ test('after a reload the entry of a dialog that is not open any more is left', (
   assert.deepEqual(history.state, null);
 });
 
-test('a step back that the browser lost is asked for again, and what waited for it is written', (t) => {
-  const { browser, history } = begin(t);
+test('a step back that the browser lost is asked for again, and what waited for it is written', () => {
+  const { browser, history } = begin();
   const { go } = history;
   let lost = 1;
   history.go = (/** @type {number} */ by) => (lost-- > 0 ? undefined : go(by));
@@ -118,8 +118,8 @@ test('a step back that the browser lost is asked for again, and what waited for 
   assert.deepEqual([lost, history.length], [-1, 2]);
 });
 
-test('a dialog that opens before the browser has said that another is closed stays, and Back closes it', (t) => {
-  const { browser, history, returned } = begin(t);
+test('a dialog that opens before the browser has said that another is closed stays, and Back closes it', () => {
+  const { browser, history, returned } = begin();
   const [first, second] = [makeDialog(), makeDialog()];
   openDialog(first);
   visit().write('?tab=heads&layer=3', false);
@@ -133,8 +133,8 @@ test('a dialog that opens before the browser has said that another is closed sta
   assert.deepEqual([first.open, second.open], [false, true]);
 });
 
-test('two dialogs that are closed at once are left one after the other', (t) => {
-  const { browser, history, returned } = begin(t);
+test('two dialogs that are closed at once are left one after the other', () => {
+  const { browser, history, returned } = begin();
   const { go } = history;
   const steps = /** @type {number[]} */ ([]);
   history.go = (/** @type {number} */ by) => void steps.push(by);
@@ -149,8 +149,8 @@ test('two dialogs that are closed at once are left one after the other', (t) => 
   assert.deepEqual(steps, [-1, -1]);
 });
 
-test('what a room writes is in the address and told to whoever listens; what is there already is not written', (t) => {
-  const { browser } = begin(t, '?tab=patches&q=class');
+test('what a room writes is in the address and told to whoever listens; what is there already is not written', () => {
+  const { browser } = begin('?tab=patches&q=class');
   /** @type {string[]} */ const links = [];
   PLACE.listen(() => links.push(PLACE.search()));
   PLACE.write({ q: '3,4' }, { push: true });
@@ -163,8 +163,8 @@ test('what a room writes is in the address and told to whoever listens; what is 
   ]);
 });
 
-test('commas and semicolons stay legible in an address, and an empty one is no address', (t) => {
-  const { browser } = begin(t, '?model=mini&q=1%2C2');
+test('commas and semicolons stay legible in an address, and an empty one is no address', () => {
+  const { browser } = begin('?model=mini&q=1%2C2');
   PLACE.write({ q: '1,2' }, { push: true }); // as somebody wrote it by hand
   assert.deepEqual(browser.visited, []);
   PLACE.write({ q: '1,2;1,3', layer: '4' }, { push: true });
@@ -175,8 +175,8 @@ test('commas and semicolons stay legible in an address, and an empty one is no a
   ]);
 });
 
-test('what a slider says is written once the hand rests, or with whatever is chosen next', (t) => {
-  const { browser } = begin(t, '?tab=look');
+test('what a slider says is written once the hand rests, or with whatever is chosen next', () => {
+  const { browser } = begin('?tab=look');
   const more = { push: false, soon: true };
   PLACE.write({ alpha: '0.5' }, more);
   browser.pass(199);
@@ -197,8 +197,8 @@ test('what a slider says is written once the hand rests, or with whatever is cho
   assert.match(browser.location.search, /alpha=0.1/); // what is sent to somebody is what is seen
 });
 
-test('on Back what was to be written is not', (t) => {
-  const { browser, history } = begin(t, '?layer=1');
+test('on Back what was to be written is not', () => {
+  const { browser, history } = begin('?layer=1');
   PLACE.write({ q: '1,2' }, { push: true });
   PLACE.write({ q: '3,4' }, { push: true });
   PLACE.write({ alpha: '0.5' }, { push: false, soon: true });
@@ -207,8 +207,8 @@ test('on Back what was to be written is not', (t) => {
   assert.equal(browser.location.search, '?layer=1&q=1,2');
 });
 
-test('what is written while a dialog is being left is written after that, all of it', (t) => {
-  const { browser, history } = begin(t);
+test('what is written while a dialog is being left is written after that, all of it', () => {
+  const { browser, history } = begin();
   const dialog = makeDialog();
   openDialog(dialog);
   const go = history.go.bind(history);
@@ -221,8 +221,8 @@ test('what is written while a dialog is being left is written after that, all of
   assert.equal(browser.location.search, '?tab=heads&layer=3&head=2');
 });
 
-test('a dialog that leads to another view shows none between, also where the link changed below it', (t) => {
-  const { browser, history } = begin(t);
+test('a dialog that leads to another view shows none between, also where the link changed below it', () => {
+  const { browser, history } = begin();
   const dialog = makeDialog();
   openDialog(dialog);
   const go = history.go.bind(history);

@@ -9,7 +9,8 @@ import { widget } from '../../vit_viz/notebook/widget.js';
 import { start } from '../../vit_viz/offline/page.js';
 import { Browser, Element, parse, read } from './browser.js';
 import { makeTrace } from './oracle.js';
-import { layerBuffer, settle, tables } from './visit.js';
+import { settle } from './room.js';
+import { layerBuffer, tables } from './visit.js';
 
 const HTML = read('../../vit_viz/explorer/explorer.html').replaceAll('__ID__', 'vv0');
 
@@ -21,7 +22,7 @@ function packed(/** @type {any} */ trace, /** @type {number} */ layer) {
 }
 
 /** A page around an explorer; `dataset` is that of its body. */
-function page(/** @type {any} */ t, { dataset = {}, isDark = false, more = {} } = {}) {
+function page({ dataset = {}, isDark = false, more = {} } = {}) {
   const browser = new Browser();
   const window = browser.window;
   /** @type {any} */
@@ -64,13 +65,13 @@ function page(/** @type {any} */ t, { dataset = {}, isDark = false, more = {} } 
     getElementById: (/** @type {string} */ id) => byId[id] ?? null,
   });
   const asked = (/** @type {string} */ query) => (query.includes('dark') ? theme : { matches: false });
-  browser.install(t, { matchMedia: asked, ResizeObserver, CSSStyleSheet, ...more });
+  browser.install({ matchMedia: asked, ResizeObserver, CSSStyleSheet, ...more });
   return { browser, theme, byId, documentElement };
 }
 
 /** A notebook's widget, whose kernel has all layers. */
-function notebook(/** @type {any} */ t, where = {}, view = /** @type {any} */ ({})) {
-  const around = page(t, where);
+function notebook(where = {}, view = /** @type {any} */ ({})) {
+  const around = page(where);
   const trace = makeTrace({ view: { layer: 0, norm: true } });
   /** @type {Record<string, any>} */
   const traits = {
@@ -113,8 +114,8 @@ function notebook(/** @type {any} */ t, where = {}, view = /** @type {any} */ ({
   return { ...around, trace, traits, hears, sent, el, outer, host, part, end, answer, saves: () => saved };
 }
 
-test('in a notebook the explorer is out of reach of its rules and keys', (t) => {
-  const { outer, host, part } = notebook(t);
+test('in a notebook the explorer is out of reach of its rules and keys', () => {
+  const { outer, host, part } = notebook();
   assert.equal(outer.dataset.lmSuppressShortcuts, 'true');
   assert.equal(outer.shadow.mode, 'open');
   assert.deepEqual(
@@ -125,9 +126,9 @@ test('in a notebook the explorer is out of reach of its rules and keys', (t) => 
   assert.equal(part('closer').hidden, true);
 });
 
-test('it is as dark as the notebook says, else as the system', (t) => {
+test('it is as dark as the notebook says, else as the system', () => {
   const classOf = (/** @type {any} */ dataset, isDark = false) =>
-    notebook(t, { dataset, isDark }).host.className;
+    notebook({ dataset, isDark }).host.className;
   assert.equal(classOf({ jpThemeLight: 'false' }), 'vv-host dark');
   assert.equal(classOf({ jpThemeLight: 'true' }, true), 'vv-host');
   assert.equal(classOf({ vscodeThemeKind: 'vscode-dark' }), 'vv-host dark');
@@ -135,8 +136,8 @@ test('it is as dark as the notebook says, else as the system', (t) => {
   assert.equal(classOf({}, true), 'vv-host dark');
 });
 
-test('it opens at the layer, head and query of Python, and asks the kernel for that layer first', async (t) => {
-  const { sent, part, answer } = notebook(t);
+test('it opens at the layer, head and query of Python, and asks the kernel for that layer first', async () => {
+  const { sent, part, answer } = notebook();
   assert.deepEqual(sent[0], { layer: 1 });
   await answer();
   assert.match(part('caption').textContent, /layer 1, head 2/i);
@@ -148,8 +149,8 @@ test('it opens at the layer, head and query of Python, and asks the kernel for t
   );
 });
 
-test('what is chosen there is shared with Python, and what Python chooses is shown', async (t) => {
-  const { traits, hears, part, answer, saves, browser } = notebook(t);
+test('what is chosen there is shared with Python, and what Python chooses is shown', async () => {
+  const { traits, hears, part, answer, saves, browser } = notebook();
   await answer();
   const before = saves();
   Object.assign(traits, { layer: 2, head: 0, query: '0,3' });
@@ -174,8 +175,8 @@ test('what is chosen there is shared with Python, and what Python chooses is sho
   assert.equal(saves(), before + 1);
 });
 
-test('a notebook without a kernel shows the picture that it keeps, until one answers', async (t) => {
-  const { browser, el, outer, answer } = notebook(t, {}, { still: 'data:image/jpeg;base64,AA' });
+test('a notebook without a kernel shows the picture that it keeps, until one answers', async () => {
+  const { browser, el, outer, answer } = notebook({}, { still: 'data:image/jpeg;base64,AA' });
   browser.pass(4900);
   assert.deepEqual([outer.hidden ?? false, el.children.length], [false, 1]);
   browser.pass(200);
@@ -184,18 +185,18 @@ test('a notebook without a kernel shows the picture that it keeps, until one ans
   assert.deepEqual([outer.hidden, el.children.length], [false, 1]);
 });
 
-test('a kernel that answers is never taken for gone, nor is there a picture where none is kept', async (t) => {
-  const live = notebook(t, {}, { still: 'data:image/jpeg;base64,AA' });
+test('a kernel that answers is never taken for gone, nor is there a picture where none is kept', async () => {
+  const live = notebook({}, { still: 'data:image/jpeg;base64,AA' });
   await live.answer();
   live.browser.pass(9000);
   assert.equal(live.el.children.length, 1);
-  const bare = notebook(t);
+  const bare = notebook();
   bare.browser.pass(9000);
   assert.deepEqual([bare.outer.hidden ?? false, bare.el.children.length], [false, 1]);
 });
 
-test('a widget that is closed hears nothing more', async (t) => {
-  const { hears, end, answer, browser } = notebook(t);
+test('a widget that is closed hears nothing more', async () => {
+  const { hears, end, answer, browser } = notebook();
   await answer();
   assert.deepEqual(Object.keys(hears).sort(), ['change:head', 'change:layer', 'change:query', 'msg:custom']);
   end();
@@ -207,8 +208,8 @@ test('a widget that is closed hears nothing more', async (t) => {
 });
 
 /** A file with three layers in it. */
-async function file(/** @type {any} */ t, { isDark = false, isOld = false } = {}) {
-  const around = page(t, { isDark, more: isOld ? { DecompressionStream: undefined } : {} });
+async function file({ isDark = false, isOld = false } = {}) {
+  const around = page({ isDark, more: isOld ? { DecompressionStream: undefined } : {} });
   const trace = makeTrace({});
   const { byId } = around;
   const hold = (/** @type {string} */ id, /** @type {string} */ text) => (byId[id] = { textContent: text });
@@ -227,8 +228,8 @@ async function file(/** @type {any} */ t, { isDark = false, isOld = false } = {}
   return { ...around, part, explorer, trace };
 }
 
-test('a file shows the explorer of its own layers, without a place for another picture', async (t) => {
-  const { part, explorer, trace } = await file(t);
+test('a file shows the explorer of its own layers, without a place for another picture', async () => {
+  const { part, explorer, trace } = await file();
   assert.equal(part('closer').hidden, true);
   assert.equal(part('root').dataset.state, 'ready');
   const { q } = explorer.store.layers.get(2);
@@ -238,17 +239,17 @@ test('a file shows the explorer of its own layers, without a place for another p
   assert.deepEqual([...q.slice(0, 8)], numbers.map(Math.fround));
 });
 
-test('a file is as dark as the reader’s system, also where that changes', async (t) => {
-  const { documentElement, theme } = await file(t, { isDark: true });
+test('a file is as dark as the reader’s system, also where that changes', async () => {
+  const { documentElement, theme } = await file({ isDark: true });
   assert.ok(documentElement.classList.contains('dark'));
   theme.matches = false;
   theme.fire('change');
   assert.ok(!documentElement.classList.contains('dark'));
-  assert.ok(!(await file(t)).documentElement.classList.contains('dark'));
+  assert.ok(!(await file()).documentElement.classList.contains('dark'));
 });
 
-test('a browser that cannot unpack layers is told which one can', async (t) => {
-  const { part } = await file(t, { isOld: true });
+test('a browser that cannot unpack layers is told which one can', async () => {
+  const { part } = await file({ isOld: true });
   assert.match(part('message').textContent, /^This page needs a newer browser/);
   assert.equal(part('root').dataset.state, 'empty');
 });

@@ -7,11 +7,11 @@ import { Job, Places, STOPPED } from '../../vit_viz/web/kit/job.js';
 import { JobLine } from '../../vit_viz/web/kit/parts.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { Browser, parse } from './browser.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
-/** A job, and the line that shows it. @param {any} t */
-function bar(t) {
-  new Browser().install(t);
+/** A job, and the line that shows it. */
+function bar() {
+  new Browser().install();
   const element = /** @type {any} */ (parse('<div></div>'));
   /** @type {{tell: import('../../vit_viz/web/kit/ask.js').Tell, stop: AbortSignal, done: (value: any) => void, fail: (error: Error) => void}[]} */
   const asked = [];
@@ -35,8 +35,8 @@ function bar(t) {
   return { job, show, find, asked, ask, words, isHidden, begun: () => presses };
 }
 
-test('a question says how far it is, until it is answered', async (t) => {
-  const { job, find, asked, ask, words, isHidden } = bar(t);
+test('a question says how far it is, until it is answered', async () => {
+  const { job, find, asked, ask, words, isHidden } = bar();
   const waiting = job.follow(ask, { words: 'Comparing …' });
   assert.deepEqual([isHidden(), words(), find('progress').position], [false, 'Comparing …', -1]);
   asked[0].tell({ share: 0.256, left: 'about 3 s left' });
@@ -48,8 +48,8 @@ test('a question says how far it is, until it is answered', async (t) => {
   assert.equal(isHidden(), true);
 });
 
-test('a question fails with its own words, is ended by its button, and by a newer one, which stays', async (t) => {
-  const { job, find, asked, ask, words, isHidden } = bar(t);
+test('a question fails with its own words, is ended by its button, and by a newer one, which stays', async () => {
+  const { job, find, asked, ask, words, isHidden } = bar();
   const failed = assert.rejects(job.follow(ask), /^Error: No memory[.]$/);
   asked[0].fail(new Error('No memory.'));
   await failed;
@@ -68,8 +68,8 @@ test('a question fails with its own words, is ended by its button, and by a newe
   assert.equal(isHidden(), true);
 });
 
-test('who shows what became of a question hears its answer, what there is of it so far, and nothing once it was ended', async (t) => {
-  const { job, asked, ask, words } = bar(t);
+test('who shows what became of a question hears its answer, what there is of it so far, and nothing once it was ended', async () => {
+  const { job, asked, ask, words } = bar();
   /** @type {any[]} */
   const heard = [];
   const hear = {
@@ -96,8 +96,8 @@ test('who shows what became of a question hears its answer, what there is of it 
   assert.deepEqual([heard, job.isRunning, job.error], [['first', 'all'], false, '']);
 });
 
-test('what waits for a place is not begun once it was ended', async (t) => {
-  const { asked, ask } = bar(t);
+test('what waits for a place is not begun once it was ended', async () => {
+  const { asked, ask } = bar();
   const places = new Places(1);
   const [first, second, third] = [1, 2, 3].map(() => new Job(undefined, places));
   for (const job of [first, second, third]) void job.follow(ask);
@@ -108,8 +108,8 @@ test('what waits for a place is not begun once it was ended', async (t) => {
   assert.deepEqual([asked.length, third.isRunning, second.isRunning], [2, true, false]);
 });
 
-test('a bar has a button that begins what it shows, as long as that does not run', async (t) => {
-  const { job, show, find, asked, ask, begun, isHidden } = bar(t);
+test('a bar has a button that begins what it shows, as long as that does not run', async () => {
+  const { job, show, find, asked, ask, begun, isHidden } = bar();
   const go = find('button');
   assert.deepEqual([isHidden(), go.hidden], [true, true]);
   show({ words: 'about 9 s', go: 'Compute' });

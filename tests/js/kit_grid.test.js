@@ -6,21 +6,21 @@ import { test } from 'node:test';
 import { Bar } from '../../vit_viz/web/kit/bar.js';
 import { Grid } from '../../vit_viz/web/kit/grid.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
-import { Browser, parse } from './browser.js';
+import { Browser, parse, ending } from './browser.js';
 
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
 
 /** What a component draws. */
-function drawn(/** @type {any} */ context, /** @type {any} */ node) {
-  new Browser().install(context);
+function drawn(/** @type {any} */ node) {
+  new Browser().install();
   const root = any(parse('<div></div>'));
   render(node, root);
-  context.after(() => render(null, root));
+  ending.after(() => render(null, root));
   return root;
 }
 
 /** A table of 3 rows by 2 columns: a cell with a button, one that takes no focus, and cells that take it themselves. */
-function table(/** @type {any} */ context, pressed = /** @type {string[]} */ ([])) {
+function table(pressed = /** @type {string[]} */ ([])) {
   const cell = (/** @type {string} */ place) =>
     html`<td tabindex="-1" data-place=${place} onClick=${() => pressed.push(place)}>${place}</td>`;
   const button = html`<td><button tabindex="0" data-place="0.0">0.0</button></td>`;
@@ -30,15 +30,14 @@ function table(/** @type {any} */ context, pressed = /** @type {string[]} */ ([]
     { key: 2, head: 'c', cells: [cell('2.0'), html`<td>–</td>`] },
   ];
   const root = drawn(
-    context,
     html`<${Grid} label="All" corner="row" columns=${[['x', 'column x'], ['y']]} rows=${rows} bands=${2} />`,
   );
   const at = (/** @type {string} */ place) => root.querySelector(`[data-place="${place}"]`);
   return { root, at, key: (/** @type {string} */ place, key = '', more = {}) => at(place).fire('keydown', { key, ...more }) }; // prettier-ignore
 }
 
-test('arrow keys go from cell to cell, over those that take no focus, and stay at the edge', (context) => {
-  const { at, key } = table(context);
+test('arrow keys go from cell to cell, over those that take no focus, and stay at the edge', () => {
+  const { at, key } = table();
   assert.ok(key('0.0', 'ArrowRight').prevented);
   assert.ok(at('0.1').focused);
   key('0.1', 'ArrowDown');
@@ -55,16 +54,16 @@ test('arrow keys go from cell to cell, over those that take no focus, and stay a
     assert.ok(!key('0.0', 'ArrowRight', more).prevented); // the browser's own
 });
 
-test('Enter and Space press a cell, and leave a button to itself', (context) => {
+test('Enter and Space press a cell, and leave a button to itself', () => {
   const pressed = /** @type {string[]} */ ([]);
-  const { key } = table(context, pressed);
+  const { key } = table(pressed);
   assert.ok(key('1.1', 'Enter').prevented && key('2.0', ' ').prevented);
   assert.ok(!key('0.0', 'Enter').prevented && !key('2.0', 'x').prevented);
   assert.deepEqual(pressed, ['1.1', '2.0']);
 });
 
-test('a table says what its rows and columns are, for each of its bands', (context) => {
-  const { root } = table(context);
+test('a table says what its rows and columns are, for each of its bands', () => {
+  const { root } = table();
   const headings = root.querySelectorAll('thead th');
   assert.deepEqual(headings.map((/** @type {any} */ th) => th.textContent), ['row', 'x', 'y', 'row', 'x', 'y']); // prettier-ignore
   assert.deepEqual(
@@ -76,9 +75,9 @@ test('a table says what its rows and columns are, for each of its bands', (conte
   assert.equal(root.querySelector('table').getAttribute('aria-label'), 'All');
 });
 
-test('a bar goes from 0 to its value, within its track, and its colour is the sign', (context) => {
+test('a bar goes from 0 to its value, within its track, and its colour is the sign', () => {
   const bar = (/** @type {any} */ props) => {
-    const [track] = drawn(context, html`<${Bar} ...${props} />`).querySelectorAll('.vv-track');
+    const [track] = drawn(html`<${Bar} ...${props} />`).querySelectorAll('.vv-track');
     const [from, long] = ['--from', '--long'].map((name) => track.style.getPropertyValue(name));
     const side = ['for', 'against'].filter((name) => track.classList.contains(`vv-is-${name}`)).join();
     return [from, long, side, track.querySelector('.vv-tick')?.style.left];

@@ -3,30 +3,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Job, STOPPED } from '../../vit_viz/web/kit/job.js';
-import { Classes, ColourBar, JobLine, PhotoStage, Problem, Toggle } from '../../vit_viz/web/kit/parts.js';
+import { Classes, ColourBar, PhotoStage, Problem, Toggle } from '../../vit_viz/web/kit/parts.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
-import { Browser, parse } from './browser.js';
+import { Browser, parse, ending } from './browser.js';
 import { makeTrace } from './oracle.js';
-import { settle } from './visit.js';
+import { pressed, settle, texts } from './room.js';
 
-const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent.trim());
-const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
 const drawn = async () => {
   for (let i = 0; i < 3; i++) await new Promise((done) => setImmediate(done));
 };
 
-/** Draws a component in a place of its own. @param {any} t */
-function place(t) {
+/** Draws a component in a place of its own. */
+function place() {
   const browser = new Browser();
-  browser.install(t);
+  browser.install();
   const root = /** @type {any} */ (parse('<div></div>').querySelector('div'));
-  t.after(() => render(null, root));
+  ending.after(() => render(null, root));
   return { browser, root, draw: (/** @type {any} */ node) => render(node, root) };
 }
 
-test('a colour bar says its ends, and what its colours speak for', (t) => {
-  const { root, draw } = place(t);
+test('a colour bar says its ends, and what its colours speak for', () => {
+  const { root, draw } = place();
   const said = () => texts(root.querySelectorAll('.vv-bar > span')).filter(Boolean);
   draw(html`<${ColourBar} ...${{ low: '0', high: '2', unit: 'pixels', colours: ['#000', '#fff'] }} />`);
   assert.deepEqual(said(), ['0', '2', 'pixels']);
@@ -38,8 +35,8 @@ test('a colour bar says its ends, and what its colours speak for', (t) => {
   assert.deepEqual(said(), ['against', '-1', '+1', 'for']);
 });
 
-test('one button is pressed, and each tells its value', (t) => {
-  const { root, draw } = place(t);
+test('one button is pressed, and each tells its value', () => {
+  const { root, draw } = place();
   /** @type {string[]} */
   const told = [];
   const choose = (/** @type {string} */ value) => void told.push(value);
@@ -54,8 +51,8 @@ test('one button is pressed, and each tells its value', (t) => {
   assert.deepEqual(told, ['a']);
 });
 
-test('a problem that was closed stays closed until there is another, or it went well since', async (t) => {
-  const { root, draw } = place(t);
+test('a problem that was closed stays closed until there is another, or it went well since', async () => {
+  const { root, draw } = place();
   const say = async (/** @type {string} */ words, how = {}) => {
     draw(html`<${Problem} words=${words} ...${how} />`);
     await drawn();
@@ -86,34 +83,8 @@ test('a problem that was closed stays closed until there is another, or it went 
   assert.equal(tries, 1);
 });
 
-test('how far a question is, the button that begins it and the one that ends it', (t) => {
-  const { root, draw } = place(t);
-  const told = { begun: 0 };
-  /** @type {any} */
-  let tell;
-  const show = (how = {}) =>
-    draw(
-      html`<${JobLine} ...${{ job, end: () => job.end(STOPPED), begin: () => (told.begun += 1), ...how }} />`,
-    );
-  const job = new Job(() => show());
-  const line = () => root.querySelector('.vv-job');
-  const said = () => ['words', 'amount'].map((name) => root.querySelector(`.vv-job-${name}`).textContent);
-  show();
-  assert.equal(line().hidden, true);
-  show({ go: 'Compute', words: 'about 9 s' });
-  assert.deepEqual([line().hidden, said()], [false, ['about 9 s', '']]);
-  root.querySelector('button').click();
-  assert.equal(told.begun, 1);
-  void job.follow((_, hear) => ((tell = hear), new Promise(() => {})), { words: 'Comparing …' });
-  assert.deepEqual([said(), root.querySelector('progress').position], [['Comparing …', ''], -1]);
-  tell({ share: 0.256, left: 'about 3 s left' });
-  assert.deepEqual([said(), root.querySelector('progress').value], [['Comparing …', '26%, about 3 s left'], 0.256]); // prettier-ignore
-  root.querySelector('.vv-stop').click();
-  assert.deepEqual([job.error, line().hidden, root.querySelector('progress')], [STOPPED, true, null]);
-});
-
-test('a click and the arrow keys choose a patch of the photo, and a ring lies where its patch does', (t) => {
-  const { root, draw } = place(t);
+test('a click and the arrow keys choose a patch of the photo, and a ring lies where its patch does', () => {
+  const { root, draw } = place();
   const photo = makeTrace({
     grid: [2, 4],
     photo: '/photo/x',
@@ -154,9 +125,9 @@ const classes = [
   { index: 2, name: 'cat', probability: null },
 ];
 
-/** The chips with what they tell, and the searches that wait for an answer. @param {any} t @param {any} target */
-function chooser(t, target) {
-  const { root, draw, browser } = place(t);
+/** The chips with what they tell, and the searches that wait for an answer. @param {any} target */
+function chooser(target) {
+  const { root, draw, browser } = place();
   /** @type {[string, any][]} */
   const told = [];
   /** @type {((hits: any) => void)[]} */
@@ -193,8 +164,8 @@ function chooser(t, target) {
   return { root, told, stops, browser, show, find, answer, type, press };
 }
 
-test('classes are chips; the chosen one cannot be set against itself', (t) => {
-  const { find, told, root, show } = chooser(t, { classes, chosen: 7, other: 4, words: 'why <b>' });
+test('classes are chips; the chosen one cannot be set against itself', () => {
+  const { find, told, root, show } = chooser({ classes, chosen: 7, other: 4, words: 'why <b>' });
   assert.deepEqual(texts(find('why').children), ['lion90%', '<b>4.6%', 'cat']);
   assert.deepEqual(find('why').children.map(pressed), ['false', 'true', 'false']);
   assert.deepEqual(texts(find('unlike').children), ['lion', 'cat', 'compared with nothing']);
@@ -215,8 +186,8 @@ test('classes are chips; the chosen one cannot be set against itself', (t) => {
   assert.equal(find('unlike'), null);
 });
 
-test('a search asks once the hand rests and shows the newest answer only', async (t) => {
-  const { find, told, stops, browser, answer, type } = chooser(t, { classes, chosen: 4, other: null });
+test('a search asks once the hand rests and shows the newest answer only', async () => {
+  const { find, told, stops, browser, answer, type } = chooser({ classes, chosen: 4, other: null });
   type(' ti');
   browser.pass(149);
   type(' tig ');
@@ -241,8 +212,8 @@ test('a search asks once the hand rests and shows the newest answer only', async
   assert.deepEqual([find('search').value, find('hits').hidden], ['', true]);
 });
 
-test('nothing found is said, Enter takes the first hit, Escape closes, an empty search asks nothing', async (t) => {
-  const { find, told, browser, answer, type, press } = chooser(t, { classes, chosen: 4, other: null });
+test('nothing found is said, Enter takes the first hit, Escape closes, an empty search asks nothing', async () => {
+  const { find, told, browser, answer, type, press } = chooser({ classes, chosen: 4, other: null });
   const ask = async (/** @type {any[]} */ hits, seq = 1) => {
     type('x');
     browser.pass(150);
@@ -267,8 +238,8 @@ test('nothing found is said, Enter takes the first hit, Escape closes, an empty 
   assert.equal(told.length, 4);
 });
 
-test('hits close where the field is left, and an answer that comes after that opens nothing', async (t) => {
-  const { find, browser, answer, type } = chooser(t, { classes, chosen: 4, other: null });
+test('hits close where the field is left, and an answer that comes after that opens nothing', async () => {
+  const { find, browser, answer, type } = chooser({ classes, chosen: 4, other: null });
   const search = () => {
     type('x');
     browser.pass(150);

@@ -8,6 +8,7 @@ import { initialView } from '../../vit_viz/explorer/state.js';
 import { SERVER } from '../../vit_viz/web/look/server_source.js';
 import { Browser } from './browser.js';
 import { makeTrace } from './oracle.js';
+import { settle } from './room.js';
 
 /** @typedef {import('../../vit_viz/explorer/geometry.js').Trace} Trace */
 
@@ -15,7 +16,7 @@ const HEADS = 5;
 const TOKENS = 26;
 
 /** Answers requests by address; `answers` may be changed meanwhile. */
-function serve(/** @type {any} */ context, /** @type {(path: string) => any} */ answer, root = '') {
+function serve(/** @type {(path: string) => any} */ answer, root = '') {
   const browser = new Browser();
   browser.window.gradio_config = { root };
   /** @type {string[]} */
@@ -34,7 +35,7 @@ function serve(/** @type {any} */ context, /** @type {(path: string) => any} */ 
       json: async () => json,
     };
   };
-  browser.install(context, { fetch });
+  browser.install({ fetch });
   return { asked, browser };
 }
 
@@ -59,15 +60,11 @@ function large(/** @type {number} */ share, layers = 3) {
   return makeTrace({ layers, tokens, source: Array(layers).fill('qk'), scales: Array(layers).fill(0.4) });
 }
 
-async function settled() {
-  for (let i = 0; i < 20; i++) await new Promise((done) => setImmediate(done));
-}
-
 const number = (/** @type {string} */ path) => Number(/(\d+)$/.exec(path.split('?')[0])?.[1]);
 
-test('the chosen layer comes first, then the others downwards', async (t) => {
+test('the chosen layer comes first, then the others downwards', async () => {
   const trace = makeTrace();
-  const { asked } = serve(t, (path) => ({ buffer: layerBuffer(trace, number(path)) }));
+  const { asked } = serve((path) => ({ buffer: layerBuffer(trace, number(path)) }));
   const { store, ready } = storeOf(trace);
   await store.load(1);
   assert.deepEqual(asked, ['/vit_viz/layer/abc/1', '/vit_viz/layer/abc/0', '/vit_viz/layer/abc/2']);
@@ -78,11 +75,11 @@ test('the chosen layer comes first, then the others downwards', async (t) => {
   assert.equal(store.get(3), null);
 });
 
-test('the chosen layer comes alone, the others two at a time; all are there when the last one is', async (t) => {
+test('the chosen layer comes alone, the others two at a time; all are there when the last one is', async () => {
   const trace = makeTrace({ layers: 6, source: Array(6).fill('qk'), scales: Array(6).fill(0.4) });
   /** @type {Map<number, () => void>} */
   const coming = new Map();
-  serve(t, async (path) => {
+  serve(async (path) => {
     await new Promise((come) => coming.set(number(path), () => come(null)));
     return { buffer: layerBuffer(trace) };
   });
@@ -91,7 +88,7 @@ test('the chosen layer comes alone, the others two at a time; all are there when
   const after = async (/** @type {number[]} */ ...arrive) => {
     for (const layer of arrive) coming.get(layer)?.();
     for (const layer of arrive) coming.delete(layer);
-    await settled();
+    await settle();
     return [...coming.keys()];
   };
   assert.deepEqual(await after(), [1]);
@@ -107,37 +104,37 @@ test('the chosen layer comes alone, the others two at a time; all are there when
   assert.deepEqual(ready, [1, 5, 0, 4, 3, 2]);
 });
 
-test('a failure is told once, and what comes after it is not taken', async (t) => {
+test('a failure is told once, and what comes after it is not taken', async () => {
   const trace = makeTrace();
-  serve(t, async (path) => {
+  serve(async (path) => {
     if (number(path) === 0) return { status: 500 };
-    if (number(path) === 2) await settled();
+    if (number(path) === 2) await settle();
     return { buffer: layerBuffer(trace) };
   });
   const { store, ready, failed } = storeOf(trace);
   await store.load(1);
-  await settled();
-  await settled();
+  await settle();
+  await settle();
   assert.deepEqual([ready, failed.length, store.broken], [[1], 1, true]);
 });
 
-test('a layer is what its header says, and of its own scale', async (t) => {
+test('a layer is what its header says, and of its own scale', async () => {
   const trace = makeTrace({ source: ['attention', 'qk', 'rows'], scales: [0.1, 0.25, 0.5] });
   const buffer = layerBuffer(trace);
   new Uint16Array(buffer, 8 * HEADS * TOKENS, 1)[0] = 0x4000; // the first q: 2
-  serve(t, () => ({ buffer, kind: 'qk' }));
+  serve(() => ({ buffer, kind: 'qk' }));
   const { store } = storeOf(trace);
   assert.equal(/** @type {any} */ (await store.fetchLayer(1)).q[0], 0.5);
-  serve(t, () => ({ buffer: new ArrayBuffer(HEADS * TOKENS * (4 + 2 * TOKENS)) }));
+  serve(() => ({ buffer: new ArrayBuffer(HEADS * TOKENS * (4 + 2 * TOKENS)) }));
   assert.equal((await store.fetchLayer(0)).kind, 'attention');
 });
 
-test('another layer that is chosen while one is under way is the next one', async (t) => {
+test('another layer that is chosen while one is under way is the next one', async () => {
   const trace = makeTrace();
   /** @type {string[]} */
   const order = [];
   const { store } = storeOf(trace);
-  serve(t, (path) => {
+  serve((path) => {
     order.push(path);
     if (order.length === 1) void store.load(2);
     return { buffer: layerBuffer(trace) };
@@ -146,9 +143,9 @@ test('another layer that is chosen while one is under way is the next one', asyn
   assert.deepEqual(order.map(number), [0, 2, 1]);
 });
 
-test('what is larger than the budget is not fetched, and what does not fit together comes alone', async (t) => {
+test('what is larger than the budget is not fetched, and what does not fit together comes alone', async () => {
   const one = large(0.6);
-  const { asked } = serve(t, () => ({ buffer: layerBuffer(one) }));
+  const { asked } = serve(() => ({ buffer: layerBuffer(one) }));
   const { store } = storeOf(one);
   assert.ok(store.fits(0) && !store.fitsAll);
   await store.load(1);
@@ -188,10 +185,10 @@ test('progress counts what is here, and says nothing once all are or nothing mor
   assert.equal(store.progress(0), '');
 });
 
-test('a dropped connection is tried once more, not twice', async (t) => {
+test('a dropped connection is tried once more, not twice', async () => {
   const trace = makeTrace({ layers: 1, source: ['qk'] });
   let drops = 1;
-  const { asked, browser } = serve(t, () =>
+  const { asked, browser } = serve(() =>
     drops-- > 0 ? new Error('dropped') : { buffer: layerBuffer(trace) },
   );
   browser.window.setTimeout = (/** @type {() => void} */ run) => setImmediate(run);
@@ -204,14 +201,14 @@ test('a dropped connection is tried once more, not twice', async (t) => {
   assert.deepEqual([asked.length, other.ready.length, other.failed[0].message], [4, 0, 'dropped']);
 });
 
-test('a trace that is gone, and a request that is refused, end the loading in a sentence', async (t) => {
+test('a trace that is gone, and a request that is refused, end the loading in a sentence', async () => {
   const trace = makeTrace();
   for (const [status, kind, words] of /** @type {[number, any, RegExp][]} */ ([
     [404, Gone, /no longer keeps this picture/],
     [410, Gone, /no longer keeps this picture/],
     [400, Error, /refused this request \(400\)/],
   ])) {
-    const { asked } = serve(t, () => ({ status }));
+    const { asked } = serve(() => ({ status }));
     const { store, failed } = storeOf(trace);
     await store.load(0);
     assert.ok(failed[0] instanceof kind && words.test(failed[0].message));
@@ -222,17 +219,17 @@ test('a trace that is gone, and a request that is refused, end the loading in a 
   }
 });
 
-test('nothing is kept or told after the trace was left', async (t) => {
+test('nothing is kept or told after the trace was left', async () => {
   const trace = makeTrace();
   const { store, ready, failed } = storeOf(trace);
-  serve(t, () => {
+  serve(() => {
     store.close();
     return { buffer: layerBuffer(trace) };
   });
   await store.load(0);
   assert.deepEqual([ready, failed, store.layers.size], [[], [], 0]);
   const other = storeOf(trace);
-  serve(t, () => {
+  serve(() => {
     other.store.close();
     return new Error('aborted');
   });
@@ -251,10 +248,10 @@ test('leaving a trace frees its layers and answers', () => {
   assert.deepEqual([store.layers.size, store.answers.size, store.abort.signal.aborted], [0, 0, true]);
 });
 
-test('answers are kept by layer, direction and query', async (t) => {
+test('answers are kept by layer, direction and query', async () => {
   const trace = makeTrace({ pooling: 'mean' });
   let fill = 0;
-  const { asked } = serve(t, () => ({ buffer: new Float32Array(HEADS * TOKENS).fill(++fill).buffer }));
+  const { asked } = serve(() => ({ buffer: new Float32Array(HEADS * TOKENS).fill(++fill).buffer }));
   const { store } = storeOf(trace);
   const view = { ...initialView(trace), query: 'pool', layer: 1 };
   const views = [
@@ -275,10 +272,10 @@ test('answers are kept by layer, direction and query', async (t) => {
   assert.equal(asked[1], '/vit_viz/rows/abc/1?query=pool&direction=column');
 });
 
-test('an answer that is too short is refused, and too many answers make room', async (t) => {
+test('an answer that is too short is refused, and too many answers make room', async () => {
   const trace = makeTrace({ tokens: 200_000 });
   let length = HEADS * 200_000;
-  serve(t, () => ({ buffer: new ArrayBuffer(4 * length) }));
+  serve(() => ({ buffer: new ArrayBuffer(4 * length) }));
   const { store } = storeOf(trace);
   const { signal } = new AbortController();
   const view = initialView(trace);
@@ -317,9 +314,9 @@ test('where not all layers fit, the server answers for those that do not come', 
   assert.deepEqual(storeOf(large(1.2)).store.unanswered(view), [1, 0, 2]);
 });
 
-test('numbers are asked for with the whole view', async (t) => {
+test('numbers are asked for with the whole view', async () => {
   const trace = makeTrace({ trace: 'a/b' });
-  const { asked } = serve(t, () => ({ json: { max: 1 } }), '/behind/');
+  const { asked } = serve(() => ({ json: { max: 1 } }), '/behind/');
   const { store } = storeOf(trace);
   const view = { ...initialView(trace), layer: 2, head: 3, query: '1,2' };
   const { signal } = new AbortController();
@@ -331,9 +328,9 @@ test('numbers are asked for with the whole view', async (t) => {
   ]);
 });
 
-test('addresses lie behind the prefix of the page', (t) => {
+test('addresses lie behind the prefix of the page', () => {
   const browser = new Browser();
-  browser.install(t);
+  browser.install();
   assert.equal(routeUrl('/x'), '/x');
   browser.window.gradio_config = { root: 'http://host/prefix/' };
   assert.equal(routeUrl('/x'), 'http://host/prefix/x');

@@ -13,7 +13,6 @@ import {
   queryPatches,
   queryTokens,
   queryWords,
-  rectangle,
   shareOf,
 } from '../../vit_viz/explorer/geometry.js';
 import { keyIntent } from '../../vit_viz/explorer/gestures.js';
@@ -64,6 +63,10 @@ test('a view takes values up to its limits', () => {
     { query: '' },
     { query: null },
     { clip: 1 },
+    { table: 'jet' },
+    { direction: 'up' },
+    { mask: NaN },
+    { layers: 2 },
     { other: 1 },
   ]) {
     assert.deepEqual(updateView(view, change, trace), view, JSON.stringify(change));
@@ -94,16 +97,6 @@ test('a region moves on from its first patch backwards and from its last one for
     stepQuery({ ...view, query: 'class' }, makeTrace({ grid: [7, 4], tokens: 30 }), 1, 0).query,
     '3,1',
   );
-});
-
-test('a rectangle has all its corners, whichever way it is drawn', () => {
-  for (const [from, to] of [
-    [1, 14],
-    [14, 1],
-    [2, 13],
-    [13, 2],
-  ])
-    assert.deepEqual(rectangle(from, to, 6), [1, 2, 7, 8, 13, 14]);
 });
 
 test('an outline runs along the outer edges only', () => {

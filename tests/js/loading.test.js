@@ -13,11 +13,11 @@ const shown = (/** @type {(name: string) => any} */ find) => [
 ];
 const DONE = { top: [] };
 
-test('a pass is followed once it takes a while, and not at all where it is quick', async (t) => {
+test('a pass is followed once it takes a while, and not at all where it is quick', async () => {
   const answer = later();
   /** @type {any} */
   let tell;
-  const { find, browser, store, settle } = headerPage(t, {
+  const { find, browser, store, settle } = headerPage({
     answers: { open: (_body, _stop, told) => ((tell = told), answer.promise) },
   });
   tell({ share: 0, left: '', preview: { words: 'Running mini …' } });
@@ -42,11 +42,11 @@ test('a pass is followed once it takes a while, and not at all where it is quick
   assert.equal(find('job').hidden, true);
 });
 
-test('a pass that is ended leads back to the view before, as it was left; the first one is ended everywhere', async (t) => {
+test('a pass that is ended leads back to the view before, as it was left; the first one is ended everywhere', async () => {
   let answer = later();
   /** @type {any} */
   let tell;
-  const page = headerPage(t, {
+  const page = headerPage({
     answers: { open: (_body, _stop, told) => ((tell = told), answer.promise) },
   });
   const { find, browser, store, place, settle } = page;
@@ -74,10 +74,10 @@ test('a pass that is ended leads back to the view before, as it was left; the fi
   assert.equal(find('job').hidden, true);
 });
 
-test('a link whose model is fetched says so at once; where that is ended the page shows its own, and why', async (t) => {
+test('a link whose model is fetched says so at once; where that is ended the page shows its own, and why', async () => {
   /** @type {any} */
   let tell;
-  const { find, header, store, place, settle } = headerPage(t, {
+  const { find, header, store, place, settle } = headerPage({
     search: '?model=someone/never&image=tower',
     answers: {
       open: ({ view }, _stop, told) => {
@@ -105,8 +105,8 @@ test('a link whose model is fetched says so at once; where that is ended the pag
   assert.equal(header.note.value, ''); // it was about that view
 });
 
-test('a model that cannot be had gives way to the one before, or to the page’s own', async (t) => {
-  const { header, store, settle } = headerPage(t, {
+test('a model that cannot be had gives way to the one before, or to the page’s own', async () => {
+  const { header, store, settle } = headerPage({
     search: '?model=gone',
     answers: {
       open: ({ view }) =>
@@ -136,8 +136,8 @@ test('a model that cannot be had gives way to the one before, or to the page’s
   assert.equal(header.note.value, 'Too small.');
 });
 
-test('of a link to what is not possible the rest is shown', async (t) => {
-  const { header, store, settle } = headerPage(t, {
+test('of a link to what is not possible the rest is shown', async () => {
+  const { header, store, settle } = headerPage({
     search: '?image=tower&size=7&layer=3',
     answers: {
       open: ({ view }) =>
@@ -150,9 +150,9 @@ test('of a link to what is not possible the rest is shown', async (t) => {
   assert.equal(header.note.value, 'Too small.');
 });
 
-test('a view that was possible and is not any more gives way to what is', async (t) => {
+test('a view that was possible and is not any more gives way to what is', async () => {
   let isGone = false;
-  const { header, store, turn, settle } = headerPage(t, {
+  const { header, store, turn, settle } = headerPage({
     search: '?image=tower&edits=off 1.0',
     answers: {
       open: ({ view }) =>
@@ -168,11 +168,11 @@ test('a view that was possible and is not any more gives way to what is', async 
   assert.deepEqual([store.view.edits.value, store.view.image.value, header.note.value], ['', 'tower', 'No such head.']); // prettier-ignore
 });
 
-test('a model is chosen: nothing is asked of what is here, and the page stays as it is until the model has come', async (t) => {
+test('a model is chosen: nothing is asked of what is here, and the page stays as it is until the model has come', async () => {
   const load = later();
   /** @type {any} */
   let tell;
-  const { find, header, place, settle } = headerPage(t, {
+  const { find, header, place, settle } = headerPage({
     answers: { load: (_body, _stop, told) => ((tell = told), load.promise) },
   });
   await settle();
@@ -187,8 +187,8 @@ test('a model is chosen: nothing is asked of what is here, and the page stays as
   assert.deepEqual([place.written, find('job').hidden], [[[{ model: 'other' }, true]], true]);
 });
 
-test('before a download the visitor is asked; who says no stays, and a download that is ended says so', async (t) => {
-  const { all, find, header, place, bodies, settle } = headerPage(t, {
+test('before a download the visitor is asked; who says no stays, and a download that is ended says so', async () => {
+  const { all, find, header, place, bodies, settle } = headerPage({
     answers: {
       load: ({ agreed }) => (agreed ? new Promise(() => {}) : { hub: 'a/b', title: 'A B' }),
     },
@@ -208,9 +208,9 @@ test('before a download the visitor is asked; who says no stays, and a download 
   assert.deepEqual([place.written, find('job').hidden], [[], true]);
 });
 
-test('of two choices the later counts, and the earlier says nothing any more', async (t) => {
+test('of two choices the later counts, and the earlier says nothing any more', async () => {
   const waits = new Map(['slow', 'quick'].map((name) => [name, later()]));
-  const { header, store, settle } = headerPage(t, {
+  const { header, store, settle } = headerPage({
     answers: { load: ({ name }) => waits.get(name)?.promise },
   });
   await settle();
@@ -225,9 +225,9 @@ test('of two choices the later counts, and the earlier says nothing any more', a
   assert.deepEqual([store.view.model.value, header.far.value], ['quick', null]);
 });
 
-test('Back ends the wait for a model; a refusal is said, and gone with the next choice', async (t) => {
+test('Back ends the wait for a model; a refusal is said, and gone with the next choice', async () => {
   let load = later();
-  const { header, store, browser, settle } = headerPage(t, { answers: { load: () => load.promise } });
+  const { header, store, browser, settle } = headerPage({ answers: { load: () => load.promise } });
   await settle();
   void header.choose('other', async () => true);
   await settle();

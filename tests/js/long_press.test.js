@@ -7,9 +7,9 @@ import { REST, STILL, attachFinger } from '../../vit_viz/explorer/long_press.js'
 import { Browser, Element } from './browser.js';
 
 /** An element under a finger; `told` says what the finger did and where. */
-function picture(/** @type {any} */ t, bare = false) {
+function picture(bare = false) {
   const browser = new Browser();
-  browser.install(t);
+  browser.install();
   const element = new Element('div');
   /** @type {[string, number?, number?][]} */
   const told = [];
@@ -30,8 +30,8 @@ function picture(/** @type {any} */ t, bare = false) {
   return { browser, element, told, finger, touchMove };
 }
 
-test('a short touch at one place is a tap, up to the moment in which it would rest', (t) => {
-  const { browser, told, finger } = picture(t);
+test('a short touch at one place is a tap, up to the moment in which it would rest', () => {
+  const { browser, told, finger } = picture();
   finger('down', 30, 50);
   finger('move', 30 + STILL, 50);
   browser.pass(REST - 1);
@@ -40,8 +40,8 @@ test('a short touch at one place is a tap, up to the moment in which it would re
   assert.deepEqual(told, [['tap', 31, 52]]);
 });
 
-test('a finger that rests begins where it came down, draws as it moves, and ends where it lifts', (t) => {
-  const { browser, told, finger } = picture(t);
+test('a finger that rests begins where it came down, draws as it moves, and ends where it lifts', () => {
+  const { browser, told, finger } = picture();
   finger('down', 30, 50);
   finger('move', 30, 50 - STILL); // a tremble
   browser.pass(REST);
@@ -59,8 +59,8 @@ test('a finger that rests begins where it came down, draws as it moves, and ends
   assert.equal(told.length, 4);
 });
 
-test('a swipe up or down does nothing but scroll: it neither taps nor begins, nor after a pause', (t) => {
-  const { browser, told, finger, touchMove } = picture(t);
+test('a swipe up or down does nothing but scroll: it neither taps nor begins, nor after a pause', () => {
+  const { browser, told, finger, touchMove } = picture();
   finger('down', 30, 50);
   finger('move', 31, 50 - STILL - 1);
   assert.equal(touchMove(), false);
@@ -71,8 +71,8 @@ test('a swipe up or down does nothing but scroll: it neither taps nor begins, no
   assert.deepEqual(told, [['cancel']]);
 });
 
-test('a swipe that the browser takes at once leaves no timer and tells nothing', (t) => {
-  const { browser, told, finger } = picture(t);
+test('a swipe that the browser takes at once leaves no timer and tells nothing', () => {
+  const { browser, told, finger } = picture();
   finger('down', 30, 50);
   finger('cancel', 0, 0);
   assert.equal(browser.timers.size, 0);
@@ -80,8 +80,8 @@ test('a swipe that the browser takes at once leaves no timer and tells nothing',
   assert.deepEqual(told, []);
 });
 
-test('a finger that slides sideways is followed and is off when it lifts', (t) => {
-  const { browser, told, finger } = picture(t);
+test('a finger that slides sideways is followed and is off when it lifts', () => {
+  const { browser, told, finger } = picture();
   finger('down', 30, 50);
   finger('move', 30 + STILL + 1, 50);
   browser.pass(2 * REST);
@@ -91,8 +91,8 @@ test('a finger that slides sideways is followed and is off when it lifts', (t) =
   assert.deepEqual(told, [['slide', 41, 50], ['slide', 90, 55], ['cancel']]);
 });
 
-test('the page is kept from scrolling only while the finger draws', (t) => {
-  const { browser, finger, touchMove } = picture(t);
+test('the page is kept from scrolling only while the finger draws', () => {
+  const { browser, finger, touchMove } = picture();
   assert.equal(touchMove(), false);
   finger('down', 30, 50);
   assert.equal(touchMove(), false);
@@ -103,8 +103,8 @@ test('the page is kept from scrolling only while the finger draws', (t) => {
   assert.equal(touchMove(), false);
 });
 
-test('a second finger calls off what the first began, and is none itself', (t) => {
-  const { browser, told, finger, touchMove } = picture(t);
+test('a second finger calls off what the first began, and is none itself', () => {
+  const { browser, told, finger, touchMove } = picture();
   finger('down', 30, 50);
   browser.pass(REST);
   finger('down', 90, 90, { pointerId: 4 });
@@ -117,8 +117,8 @@ test('a second finger calls off what the first began, and is none itself', (t) =
   assert.equal(told.length, 2);
 });
 
-test('another pointer than the one that is down changes nothing', (t) => {
-  const { browser, told, finger } = picture(t);
+test('another pointer than the one that is down changes nothing', () => {
+  const { browser, told, finger } = picture();
   finger('down', 30, 50);
   finger('move', 200, 200, { pointerId: 9 });
   finger('up', 200, 200, { pointerId: 9 });
@@ -131,8 +131,8 @@ test('another pointer than the one that is down changes nothing', (t) => {
   ]);
 });
 
-test('a pen is a finger; a mouse, and a further button, are not listened to', (t) => {
-  const { browser, told, finger } = picture(t);
+test('a pen is a finger; a mouse, and a further button, are not listened to', () => {
+  const { browser, told, finger } = picture();
   finger('down', 30, 50, { pointerType: 'mouse' });
   finger('up', 30, 50, { pointerType: 'mouse' });
   finger('down', 30, 50, { button: 2 });
@@ -144,8 +144,8 @@ test('a pen is a finger; a mouse, and a further button, are not listened to', (t
   assert.deepEqual(told, [['tap', 30, 50]]);
 });
 
-test("the browser's menu of a long press does not open, that of the mouse does", (t) => {
-  const { browser, element, finger } = picture(t);
+test("the browser's menu of a long press does not open, that of the mouse does", () => {
+  const { browser, element, finger } = picture();
   assert.equal(element.fire('contextmenu', { pointerType: 'mouse' }).prevented, false);
   assert.equal(element.fire('contextmenu', { pointerType: 'touch' }).prevented, true);
   finger('down', 30, 50);
@@ -153,8 +153,8 @@ test("the browser's menu of a long press does not open, that of the mouse does",
   assert.equal(element.fire('contextmenu').prevented, true); // browsers that do not say which pointer asked
 });
 
-test('who wants neither slides nor their end need not name them; the page scrolls and enlarges as elsewhere', (t) => {
-  const { browser, element, told, finger } = picture(t, true);
+test('who wants neither slides nor their end need not name them; the page scrolls and enlarges as elsewhere', () => {
+  const { browser, element, told, finger } = picture(true);
   finger('down', 30, 50);
   finger('move', 90, 50);
   finger('up', 90, 50);

@@ -10,22 +10,15 @@ import { Store } from '../../vit_viz/web/kit/store.js';
 import { keeperOf } from '../../vit_viz/web/look/keeper.js';
 import { thePage } from '../../vit_viz/web/kit/page.js';
 import { begin, look } from '../../vit_viz/web/look/room.js';
-import { read } from './browser.js';
 import { makeTrace, random } from './oracle.js';
-import { placeAt } from './store.test.js';
-import { open, settle, tables } from './visit.js';
-
-const fields = JSON.parse(read('./links.json')).fields.map((/** @type {any} */ field) => ({
-  ...field,
-  ...(field.link === 'model' && { usual: 'mini' }),
-  ...(field.link === 'image' && { usual: 'lion' }),
-}));
+import { placeAt, settle, usualFields } from './room.js';
+import { open, tables } from './visit.js';
 
 /** The tab, opened at a link; `opens` are its questions what a view is of, which a test answers in any order. */
-function room(/** @type {any} */ t, search = '') {
-  const { element, parts, browser } = open(t);
+function room(search = '') {
+  const { element, parts, browser } = open();
   const place = placeAt(search);
-  const store = new Store(fields, place);
+  const store = new Store(usualFields, place);
   /** @type {{view: string, signal: AbortSignal, answer: (changes?: any) => Promise<void>, refuse: (words: string) => Promise<void>}[]} */
   const opens = [];
   const ask = asker({
@@ -51,8 +44,8 @@ function room(/** @type {any} */ t, search = '') {
   return { explorer, store, place, opens, parts, browser };
 }
 
-test('a link opens its view, and a first look is in the link, too', async (t) => {
-  const first = room(t);
+test('a link opens its view, and a first look is in the link, too', async () => {
+  const first = room();
   assert.deepEqual(
     first.opens.map(({ view }) => view),
     [''],
@@ -62,7 +55,7 @@ test('a link opens its view, and a first look is in the link, too', async (t) =>
   assert.equal(first.place.search(), '?model=mini&image=lion&layer=1&head=4');
   assert.equal(first.place.written.length, 1);
   assert.equal(first.opens.length, 1); // it is the same picture
-  const linked = room(t, '?layer=0&head=mean&q=2,3&colors=gray&image=tower');
+  const linked = room('?layer=0&head=mean&q=2,3&colors=gray&image=tower');
   await linked.opens[0].answer({ opening: { layer: 1, head: 4 } });
   const { layer, head, query, table } = /** @type {any} */ (linked.explorer.view);
   assert.deepEqual([layer, head, query, table], [0, 'mean', '2,3', 'gray']);
@@ -70,9 +63,9 @@ test('a link opens its view, and a first look is in the link, too', async (t) =>
   assert.equal(linked.explorer.ghost, null);
 });
 
-test('Back is followed where the link names its model and photo, and after another photo', async (t) => {
+test('Back is followed where the link names its model and photo, and after another photo', async () => {
   const full = '?model=mini&image=lion&layer=1&head=2&q=0,1';
-  const { explorer, opens, place, store } = room(t, full);
+  const { explorer, opens, place, store } = room(full);
   await opens[0].answer();
   const query = () => explorer.view?.query;
   assert.equal(query(), '0,1');
@@ -91,15 +84,15 @@ test('Back is followed where the link names its model and photo, and after anoth
   assert.equal(query(), '1,2');
 });
 
-test('what a model does not have falls back, and the link with it', async (t) => {
-  const { explorer, opens, place } = room(t, '?layer=40&head=2&q=9,9');
+test('what a model does not have falls back, and the link with it', async () => {
+  const { explorer, opens, place } = room('?layer=40&head=2&q=9,9');
   await opens[0].answer();
   assert.deepEqual([explorer.view?.layer, explorer.view?.head, explorer.view?.query], [2, 2, 'class']);
   assert.equal(place.search(), '?layer=2&head=2&q=class&model=mini&image=lion');
 });
 
-test('what is chosen here is in the link, and what is chosen elsewhere is seen here', async (t) => {
-  const { explorer, opens, place, store } = room(t);
+test('what is chosen here is in the link, and what is chosen elsewhere is seen here', async () => {
+  const { explorer, opens, place, store } = room();
   await opens[0].answer();
   explorer.change({ layer: 0, table: 'gray' });
   assert.equal(place.search(), '?model=mini&image=lion&layer=0&colors=gray');
@@ -119,8 +112,8 @@ test('what is chosen here is in the link, and what is chosen elsewhere is seen h
   assert.equal(opens.length, 1);
 });
 
-test('while another picture is on its way the one before stays as it was, and its choices are no picture', async (t) => {
-  const { explorer, opens, place, parts, browser } = room(t, '?image=lion&layer=1&q=1,2');
+test('while another picture is on its way the one before stays as it was, and its choices are no picture', async () => {
+  const { explorer, opens, place, parts, browser } = room('?image=lion&layer=1&q=1,2');
   await opens[0].answer();
   place.go('?model=mini&image=tower&layer=1');
   assert.equal(opens[1].view, '?model=mini&image=tower&layer=1');
@@ -141,22 +134,22 @@ test('while another picture is on its way the one before stays as it was, and it
   assert.equal(parts.root.dataset.state, 'ready');
 });
 
-test('what stands in for a picture that is gone leaves the link alone until somebody acts on it', async (t) => {
-  const { explorer, opens, place } = room(t, '?image=ugone&q=1,2&layer=1&part=0,0,40,40');
+test('what stands in for a picture that is gone leaves the link alone until somebody acts on it', async () => {
+  const { explorer, opens, place } = room('?image=ugone&q=1,2&layer=1&part=0,0,40,40');
   await opens[0].answer({ image: 'lion', part: '' });
   assert.equal(explorer.trace?.image, 'lion');
   assert.deepEqual(place.written, []);
   place.go('?image=unew&q=1,2&layer=1'); // it was brought
   await opens[1].answer();
   assert.deepEqual([explorer.trace?.image, explorer.view?.query], ['unew', '1,2']);
-  const other = room(t, '?image=ugone&q=1,2&layer=1&part=0,0,40,40');
+  const other = room('?image=ugone&q=1,2&layer=1&part=0,0,40,40');
   await other.opens[0].answer({ image: 'lion', part: '' });
   other.explorer.pin('0,3');
   assert.equal(other.place.search(), '?image=lion&q=0%2C3&layer=1&model=mini');
 });
 
-test('a refusal is one sentence; what is gone is opened again; a part is another picture', async (t) => {
-  const { explorer, opens, place, parts, store } = room(t, '?q=1,2&size=9');
+test('a refusal is one sentence; what is gone is opened again; a part is another picture', async () => {
+  const { explorer, opens, place, parts, store } = room('?q=1,2&size=9');
   await opens[0].refuse('Too many wait for the device.');
   assert.deepEqual(
     [parts.root.dataset.state, parts.message.textContent],
@@ -171,8 +164,8 @@ test('a refusal is one sentence; what is gone is opened again; a part is another
   assert.deepEqual([store.view.q.value, place.written.at(-1)?.[1]], ['', true]);
 });
 
-test('another tab shows nothing here, and the picture is there still when its visitor comes back', async (t) => {
-  const { opens, place, explorer } = room(t, '?tab=heads');
+test('another tab shows nothing here, and the picture is there still when its visitor comes back', async () => {
+  const { opens, place, explorer } = room('?tab=heads');
   await opens[0].answer();
   assert.equal(explorer.trace, null);
   place.go('?tab=look');
@@ -184,8 +177,8 @@ test('another tab shows nothing here, and the picture is there still when its vi
   assert.equal(explorer.store, store); // its layers are not fetched again
 });
 
-test('the layer that a view begins with is fetched while the page is being built, and once', async (t) => {
-  const { element, asked, browser, trace } = open(t, { opening: { layer: 1, head: 0 } });
+test('the layer that a view begins with is fetched while the page is being built, and once', async () => {
+  const { element, asked, browser, trace } = open({ opening: { layer: 1, head: 0 } });
   const ours = /** @type {any} */ (globalThis).fetch;
   /** @type {string[]} */
   const opens = [];
@@ -194,8 +187,8 @@ test('the layer that a view begins with is fetched while the page is being built
     opens.push(JSON.parse(options.body).view);
     return new Response(`event: answer\ndata: ${JSON.stringify(trace)}\n\n`);
   };
-  const config = { components: [{ props: { props: { fields: JSON.stringify(fields) } } }] };
-  browser.install(t, { fetch, gradio_config: config, Image: class {} });
+  const config = { components: [{ props: { props: { fields: JSON.stringify(usualFields) } } }] };
+  browser.install({ fetch, gradio_config: config, Image: class {} });
   thePage().store.read();
   await begin();
   await settle();
@@ -234,10 +227,10 @@ test('every view survives its permalink', () => {
     };
     const view = updateView(initialView(trace), change, trace);
     const place = placeAt('');
-    const store = new Store(fields, place);
+    const store = new Store(usualFields, place);
     keeperOf(store, () => true).keep(view, trace, { push: false, byUser: true });
     for (const search of [place.search(), `?${viewLink(view, trace)}`]) {
-      const chosen = keeperOf(new Store(fields, placeAt(search)), () => true).chosen(trace);
+      const chosen = keeperOf(new Store(usualFields, placeAt(search)), () => true).chosen(trace);
       assert.deepEqual(updateView(initialView(trace), chosen, trace), view, search);
     }
   }

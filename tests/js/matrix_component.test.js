@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { fire, layerOf, open, OPTIONS, trace } from './matrix_page.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 const HINT = 'Point at the matrix or at the photo; click to choose the query.';
 const texts = (/** @type {any} */ nodes) => nodes.map((/** @type {any} */ node) => node.textContent);

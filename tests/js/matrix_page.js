@@ -6,15 +6,14 @@ import { Matrix } from '../../vit_viz/web/heads/matrix.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { SERVER } from '../../vit_viz/web/look/server_source.js';
-import { Browser, parse, read, ending } from './browser.js';
+import { Browser, parse, ending } from './browser.js';
 import { makeTrace } from './oracle.js';
-import { placeAt } from './store.test.js';
-import { settle, tables } from './visit.js';
+import { fields, placeAt, settle } from './room.js';
+import { tables } from './visit.js';
 
 /** Parts that every room calls alike. */
 const BAR = ['bar', 'low', 'high', 'unit', 'strip', 'photo', 'box', 'rings'];
 
-const { fields } = JSON.parse(read('./links.json'));
 export const OPTIONS = { matrix_scale: 'log', links: 'query', strongest: 2, zoom: '' };
 const SIZE = 26;
 
@@ -116,7 +115,7 @@ export async function open({
   const write = place.write.bind(place);
   place.write = (change, how) => void (told.push(change), write(change, how));
   const root = /** @type {any} */ (parse('<div></div>'));
-  browser.install(ending);
+  browser.install();
   ending.after(() => render(null, root));
   const isLinked = { current: options !== null && Number(options.strongest) !== 10 };
   /** @type {LayerStore | null} */

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Axis, Filling } from '../../vit_viz/explorer/matrix.js';
-import { arrow, strokeOf } from '../../vit_viz/web/heads/links.js';
 import { Panes, labelsOf } from '../../vit_viz/web/heads/matrix_sheet.js';
 import {
   linkWords,
@@ -37,12 +36,6 @@ test('named tokens stand at the edges, behind a gap, and the patches share what 
   assert.deepEqual(bare.runs(ACROSS), [{ from: 0, to: 24, at: 0, end: 240 }]);
 });
 
-test('many named tokens take three tenths at most', () => {
-  const suffix = Array.from({ length: 100 }, (_, i) => `detection ${i}`);
-  const { panes } = makePanes(408, { suffix });
-  assert.ok(Math.abs(panes.named * 102 - 0.3 * 408) < 1e-9);
-});
-
 test('each pixel belongs to the cell that is drawn there, and a gap to none', () => {
   const { panes, axis } = makePanes();
   for (const [factor, point] of [
@@ -62,39 +55,6 @@ test('each pixel belongs to the cell that is drawn there, and a gap to none', ()
   for (const pixel of [-1, 29, 33.9, 281, 300]) assert.equal(panes.cellAt(pixel, DOWN), null);
 });
 
-test('zooming keeps what is under the point, and ends at the whole and at 48 pixels a cell', () => {
-  const { panes } = makePanes();
-  panes.zoomBy(2, [157, 157]);
-  const before = panes.cellAt(100, ACROSS);
-  panes.zoomBy(1.7, [157, 100]);
-  assert.equal(panes.cellAt(100, ACROSS), before);
-  panes.zoomBy(1000, [157, 100]);
-  assert.ok(Math.abs(panes.cell - 48) < 1e-9);
-  panes.zoomBy(0.0001);
-  assert.deepEqual([panes.zoom, panes.offset], [1, [0, 0]]);
-});
-
-test('patches move with the pointer, to their edges, and a hidden cell comes into sight', () => {
-  const { panes } = makePanes();
-  panes.move([-50, -50]);
-  assert.deepEqual(panes.offset, [0, 0]); // all of it is in sight
-  panes.zoomBy(4, [34, 34]);
-  panes.move([-2 * panes.cell, -3 * panes.cell]);
-  assert.ok(Math.abs(panes.offset[0] - 2) < 1e-9 && Math.abs(panes.offset[1] - 3) < 1e-9);
-  panes.move([1e9, -1e9]);
-  assert.deepEqual(panes.offset, [0, 18]);
-  assert.equal(panes.placeOf(25, DOWN), null);
-  panes.reveal(25, DOWN);
-  const place = panes.placeOf(25, DOWN);
-  assert.ok(place && Math.abs(place[1] - 280) < 1e-9);
-  panes.reveal(0, DOWN); // a named token is always in sight
-  assert.equal(panes.offset[0], 18);
-  panes.reveal(4, DOWN);
-  assert.equal(panes.offset[0], 2);
-  panes.whole();
-  assert.deepEqual([panes.zoom, panes.offset], [1, [0, 0]]);
-});
-
 test('rows of patches are named, and each patch where there is room', () => {
   const { panes, axis } = makePanes();
   const texts = () => labelsOf(panes, axis, DOWN).map(({ text }) => text);
@@ -107,30 +67,6 @@ test('rows of patches are named, and each patch where there is room', () => {
   panes.zoomBy(12.5 / panes.cell, [34, 34]);
   panes.move([-0.7 * panes.cell, 0]);
   assert.deepEqual(texts().slice(3, 5), ['(0, 1)', '(0, 2)']); // the first is cut off
-});
-
-test('labels keep their distance', () => {
-  const suffix = Array.from({ length: 100 }, (_, i) => `detection ${i}`);
-  for (const size of [120, 300, 900]) {
-    for (const zoom of [1, 2.5, 9]) {
-      const { panes, axis } = makePanes(size, { suffix, grid: [14, 11], tokens: 256 });
-      panes.zoomBy(zoom, [size / 2, size / 2]);
-      const places = labelsOf(panes, axis, ACROSS).map(({ at }) => at);
-      const inside = places.filter((at) => at > panes.inner[0] && at < panes.inner[1]).sort((a, b) => a - b);
-      for (let i = 1; i < inside.length; i++) assert.ok(inside[i] - inside[i - 1] >= 11.9, `${size} ${zoom}`);
-    }
-  }
-});
-
-test('an arrow goes from one patch to another, and is wider and denser the stronger it is', () => {
-  const { line, tip, width, opacity } = arrow([10, 20], [110, 20], 1);
-  assert.match(line, /^M10\.0 20\.0Q60\.0 34\.0 /);
-  assert.match(tip, /^M110\.0 20\.0L/);
-  assert.deepEqual([width, opacity], [5, 1]);
-  assert.deepEqual(strokeOf(0), { width: 1, opacity: 0.35 });
-  const back = arrow([110, 20], [10, 20], 0.5);
-  assert.match(back.line, /^M110\.0 20\.0Q60\.0 6\.0 /); // on the other side
-  assert.doesNotMatch(arrow([5, 5], [5, 5], 1).line, /NaN/);
 });
 
 test('a pair is named with its weight', () => {

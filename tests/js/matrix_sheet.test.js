@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Axis } from '../../vit_viz/explorer/matrix.js';
-import { arrow } from '../../vit_viz/web/heads/links.js';
+import { arrow, strokeOf } from '../../vit_viz/web/heads/links.js';
 import { Panes, labelsOf, Sheet } from '../../vit_viz/web/heads/matrix_sheet.js';
 import { Browser, Element } from './browser.js';
 import { makeTrace } from './oracle.js';
@@ -13,10 +13,10 @@ const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
 const TABLE = Uint32Array.from({ length: 256 }, (_, i) => i + 1);
 
 /** A sheet of 2 x 3 patches between one token before and one after them. */
-function makeSheet(/** @type {any} */ context, { size = 100, ratio = 2, fontSize = '12px' } = {}) {
+function makeSheet({ size = 100, ratio = 2, fontSize = '12px' } = {}) {
   const browser = new Browser();
   const style = { fontSize, fontFamily: 'serif', color: 'navy' };
-  browser.install(context, { getComputedStyle: () => style });
+  browser.install({ getComputedStyle: () => style });
   Object.assign(browser.window, { devicePixelRatio: ratio });
   const axis = new Axis(makeTrace({ grid: [2, 3], prefix: ['class'], suffix: ['detection 0'], tokens: 8 }));
   const panes = new Panes(axis);
@@ -28,8 +28,8 @@ function makeSheet(/** @type {any} */ context, { size = 100, ratio = 2, fontSize
   return { sheet, panes, axis, canvas, calls, style };
 }
 
-test('text that is larger on this screen has a wider margin', (context) => {
-  const { sheet, style } = makeSheet(context);
+test('text that is larger on this screen has a wider margin', () => {
+  const { sheet, style } = makeSheet();
   sheet.measure();
   assert.deepEqual([sheet.unit, sheet.margin], [1, 64]);
   style.fontSize = '15px';
@@ -40,8 +40,8 @@ test('text that is larger on this screen has a wider margin', (context) => {
   assert.equal(sheet.unit, 1);
 });
 
-test('only the rows are painted that have come since, unless the scale has changed', (context) => {
-  const { sheet } = makeSheet(context);
+test('only the rows are painted that have come since, unless the scale has changed', () => {
+  const { sheet } = makeSheet();
   sheet.begin(3);
   /** @type {any[]} */
   const rows = [];
@@ -71,8 +71,8 @@ test('only the rows are painted that have come since, unless the scale has chang
   assert.deepEqual([sheet.painted, [...sheet.cells.pixels]], [0, new Array(9).fill(0)]);
 });
 
-test('panes are stretched to where they are, in pixels of the screen, and the names stand beside them', (context) => {
-  const { sheet, panes, axis, canvas, calls } = makeSheet(context);
+test('panes are stretched to where they are, in pixels of the screen, and the names stand beside them', () => {
+  const { sheet, panes, axis, canvas, calls } = makeSheet();
   sheet.begin(8);
   calls();
   sheet.draw(panes, axis); // 14 for the first token, a gap of 6, 60 for six patches, a gap, 14 for the last token
@@ -120,29 +120,29 @@ test('panes are stretched to where they are, in pixels of the screen, and the na
   assert.ok(!calls().some(([name]) => name === 'width'));
 });
 
-test('cells that are smaller than pixels are drawn as their means; of a zoomed matrix its part', (context) => {
+test('cells that are smaller than pixels are drawn as their means; of a zoomed matrix its part', () => {
   const smooth = (/** @type {ReturnType<typeof makeSheet>} */ { sheet, panes, axis, calls }) => {
     sheet.begin(8);
     sheet.draw(panes, axis);
     return calls().filter(([name]) => name === 'imageSmoothingEnabled =').map(([, on]) => on); // prettier-ignore
   };
   // of 20 pixels three for a named token, so that six patches share two
-  const small = smooth(makeSheet(context, { size: 20, ratio: 1 }));
+  const small = smooth(makeSheet({ size: 20, ratio: 1 }));
   assert.deepEqual(small, [false, true, false, true, true, true, false, true, false]);
-  assert.deepEqual(smooth(makeSheet(context, { size: 24, ratio: 2 })), new Array(9).fill(false)); // 0.8 for a patch, twice
-  assert.deepEqual(smooth(makeSheet(context, { size: 17, ratio: 1 })), new Array(4).fill(false)); // and none for patches
-  const { sheet, panes, axis, calls } = makeSheet(context, { size: 100, ratio: 1 });
+  assert.deepEqual(smooth(makeSheet({ size: 24, ratio: 2 })), new Array(9).fill(false)); // 0.8 for a patch, twice
+  assert.deepEqual(smooth(makeSheet({ size: 17, ratio: 1 })), new Array(4).fill(false)); // and none for patches
+  const { sheet, panes, axis, calls } = makeSheet({ size: 100, ratio: 1 });
   panes.see('2,0.25,0.5');
   sheet.draw(panes, axis);
   const middle = calls().filter(([name]) => name === 'drawImage')[4];
   assert.deepEqual(middle.slice(2), [4, 2.5, 3, 3, 84, 84, 60, 60]); // three of six patches each way
 });
 
-test('a sheet without room is one pixel, and a screen that does not say has one pixel for one', (context) => {
-  const { sheet, panes, axis, canvas } = makeSheet(context, { size: 100, ratio: 0 });
+test('a sheet without room is one pixel, and a screen that does not say has one pixel for one', () => {
+  const { sheet, panes, axis, canvas } = makeSheet({ size: 100, ratio: 0 });
   sheet.draw(panes, axis);
   assert.equal(canvas.width, 164);
-  const none = makeSheet(context, { size: -70, ratio: 1 });
+  const none = makeSheet({ size: -70, ratio: 1 });
   none.sheet.draw(none.panes, none.axis);
   assert.deepEqual([none.canvas.width, none.canvas.height], [1, 1]);
 });
@@ -217,6 +217,13 @@ test('an arrow bends to one side, ends in a tip, and is no longer than its way',
   assert.equal(odd.line, 'M10.0 20.0Q19.4 44.2 32.1 53.9');
   assert.equal(odd.tip, 'M40.0 60.0L29.3 57.5L34.8 50.3Z');
   assert.deepEqual([odd.width, odd.opacity.toFixed(3)], [3, '0.675']);
+  assert.deepEqual(
+    [strokeOf(0), strokeOf(1)],
+    [
+      { width: 1, opacity: 0.35 },
+      { width: 5, opacity: 1 },
+    ],
+  );
   const wide = arrow([10, 20], [110, 20], 1);
   assert.deepEqual([wide.line, wide.tip], ['M10.0 20.0Q60.0 34.0 96.5 23.8', 'M110.0 20.0L98.2 29.9L94.8 17.6Z']); // prettier-ignore
   const near = arrow([0, 0], [6, 8], 1);

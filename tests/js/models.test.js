@@ -65,9 +65,9 @@ function withDialog(dialog) {
   return dialog;
 }
 
-test('the list opens with what is on this disk now, is looked through by letters, and Enter chooses', async (t) => {
+test('the list opens with what is on this disk now, is looked through by letters, and Enter chooses', async () => {
   let asked = 0;
-  const { find, all, browser, settle, store } = headerPage(t, {
+  const { find, all, browser, settle, store } = headerPage({
     answers: { offered: () => ((asked += 1), { ...SAMPLES, models }) },
   });
   await settle();
@@ -111,10 +111,10 @@ test('the list opens with what is on this disk now, is looked through by letters
   assert.deepEqual([options(), find('model-open').focused], [[], true]);
 });
 
-test('a download is asked about with its size and licence; it begins when that is agreed, and not where it is closed', async (t) => {
+test('a download is asked about with its size and licence; it begins when that is agreed, and not where it is closed', async () => {
   const wanted = { title: 'A <b>', hub: 'a/b', size: '87 MB', licence: '' };
   const load = later();
-  const { find, all, bodies, header, settle } = headerPage(t, {
+  const { find, all, bodies, header, settle } = headerPage({
     answers: {
       offered: () => ({ ...SAMPLES, models }),
       load: ({ agreed }) => (agreed ? load.promise : wanted),

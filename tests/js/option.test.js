@@ -5,13 +5,13 @@ import { test } from 'node:test';
 
 import { OptionControl } from '../../vit_viz/web/kit/option.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
-import { Browser, ending, parse } from './browser.js';
-import { settle } from './visit.js';
+import { Browser, parse } from './browser.js';
+import { settle } from './room.js';
 
 /** A control, what it tells, and how it is drawn again. @param {object} option @param {any} [value] @param {object} [more] */
 async function made(option, value = '', more = {}) {
   const browser = new Browser();
-  browser.install(ending);
+  browser.install();
   const root = /** @type {any} */ (parse('<div></div>'));
   const told = /** @type {any[]} */ ([]);
   const choose = (/** @type {any} */ chosen) => told.push(chosen);

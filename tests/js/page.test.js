@@ -7,19 +7,12 @@ import { asker } from '../../vit_viz/web/kit/ask.js';
 import { begin, opened, thePage } from '../../vit_viz/web/kit/page.js';
 import { signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
-import { Browser, read } from './browser.js';
-import { placeAt } from './store.test.js';
-
-const fields = JSON.parse(read('./links.json')).fields.map((/** @type {any} */ field) => ({
-  ...field,
-  ...(field.link === 'model' && { usual: 'mini' }),
-  ...(field.link === 'image' && { usual: 'lion' }),
-}));
-const settled = () => new Promise((done) => setImmediate(done));
+import { Browser, ending } from './browser.js';
+import { placeAt, settle, usualFields } from './room.js';
 
 /** A page at a link; `asked` are its questions what that is to, which are answered at once. */
 function pageAt(/** @type {string} */ search) {
-  const store = new Store(fields, placeAt(search));
+  const store = new Store(usualFields, placeAt(search));
   /** @type {{view: string, signal: AbortSignal}[]} */
   const asked = [];
   const ask = asker({
@@ -36,7 +29,7 @@ function pageAt(/** @type {string} */ search) {
 test('what a view is of is asked for once for all of the page; one that gives way fails in the tab that is seen', async () => {
   const { page, store, asked } = pageAt('?layer=3&tab=patches');
   const [patches, heads] = ['patches', 'heads'].map((tab) => opened(page, tab));
-  await settled();
+  await settle();
   const trace = 'trace of ?layer=3&tab=patches';
   const { state, value } = patches.value;
   assert.deepEqual([state, value], ['done', { trace, view: 'model=mini&image=lion' }]);
@@ -49,10 +42,10 @@ test('what a view is of is asked for once for all of the page; one that gives wa
     asked.map(({ signal: stop }) => stop.aborted),
     [false, true, false],
   );
-  await settled();
+  await settle();
   assert.deepEqual([heads.value.value.view, patches.value.value.trace], ['model=mini&image=tower', trace]);
   store.set({ image: 'gone' });
-  await settled();
+  await settle();
   const { state: now, error, value: last } = heads.value;
   assert.deepEqual([now, error, last.view], ['failed', 'It is gone.', 'model=mini&image=tower']);
 });
@@ -60,7 +53,7 @@ test('what a view is of is asked for once for all of the page; one that gives wa
 test('what was opened long ago is opened again for another tab, as its addresses expire', async (t) => {
   const { page, store, asked } = pageAt('');
   opened(page, 'look');
-  await settled();
+  await settle();
   t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 1_700_000 });
   store.set({ tab: 'patches' });
   assert.equal(asked.length, 1);
@@ -69,11 +62,11 @@ test('what was opened long ago is opened again for another tab, as its addresses
   assert.equal(asked.length, 2);
 });
 
-test('a page without links opens nothing', async (t) => {
-  new Browser().install(t, { gradio_config: { components: [] } });
+test('a page without links opens nothing', async () => {
+  new Browser().install({ gradio_config: { components: [] } });
   const { store } = thePage();
   const { fields: kept } = store;
   store.fields = new Map();
-  t.after(() => (store.fields = kept));
+  ending.after(() => (store.fields = kept));
   assert.equal(await begin(), null);
 });

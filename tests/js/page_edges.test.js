@@ -6,16 +6,16 @@ import { test } from 'node:test';
 import { SERVER } from '../../vit_viz/web/look/server_source.js';
 import { Browser } from './browser.js';
 import { makeTrace } from './oracle.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
-test('a connection that dropped is tried once more after a moment, unless nobody waits any more', async (t) => {
+test('a connection that dropped is tried once more after a moment, unless nobody waits any more', async () => {
   const browser = new Browser();
   let tries = 0;
   const fetch = async () => {
     tries += 1;
     throw new Error('no network');
   };
-  browser.install(t, { fetch });
+  browser.install({ fetch });
   const trace = makeTrace({});
   const waiting = new AbortController();
   const failed = assert.rejects(SERVER.layer(trace, 1, waiting.signal), /no network/);

@@ -8,8 +8,7 @@ import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Palette, search } from '../../vit_viz/web/palette/palette.js';
 import { Browser, mount, read } from './browser.js';
-import { placeAt } from './store.test.js';
-import { settle } from './visit.js';
+import { placeAt, settle } from './room.js';
 
 const { fields } = JSON.parse(read('./links.json'));
 

@@ -10,8 +10,7 @@ import { Store } from '../../vit_viz/web/kit/store.js';
 import { factsOf } from '../../vit_viz/web/palette/facts.js';
 import { QuestionPanel } from '../../vit_viz/web/palette/panel.js';
 import { Browser, mount, read } from './browser.js';
-import { placeAt } from './store.test.js';
-import { settle } from './visit.js';
+import { placeAt, settle } from './room.js';
 
 const { fields } = JSON.parse(read('./links.json'));
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);

@@ -9,13 +9,8 @@ import { Store } from '../../vit_viz/web/kit/store.js';
 import { Patches, seenWords } from '../../vit_viz/web/patches/room.js';
 import { page as dom } from './document.js';
 import { makeTrace } from './oracle.js';
-import { read, savedBy, withGlobals } from './browser.js';
-import { placeAt } from './store.test.js';
-
-const { fields } = JSON.parse(read('./links.json'));
-const settled = async () => {
-  for (let i = 0; i < 4; i++) await new Promise((done) => setImmediate(done));
-};
+import { savedBy, withGlobals, ending } from './browser.js';
+import { fields, placeAt, settle } from './room.js';
 
 // a photo of 40 x 200 pixels, of which the model has 4 x 6 patches from (0, 25) on, and pads 10 rows below
 const photo = /** @type {any} */ (
@@ -40,8 +35,8 @@ const ANSWERS = /** @type {Record<string, any>} */ ({
   },
 });
 
-/** The room, whose box for the sequence is as wide as it is told. @param {any} context */
-async function open(context, search = '?tab=patches&image=lion', answers = ANSWERS) {
+/** The room, whose box for the sequence is as wide as it is told. */
+async function open(search = '?tab=patches&image=lion', answers = ANSWERS) {
   /** @type {[string, any][]} */
   const questions = [];
   /** @type {(room: any) => void} */
@@ -56,7 +51,7 @@ async function open(context, search = '?tab=patches&image=lion', answers = ANSWE
     disconnect() {}
   }
   const globals = { document: dom.document, window: dom, ResizeObserver };
-  withGlobals(context, globals);
+  withGlobals(globals);
   const place = placeAt(search);
   const store = new Store(fields, place);
   const ask = asker({
@@ -70,8 +65,8 @@ async function open(context, search = '?tab=patches&image=lion', answers = ANSWE
   const root = dom.document.createElement('div');
   dom.document.body.append(root);
   render(html`<${Patches} page=${{ store, ask }} />`, root);
-  context.after(() => render(null, root));
-  await settled();
+  ending.after(() => render(null, root));
+  await settle();
   const find = (/** @type {string} */ selector) => root.querySelector(selector);
   const all = (/** @type {string} */ selector) => [...root.querySelectorAll(selector)];
   const grid = find('.vv-patch-grid');
@@ -83,8 +78,8 @@ async function open(context, search = '?tab=patches&image=lion', answers = ANSWE
 const placeOf = (rect) =>
   ['x', 'y', 'width', 'height'].map((name) => Math.round(100 * Number(rect.getAttribute(name))) / 100);
 
-test('the room says every size, and draws the grid where the model cut', async (t) => {
-  const { questions, find, all } = await open(t);
+test('the room says every size, and draws the grid where the model cut', async () => {
+  const { questions, find, all } = await open();
   assert.deepEqual(questions, [
     ['open', { view: '?tab=patches&image=lion' }],
     ['patches', photo.about],
@@ -107,8 +102,8 @@ test('the room says every size, and draws the grid where the model cut', async (
   assert.match(lines, /^M25 0h150M25 12.5h150/);
 });
 
-test('a sentence says what becomes of the photo, and how much of it is left out', async (t) => {
-  const { find } = await open(t);
+test('a sentence says what becomes of the photo, and how much of it is left out', async () => {
+  const { find } = await open();
   // 150 x 50 pixels of 200 x 40, padded, become 48 x 32: twice as much down as across
   assert.equal(
     find('h2').textContent,
@@ -128,14 +123,14 @@ test('a sentence says what becomes of the photo, and how much of it is left out'
   assert.equal(said([40, 48], [-4, 0, 48, 48], [48, 48]), 'At its own size; nothing of it is left out');
 });
 
-test('a click, or the arrow keys, choose the query; outside of the patches nothing is chosen', async (t) => {
-  const { grid, store, place, all } = await open(t);
+test('a click, or the arrow keys, choose the query; outside of the patches nothing is chosen', async () => {
+  const { grid, store, place, all } = await open();
   const at = (/** @type {number} */ x, /** @type {number} */ y) => ({ clientX: 100 + x, clientY: 50 + y });
   grid.fire('click', at(10, 5));
   assert.deepEqual(place.written, []);
   grid.fire('click', at(26, 13));
   assert.deepEqual(place.written, [[{ q: '1,0' }, true]]);
-  await settled();
+  await settle();
   const [, right] = all('.vv-pinned .vv-patch-ring');
   assert.deepEqual(placeOf(all('.vv-pinned .vv-patch-ring')[0]), [25, 12.5, 25, 12.5]);
   assert.ok(right); // the same patch in the sequence
@@ -145,49 +140,49 @@ test('a click, or the arrow keys, choose the query; outside of the patches nothi
   assert.equal(store.view.q.value, '1,1');
   for (let i = 0; i < 9; i++) {
     press('ArrowDown');
-    await settled();
+    await settle();
   }
   assert.equal(store.view.q.value, '3,1');
   for (const query of ['class', '0,0;1,1', '']) {
     store.set({ q: query });
-    await settled();
+    await settle();
     press('ArrowDown');
     assert.equal(store.view.q.value, '2,3'); // the centre
   }
 });
 
-test('what is pointed at in the photo is marked in the sequence, and the other way round', async (t) => {
-  const { grid, find, all, resize } = await open(t);
+test('what is pointed at in the photo is marked in the sequence, and the other way round', async () => {
+  const { grid, find, all, resize } = await open();
   resize(7 * 31 - 3); // seven patches in a line
-  await settled();
+  await settle();
   assert.deepEqual(
     all('.vv-sequence-labels li').map((node) => node.textContent),
     ['0 – 6', '7 – 13', '14 – 20', '21 – 23'],
   );
   grid.fire('pointermove', { clientX: 100 + 174, clientY: 50 + 13 }); // row 1, column 5: patch 11
-  await settled();
+  await settle();
   const marks = () => all('.vv-pointed .vv-patch-ring').map(placeOf);
   assert.deepEqual(marks(), [
     [150, 12.5, 25, 12.5],
     [4 * 31, 31, 28, 28],
   ]);
   grid.fire('pointerleave');
-  await settled();
+  await settle();
   assert.deepEqual(marks(), []);
   const sheet = find('.vv-sequence-sheet');
   sheet.box = { left: 0, top: 0, width: 214, height: 124 };
   sheet.fire('pointermove', { clientX: 5, clientY: 35 });
-  await settled();
+  await settle();
   assert.deepEqual(marks()[0], [50, 12.5, 25, 12.5]); // patch 7: row 1, column 1
   sheet.fire('pointermove', { clientX: 200, clientY: 120 }); // behind the last one
-  await settled();
+  await settle();
   assert.deepEqual(marks(), []);
 });
 
-test('each patch of the sequence is cut from the pixels that the model received', async (t) => {
-  const { find, resize } = await open(t);
+test('each patch of the sequence is cut from the pixels that the model received', async () => {
+  const { find, resize } = await open();
   resize(10 * 31);
-  await settled();
+  await settle();
   const drawn = find('.vv-sequence-sheet canvas').canvas.calls.filter(
     (/** @type {any} */ c) => c[0] === 'drawImage',
   );
@@ -198,9 +193,9 @@ test('each patch of the sequence is cut from the pixels that the model received'
   assert.deepEqual([...data.slice(0, 8)], [0, 0, 0, 255, 1, 1, 1, 255]);
 });
 
-test('tokens that are no patches stand before and behind them, and can be chosen', async (t) => {
+test('tokens that are no patches stand before and behind them, and can be chosen', async () => {
   const many = { ...photo, suffix: Array.from({ length: 20 }, (_, i) => `detection ${i}`) };
-  const { all, store } = await open(t, '?tab=patches&q=register 0', { ...ANSWERS, open: many });
+  const { all, store } = await open('?tab=patches&q=register 0', { ...ANSWERS, open: many });
   const chips = () =>
     all('.vv-chip').map((node) => [node.textContent.trim(), node.getAttribute('aria-pressed')]);
   assert.deepEqual(chips(), [
@@ -219,20 +214,20 @@ test('tokens that are no patches stand before and behind them, and can be chosen
   assert.equal(store.view.q.value, 'class');
 });
 
-test('a sequence without prefix tokens begins with its patches', async (t) => {
+test('a sequence without prefix tokens begins with its patches', async () => {
   const bare = { ...photo, prefix: [], suffix: ['class'], default_query: 'class' };
-  const { all } = await open(t, undefined, { ...ANSWERS, open: bare });
+  const { all } = await open(undefined, { ...ANSWERS, open: bare });
   assert.match(all('.vv-caption')[1].textContent, /: 24 patches, row by row, then class$/);
 });
 
-test('numbers are drawn where they are wanted, and the figure that is saved has them', async (t) => {
-  const { find, all, place, root } = await open(t);
+test('numbers are drawn where they are wanted, and the figure that is saved has them', async () => {
+  const { find, all, place, root } = await open();
   assert.equal(all('text').length, 0);
   assert.deepEqual(savedBy(root, find('.vv-save')), ['patches', { ...photo.about, numbers: false }]);
   const box = find('input[type=checkbox]');
   box.checked = true;
   box.fire('change');
-  await settled();
+  await settle();
   assert.deepEqual(place.written, [[{ numbers: '1' }, false]]);
   assert.deepEqual(
     all('text').map((node) => node.textContent),
@@ -242,7 +237,7 @@ test('numbers are drawn where they are wanted, and the figure that is saved has 
   assert.deepEqual(savedBy(root, all('.vv-save')[1]), ['sequence', photo.about]);
 });
 
-test('what is shown is of one photo, also while another one is on its way', async (t) => {
+test('what is shown is of one photo, also while another one is on its way', async () => {
   const wide = {
     ...photo,
     grid: [2, 3],
@@ -253,31 +248,31 @@ test('what is shown is of one photo, also while another one is on its way', asyn
   let arrive = () => {};
   const late = new Promise((done) => (arrive = done));
   const answers = { ...ANSWERS };
-  const { place, find, all } = await open(t, undefined, answers);
+  const { place, find, all } = await open(undefined, answers);
   Object.assign(answers, { open: wide, sequence: late });
   place.go('?tab=patches&image=tower');
-  await settled();
+  await settle();
   assert.equal(find('.vv-view').getAttribute('aria-busy'), 'true');
   assert.equal(find('.vv-patch-line').getAttribute('d').match(/h150/g).length, 5);
   arrive(ANSWERS.sequence);
-  await settled();
+  await settle();
   assert.equal(find('.vv-view').getAttribute('aria-busy'), 'false');
   assert.equal(find('.vv-patch-line').getAttribute('d').match(/h150/g).length, 3);
   assert.equal(all('.vv-sequence-labels li').at(-1).textContent, '0 – 5');
 });
 
-test('a photo that is padded is as wide and as high as what the model sees of it', async (t) => {
+test('a photo that is padded is as wide and as high as what the model sees of it', async () => {
   const crop = { original: [40, 200], input: [32, 48], region: [-80, -10, 200, 220] };
-  const { find } = await open(t, undefined, { ...ANSWERS, open: { ...photo, crop } });
+  const { find } = await open(undefined, { ...ANSWERS, open: { ...photo, crop } });
   assert.equal(find('.vv-view').style.getPropertyValue('--vv-aspect'), '1.1');
 });
 
-test('nothing is asked while another tab is open, and a refusal is said in place of the pictures', async (t) => {
+test('nothing is asked while another tab is open, and a refusal is said in place of the pictures', async () => {
   const refused = { ...ANSWERS, sequence: new Error('This picture is no longer here.') };
-  const { questions, place, find, all } = await open(t, '?tab=look', refused);
+  const { questions, place, find, all } = await open('?tab=look', refused);
   assert.deepEqual([questions.map(([name]) => name), all('figure')], [['open'], []]);
   place.go('?tab=patches');
-  await settled();
+  await settle();
   assert.equal(find('[role=alert]').textContent, 'This picture is no longer here.');
   assert.equal(all('figure').length, 0);
 });

@@ -9,11 +9,7 @@ import { Browser } from './browser.js';
 const SAMPLES = { '': 1.5, tower: 0.625 };
 
 /** A page at a link, in a browser that keeps things, or refuses to. */
-function opened(
-  /** @type {any} */ context,
-  search = '',
-  kept = /** @type {Map<string, string> | null} */ (new Map()),
-) {
+function opened(search = '', kept = /** @type {Map<string, string> | null} */ (new Map())) {
   const browser = new Browser(search);
   const refuse = () => {
     throw new Error('refused');
@@ -21,12 +17,12 @@ function opened(
   const localStorage = kept
     ? { getItem: (/** @type {string} */ key) => kept.get(key) ?? null, setItem: kept.set.bind(kept) }
     : { getItem: refuse, setItem: refuse };
-  browser.install(context, { localStorage });
+  browser.install({ localStorage });
   const { style } = browser.globals.document.documentElement;
   return { browser, aspect: () => style.getPropertyValue('--vv-aspect') };
 }
 
-test('a page opens with the shape of the picture in its link', (context) => {
+test('a page opens with the shape of the picture in its link', () => {
   for (const [search, expected] of [
     ['', '1.5'],
     ['?image=tower', '0.625'],
@@ -35,14 +31,14 @@ test('a page opens with the shape of the picture in its link', (context) => {
     ['?image=tower&part=10,20', '0.625'],
     ['?image=gone', ''],
   ]) {
-    const { aspect } = opened(context, search);
+    const { aspect } = opened(search);
     openWithPhoto(SAMPLES);
     assert.equal(aspect(), expected, search);
   }
 });
 
-test('the shape of the picture that is chosen, and of its part, is expected from then on', (context) => {
-  const { browser, aspect } = opened(context);
+test('the shape of the picture that is chosen, and of its part, is expected from then on', () => {
+  const { browser, aspect } = opened();
   openWithPhoto(SAMPLES);
   expectPhoto('tower', { tower: 0.625 });
   assert.equal(aspect(), '0.625');
@@ -56,16 +52,16 @@ test('the shape of the picture that is chosen, and of its part, is expected from
   assert.equal(aspect(), '3'); // the nearest that is known
 });
 
-test('a picture of this visit has its shape when the page opens again, where the browser keeps it', (context) => {
+test('a picture of this visit has its shape when the page opens again, where the browser keeps it', () => {
   const kept = new Map();
-  opened(context, '?image=u1', kept);
+  opened('?image=u1', kept);
   expectPhoto('u1', { u1: 3, u2: 2 });
   for (const image of ['u1', 'u2']) {
-    const { aspect } = opened(context, `?image=${image}`, kept);
+    const { aspect } = opened(`?image=${image}`, kept);
     openWithPhoto(SAMPLES);
     assert.equal(aspect(), image === 'u1' ? '3' : '2');
   }
-  const { aspect } = opened(context, '?image=u1', null);
+  const { aspect } = opened('?image=u1', null);
   openWithPhoto(SAMPLES);
   expectPhoto('u1', { u1: 3 });
   assert.equal(aspect(), '3');

@@ -3,15 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import {
-  QueryMean,
-  attentionInto,
-  fuseHeads,
-  layerBytes,
-  parseLayer,
-  prefixMass,
-  unpackHalf,
-} from '../../vit_viz/explorer/attention.js';
+import { QueryMean, layerBytes, parseLayer } from '../../vit_viz/explorer/attention.js';
 import { CLIPPED, massMask } from '../../vit_viz/explorer/frame.js';
 import {
   Picture,
@@ -28,17 +20,6 @@ import { close } from './oracle.js';
 
 const gray = Uint32Array.from({ length: 256 }, (_, i) => 0xff000000 | i);
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
-
-// --- numbers
-
-test('halves are read alike with and without the browser\u2019s own', () => {
-  const bits = Uint16Array.of(0, 0x3c00, 0xc000, 0x0001, 0x7bff, 0x7c00, 0xfc00, 0x7e00, 0x8400, 0x3555);
-  const out = [...unpackHalf(bits.buffer, 0, 10, false)];
-  assert.deepEqual(out.slice(0, 7), [0, 1, -2, 2 ** -24, 65504, Infinity, -Infinity]);
-  assert.ok(Number.isNaN(out[7]));
-  assert.deepEqual(out.slice(8), [-(2 ** -14), Math.fround(0.333251953125)]);
-  assert.deepEqual([...unpackHalf(bits.buffer, 2, 2, false)], [1, -2]);
-});
 
 test('a layer has the bytes of its kind, and is refused with one more or less', () => {
   assert.deepEqual(
@@ -57,57 +38,6 @@ test('a layer has the bytes of its kind, and is refused with one more or less', 
     [layer.norms[129], layer.k[0], layer.q[0], layer.q.length, layer.k.length],
     [3, 1, 0, 1170, 1170],
   );
-});
-
-test('attention that travels as it is has its rows and columns, times the norms of the keys', () => {
-  const n = 7;
-  const bits = Uint16Array.from({ length: 2 * n * n }, (_, i) => 0x3000 + i);
-  const norms = Float32Array.from({ length: 2 * n }, (_, i) => i + 1);
-  const layer = any({ kind: 'attention', heads: 2, tokens: n, bits, norms });
-  const value = (/** @type {number} */ i) => unpackHalf(bits.buffer, 2 * i, 1, false)[0];
-  const out = new Float32Array(n);
-  attentionInto(out, layer, 1, 3, 'row');
-  assert.deepEqual(
-    [...out],
-    Array.from({ length: n }, (_, j) => value(n * n + 3 * n + j)),
-  );
-  attentionInto(out, layer, 1, 3, 'column');
-  assert.deepEqual(
-    [...out],
-    Array.from({ length: n }, (_, j) => value(n * n + j * n + 3)),
-  );
-  attentionInto(out, layer, 1, 3, 'column', true);
-  assert.ok(
-    close(
-      out,
-      Array.from({ length: n }, (_, j) => value(n * n + j * n + 3) * norms[n + 3]),
-      1e-6,
-    ),
-  );
-  attentionInto(out, layer, 1, 3, 'row', true);
-  assert.ok(
-    close(
-      out,
-      Array.from({ length: n }, (_, j) => value(n * n + 3 * n + j) * norms[n + j]),
-      1e-6,
-    ),
-  );
-});
-
-test('a mean that follows a growing and shrinking region is the mean of its rows', () => {
-  const { layer, attention } = made[0];
-  const mean = new QueryMean(layer, 'row', false);
-  const out = new Float32Array(3 + 5 * 26);
-  for (const tokens of [[3], [3, 4], [3, 4, 5, 9], [4, 5, 9], [9], [1, 2, 3, 4, 5, 6], [7, 8]]) {
-    mean.into(tokens, out, 3);
-    for (let h = 0; h < 5; h++) {
-      const expected = Array.from(
-        { length: 26 },
-        (_, j) => tokens.reduce((sum, i) => sum + attention[h][i][j], 0) / tokens.length,
-      );
-      assert.ok(close(out.subarray(3 + h * 26, 3 + (h + 1) * 26), expected, 1e-5), String(tokens));
-    }
-  }
 });
 
 test('only the rows that changed are added to a mean', () => {
@@ -133,13 +63,6 @@ test('only the rows that changed are added to a mean', () => {
     [1, 1],
     [2, 1],
   ]);
-});
-
-test('heads are fused behind the heads', () => {
-  const cells = Float32Array.of(9, 1, 5, 2, 3, 6, 1, 0, 0, 0, 0, 0, 0);
-  fuseHeads(cells, 1, 3, 2); // heads [1, 5], [2, 3], [6, 1]
-  assert.deepEqual([...cells], [9, 1, 5, 2, 3, 6, 1, 3, 3, 6, 5, 1, 1]);
-  assert.deepEqual(prefixMass(cells, 1, 2, 4), [1, 5, 12]);
 });
 
 test('a clipped scale lets a hundredth of the values share the last colour', () => {
@@ -188,32 +111,6 @@ test('layers that are not here are empty, those that are behind stay, later ones
   assert.notDeepEqual(layer(2), last);
 });
 
-test('each scale of the mosaic spans what it says', () => {
-  for (const [scale, cells] of /** @type {[string, number[][]][]} */ ([
-    ['own', [[1, 3]]],
-    [
-      'layer',
-      [
-        [1, 0],
-        [1, 1],
-        [1, 2],
-        [1, 3],
-        [1, 4],
-        [1, 7],
-      ],
-    ],
-  ])) {
-    const { frame, view } = frameOf({ scale, extremes: true });
-    const mosaic = picture();
-    paintMosaic(mosaic, frame, view, gray);
-    const pixels = shownPixels(mosaic).map((pixel) => pixel & 255);
-    const values = cells.flatMap(([l, c]) =>
-      Array.from({ length: 24 }, (_, i) => pixels[(l * 4 + Math.floor(i / 6)) * 48 + c * 6 + (i % 6)]),
-    );
-    assert.deepEqual([Math.min(...values), Math.max(...values)], [0, 255], scale);
-  }
-});
-
 test('the big map is empty while its layer is behind, and says its range', () => {
   const big = picture();
   const { frame, view } = frameOf({ layer: 1, head: 2, query: '2,4', scale: 'own' });
@@ -249,6 +146,10 @@ test('colours lie between the ends, also where these are not 0 and 1', () => {
     [0, 128, 255, 0, 255],
   );
   assert.equal(tableIndex(0.1, 0, 1), 26);
+  assert.deepEqual(
+    [1, 2, 3].map((v) => tableIndex(v, 2, 2)),
+    [0, 128, 255],
+  );
   const pixels = new Uint32Array(4);
   paintMap(pixels, { at: 1, stride: 3, rows: 1, cols: 3 }, Float32Array.of(2, 3, 9), gray, [2, 4, 4]);
   assert.deepEqual(

@@ -24,16 +24,11 @@ import {
   sameWords,
   variantWords,
 } from '../../vit_viz/web/positions/room.js';
-import { Browser, parse, read, savedBy } from './browser.js';
+import { Browser, parse, savedBy, ending } from './browser.js';
 import { makeTrace } from './oracle.js';
-import { placeAt } from './store.test.js';
-import { settle } from './visit.js';
+import { fields, placeAt, settle, toned } from './room.js';
 
-const { fields } = JSON.parse(read('./links.json'));
-/** A table whose place i is i, or 255 - i, in all channels. */
-const tableOf = (/** @type {(i: number) => number} */ tone) =>
-  Buffer.from(Uint8Array.from({ length: 768 }, (_, i) => tone(Math.floor(i / 3)))).toString('base64');
-const tables = { viridis: tableOf((i) => i), diverging: tableOf((i) => i) };
+const tables = { viridis: toned((i) => i), diverging: toned((i) => i) };
 const BITS = [0xbc00, 0xb800, 0, 0x3800, 0x3c00]; // -1, -0.5, 0, 0.5 and 1 in fp16
 const GRAY = [0, 64, 128, 191, 255];
 
@@ -79,11 +74,7 @@ const ANSWERS = {
 let opens = 0; // the maps that were fetched last are kept by their address
 
 /** The tab; the map of place (0, 0) and of (2, 0), so of every other place: value i of the list, and the other way round. */
-async function open(
-  /** @type {any} */ t,
-  search = '?q=1,1',
-  { known = KNOWN, answers = {}, refuses = '' } = {},
-) {
+async function open(search = '?q=1,1', { known = KNOWN, answers = {}, refuses = '' } = {}) {
   const browser = new Browser();
   const handle = `h${(opens += 1)}`;
   /** @type {string[]} */
@@ -97,7 +88,7 @@ async function open(
       arrayBuffer: async () => Uint16Array.from(halves).buffer,
     };
   };
-  browser.install(t, { fetch });
+  browser.install({ fetch });
   const place = placeAt(`?tab=positions&${search.slice(1)}`);
   const store = new Store(fields, place);
   /** @type {[string, any][]} */
@@ -115,7 +106,7 @@ async function open(
   const element = /** @type {any} */ (parse('<div></div>'));
   const page = { store, ask, turn: signal(0) };
   render(html`<${Positions} page=${page} tables=${tables} />`, element);
-  t.after(() => render(null, element));
+  ending.after(() => render(null, element));
   await settle();
   const find = (/** @type {string} */ name) => element.querySelector(`.vv-${name}`);
   if (find('places-tiles')) find('places-tiles').box = { left: 0, top: 0, width: 200, height: 200 };
@@ -142,8 +133,8 @@ async function open(
   };
 }
 
-test('each small map is painted where its place lies, enlarged to squares, with a clear line between', (t) => {
-  new Browser().install(t);
+test('each small map is painted where its place lies, enlarged to squares, with a clear line between', () => {
+  new Browser().install();
   const picture = new Picture();
   const table = Uint32Array.from({ length: 256 }, (_, i) => 1000 + i);
   paintTiles(picture, Float32Array.of(-1, 1, 0, 1, -1, 0), [1, 3], [2, 1], table); // 3 maps of 2 x 1
@@ -156,8 +147,8 @@ test('each small map is painted where its place lies, enlarged to squares, with 
   assert.deepEqual([at(zoom - 1, 3 * zoom + 1), at(2 * zoom - 1, 3 * zoom + 1)], [1000, 1128]);
 });
 
-test('the pinned place is enlarged from its own numbers, and ringed on the maps and on the photo', async (t) => {
-  const page = await open(t);
+test('the pinned place is enlarged from its own numbers, and ringed on the maps and on the photo', async () => {
+  const page = await open();
   assert.deepEqual(page.fetched, [`/vit_viz/positions/${page.handle}?places=image`]);
   assert.deepEqual(page.questions.slice(1), [
     ['position_distance', { model: 'mini', rows: 4, cols: 2 }],
@@ -180,18 +171,18 @@ test('the pinned place is enlarged from its own numbers, and ringed on the maps 
   assert.equal(page.find('tables').getAttribute('aria-busy'), 'false');
 });
 
-test('while an answer is on its way, that is said', async (t) => {
+test('while an answer is on its way, that is said', async () => {
   let answer = /** @type {(value: any) => void} */ (() => {});
   const late = new Promise((done) => (answer = done));
-  const page = await open(t, '?q=1,1', { answers: { positions: late } });
+  const page = await open('?q=1,1', { answers: { positions: late } });
   assert.equal(page.find('tables').getAttribute('aria-busy'), 'true');
   answer(ANSWERS.positions);
   await settle();
   assert.equal(page.find('tables').getAttribute('aria-busy'), 'false');
 });
 
-test('the place under the pointer is enlarged without asking, and leaving brings the pinned one back', async (t) => {
-  const page = await open(t);
+test('the place under the pointer is enlarged without asking, and leaving brings the pinned one back', async () => {
+  const page = await open();
   const asked = page.questions.length;
   page.find('places-tiles').fire('pointermove', { clientX: 150, clientY: 150 });
   await settle();
@@ -209,8 +200,8 @@ test('the place under the pointer is enlarged without asking, and leaving brings
   assert.deepEqual([page.questions.length, page.fetched.length], [asked, 1]);
 });
 
-test('a click on a map or on the photo pins, arrow keys pin the next place, and the maps stay', async (t) => {
-  const page = await open(t);
+test('a click on a map or on the photo pins, arrow keys pin the next place, and the maps stay', async () => {
+  const page = await open();
   const pinned = async (/** @type {() => void} */ act) => {
     act();
     await settle();
@@ -229,8 +220,8 @@ test('a click on a map or on the photo pins, arrow keys pin the next place, and 
   assert.equal(page.fetched.length, 1);
 });
 
-test('on the grid of the training a place is that of the photo, scaled there and back', async (t) => {
-  const page = await open(t, '?q=3,1&places=trained');
+test('on the grid of the training a place is that of the photo, scaled there and back', async () => {
+  const page = await open('?q=3,1&places=trained');
   assert.deepEqual(page.questions.slice(1), [
     ['position_distance', { model: 'mini', rows: 0, cols: 0 }],
     ['positions', { model: 'mini', grid: '', place: '1,1' }],
@@ -248,8 +239,8 @@ test('on the grid of the training a place is that of the photo, scaled there and
   assert.deepEqual(placeOf({ ...of, query: '2,1;3,0', isTrained: false }), [2, 1]);
 });
 
-test('while another tab is open nothing is asked, and then what its link says', async (t) => {
-  const { store, questions, caption } = await open(t);
+test('while another tab is open nothing is asked, and then what its link says', async () => {
+  const { store, questions, caption } = await open();
   const asked = () => questions.filter(([name]) => name !== 'open').length; // which is for all of the page
   const before = asked();
   store.set({ tab: 'look', q: '0,1' });
@@ -261,23 +252,23 @@ test('while another tab is open nothing is asked, and then what its link says', 
   assert.match(caption(), /^place \(2, 0\)/);
 });
 
-test('all places, the pinned one and the prefix token are saved on the grid that is shown', async (t) => {
+test('all places, the pinned one and the prefix token are saved on the grid that is shown', async () => {
   const known = { ...KNOWN, prefix: ['class'] };
   for (const [link, grid, place] of [
     ['?q=1,1', '4,2', '1,1'],
     ['?q=3,1&places=trained', '', '1,1'],
     ['?q=class', '4,2', '2,1'],
   ]) {
-    const { element } = await open(t, link, { known: /** @type {any} */ (known) });
+    const { element } = await open(link, { known: /** @type {any} */ (known) });
     const saved = [0, 1, 2].map((which) => savedBy(element, element.querySelector(`[data-save="${which}"]`)));
     const wanted = ['', place, 'class'].map((one) => ['positions', { model: 'mini', grid, place: one }]);
     assert.deepEqual(saved, wanted);
   }
 });
 
-test('the curve is read step by step, and a token with a position has a map of its own', async (t) => {
+test('the curve is read step by step, and a token with a position has a map of its own', async () => {
   const known = { ...KNOWN, prefix: ['class'] };
-  const page = await open(t, '?q=1,1', { known: /** @type {any} */ (known) });
+  const page = await open('?q=1,1', { known: /** @type {any} */ (known) });
   assert.deepEqual(page.questions.at(-1), ['positions', { model: 'mini', grid: '4,2', place: 'class' }]);
   const curve = page.find('places-curve');
   assert.equal(page.find('plot-line').getAttribute('d'), 'M16.67 0.00L50.00 25.00L83.33 62.50');
@@ -335,10 +326,10 @@ test('it is said where positions come from, and who has none', () => {
   );
 });
 
-test('only what the model has can be chosen, and what cannot be drawn says why', async (t) => {
+test('only what the model has can be chosen, and what cannot be drawn says why', async () => {
   const why = 'This model has no position embedding.';
   const known = { questions: ['filter_components'], grid: [2, 2], prefix: [], why };
-  const page = await open(t, '?q=1,1', { known });
+  const page = await open('?q=1,1', { known });
   assert.equal(page.questions.length, 1); // it is not asked what it does not have
   assert.deepEqual(page.labels(), ['patch filters']);
   assert.equal(page.words('note'), 'This model has no position embedding.');
@@ -346,12 +337,12 @@ test('only what the model has can be chosen, and what cannot be drawn says why',
     [page.find('places'), page.find('tables-main'), page.find('tables-grids')],
     [null, null, null],
   );
-  const foreign = await open(t, '?q=1,1', {
+  const foreign = await open('?q=1,1', {
     known: /** @type {any} */ ({ questions: [], grid: null, prefix: [], why }),
   });
   assert.equal(foreign.words('note'), why);
   assert.equal(foreign.find('tables-parts'), null);
-  const all = await open(t);
+  const all = await open();
   assert.deepEqual(all.labels(), [
     'similarity',
     'on another grid',
@@ -365,8 +356,8 @@ test('only what the model has can be chosen, and what cannot be drawn says why',
   assert.deepEqual(all.place.written.at(-1), [{ positions: 'filters' }, true]); // a place to come back to
 });
 
-test('maps that are refused leave the words in their place', async (t) => {
-  const page = await open(t, '?q=0,0&places=trained', {
+test('maps that are refused leave the words in their place', async () => {
+  const page = await open('?q=0,0&places=trained', {
     refuses: 'This picture is no longer kept.',
     known: { ...KNOWN, grid: [4, 4] },
   });
@@ -416,8 +407,8 @@ const RESAMPLED = {
   },
 };
 
-test('the table on another grid stands beside its own, and each other way with its difference', async (t) => {
-  const part = await open(t, '?positions=resampled', { answers: { resampling: RESAMPLED } });
+test('the table on another grid stands beside its own, and each other way with its difference', async () => {
+  const part = await open('?positions=resampled', { answers: { resampling: RESAMPLED } });
   assert.deepEqual(part.questions.at(-1), ['resampling', { model: 'mini', rows: 4, cols: 2 }]);
   assert.equal(part.find('tables-grids'), null); // it has both
   assert.match(
@@ -453,12 +444,12 @@ test('the table on another grid stands beside its own, and each other way with i
     ...RESAMPLED,
     arrays: { ...RESAMPLED.arrays, 'after.values': { ...before, shape: [1, 2, 2, 3] } },
   };
-  const own = await open(t, '?positions=resampled', { answers: { resampling: same } });
+  const own = await open('?positions=resampled', { answers: { resampling: same } });
   assert.equal(own.words('words'), sameWords([2, 2]));
   assert.deepEqual(own.captions(), ["the checkpoint's own table, 2 x 2"]);
 });
 
-test('rotary periods are likenesses by distance, down and across', async (t) => {
+test('rotary periods are likenesses by distance, down and across', async () => {
   const rotary_similarity = {
     facts: {},
     arrays: {
@@ -467,7 +458,7 @@ test('rotary periods are likenesses by distance, down and across', async (t) => 
       cols: numbers([2, 4], [1, 0.25, 0, -0.5, 1, 0.75, 0.5, 0.125]),
     },
   };
-  const part = await open(t, '?positions=periods&places=trained', { answers: { rotary_similarity } });
+  const part = await open('?positions=periods&places=trained', { answers: { rotary_similarity } });
   assert.deepEqual(part.questions.at(-1), ['rotary_similarity', { model: 'mini', rows: 0, cols: 0 }]);
   assert.deepEqual(part.captions(), [
     'a row for each period, 0.5 to 1.5 half sides of the picture; across: 0 to 2 rows apart',
@@ -484,7 +475,7 @@ test('rotary periods are likenesses by distance, down and across', async (t) => 
   assert.ok(part.figures()[0].classList.contains('vv-wide'));
 });
 
-test('positions in colours tell the levels of a cell, and the shares of their variance', async (t) => {
+test('positions in colours tell the levels of a cell, and the shares of their variance', async () => {
   const position_components = {
     facts: {},
     arrays: {
@@ -492,7 +483,7 @@ test('positions in colours tell the levels of a cell, and the shares of their va
       shares: numbers([3], [0.5, 0.25, 0.004]),
     },
   };
-  const part = await open(t, '?positions=components', { answers: { position_components } });
+  const part = await open('?positions=components', { answers: { position_components } });
   assert.deepEqual(part.questions.at(-1), ['position_components', { model: 'mini', rows: 4, cols: 2 }]);
   assert.match(part.words('words'), /their variance: red 50%, green 25%, blue < 1%[.]$/);
   assert.deepEqual([part.captions(), part.reds()[0]], [['1 x 2 positions'], [0, 255]]);
@@ -504,12 +495,12 @@ test('positions in colours tell the levels of a cell, and the shares of their va
   assert.equal(part.words('cell'), 'position (0, 1): red 100%, green 0%, blue 0% of their scale');
 });
 
-test('patch filters have a number and a share each, and no cells to read', async (t) => {
+test('patch filters have a number and a share each, and no cells to read', async () => {
   const filter_components = {
     facts: {},
     arrays: { values: numbers([2, 1, 1, 2], [1, -1, 0, 2]), shares: numbers([2], [0.5, 0.125]) },
   };
-  const part = await open(t, '?positions=filters', { answers: { filter_components } });
+  const part = await open('?positions=filters', { answers: { filter_components } });
   assert.deepEqual(part.questions.at(-1), ['filter_components', { model: 'mini' }]);
   assert.deepEqual(part.captions(), ['1: 50%', '2: 13%']);
   assert.match(part.words('words'), /the 2 components in which .* 63% of their variance together/);

@@ -29,8 +29,8 @@ test('a canvas has the pixels of the device, up to a limit', () => {
   assert.ok(Math.abs(3000 * 2000 * most * most - 2.4e6) < 1);
 });
 
-test('light: the map is enlarged, the dimmed photo takes the place of its black', (t) => {
-  new Browser().install(t);
+test('light: the map is enlarged, the dimmed photo takes the place of its black', () => {
+  new Browser().install();
   const canvas = any(new Element('canvas'));
   const screen = new PhotoScreen(canvas);
   screen.fit({ width: 300, height: 200 }, 2);
@@ -53,8 +53,8 @@ test('light: the map is enlarged, the dimmed photo takes the place of its black'
   ]);
 });
 
-test('the photo is drawn once per size, and where the crop says', (t) => {
-  new Browser().install(t);
+test('the photo is drawn once per size, and where the crop says', () => {
+  new Browser().install();
   const tile = new Tile();
   const plain = any(tile.plain).canvas;
   assert.ok(tile.prepare(photo, trace.crop, { width: 300, height: 200 }));
@@ -69,8 +69,8 @@ test('the photo is drawn once per size, and where the crop says', (t) => {
   assert.ok(!new Tile().prepare(photo, trace.crop, { width: 0, height: 2 }));
 });
 
-test('every cell of the mosaic is the photo; layers that are behind fade', (t) => {
-  new Browser().install(t);
+test('every cell of the mosaic is the photo; layers that are behind fade', () => {
+  new Browser().install();
   const canvas = any(new Element('canvas'));
   const screen = new MosaicScreen(canvas);
   const size = { width: 54, height: 40, gap: 4, radius: 3, inset: NONE };
@@ -108,8 +108,8 @@ test('every cell of the mosaic is the photo; layers that are behind fade', (t) =
   assert.ok(drawings(any(screen.plain).canvas).length > 24);
 });
 
-test('layers that follow stand in bands beside the first, and a flat photo in the middle of its cell', (t) => {
-  new Browser().install(t);
+test('layers that follow stand in bands beside the first, and a flat photo in the middle of its cell', () => {
+  new Browser().install();
   const canvas = any(new Element('canvas'));
   const screen = new MosaicScreen(canvas);
   const size = { width: 54, height: 40, gap: 4, radius: 3, inset: /** @type {[number, number]} */ ([0, 6]) };
@@ -128,8 +128,8 @@ test('layers that follow stand in bands beside the first, and a flat photo in th
   assert.deepEqual(faded, [['fillRect', 500, 12, 424, 48]]);
 });
 
-test('cells smaller than their grid are averaged, not sampled', (t) => {
-  new Browser().install(t);
+test('cells smaller than their grid are averaged, not sampled', () => {
+  new Browser().install();
   const canvas = any(new Element('canvas'));
   const screen = new MosaicScreen(canvas);
   screen.fit({ width: 28, height: 28, gap: 4, radius: 3, inset: NONE }, { layers: 3, columns: 8 });

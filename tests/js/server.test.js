@@ -5,16 +5,13 @@ import { test } from 'node:test';
 
 import { Asker, Player } from '../../vit_viz/explorer/server.js';
 import { Browser } from './browser.js';
+import { settle } from './room.js';
 
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 
-const settle = async () => {
-  for (let i = 0; i < 20; i++) await new Promise((done) => setImmediate(done));
-};
-
-test('what failed is told unless nobody asks any more', async (t) => {
+test('what failed is told unless nobody asks any more', async () => {
   const browser = new Browser();
-  browser.install(t);
+  browser.install();
   /** @type {any[]} */
   const heard = [];
   const asker = new Asker({
@@ -48,9 +45,9 @@ test('what failed is told unless nobody asks any more', async (t) => {
   assert.deepEqual(heard, []);
 });
 
-test('the first choice is asked at once, and of those that follow closely the last, when the hand rests', async (t) => {
+test('the first choice is asked at once, and of those that follow closely the last, when the hand rests', async () => {
   const browser = new Browser();
-  browser.install(t);
+  browser.install();
   /** @type {number[]} */
   const asked = [];
   const asker = new Asker({ answered: () => {}, numbers: () => {}, failed: () => {} });
@@ -83,9 +80,9 @@ test('the first choice is asked at once, and of those that follow closely the la
   assert.deepEqual(asked, [1, 4, 5, 7]);
 });
 
-test('numbers of a question that a newer one has overtaken are not told, and neither is what is not there', async (t) => {
+test('numbers of a question that a newer one has overtaken are not told, and neither is what is not there', async () => {
   const browser = new Browser();
-  browser.install(t);
+  browser.install();
   /** @type {any[]} */
   const heard = [];
   const asker = new Asker({
@@ -119,9 +116,9 @@ test('numbers of a question that a newer one has overtaken are not told, and nei
   assert.deepEqual(heard, [[2, 'new']]);
 });
 
-test('playing steps at its pace until it is stopped', (t) => {
+test('playing steps at its pace until it is stopped', () => {
   const browser = new Browser();
-  browser.install(t);
+  browser.install();
   let steps = 0;
   /** @type {boolean[]} */
   const changed = [];

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { settle } from './visit.js';
 import { Running } from '../../vit_viz/site/running.js';
+import { settle } from './room.js';
 
 const model = (/** @type {string} */ name) => ({ name, card: '', file: name, bytes: 1, storage: '' });
 const PICTURE = /** @type {any} */ ({});

@@ -7,33 +7,9 @@ import { writeOption } from '../../vit_viz/explorer/options.js';
 import { effect } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { read } from './browser.js';
+import { placeAt } from './room.js';
 
 const { fields, links, looks } = JSON.parse(read('./links.json'));
-
-/** Where a link is kept, in no browser; it tells what was written. */
-export function placeAt(search = '') {
-  /** @type {[Record<string, string | null>, boolean][]} */
-  const written = [];
-  let changed = () => {};
-  return {
-    written,
-    search: () => search,
-    write(/** @type {Record<string, string | null>} */ change, /** @type {{push: boolean}} */ { push }) {
-      written.push([change, push]);
-      const link = new URLSearchParams(search);
-      for (const [name, text] of Object.entries(change))
-        text === null ? link.delete(name) : link.set(name, text);
-      search = `?${link}`;
-      changed();
-    },
-    listen: (/** @type {() => void} */ call) => void (changed = call),
-    /** Somebody else has written the link, or Back was pressed. */
-    go(/** @type {string} */ to) {
-      search = to;
-      changed();
-    },
-  };
-}
 
 /** What a store holds, as a link says it. @param {Store} store */
 function said(store) {

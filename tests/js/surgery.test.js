@@ -7,7 +7,7 @@ import { editsIn, wordsOf } from '../../vit_viz/web/kit/edits.js';
 import { changeWords, comparedNames, meanMap, temperatureOf } from '../../vit_viz/web/heads/surgery.js';
 import { namedTokens } from '../../vit_viz/web/heads/views.js';
 import { open as openTab } from './heads_page.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
 const any = (/** @type {unknown} */ thing) => /** @type {any} */ (thing);
 const MODEL = { layers: 3, heads: 5 };

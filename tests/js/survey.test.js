@@ -104,9 +104,9 @@ test('the nearest dot is within eight pixels across and down alike, passes, and 
   assert.equal(nearestDot(across, up, null, [4, 4]), -1); // too far along the diagonal
 });
 
-test('dots that pass are painted last: discs, or diamonds of wrong answers, as large as the pixels of the screen ask for', (context) => {
+test('dots that pass are painted last: discs, or diamonds of wrong answers, as large as the pixels of the screen ask for', () => {
   const browser = new Browser();
-  browser.install(context);
+  browser.install();
   Object.assign(browser.window, { devicePixelRatio: 2.5 });
   const canvas = new Element('canvas');
   const dots = {

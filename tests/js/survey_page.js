@@ -4,18 +4,9 @@ import { asker } from '../../vit_viz/web/kit/ask.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Survey } from '../../vit_viz/web/survey/room.js';
-import { read, withGlobals } from './browser.js';
+import { withGlobals, ending } from './browser.js';
 import { page as dom } from './document.js';
-import { placeAt } from './store.test.js';
-
-const { fields } = JSON.parse(read('./links.json'));
-const TABLE = Buffer.from(Uint8Array.from({ length: 768 }, (_, i) => Math.floor(i / 3))).toString('base64');
-
-export const settled = async () => {
-  for (let i = 0; i < 6; i++) await new Promise((done) => setImmediate(done));
-};
-
-export const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent.trim());
+import { fields, GRAYS, placeAt, settle } from './room.js';
 
 /** @type {import('../../vit_viz/web/survey/state.js').Opened} */
 export const SURVEY = {
@@ -151,7 +142,7 @@ export async function open(
     MutationObserver: dom.MutationObserver,
     matchMedia: () => ({ matches: touch }),
   };
-  withGlobals(context, globals);
+  withGlobals(globals);
   const holder = dom.document.createElement('div');
   holder.id = 'vv-survey-dots';
   dom.document.body.append(holder);
@@ -162,7 +153,7 @@ export async function open(
     relayout: async (/** @type {any} */ graph, /** @type {any} */ change) => graph.relayout(change),
   };
   Object.assign(dom, { Plotly: hasFigure ? Plotly : undefined });
-  context.after(() => holder.remove());
+  ending.after(() => holder.remove());
   context.mock.timers.reset();
   context.mock.timers.enable({ apis: ['setTimeout'] });
   const place = placeAt(link);
@@ -181,9 +172,9 @@ export async function open(
   });
   const root = dom.document.createElement('div');
   dom.document.body.append(root);
-  render(html`<${Survey} ...${{ store, ask, survey: of, tables: { viridis: TABLE } }} />`, root);
-  context.after(() => render(null, root));
-  await settled();
+  render(html`<${Survey} ...${{ store, ask, survey: of, tables: { viridis: GRAYS } }} />`, root);
+  ending.after(() => render(null, root));
+  await settle();
   const find = (/** @type {string} */ selector) => root.querySelector(selector);
   const all = (/** @type {string} */ selector) => [...root.querySelectorAll(selector)];
   const over = (/** @type {string} */ selector) => holder.querySelector(selector);
@@ -204,35 +195,35 @@ export async function open(
     cards: () => all('.vv-survey-card').map((one) => one.dataset.row),
     async press(/** @type {string} */ words) {
       button(words).click();
-      await settled();
+      await settle();
     },
     async choose(/** @type {string} */ name, /** @type {string} */ value) {
       const chooser = find(`.vv-survey-${name}`);
       chooser.value = value;
       chooser.fire('change');
-      await settled();
+      await settle();
     },
     /** Writes a filter and applies it. */
     async filter(/** @type {string} */ words) {
       find('textarea').value = words;
       const event = find('textarea').fire('keydown', { key: 'Enter', isComposing: false });
-      await settled();
+      await settle();
       return event;
     },
     /** Presses on the dots, in pixels of their area, and lets go some pixels further. */
     async pressDot(/** @type {number} */ x, /** @type {number} */ y, across = 0, down = 0) {
       dots('pointerdown', x, y);
       dom.document.body.fire('pointerup', { clientX: 100 + x + across, clientY: 50 + y + down });
-      await settled();
+      await settle();
     },
     /** What plotly tells of what was drawn or taken away. */
     async tell(/** @type {string} */ event, /** @type {any} */ told = undefined) {
       figure.heard[`plotly_${event}`](told);
-      await settled();
+      await settle();
     },
     go: async (/** @type {string} */ to) => {
       place.go(to);
-      await settled();
+      await settle();
     },
   };
 }

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { card, CHOSEN, open, settled, SURVEY, texts } from './survey_page.js';
+import { card, CHOSEN, open, SURVEY } from './survey_page.js';
+import { settle, texts } from './room.js';
 
 const QUESTION = { where: '', layer: 1, head: 2, measure: 'distance' };
 const LINK = '?tab=survey&layer=1&head=2&of_heads=distance';
@@ -17,7 +18,7 @@ function held() {
   /** @type {{body: any, give: (value: any) => Promise<void>}[]} */
   const waiting = [];
   const answer = (/** @type {any} */ body) =>
-    new Promise((done) => waiting.push({ body, give: async (value) => (done(value), settled()) }));
+    new Promise((done) => waiting.push({ body, give: async (value) => (done(value), settle()) }));
   return { waiting, answer };
 }
 
@@ -53,15 +54,15 @@ test('nothing is asked before the tab is open; then the dots and the photos, and
   const room = await open(t, { link: LINK.replace('survey', 'look') });
   assert.deepEqual([room.news(), room.root.childElementCount], [[], 0]);
   room.store.set({ tab: 'survey' });
-  await settled();
+  await settle();
   const points = { across: 'confidence', up: 'mean_entropy' };
   assert.deepEqual(room.news(), [['chosen', QUESTION], ['points', points]]); // prettier-ignore
   assert.equal(room.find('.vv-survey-count').textContent, '3 of 1,207 photos; 66.7% are right.');
   t.mock.timers.tick(249);
-  await settled();
+  await settle();
   assert.deepEqual(room.news(), []);
   t.mock.timers.tick(1);
-  await settled();
+  await settle();
   assert.deepEqual(room.news(), [['methods', { where: '', layer: 1, head: 2 }]]);
   assert.ok(room.says('Trust rollout.'));
   assert.ok(room.says('Means with 95% intervals from 50 bootstrap samples of the photos; higher is better; in insertion and deletion 0 is chance.')); // prettier-ignore
@@ -74,7 +75,7 @@ test('nothing is asked before the tab is open; then the dots and the photos, and
     ],
   );
   room.store.set({ tab: 'look', layer: 0, where: 'is_right' });
-  await settled();
+  await settle();
   assert.deepEqual(room.news(), []);
   room.store.set({ tab: 'survey' });
   assert.deepEqual(room.news(), [['chosen', { ...QUESTION, layer: 0, where: 'is_right' }]]);
@@ -131,7 +132,7 @@ test('a filter is what is written, on one line but for what is quoted; Enter app
   assert.ok(!field.fire('keydown', { key: 'a', isComposing: false }).prevented);
   assert.deepEqual(filters(room), []);
   assert.ok(room.find('form').fire('submit').prevented);
-  await settled();
+  await settle();
   assert.deepEqual(filters(room), ['is_right']);
   assert.equal(room.button('right').getAttribute('aria-pressed'), 'true');
   field.focus();
@@ -183,7 +184,7 @@ test('what goes wrong with the dots or with the methods is said', async (t) => {
   assert.equal(room.find('.vv-survey-error').textContent, 'No such number.');
   assert.ok(!room.find('.vv-survey').hasAttribute('data-stale'));
   t.mock.timers.tick(250);
-  await settled();
+  await settle();
   assert.equal(room.find('.vv-survey-conclusion').textContent, 'Too few photos.');
 });
 
@@ -230,14 +231,14 @@ test('the head under the pointer or with the focus is read out, then the chosen 
   ]) {
     // prettier-ignore
     cell(0, 1).fire(come);
-    await settled();
+    await settle();
     assert.deepEqual(said(), ['Layer 0, head 1: 20 ± 6 pixels, over 3 photos.', 'local: It is local. It holds in 50% of these photos alone.']); // prettier-ignore
     find('.vv-survey-heads').fire(go);
-    await settled();
+    await settle();
     assert.deepEqual(said(), own);
   }
   cell(1, 1).fire('pointerenter');
-  await settled();
+  await settle();
   assert.equal(said()[0], 'Layer 1, head 1: not known of these photos.');
 });
 
@@ -246,11 +247,11 @@ test('a head is chosen by a click, by Enter or by Space, and the arrows lead to 
   const last = () => room.place.written.at(-1)?.[0];
   const tabbed = () => room.all('td[role=gridcell]').findIndex((one) => one.getAttribute('tabindex') === '0');
   room.cell(0, 1).click();
-  await settled();
+  await settle();
   assert.deepEqual([last(), tabbed()], [{ layer: '0', head: '1', photos: null }, 1]);
   assert.ok(room.cell(0, 2).fire('keydown', { key: 'Enter' }).prevented);
   assert.ok(room.cell(1, 0).fire('keydown', { key: ' ' }).prevented);
-  await settled();
+  await settle();
   assert.deepEqual([last(), tabbed()], [{ layer: '1', head: '0' }, 3]);
   room.cell(1, 0).fire('keydown', { key: 'ArrowRight' });
   assert.ok(room.cell(1, 1).focused);
@@ -278,11 +279,11 @@ test('plotly is fetched where it is not there yet, and draws the axes that the p
   assert.match(script.getAttribute('src'), /\/vit_viz\/survey\/plotly\.js\?of=3\.1$/);
   assert.equal(room.over('canvas'), null);
   script.fire('error');
-  await settled();
+  await settle();
   assert.ok(room.says('The axes could not be fetched'));
   room.root.ownerDocument.defaultView.Plotly = room.Plotly;
   script.fire('load');
-  await settled();
+  await settle();
   assert.deepEqual(room.figure.drawn, { data: ['traces'], layout: { height: 420 } });
   const { selections, 'xaxis.title.text': title } = room.figure.told;
   assert.deepEqual([selections.length, title, Boolean(room.over('canvas'))], [1, 'confidence', true]);
@@ -299,7 +300,7 @@ test('dots lie over the plot, also where its axes are moved, and are counted wit
   const [x, y] = last();
   figure._fullLayout.xaxis.range = [-2.9, 2.5]; // half as far again
   figure.heard.plotly_afterplot(undefined);
-  await settled();
+  await settle();
   assert.deepEqual(last(), [x + 100, y]);
 });
 
@@ -354,7 +355,7 @@ test('the dot under the pointer says its numbers, beside it where there is room'
   const room = await open(t, { link: LINK });
   const said = async (/** @type {number} */ x, /** @type {number} */ y) => {
     room.dots('pointermove', x, y);
-    await settled();
+    await settle();
     const words = room.over('.vv-survey-dot-words');
     return (
       words && [words.textContent.trim(), words.style.translate, Math.round(parseFloat(words.style.left))]
@@ -366,7 +367,7 @@ test('the dot under the pointer says its numbers, beside it where there is room'
   assert.equal(await said(118, 50), null); // which does not pass
   room.dots('pointermove', 43, 82);
   room.figure.fire('pointerleave');
-  await settled();
+  await settle();
   assert.equal(room.over('.vv-survey-dot-words'), null);
 });
 
@@ -384,11 +385,11 @@ test('the photo of a dot that is pressed comes first, until another list, head o
   assert.deepEqual(titles(), ['highest', 'lowest']);
   await pick();
   room.cell(0, 0).click();
-  await settled();
+  await settle();
   assert.deepEqual(titles(), ['highest', 'lowest']);
   await pick();
   room.store.set({ photos: 'all' }); // as Back does
-  await settled();
+  await settle();
   assert.ok(!titles().includes('the dot that was chosen'));
   room.news();
   await room.pressDot(118, 50); // no dot that passes
@@ -428,7 +429,7 @@ test('a list goes on by twelve, with the first new photo in focus, and is saved 
   const more = room.button('1 more (2 of 3 shown)');
   more.click();
   more.click(); // once more before the answer
-  await settled();
+  await settle();
   assert.deepEqual(room.news(), [['cards', { ...QUESTION, list: 'high', from: 2 }]]);
   assert.deepEqual(room.cards(), ['4', '1', '6', '2']);
   assert.ok(room.all('.vv-survey-card')[2].focused);
@@ -466,7 +467,7 @@ test('a photo opens in Look as it was surveyed, with the head under the outline,
   const room = await open(t, { link: `${LINK}&q=3,4&target=7`, answers: { 'look/1': subject } });
   const open1 = async () => {
     room.all('.vv-survey-card')[1].click();
-    await settled();
+    await settle();
   };
   await open1();
   assert.deepEqual(room.news().at(-1), ['look/1', { model: room.store.fields.get('model')?.usual ?? '' }]);
@@ -485,7 +486,7 @@ test('what cannot be opened is said until something else is chosen; through whic
   const room = await open(t, { link: LINK, answers: { 'look/4': new Error('It is gone.'), beside } });
   assert.ok(room.says('A note.') && !room.says('It opens through'));
   room.find('.vv-survey-card').click();
-  await settled();
+  await settle();
   assert.equal(room.find('.vv-survey-error').textContent, 'It is gone.');
   assert.deepEqual([room.place.written, room.store.view.tab.value], [[], 'survey']);
   await room.go(`${LINK}&model=other`);
@@ -503,12 +504,12 @@ test('photos are lit one after the other by the chosen head, but for those whose
   assert.ok(room.says('Each photo is lit by what the head looks at, computed now; '));
   assert.deepEqual(lit(), ['4?layer=1&head=2']);
   room.find('.vv-survey-lit').fire('load');
-  await settled();
+  await settle();
   assert.deepEqual(lit(), ['4?layer=1&head=2 lit', '2?layer=1&head=2']);
   assert.equal(room.find('.vv-survey-stage').querySelector('.vv-survey-ring'), null);
   assert.equal(room.find('.vv-survey-stage').style.aspectRatio, '1.5 / 1');
   room.all('.vv-survey-lit')[1].fire('error'); // the thumbnail with its ring stays
-  await settled();
+  await settle();
   assert.deepEqual(lit(), ['4?layer=1&head=2 lit', '3?layer=1&head=2']);
   await room.filter('a');
   assert.deepEqual(lit(), ['4?layer=1&head=2 lit']); // another answer is on its way
@@ -534,7 +535,7 @@ test('a photo without a picture has words in its place, and no address that woul
   assert.deepEqual(await says({ there: false }), [1, '', gone]);
   const room = await open(t, { link: LINK });
   room.find('.vv-survey-card img').fire('error');
-  await settled();
+  await settle();
   assert.equal(room.all('.vv-gone').length, 1);
 });
 
@@ -615,7 +616,7 @@ test('a second survey is compared, its finding stands above, and its photos are 
   assert.ok(room.find('.vv-survey-csv').href.endsWith('&second=tuned&list=changed'));
   assert.deepEqual(room.place.written, [[{ compared_with: 'tuned', photos: 'changed' }, false]]);
   room.cell(0, 0).click();
-  await settled();
+  await settle();
   assert.deepEqual(comparison(room)[2], CHANGED); // also of another head
 });
 
@@ -661,7 +662,7 @@ test('heads that moved go on beyond twelve, and one of them is chosen with its m
   assert.deepEqual(room.place.written.at(-1), [{ head: '0', of_heads: 'entropy' }, false]);
   rows()[13].click(); // a statistic that the table of heads does not have
   assert.deepEqual(room.place.written.at(-1), [{ head: '1' }, false]);
-  await settled();
+  await settle();
   assert.deepEqual(comparison(room)[2], CHANGED);
 });
 

@@ -6,14 +6,14 @@ import { test } from 'node:test';
 import { PLACE } from '../../vit_viz/ui/visit/link.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { Filled, Tabs, showTab } from '../../vit_viz/web/page/page.js';
-import { Browser, parse } from './browser.js';
+import { Browser, parse, ending } from './browser.js';
 import { storeAt } from './header_page.js';
-import { settle } from './visit.js';
+import { settle } from './room.js';
 
-/** Two tabs at a link, and a part in front of them; `filled` tells which module was given which place. @param {any} t */
-async function open(t, search = '?tab=heads') {
+/** Two tabs at a link, and a part in front of them; `filled` tells which module was given which place. */
+async function open(search = '?tab=heads') {
   const browser = new Browser(search);
-  browser.install(t);
+  browser.install();
   const filled = /** @type {string[]} */ ([]);
   Object.assign(browser.window, {
     vit_viz: (/** @type {string} */ module) => ({
@@ -35,7 +35,7 @@ async function open(t, search = '?tab=heads') {
   const store = storeAt(PLACE);
   const root = /** @type {any} */ (parse('<div></div>'));
   render(html`<${Tabs} ...${{ store, tabs }} /><${Filled} ...${part} />`, root);
-  t.after(() => render(null, root));
+  ending.after(() => render(null, root));
   await settle();
   const seen = () =>
     root
@@ -46,16 +46,16 @@ async function open(t, search = '?tab=heads') {
   return { browser, root, store, filled, seen, chosen };
 }
 
-test('the tab of the link is open, and filled with its room; the parts in front of it are filled as a whole', async (t) => {
-  const { filled, seen, chosen, browser, root } = await open(t);
+test('the tab of the link is open, and filled with its room; the parts in front of it are filled as a whole', async () => {
+  const { filled, seen, chosen, browser, root } = await open();
   assert.deepEqual([seen(), chosen()], [['vv-tab-heads'], 'vv-tab-heads-button']);
   assert.deepEqual(filled, ['web/heads/room.js room-heads heads', 'tour.js vv-tour all']);
   assert.equal(root.querySelector('#vv-tab-heads').textContent.trim(), 'filledwords');
   assert.deepEqual(browser.visited, []);
 });
 
-test('another tab is filled when it is opened first, stays as it is, and has a place in the history', async (t) => {
-  const { filled, seen, browser, root, store } = await open(t);
+test('another tab is filled when it is opened first, stays as it is, and has a place in the history', async () => {
+  const { filled, seen, browser, root, store } = await open();
   root.querySelector('#vv-tab-look-button').click();
   await settle();
   assert.deepEqual(browser.visited, [{ how: 'push', address: '/app#here' }]);
@@ -69,7 +69,7 @@ test('another tab is filled when it is opened first, stays as it is, and has a p
   assert.equal(root.querySelector('#room-look').textContent, 'filled');
 });
 
-test('the chosen tab is moved into sight, and the row no further than that', async (t) => {
+test('the chosen tab is moved into sight, and the row no further than that', async () => {
   const row = /** @type {any} */ (
     parse('<div><b aria-selected="false"></b><i aria-selected="true"></i></div>')
   );
@@ -84,7 +84,7 @@ test('the chosen tab is moved into sight, and the row no further than that', asy
   assert.deepEqual([10, 230, 290, -20].map(shownAt), [50, 50, 138, 80]); // 28 more, so that the next one is seen
   tab.setAttribute('aria-selected', 'false');
   assert.equal(shownAt(900), 80);
-  const page = await open(t);
+  const page = await open();
   const [wrapper, look] = ['.tab-wrapper', '#vv-tab-look-button'].map((one) => page.root.querySelector(one));
   wrapper.box = { left: 10, top: 0, width: 300, height: 40 };
   look.box = { left: 290, top: 0, width: 80, height: 40 };

@@ -5,7 +5,8 @@ import { test } from 'node:test';
 
 import { MOST_BYTES } from '../../vit_viz/web/tokens/held.js';
 import { savedBy } from './browser.js';
-import { open, pressed, settle, texts } from './tokens_tab.js';
+import { open } from './tokens_tab.js';
+import { pressed, settle, texts } from './room.js';
 
 const RING = 'vv-ring 50% 50%'; // around patch (1, 1): 20 of 40 pixels down, 50 of 100 across
 const HERE = 'Patch (1, 1) after layer 2: all patches carry the same direction';

@@ -56,10 +56,10 @@ test('colours keep the lightness of the photo, and are seen where it is black', 
   assert.deepEqual(gray, [low, low, low, 255, 255, 255, 255, 90, red, red, red, 255]);
 });
 
-test('vectors are kept as long as there is room for them, those that are wanted first', async (context) => {
+test('vectors are kept as long as there is room for them, those that are wanted first', async () => {
   const large = new Uint16Array(MOST_BYTES / 8); // two of them fill the room
   const fetch = async () => ({ ok: true, arrayBuffer: async () => large.buffer });
-  new Browser().install(context, { fetch });
+  new Browser().install({ fetch });
   const held = new Held(
     { trace: 'abc', prefix: [], suffix: [], grid: [1, 4], about: {}, view: '' },
     async () => null,
@@ -79,8 +79,8 @@ test('vectors are kept as long as there is room for them, those that are wanted 
   assert.deepEqual(await fetching(1, 3), ['tokens/3', 'tokens/1'].sort().reverse()); // 0 made room
 });
 
-test('questions are asked with what is chosen, and what is empty is left out', async (context) => {
-  new Browser().install(context);
+test('questions are asked with what is chosen, and what is empty is left out', async () => {
+  new Browser().install();
   /** @type {any[]} */
   const asked = [];
   const of = {

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { OPTIONS } from './browser.js';
-import { open, pressed, settle, texts } from './tokens_tab.js';
+import { open } from './tokens_tab.js';
+import { pressed, settle, texts } from './room.js';
 
 /** Segments of four layers, so that the tab is content whatever is asked. */
 const segments = { labels: [0, 0, 1, 1, 0, 0], overlap: null, method: 'k-means' };
@@ -111,26 +112,6 @@ test('the controls say what is chosen, and pictures are offered to share the col
   assert.deepEqual(texts(control('second').children), ['no other photo', 'photo p1']);
 });
 
-test('a slider that is moved shows its number at once, and is told once it rests', async () => {
-  const { control, browser, told } = await open({ chosen: { token_measure: 'norms' } });
-  const slider = control('factor');
-  for (const value of ['6', '6.5']) {
-    slider.value = value;
-    slider.fire('input');
-    browser.pass(199);
-  }
-  await settle();
-  assert.deepEqual(told, []);
-  assert.equal(slider.parentElement.querySelector('output').textContent, '6.5');
-  browser.pass(1);
-  assert.deepEqual(told, [[{ outliers: '6.5' }, false]]);
-  slider.value = '8';
-  slider.fire('input');
-  slider.fire('change');
-  browser.pass(1000);
-  assert.deepEqual(told.slice(1), [[{ outliers: '8' }, false]]); // once
-});
-
 test('a box that is typed is told when it is done, without spaces, and stays while somebody types', async () => {
   const part = await open({ chosen: SEGMENTS }, { answer });
   const { told, words, find, control } = part;
@@ -224,21 +205,4 @@ test('a press without a way draws no box, and the button stays on until it is pr
   stage.fire('pointerup', at(25, 60));
   stage.fire('click', at(25, 60));
   assert.deepEqual(told, [[{ q: '1,1' }, true]]); // no box
-});
-
-test('the segment that overlaps most with the box is named where it is one alone', async () => {
-  const about = async (/** @type {number[] | null} */ overlap) => {
-    const chosen = { token_measure: 'segments', token_box: '0,0,1,1' };
-    const boxed = { ...segments, overlap };
-    const part = await open(
-      { chosen },
-      { answer: (/** @type {string} */ path) => (path.includes('segments') ? boxed : null) },
-    );
-    await settle();
-    return part.element.querySelector('.vv-room-panel').textContent;
-  };
-  assert.match(await about([0.2, 0.5]), /in areas of patches; segment 1 comes closest\./);
-  const even = await about([0, 0]);
-  assert.match(even, /Overlap with the box: intersection over union, in areas of patches\./);
-  assert.doesNotMatch(even, /comes closest/);
 });

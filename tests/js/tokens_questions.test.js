@@ -5,7 +5,8 @@ import { test } from 'node:test';
 
 import { coloursOf } from '../../vit_viz/web/tokens/colours.js';
 import { segmentColour } from '../../vit_viz/web/tokens/plate.js';
-import { open, settle, texts } from './tokens_tab.js';
+import { open } from './tokens_tab.js';
+import { settle, texts } from './room.js';
 
 const kindOf = (/** @type {string} */ path) => /^\w+/.exec(path)?.[0] ?? '';
 const rows = (/** @type {number} */ count, /** @type {(state: number) => any} */ make) =>
@@ -614,6 +615,8 @@ test('segments of tokens and cuts are asked for as such, and a box is told with 
   assert.match(note.textContent, /intersection over union, in areas of patches; segment 1 comes closest[.]$/);
   await part.point(part.patch(1, 1));
   assert.equal(part.words('room-readout'), 'patch (1, 1): segment 1, 17% of the patches; overlap with the box 0.5'); // prettier-ignore
+  const even = await open({ chosen }, { answer: only('segments', { ...segments(2), overlap: [0, 0, 0] }) });
+  assert.match(even.find('room-panel').textContent, /intersection over union, in areas of patches[.]$/);
 });
 
 test('while segments arrive, those that are here are shown', async () => {

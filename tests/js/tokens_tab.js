@@ -8,19 +8,11 @@ import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Plate } from '../../vit_viz/web/tokens/plate.js';
 import { Tokens } from '../../vit_viz/web/tokens/room.js';
-import { Browser, OPTIONS, read, ending } from './browser.js';
+import { Browser, OPTIONS, ending } from './browser.js';
 import { page as dom } from './document.js';
-import { placeAt } from './store.test.js';
+import { fields, GRAYS, placeAt, settle, texts } from './room.js';
 
-const { fields } = JSON.parse(read('./links.json'));
 const BITS = [0, 0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700, 0x4800]; // 0 to 8 in fp16
-const GRAYS = Buffer.from(Uint8Array.from({ length: 768 }, (_, i) => Math.floor(i / 3))).toString('base64');
-
-export const texts = (/** @type {any[]} */ nodes) => nodes.map((node) => node.textContent);
-export const pressed = (/** @type {any} */ node) => node.getAttribute('aria-pressed');
-export const settle = async () => {
-  for (let i = 0; i < 20; i++) await new Promise((done) => setImmediate(done));
-};
 
 /** What the Tokens tab starts with, drawn flat in three quarters of gray, so that the tones can be read. */
 export const usual = { ...defaultsOf(OPTIONS.tokens), style: 'heat', alpha: 0.75, smooth: false };
@@ -236,7 +228,7 @@ export async function open(
     clearMeasures: performance.clearMeasures.bind(performance),
   };
   Object.assign(browser.globals, { fetch, performance: clock, document: dom.document });
-  browser.install(ending);
+  browser.install();
   const element = dom.document.createElement('div');
   dom.document.body.append(element);
   const colours = decodeTable(GRAYS);

@@ -5,21 +5,17 @@ import { Explorer } from '../../vit_viz/explorer/explorer.js';
 import { SERVER } from '../../vit_viz/web/look/server_source.js';
 import { Browser, parse, read } from './browser.js';
 import { attentionOf, makeTrace, random } from './oracle.js';
+import { GRAYS, settle } from './room.js';
 
 /** @typedef {import('./document.js').Element} Element */
 
-const TABLE = Buffer.from(Uint8Array.from({ length: 768 }, (_, i) => Math.floor(i / 3))).toString('base64');
-export const tables = { viridis: TABLE, magma: TABLE, cividis: TABLE, gray: TABLE };
-export const settle = async () => {
-  for (let i = 0; i < 40; i++) await new Promise((done) => setImmediate(done));
-};
+export const tables = { viridis: GRAYS, magma: GRAYS, cividis: GRAYS, gray: GRAYS };
 
 /**
  * An explorer on a page of its own, with a server that has layers of known queries and keys, and a host that keeps the view.
  * `told`: 'place' and 'view' (what the user chose, with and without a way Back), 'closer', 'again'.
  */
 export function open(
-  /** @type {any} */ context,
   changes = {},
   { chosen = /** @type {any} */ ({}), answer = /** @type {any} */ (null) } = {},
 ) {
@@ -42,7 +38,7 @@ export function open(
       browser.window.disconnected = true;
     }
   }
-  browser.install(context, { fetch, ResizeObserver });
+  browser.install({ fetch, ResizeObserver });
   const element = parse(read('../../vit_viz/explorer/explorer.html').replaceAll('__ID__', 'vv0'));
   /** @type {Record<string, any>} */
   const parts = Object.fromEntries(

@@ -8,10 +8,9 @@ import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Walkthrough } from '../../vit_viz/web/walkthrough/room.js';
 import { page as dom } from './document.js';
-import { read, savedBy, withGlobals } from './browser.js';
-import { placeAt } from './store.test.js';
+import { savedBy, withGlobals, ending } from './browser.js';
+import { fields, placeAt } from './room.js';
 
-const { fields } = JSON.parse(read('./links.json'));
 const STEPS = ['Patches', 'Embedding', 'Attention'];
 const settled = async () => {
   for (let i = 0; i < 4; i++) await new Promise((done) => setImmediate(done));
@@ -51,8 +50,8 @@ function told(link) {
   return { step, html: words, photo: PHOTO, controls: controls[step] };
 }
 
-/** The room. @param {any} context */
-async function open(context, search = '?tab=walkthrough&image=lion', answer = told) {
+/** The room. @param {any} _context */
+async function open(_context, search = '?tab=walkthrough&image=lion', answer = told) {
   /** @type {string[]} */
   const questions = [];
   /** @type {string[]} */
@@ -85,12 +84,12 @@ async function open(context, search = '?tab=walkthrough&image=lion', answer = to
   });
   const root = dom.document.createElement('div');
   dom.document.body.append(root);
-  withGlobals(context, globals);
+  withGlobals(globals);
   render(
     html`<${Walkthrough} ...${{ page: { store, ask, turn }, steps: STEPS, drawing: ['style'] }} />`,
     root,
   );
-  context.after(() => render(null, root));
+  ending.after(() => render(null, root));
   await settled();
   const find = (/** @type {string} */ selector) => root.querySelector(selector);
   const image = find('.vv-image');

@@ -42,6 +42,7 @@ test('a token that is no patch is explained where it asks, by what this model do
 test('shares have as many digits as are known', () => {
   assert.deepEqual(
     [
+      [0, 2],
       [0.123456, 2],
       [0.123456, 4],
       [0.0123456, 2],
@@ -53,7 +54,7 @@ test('shares have as many digits as are known', () => {
       [9e-6, 2],
       [1.1e-5, 2],
     ].map(([v, d]) => percent(v, d)),
-    ['12.3%', '12.35%', '1.2%', '1.235%', '100%', '99.9%', '', '10%', '<0.001%', '0.0011%'],
+    ['0%', '12.3%', '12.35%', '1.2%', '1.235%', '100%', '99.9%', '', '10%', '<0.001%', '0.0011%'],
   );
   const view = any({ norm: true });
   assert.deepEqual(
@@ -145,8 +146,8 @@ test('a map that is the same everywhere has no peak', () => {
   assert.match(spokenFrame(any(falling), any(row)), /Most on patch \(0, 0\), \u2248 50%\./);
 });
 
-test('mass bars are shares of the row; of a column the weights, for patches their mean', (t) => {
-  new Browser().install(t);
+test('mass bars are shares of the row; of a column the weights, for patches their mean', () => {
+  new Browser().install();
   const box = new Element('div');
   const bars = new MassBars(any(box), trace);
   const numbers = { max: 1, peak: [0, 0], patches: 1.5, prefix: { class: 0.3, 'register 0': 0.2 } };
@@ -203,28 +204,18 @@ test('file names hold what the picture shows', () => {
 
 // --- sizes on the screen
 
-test('cells fill the width, or the height where that is less', () => {
-  assert.deepEqual(cellSize({ width: 800, height: 3000, layers: 12, columns: 8, aspect: 2 }), {
-    width: 100,
-    height: 52,
-    gap: 4,
-    radius: 6,
-    inset: [0, 0],
-  });
-  assert.deepEqual(cellSize({ width: 800, height: 360, layers: 12, columns: 8, aspect: 2 }), {
-    width: 56,
-    height: 30,
-    gap: 4,
-    radius: 3,
-    inset: [0, 0],
-  });
-  assert.deepEqual(cellSize({ width: 80, height: 900, layers: 3, columns: 8, aspect: 2 }), {
-    width: 52,
-    height: 28,
-    gap: 4,
-    radius: 3,
-    inset: [0, 0],
-  });
+test('cells fill the width, or the height where that is less, and are never smaller than 24 px', () => {
+  for (const [width, height, layers, columns, aspect, ...found] of [
+    [800, 3000, 12, 8, 2, 100, 52, 6],
+    [800, 360, 12, 8, 2, 56, 30, 3],
+    [80, 900, 3, 8, 2, 52, 28, 3],
+    [600, 2000, 12, 15, 1.25, 40, 33, 4],
+    [300, 400, 3, 200, 1.25, 34, 28, 3],
+  ]) {
+    const cell = cellSize({ width, height, layers, columns, aspect });
+    const expected = { width: found[0], height: found[1], gap: 4, radius: found[2], inset: [0, 0] };
+    assert.deepEqual(cell, expected, `${width} x ${height}`);
+  }
 });
 
 function partsOf(/** @type {string[]} */ names) {
@@ -255,9 +246,9 @@ test('the model\u2019s input lies on the photo where the crop says', () => {
   assert.ok(!parts.root.hasAttribute('data-cropped'));
 });
 
-test('photo and mosaic are fitted to the window', (t) => {
+test('photo and mosaic are fitted to the window', () => {
   const browser = new Browser();
-  browser.install(t);
+  browser.install();
   const parts = partsOf(['root', 'caption', 'scroll', 'mosaic', 'box']);
   const outer = new Element('div');
   outer.append(parts.scroll);

@@ -47,44 +47,6 @@ def test_resampling_to_the_same_grid_changes_nothing() -> None:
     assert resample(table, (4, 6), (4, 6), variant="dino") is table
 
 
-@pytest.mark.parametrize(
-    "variant", ["timm", "bilinear", "dino", "dinov2", "dinov2_reg", "transformers", "torchvision"]
-)
-def test_resampling_keeps_a_constant_table(variant: str) -> None:
-    table = torch.ones(24, 1) * torch.tensor([3.0, -2.0])
-    out = resample(table, (4, 6), (9, 5), variant=variant)  # type: ignore[arg-type]
-    assert_same(out, torch.ones(45, 1) * torch.tensor([3.0, -2.0]), relative=3e-6)
-
-
-def test_resampling_does_not_confuse_rows_and_columns() -> None:
-    rows = torch.arange(4.0).repeat_interleave(6)[:, None]
-    out = resample(rows, (4, 6), (4, 12)).reshape(4, 12)
-    assert_same(out, torch.arange(4.0)[:, None].expand(4, 12), relative=3e-6)
-
-
-def test_resampling_by_hand_without_antialiasing() -> None:
-    # half-pixel centres: the first of two new cells lies at -0.25 + 0.25 of a cell; bicubic a = -0.75 at t = 0.25 and t = 0.75
-    table = torch.tensor([[0.0], [1.0], [0.0], [0.0]])
-    out = resample(table, (1, 4), (1, 8), variant="transformers").flatten()
-
-    def cubic(x: float) -> float:
-        a, x = -0.75, abs(x)
-        return (a + 2) * x**3 - (a + 3) * x**2 + 1 if x <= 1 else a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
-
-    centres = [(i + 0.5) / 2 - 0.5 for i in range(8)]
-    expected = [cubic(c - 1) if abs(c - 1) < 2 else 0.0 for c in centres]
-    assert_same(out, torch.tensor(expected))
-
-
-def test_the_variants_differ() -> None:
-    table = torch.randn(36, 5)
-    outs = [
-        resample(table, (6, 6), (3, 4), variant=v) for v in ("timm", "dino", "transformers", "torchvision")
-    ]
-    for i, a in enumerate(outs):
-        assert all((a - b).abs().max() > 1e-2 for b in outs[i + 1 :])
-
-
 def test_a_table_that_does_not_fit_its_grid_is_refused() -> None:
     with pytest.raises(ParameterError, match="4 x 6 needs 24 positions; the table has 25"):
         resample(torch.zeros(25, 3), (4, 6), (8, 8))

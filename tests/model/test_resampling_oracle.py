@@ -148,15 +148,6 @@ def by_radio_of_transformers(table: Tensor, new: tuple[int, int]) -> Tensor:
     return found[0]
 
 
-def by_facebook(table: Tensor, new: tuple[int, int]) -> Tensor:
-    """facebookresearch/dino and /dinov2, `interpolate_pos_encoding`, which no package brings; rows are called w there."""
-    scale = tuple((side + 0.1) / math.sqrt(len(table)) for side in new)
-    picture = table.reshape(1, *OLD, DIM).permute(0, 3, 1, 2)
-    resampled = torch.nn.functional.interpolate(picture, scale_factor=scale, mode="bicubic")
-    assert resampled.shape[-2:] == new
-    return resampled.permute(0, 2, 3, 1).reshape(-1, DIM)
-
-
 @pytest.mark.parametrize(
     ("variant", "theirs", "grids"),
     [
@@ -176,8 +167,6 @@ def by_facebook(table: Tensor, new: tuple[int, int]) -> Tensor:
         pytest.param(
             "radio_v4", by_radio_of_transformers, (WIDER, TALLER, FEWER, MORE), id="transformers-radio"
         ),
-        pytest.param("dino", by_facebook, (WIDER, TALLER), id="dino"),
-        pytest.param("dinov2", by_facebook, (WIDER, TALLER), id="dinov2"),
     ],
 )
 def test_each_variant_is_what_the_function_of_its_library_gives(

@@ -25,6 +25,8 @@ from tests.ui.desk import odd_picture
 from tests.waiting import PATIENCE, until
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import Cancelled, VitVizError
+from vit_viz.figures.files import Answered, as_file
+from vit_viz.figures.request import DrawingOptions, figure_for
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
@@ -110,6 +112,31 @@ def test_a_picture_comes_if_it_is_asked_for_and_is_small(session: Session, name:
     data = base64.b64decode(drawn.content[1].data)
     assert len(data) <= tools.PICTURE_BYTES
     assert Image.open(io.BytesIO(data)).get_format_mimetype() == drawn.content[1].mime_type
+
+
+def test_the_picture_of_a_tool_is_drawn_as_it_is_asked_for_or_refused(session: Session) -> None:
+    def called(**more: Any) -> Any:
+        return asked(tools.server(session), lambda client: client.call_tool("look", TWINS | more))
+
+    def pixels(png: bytes) -> Any:
+        with Image.open(io.BytesIO(png)) as picture:
+            return np.asarray(picture).tolist()
+
+    def drawn(**figure: Any) -> Any:
+        return pixels(base64.b64decode(called(picture=True, figure=figure).content[1].data))
+
+    answered = Answered(session, request_for(session, Subject("odd", "twins"), "look"), None)
+    figure = figure_for(answered.request, DrawingOptions(style="heat"), title="Mine")
+    wanted = pixels(as_file(answered, "png", figure=figure, width_cm=7, dpi=80))
+    assert drawn(style="heat", title="Mine", width_cm=7, dpi=80) == wanted
+    assert drawn(style="heat") != drawn() == pixels(as_file(answered, "png", dpi=120))
+    for more, error in (
+        ({"picture": True, "figure": {"format": "pdf"}}, "is PNG or JPEG"),
+        ({"figure": {"style": "heat"}}, "ask for it, too, with picture: true"),
+        ({"picture": True, "figure": {"colour": 1}}, "There is no option 'colour'"),
+    ):
+        refused = called(**more)
+        assert (refused.is_error, error in refused.content[0].text) == (True, True), refused
 
 
 def test_a_large_photo_makes_no_large_picture(session: Session) -> None:

@@ -412,6 +412,25 @@ def test_safetensors_hold_the_arrays_as_they_are_and_the_rest_of_the_answer_besi
 KEPT = {"Cache-Control": "max-age=0, only-if-cached"}
 
 
+def test_what_is_not_at_hand_says_what_it_costs(
+    api: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cost(name: str, **body: Any) -> str:
+        answer = ask(api, name, TWINS | body, headers=KEPT).json()
+        return answer["cost"].replace("\N{NO-BREAK SPACE}", " ")  # type: ignore[no-any-return]
+
+    rows, cols = session.trace("odd", "twins").layout.grid
+    monkeypatch.setattr(session, "pass_seconds", lambda _subject: 0.5)
+    assert cost("occlusion") == f"one run per patch: about {rows * cols // 2} s"
+    assert cost("integrated_gradients").endswith(": at least 50 s")
+    test = {"method": "legrad", "target": "4-1"}
+    for known, words in ((False, "4 min"), (True, "23 s")):
+        assert cost("trust", **test).endswith(f": at most about {words}")
+        assert cost("trust", **test | {"sides": "difference"}).endswith(f": at most about {words}")
+        assert cost("trust", method="legrad", target=4).endswith(": at most about 4 min")  # of other orders
+        assert known or ask(api, "trust", TWINS | test | {"method": "rollout"}).status_code == 200
+
+
 @pytest.mark.parametrize(("accept", "target"), [("application/json", 2), (rest.SAFETENSORS, 4)])
 def test_an_answer_is_given_only_if_it_is_at_hand_and_what_is_asked_is_told(
     api: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch, accept: str, target: int
@@ -428,10 +447,11 @@ def test_an_answer_is_given_only_if_it_is_at_hand_and_what_is_asked_is_told(
     with monkeypatch.context() as patch:
         patch.setattr(session, "pass_seconds", lambda subject: 0.25 if subject.mode == "crop" else None)
         there = said(ask(api, "ablation", body, headers=headers | KEPT))
-    assert there.keys() == {"question", "request", "link", "pass_seconds"}
-    assert (there["request"]["parameters"], there["pass_seconds"]) == (
+    assert there.keys() == {"question", "request", "link", "cost", "pass_seconds"}
+    assert (there["request"]["parameters"], there["pass_seconds"], there["cost"]) == (
         {"how": "mean", "target": target},
         0.25,
+        QUESTIONS["ablation"].words.runs,
     )
     bad = said(ask(api, "ablation", body | {"how": "off"}, headers=headers | KEPT))
     assert (bad.keys(), "one of zero" in bad["refused"]) == ({"question", "refused"}, True)

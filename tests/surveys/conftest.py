@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
+from vit_viz.surveys.columns import TABLES
+from vit_viz.surveys.run import Survey
 
 pytest.importorskip("pyarrow", reason="surveys are written by pyarrow, which is not installed here")
 
@@ -48,6 +51,11 @@ def save_photo(path: Path, seed: int) -> None:
     cells = np.random.default_rng(seed).integers(0, 256, (5, 7, 3), dtype=np.uint8)
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(cells).resize((width, height), Image.Resampling.BICUBIC).save(path)
+
+
+def rows_of(done: Survey) -> dict[str, list[dict[str, Any]]]:
+    """All tables of a survey."""
+    return {level: done.table(level).to_pylist() for level in TABLES}
 
 
 @pytest.fixture(scope="session")

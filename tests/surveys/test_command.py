@@ -15,16 +15,11 @@ from types import SimpleNamespace
 import pytest
 
 from tests.effort import effort
-from tests.surveys.conftest import save_photo
+from tests.surveys.conftest import rows_of, save_photo
 from vit_viz import progress
 from vit_viz.cli import asking, main, surveying
-from vit_viz.cli.parser import command_line
-from vit_viz.errors import ParameterError
 from vit_viz.session.session import Session
 from vit_viz.surveys import parquet
-from vit_viz.surveys.columns import TABLES
-from vit_viz.surveys.local import Machine
-from vit_viz.surveys.ray_engine import RayCluster
 from vit_viz.surveys.run import Survey
 
 
@@ -107,20 +102,6 @@ def test_ctrl_c_ends_it_and_the_same_command_goes_on(command, photos, tmp_path, 
     assert Survey(tmp_path / "out").num_photos == 11
 
 
-def test_the_bar_counts_photos_from_where_an_earlier_run_ended(monkeypatch):
-    screen = io.StringIO()
-    screen.isatty = lambda: True
-    monkeypatch.setattr(sys, "stderr", screen)
-    with progress.counting("photos") as follow:
-        assert follow is not None
-        follow(40, 100)
-        follow(70, 100)
-        follow(100, 100)
-    said = screen.getvalue()
-    assert "100/100" in said
-    assert "photos/s" in said
-
-
 @pytest.mark.parametrize(("start", "rate"), [(40, "3.00 photos/s"), (0, "7.00 photos/s")])
 def test_what_an_earlier_run_has_done_does_not_count_as_fast(monkeypatch, start, rate):
     """30 or 70 photos in 10 seconds of a clock of ours, whatever was there before."""
@@ -143,34 +124,6 @@ def test_without_a_terminal_there_is_no_bar(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with progress.counting("photos") as follow:
         assert follow is None
-
-
-@pytest.mark.parametrize(
-    ("flags", "expected"),
-    [
-        ([], Machine(None, None)),
-        (["--at-once", "3", "--workers", "0"], Machine(at_once=3, workers=0)),
-        (["--engine", "ray"], RayCluster("", None, None, None)),
-        (
-            ["--engine", "ray", "--address", "10.0.0.7:6379", "--actors", "5", "--gpus-per-actor", "0.5", "--at-once", "2"],
-            RayCluster(address="10.0.0.7:6379", actors=5, gpus_per_actor=0.5, at_once=2),
-        ),
-    ],
-)  # fmt: skip
-def test_flags_say_what_runs_the_stages(flags, expected):
-    asked = command_line().parse_args(["survey", "photos", "-o", "out", *flags])
-    assert surveying._engine(asked) == expected
-
-
-@pytest.mark.parametrize(
-    ("engine", "flag", "value"),
-    [("local", "--address", "head"), ("local", "--actors", "1"), ("local", "--gpus-per-actor", "0"), ("ray", "--workers", "0")],
-)  # fmt: skip
-def test_a_flag_of_the_other_engine_is_refused(engine, flag, value):
-    asked = command_line().parse_args(["survey", "photos", "-o", "out", "--engine", engine, flag, value])
-    with pytest.raises(ParameterError) as refused:
-        surveying._engine(asked)
-    assert str(refused.value) == f"{flag} does nothing with --engine {engine}."
 
 
 def done(failures, accuracy=None):
@@ -218,10 +171,6 @@ def begin(photos: Path, out: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([*map(str, command), *options], env=environment, stdout=subprocess.DEVNULL)
 
 
-def rows_of(folder: Path) -> dict[str, list[dict[str, object]]]:
-    return {level: Survey(folder).table(level).to_pylist() for level in TABLES}
-
-
 @pytest.mark.slow
 def test_kill_9_at_any_moment_loses_one_batch_at_most(tmp_path):
     for seed in range(36):
@@ -242,7 +191,7 @@ def test_kill_9_at_any_moment_loses_one_batch_at_most(tmp_path):
     assert killed >= 1
     with begin(tmp_path / "photos", out) as last:
         assert last.wait() == 0
-    assert rows_of(out) == rows_of(tmp_path / "whole")
+    assert rows_of(Survey(out)) == rows_of(Survey(tmp_path / "whole"))
     assert sorted(one.name for one in out.iterdir()) == sorted(
         one.name for one in (tmp_path / "whole").iterdir()
     )

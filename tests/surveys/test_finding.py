@@ -12,7 +12,7 @@ from tests.surveys.conftest import save_photo
 from tests.surveys.test_photos import names, touch
 from vit_viz.errors import ParameterError
 from vit_viz.surveys.names import MOST_NAMED
-from vit_viz.surveys.photos import Reason, Search, passed_over, photos_in, search_photos
+from vit_viz.surveys.photos import Reason, passed_over, photos_in, search_photos
 from vit_viz.surveys.run import survey
 
 
@@ -150,9 +150,3 @@ def test_the_survey_says_what_was_passed_over(model: Any, tmp_path: Path) -> Non
     touch(tmp_path / "photos", "notes.txt")
     done = survey(model, tmp_path / "photos", tmp_path / "out")
     assert done.notes == (f"passed over 1, not photos by their endings: {tmp_path}/photos/notes.txt",)
-
-
-def test_a_search_keeps_what_it_has(tmp_path: Path) -> None:
-    search = Search()
-    search.walk(touch(tmp_path, "b/1.jpg", "a/2.JPG"))
-    assert sorted(path.name for path in search.files) == ["1.jpg", "2.JPG"]

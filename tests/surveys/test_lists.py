@@ -104,17 +104,6 @@ def test_a_folder_of_voc_is_read_by_name_and_a_file_without_one_is_of_the_jpeg_b
     ]  # fmt: skip
 
 
-def test_a_json_list_is_that_of_the_benchmarks(tmp_path):
-    rows = [
-        {"file": "a.jpg", "class_index": 3, "synset": "n01", "width": 9, "boxes_xyxy": [[0, 1, 2, 3]]},
-        {"file": "b.jpg", "class_index": 0},
-    ]
-    assert notes_in(written(tmp_path, "list.json", rows)) == {
-        "a.jpg": Note("n01", ((0, 1, 2, 3),), 3),
-        "b.jpg": Note("0", (), 0),
-    }
-
-
 def test_cocos_boxes_are_turned_into_sides_and_the_label_is_the_only_category(tmp_path):
     coco = {
         "images": [

@@ -65,17 +65,6 @@ def test_what_is_no_manifest_is_told(tmp_path: Path, text: str | None, words: st
         manifest.read(tmp_path)
 
 
-def test_while_one_writes_no_other_does(tmp_path: Path) -> None:
-    with (
-        manifest.alone(tmp_path),
-        pytest.raises(ParameterError, match="Another process is writing"),
-        manifest.alone(tmp_path),  # the lock belongs to the open file, not to the process
-    ):
-        pytest.fail("two write")
-    with manifest.alone(tmp_path):
-        assert [one.name for one in tmp_path.iterdir()] == [manifest._LOCK]
-
-
 def test_a_changed_byte_is_noticed_when_a_survey_is_gone_on_with(tmp_path: Path) -> None:
     """Wherever it is, in what is compared, in what is not, in the seal itself or its name."""
     begun(tmp_path)

@@ -286,18 +286,6 @@ def test_the_place_explains_all_of_a_map_that_never_changes(survey):
     assert shares.ravel()[1:].max() < 0.2
 
 
-def test_what_the_place_explains_is_the_variance_between_patches(survey):
-    random = np.random.default_rng(1)
-    maps = random.uniform(0, 1, (9, ROWS * COLS)) + np.linspace(0, 1, ROWS * COLS)
-    survey = type(survey)(**{name: getattr(survey, name) for name in survey.__dataclass_fields__})
-    object.__setattr__(
-        survey, "map_sums", {(0, 1, ROWS, COLS): (9, maps.sum(0), float(np.square(maps).sum()))}
-    )
-    shares = atlas.positional_shares(survey)
-    assert shares[0, 1] == pytest.approx(maps.mean(0).var() / maps.var())
-    assert np.isnan(shares[0, 0])
-
-
 def test_names_follow_the_thresholds_of_the_heads_tab(survey, folder):
     bound = {rule.name: rule for rule in RULES}
     means = frame(folder, "heads").groupby(["layer", "head"]).mean(numeric_only=True)
@@ -314,15 +302,6 @@ def test_names_follow_the_thresholds_of_the_heads_tab(survey, folder):
         else:
             assert one.name == "depends on the photo"
             assert one.evidence is None
-
-
-def test_evidence_is_the_share_of_photos_that_give_the_name_alone(survey, folder):
-    table = frame(folder, "heads")
-    readers = [one for one in atlas.names(survey, survey.select()) if one.name == "prefix reader"]
-    assert readers
-    for one in readers:
-        of_head = table[(table["layer"] == one.layer) & (table["head"] == one.head)]
-        assert one.evidence == pytest.approx((of_head["prefix_mass"] >= 0.5).mean())
 
 
 def test_without_the_size_of_patches_no_head_is_called_local(survey):
@@ -411,32 +390,6 @@ def test_an_interval_covers_the_truth_about_19_times_of_20():
         assert one is not None
         hits += one.low <= 2.0 <= one.high
     assert 20 <= hits <= 24
-
-
-def test_what_is_not_known_of_a_photo_does_not_count():
-    values = np.random.default_rng(0).uniform(size=(50, 2))
-    values[:20, 0] = np.nan
-    first, second = trust.intervals(values)
-    assert (first.photos, second.photos) == (30, 50)
-    assert first.mean == pytest.approx(np.nanmean(values[:, 0]))
-    assert trust.intervals(np.full((5, 1), np.nan)) == [None]
-
-
-def estimate(mean, low, high, photos=40):
-    return {"pointing": trust.Estimate(mean, low, high, photos)}
-
-
-@pytest.mark.parametrize(
-    ("lines", "says"),
-    [
-        ({"a": estimate(0.8, 0.75, 0.85), "b": estimate(0.6, 0.5, 0.74)}, "a points at the object best, 0.80 (0.75 to 0.85); no"),
-        ({"a": estimate(0.8, 0.75, 0.85), "b": estimate(0.7, 0.6, 0.75)}, "overlaps that of b: they cannot be told apart"),
-        ({"a": estimate(0.8, 0.75, 0.85, 19), "b": estimate(0.1, 0, 0.2, 19)}, "Only 19 of these photos"),
-        ({"a": {}}, "none of them has a box"),
-    ],
-)  # fmt: skip
-def test_the_conclusion_says_where_intervals_overlap(lines, says):
-    assert says in trust._conclusion(lines)
 
 
 def test_a_survey_without_methods_says_how_to_get_them(tmp_path):

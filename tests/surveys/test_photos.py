@@ -83,15 +83,14 @@ def test_annotations_are_found_by_name_then_by_the_bare_name():
     assert [photo.boxes for photo in found] == [(), (), ((1, 2, 3, 4),), ()]
 
 
-def test_boxes_alone_leave_the_label():
-    (photo,) = annotated((Photo("1.jpg", "", "cat"),), {"1.jpg": Note(boxes=((1, 2, 3, 4),))})
-    assert (photo.label, photo.boxes) == ("cat", ((1, 2, 3, 4),))
-
-
-def test_a_number_without_a_label_replaces_the_label():
-    """An older label would contradict it."""
-    (photo,) = annotated((Photo("1.jpg", "", "cat", 3, ((0, 1, 2, 3),)),), {"1.jpg": Note(class_index=0)})
-    assert (photo.label, photo.class_index, photo.boxes) == ("", 0, ((0, 1, 2, 3),))
+def test_what_a_note_says_replaces_what_contradicts_it():
+    photo = Photo("1.jpg", "", "cat", 3, ((0, 1, 2, 3),))
+    for note, expected in (
+        (Note(boxes=((1, 2, 3, 4),)), ("cat", 3, ((1, 2, 3, 4),))),
+        (Note(class_index=0), ("", 0, ((0, 1, 2, 3),))),  # an older label would contradict the number
+    ):
+        (found,) = annotated((photo,), {"1.jpg": note})
+        assert (found.label, found.class_index, found.boxes) == expected
 
 
 @pytest.mark.parametrize("known", [Photo("a/1.jpg", "here"), Note("cat", ((1, 2, 3, 4),), 5)])
@@ -110,36 +109,21 @@ def test_annotations_of_other_photos_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("label", "index"),
+    ("labels", "classes", "expected"),
     [
-        ("tabby cat", 0),
-        ("Tabby_cat", 0),
-        ("n2", 1),
-        ("3", 3),
-        ("4", None),
-        ("crane", None),
-        ("dog", None),
-        ("", None),
+        (LABELS, 4, {"tabby cat": 0, "Tabby_cat": 0, "n2": 1, "3": 3, "4": None, "crane": None, "dog": None, "": None}),
+        (LABELS, 0, {"tabby cat": None, "n2": None, "3": None, "": None}),
+        (None, 3, {"0": 0, "2": 2, "3": None, "-1": None, "1.0": None, "cat": None}),
+        (None, 0, {"3": None}),
+        (Labels(("tabby cat", "")), 2, {"": None}),
+        (Labels(("tabby cat", "crane"), synsets=("n1", "")), 2, {"": None}),
     ],
-)
-def test_a_label_is_a_name_a_synset_or_a_number(label, index):
-    assert class_of(label, LABELS, 4) == index
-
-
-def test_a_model_without_names_knows_numbers_and_one_without_classes_nothing():
-    assert class_of("3", None, 4) == 3
-    assert class_of("cat", None, 4) is None
-    assert class_of("3", None, 0) is None
-    assert [class_of(label, LABELS, 0) for label in ("tabby cat", "n2", "3", "")] == [None] * 4
-
-
-def test_no_label_is_no_class_even_where_a_class_has_no_name():
-    assert class_of("", Labels(("tabby cat", "")), 2) is None
-    assert class_of("", Labels(("tabby cat", "crane"), synsets=("n1", "")), 2) is None
+)  # fmt: skip
+def test_a_label_is_a_name_a_synset_or_a_number_of_the_model(labels, classes, expected):
+    assert {label: class_of(label, labels, classes) for label in expected} == expected
 
 
 def test_a_number_counts_only_below_the_number_of_classes():
-    assert [class_of(label, None, 3) for label in ("0", "2", "3", "-1", "1.0")] == [0, 2, None, None, None]
     given = [resolved((Photo("a", "", "", index),), None, 3)[0].class_index for index in (0, 2, 3)]
     assert given == [0, 2, None]
 

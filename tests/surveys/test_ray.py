@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.surveys.conftest import loaded, save_photo
+from tests.surveys.conftest import loaded, rows_of, save_photo
 from vit_viz import __version__
 from vit_viz.cli import main
 from vit_viz.errors import CaptureError, ParameterError, VitVizError
@@ -23,14 +23,10 @@ from vit_viz.surveys.local import Machine
 from vit_viz.surveys.photos import Photo, photos_in
 from vit_viz.surveys.ray_engine import RayCluster
 from vit_viz.surveys.recording import Recording
-from vit_viz.surveys.run import Survey, engine_of, survey
+from vit_viz.surveys.run import engine_of, survey
 from vit_viz.surveys.stages import Decoding, prepared
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def rows_of(done: Survey) -> dict[str, list[dict[str, object]]]:
-    return {level: done.table(level).to_pylist() for level in TABLES}
 
 
 # --- which engine
@@ -106,8 +102,9 @@ def test_the_command_line_says_which_engine_runs(monkeypatch, tmp_path, flags, e
     ("flags", "words"),
     [
         (["--address", "far"], "--address does nothing with --engine local."),
-        (["--gpus-per-actor", "1"], "--gpus-per-actor does nothing with --engine local."),
-        (["--engine", "ray", "--workers", "2"], "--workers does nothing with --engine ray."),
+        (["--actors", "1"], "--actors does nothing with --engine local."),
+        (["--gpus-per-actor", "0"], "--gpus-per-actor does nothing with --engine local."),
+        (["--engine", "ray", "--workers", "0"], "--workers does nothing with --engine ray."),
     ],
 )
 def test_a_flag_of_the_other_engine_is_refused(capsys, photos, tmp_path, flags, words):

@@ -11,18 +11,14 @@ from typing import Any
 
 import pytest
 
+from tests.surveys.conftest import rows_of
 from vit_viz.errors import Cancelled, VitVizError
 from vit_viz.surveys import parquet, ray_engine
-from vit_viz.surveys.columns import TABLES
 from vit_viz.surveys.local import Machine
 from vit_viz.surveys.ray_engine import RayCluster
 from vit_viz.surveys.recording import Recording
-from vit_viz.surveys.run import Survey, survey
+from vit_viz.surveys.run import survey
 from vit_viz.surveys.stages import Decoding
-
-
-def rows_of(done: Survey) -> dict[str, list[dict[str, object]]]:
-    return {level: done.table(level).to_pylist() for level in TABLES}
 
 
 class RayData:

@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 
-from tests.surveys.conftest import loaded, save_photo
+from tests.surveys.conftest import loaded, rows_of, save_photo
 from vit_viz.bundled import example_survey
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
 from vit_viz.model import linear
 from vit_viz.model.linear import forced_kernel
 from vit_viz.surveys import manifest, parquet
-from vit_viz.surveys.columns import TABLES
 from vit_viz.surveys.local import Machine
 from vit_viz.surveys.run import Survey, survey
 
@@ -60,8 +59,8 @@ class Run:
 
     def __call__(self, photos: Any = None, out: str = "out", **options: Any) -> Survey:
         self.written.clear()
-        given = {"batch": BATCH, "engine": Machine(at_once=1)} | options
-        return survey(self.model, photos or self.album, self.folder / out, **given)
+        given = {"loaded": self.model, "batch": BATCH, "engine": Machine(at_once=1)} | options
+        return survey(photos=photos or self.album, out=self.folder / out, **given)
 
 
 @pytest.fixture
@@ -74,10 +73,6 @@ def run(model: Any, album: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(parquet, "write_batch", noted)
     return made
-
-
-def rows_of(done: Survey) -> dict[str, list[dict[str, Any]]]:
-    return {level: done.table(level).to_pylist() for level in TABLES}
 
 
 # --- what is missing
@@ -360,6 +355,7 @@ def test_photos_that_are_not_on_the_list_any_more_are_told_and_stay(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        ({"loaded": loaded(1)}, "its weights is weights 0, not weights 1"),
         ({"edits": "off 1.2"}, "its edits of the model is none, not off 1.2; please"),
         ({"mode": "fit"}, "its preprocessing is"),
         ({"thumbnails": False}, "its choice of thumbnails is"),
@@ -371,13 +367,6 @@ def test_other_settings_are_refused_also_of_a_set_that_grew(
     save_photo(album / "new.png", 8)
     with pytest.raises(ParameterError, match=f"holds another survey: {words}"):
         run(extend=True, **options)
-
-
-def test_other_weights_are_refused_also_of_a_set_that_grew(
-    run: Run, done: Survey, album: Path, tmp_path: Path
-) -> None:
-    with pytest.raises(ParameterError, match="its weights is weights 0, not weights 1"):
-        survey(loaded(1), album, tmp_path / "out", batch=BATCH, extend=True)
 
 
 @pytest.mark.parametrize("change", [{"label": "animal 3"}, {"boxes": [[1.0, 2.0, 9.0, 8.5]]}])

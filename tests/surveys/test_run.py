@@ -17,7 +17,7 @@ import torch
 from PIL import Image
 
 from tests.comparing import assert_same
-from tests.surveys.conftest import loaded
+from tests.surveys.conftest import loaded, rows_of
 from vit_viz.analyses.attention import mosaic_maps
 from vit_viz.analyses.explain import explain
 from vit_viz.analyses.faithfulness import faithfulness
@@ -67,10 +67,6 @@ def run(model, photos, annotations):
 @pytest.fixture(scope="session")
 def done(run, tmp_path_factory) -> Survey:
     return run(tmp_path_factory.mktemp("surveys") / "whole")
-
-
-def rows_of(done: Survey) -> dict[str, list]:
-    return {level: done.table(level).to_pylist() for level in TABLES}
 
 
 def test_every_photo_has_its_row_in_order_and_every_head_of_it(done, photos):
@@ -327,13 +323,6 @@ def test_a_survey_that_was_killed_goes_on_and_equals_an_undisturbed_one(
     assert resumed.check().is_whole
 
 
-def test_a_finished_survey_runs_no_photo_again(run, done, tmp_path, monkeypatch):
-    monkeypatch.setattr("vit_viz.surveys.recording.begun_numbers", lambda *_, **__: pytest.fail("ran again"))
-    told = []
-    assert run(done.folder, progress=lambda *counts: told.append(counts)).folder == done.folder
-    assert told == [(COUNT, COUNT)]
-
-
 def test_progress_counts_what_an_earlier_run_has_done(run, tmp_path):
     told = []
 
@@ -403,13 +392,6 @@ def test_one_photo_more_is_another_survey(run, done, photos):
         run(done.folder, photos=photos / "inside", annotations=None)
 
 
-def test_a_folder_with_something_else_in_it_is_refused(run, tmp_path):
-    (tmp_path / "thesis.tex").write_text("do not lose")
-    with pytest.raises(ParameterError, match="holds something that is not a survey"):
-        run(tmp_path)
-    assert (tmp_path / "thesis.tex").read_text() == "do not lose"
-
-
 def test_two_processes_do_not_write_to_one_folder(run, tmp_path):
     held = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); print('held', flush=True); input()"
     (tmp_path / "out").mkdir()
@@ -456,11 +438,6 @@ def test_a_module_is_refused(model, photos, tmp_path):
 def test_what_is_no_file_is_refused(model, tmp_path, wrong):
     with pytest.raises(ParameterError, match=r"^A survey is of files: .*\.$"):
         survey(model, wrong, tmp_path / "out")
-
-
-def test_what_is_no_survey_cannot_be_read_as_one(tmp_path):
-    with pytest.raises(ParameterError, match="holds no survey"):
-        _ = Survey(tmp_path).manifest
 
 
 # --- photos that cannot be read

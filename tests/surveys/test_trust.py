@@ -31,14 +31,6 @@ def test_a_column_of_which_nothing_is_known_leaves_those_after_it_alone():
     assert last.mean == pytest.approx(values[:, 2].mean())
 
 
-def test_a_column_without_a_number_in_front_hides_no_other():
-    values = np.array([[np.nan, 0.5], [np.nan, np.nan], [np.nan, 1.0]])
-    unknown, known = trust.intervals(values)
-    assert unknown is None
-    assert (known.mean, known.photos) == (0.75, 2)
-    assert 0.5 <= known.low <= known.mean <= known.high <= 1.0
-
-
 def test_what_is_the_same_on_every_photo_has_an_interval_of_no_width():
     (one,) = trust.intervals(np.full((29, 1), 0.25))
     assert (one.mean, one.low, one.high, one.photos) == (0.25, 0.25, 0.25, 29)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 from urllib.parse import parse_qsl, urlencode
@@ -15,6 +14,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from vit_viz.analyses.methods import METHODS
 from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.images import Preprocess
@@ -23,11 +23,12 @@ from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.progress import StopCheck
 from vit_viz.rest import AnswerProgress
 from vit_viz.results import PatchMap
+from vit_viz.session.questions import ask
 from vit_viz.session.session import Session
 from vit_viz.ui.app import TABS, build_app
-from vit_viz.ui.explain.questions import Questions, card_named
 from vit_viz.ui.opened import PageCall
 from vit_viz.ui.page import Tab
+from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
 
 HEIGHT, WIDTH = 37, 90
@@ -110,8 +111,9 @@ def arrived(image: str, tab: str, more: str = "", *, mode: str = "crop") -> Desk
 
 def make_map(session: Session, view: ViewState, method: str) -> PatchMap:
     """Compute what the card of a method asks for."""
-    questions = Questions.of(SimpleNamespace(session=session), view, OWNER)
-    patch_map: PatchMap = session.run(questions.request(card_named(method)))
+    target = {"target": view.target or None} if METHODS[method].takes_target else {}
+    own = dict(view.options_of(method).changed())
+    patch_map: PatchMap = ask(session, subject_of(session, view, OWNER), method, **target, **own)
     return patch_map
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.ui.desk import OWNER, arrived, call_of, make_map
+from tests.ui.desk import OWNER, arrived, make_map
 from vit_viz.analyses.methods import METHODS
 from vit_viz.explorer.value import link_fields
-from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.explain import answers, declared
+from vit_viz.ui.explain import declared
 from vit_viz.ui.help import listing
 
 
@@ -33,19 +32,6 @@ def test_every_method_has_a_card_and_every_quick_one_a_map_for_the_first_class(
         if method.name in METHODS.quick:
             caption = make_map(session, view, method.name).caption
             assert caption.endswith(f"towards the logit of class {best} (animal {best})") or words.class_blind
-
-
-def test_what_slow_maps_cost_is_that_of_their_passes(session: Session, image: str) -> None:
-    call, _ = call_of(session, arrived(image, "explain").view())
-    said = answers.ANSWERS["costs"](call)["words"]
-    assert list(said) == [method.name for method in METHODS.cards if method.is_slow]
-    subject = Subject("odd", image, "crop", OWNER)
-    seconds = session.pass_seconds(subject)
-    assert seconds is not None
-    rows, cols = session.trace_of(subject).layout.grid
-    for name, words in said.items():
-        assert words == answers.cost_words(METHODS[name], rows * cols, seconds)
-        assert (words == METHODS[name].words.runs) == (METHODS[name].passes is None)
 
 
 @pytest.mark.parametrize("method", [method.name for method in METHODS.cards])

@@ -16,7 +16,7 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.errors import ParameterError
 from vit_viz.sentences import percent
 from vit_viz.session.request import Subject
-from vit_viz.ui.explain.questions import matching_classes, target_value, with_target
+from vit_viz.ui.target import matching_classes, value
 from vit_viz.views.state import ViewState
 
 
@@ -61,13 +61,25 @@ def test_the_target_is_the_first_class_unless_one_that_exists_is_chosen() -> Non
     logits = session.trace("tiny", subject.image).logits
     assert logits is not None
     best = int(logits.argmax())
-    assert with_target(session, subject, view).view.target == str(best)
     other = (best + 1) % 7
-    chosen = with_target(session, subject, replace(view, target=f"{other}-{best}"))
-    assert chosen.words == f"class {other} and not class {best}"
-    refused = with_target(session, subject, replace(view, target="99"))
-    assert refused.view.target == str(best)
-    assert "0-6" in refused.problem
+
+    def told(target: str) -> tuple[str, str, str]:
+        found = value(session, subject, replace(view, target=target))
+        assert found["link"] == "-".join(
+            str(found[name]) for name in ("chosen", "other") if found[name] is not None
+        )
+        assert {found["chosen"], found["other"]} - {None} <= {one["index"] for one in found["classes"]}
+        return found["link"], found["name"], found["words"]
+
+    first = (str(best), f"class {best}")
+    assert told("") == (*first, "")
+    assert told(f"{other}-{best}") == (f"{other}-{best}", f"class {other} and not class {best}", "")
+    assert told("99") == (*first, "This model has classes 0-6; its first class is explained instead.")
+    assert told(f"{other}-7")[:2] == first
+    assert told(f"{other}-{other}") == (
+        *first,
+        "A class cannot be set against itself; the first class is explained.",
+    )
 
 
 def test_classes_without_names_are_found_by_number() -> None:
@@ -83,10 +95,10 @@ def test_a_model_without_classes_explains_its_own_embedding(
 ) -> None:
     page = SimpleNamespace(session=odd_session(num_classes=0, **changes))
     subject = Subject("odd", page.session.add_upload(picture(0)))
-    targeted = with_target(page.session, subject, ViewState(model="odd", image=subject.image, target="3"))
-    assert targeted.view.target == ""
-    said = target_value(page.session, subject, targeted)
-    assert said["classes"] == []
+    said = value(page.session, subject, ViewState(model="odd", image=subject.image, target="3"))
+    assert (said["classes"], said["link"], said["name"]) == ([], "", "")
+    assert said["words"].endswith("A class was asked for, but this model has none.")
+    assert value(page.session, subject, ViewState(), find="3") == {"hits": []}
     assert "own embedding" in said["words"]
     without = page.session.run(subject.request("without_patches", target=None, gone="0,0;0,5;1,1"))
     assert (without.top.names, without.to_words()) == (("similarity to the whole photo",), "")

@@ -66,7 +66,7 @@ def test_every_question_opens_on_its_tab_or_in_the_panel(name: str) -> None:
     assert opened.layer == 1
     if place is None:
         assert change == {"ask": name}
-        assert (opened.panel, opened.tab) == (Panel.of(name), "tokens")
+        assert (opened.panel, opened.tab) == (Panel(name, QUESTIONS[name].options()), "tokens")
     else:
         assert change["ask"] is None
         assert (opened.panel, opened.tab) == (None, place.tab)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.ui.views import view_with
-from vit_viz.analyses.flow import FlowOptions
+from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.rollout import RolloutOptions, ValueRolloutOptions
 from vit_viz.views.state import _READERS, ViewState, link_options
 
@@ -121,7 +121,7 @@ OLD: dict[str, dict[str, Any]] = {
     },
     "?method=attention_flow&attention_flow.attention_share=0.7": {
         "method": "attention_flow",
-        "options": (("attention_flow", FlowOptions(attention_share=0.7)),),
+        "options": (("attention_flow", METHODS["attention_flow"].options(attention_share=0.7)),),
     },
     "?method=rollout&first=2&last=9": {"method": "rollout", "options": rollout(first=2, last=9)},
     "?tab=explain&target=291": {"tab": "explain", "target": "291"},

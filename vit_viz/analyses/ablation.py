@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.options import Option
 from vit_viz.analyses.prepared_image import BATCH, ModelLike, Picture, PreparedImage, in_batches
-from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.analyses.spec import Job, Place, asks
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.answer import Answer
 from vit_viz.capture import Trace, are_ours, edit, is_edited
@@ -33,6 +33,7 @@ from vit_viz.results import HeadTable
 Ablation = Literal["zero", "mean", "uniform"]
 Head = tuple[int, int]
 """(layer, head)."""
+_HOW = Option("how", "What replaces the head's output: zero, its mean over tokens, uniform attention.")
 
 
 def ablate_heads(
@@ -132,7 +133,7 @@ def head_map(
 
 
 def head_importance(
-    subject: PreparedImage, *, target: TargetLike = None, how: Ablation = "zero"
+    subject: PreparedImage, *, target: TargetLike = None, how: Annotated[Ablation, _HOW] = "zero"
 ) -> HeadTable:
     """What switching each head off would change, from one gradient; as `estimated_head_map`.
 
@@ -457,52 +458,34 @@ def _scores(
     return in_batches(run, len(heads)).cpu().double().numpy()
 
 
-@dataclass(frozen=True)
-class AblationOptions(Options):
-    """How a head is switched off."""
-
-    how: Annotated[
-        Ablation,
-        Option("how", "What replaces the head's output: zero, its mean over tokens, uniform attention."),
-    ] = "zero"
+def _ablation(job: Job, *, target: TargetLike, how: Annotated[Ablation, _HOW] = "zero") -> HeadTable:
+    # what is there so far is told with the heads that it has, those first that matter most
+    return causal_map(job.image, target=target, how=how, partial=job.preview, **job.watched).table
 
 
-HEAD_IMPORTANCE = Question(
-    name="head_importance",
-    words=Words(
-        label="Importance of heads",
-        shows="by how much the target would change if one head were switched off, estimated from one gradient.",
-        hides="what does change: the estimate is of first order, see the ablation.",
-        formula=r"$\sum_i \frac{\partial f}{\partial o_{l h i}} \cdot (0 - o_{l h i})$",
-        source="Michel et al. 2019, arXiv:1905.10650, section 4.1",
-    ),
-    options=AblationOptions,
-    run=lambda job, options: head_importance(job.image, target=job.target, **options.values()),
+HEAD_IMPORTANCE = asks(
+    head_importance,
+    label="Importance of heads",
+    shows="by how much the target would change if one head were switched off, estimated from one gradient.",
+    hides="what does change: the estimate is of first order, see the ablation.",
+    formula=r"$\sum_i \frac{\partial f}{\partial o_{l h i}} \cdot (0 - o_{l h i})$",
+    source="Michel et al. 2019, arXiv:1905.10650, section 4.1",
     reads="image",
     place=Place("heads", {"face": "atlas", "measure": "estimate"}),
     cost="pass",
     forwards=3,
-    takes_target=True,
 )
 
-ABLATION = Question(
-    name="ablation",
-    words=Words(
-        label="Causal effect of heads",
-        shows="by how much the target changes when one head is switched off, for every head.",
-        hides="what heads do together: each is switched off alone.",
-        formula=r"$f(x \mid o_{l h} \leftarrow 0) - f(x)$",
-        source="Michel et al. 2019, arXiv:1905.10650",
-        runs="about half a pass for each head",
-    ),
-    options=AblationOptions,
-    # what is there so far is told with the heads that it has, those first that matter most
-    run=lambda job, options: (
-        causal_map(job.image, target=job.target, how=options.how, partial=job.preview, **job.watched).table
-    ),
+ABLATION = asks(
+    _ablation,
+    label="Causal effect of heads",
+    shows="by how much the target changes when one head is switched off, for every head.",
+    hides="what heads do together: each is switched off alone.",
+    formula=r"$f(x \mid o_{l h} \leftarrow 0) - f(x)$",
+    source="Michel et al. 2019, arXiv:1905.10650",
+    runs="about half a pass for each head",
     reads="image",
     place=Place("heads", {"face": "atlas", "measure": "effect"}),
     cost="many passes",
     forwards=80,
-    takes_target=True,
 )

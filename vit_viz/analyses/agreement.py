@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal
+from itertools import combinations
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.correlation import highest, ranks, spearman
-from vit_viz.analyses.explain import map_of, maps_of
+from vit_viz.analyses.explain import NAMES, by_name, changed_options, map_of, maps_by, maps_of
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.spec import Job, Question, Words
-from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.errors import ParameterError
 from vit_viz.results import PatchMap, StateMatrix
+from vit_viz.sentences import formatted
 
-Which = Literal["quick", "all"]
+ALIKE = 0.9
+"""Rank correlation from which on two maps are said to look alike."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,6 +35,44 @@ class Agreement(StateMatrix):
 
     top_fifth: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     by_chance: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+
+    def to_words(self) -> str:
+        """Which maps look alike, and which stands apart; a map that is the same everywhere agrees with nothing, and is left out."""
+        told = [
+            i for i in range(len(self.names)) if not self.top_fifth.size or not np.isnan(self.top_fifth[i, i])
+        ]
+        names, values = [self.names[i] for i in told], self.values[np.ix_(told, told)]
+        if len(names) < 2:
+            return ""
+        one, other = max(combinations(range(len(names)), 2), key=lambda pair: values[pair])
+        alike = _alike(values)
+        if len(alike) > 2:
+            least = min(values[pair] for pair in combinations(alike, 2))
+            *others, last = (names[i] for i in alike)
+            said = f"{', '.join(others)} and {last} look alike ({formatted(least, '.2f')} or more)"
+        elif alike:
+            said = f"{names[one]} and {names[other]} look alike ({formatted(values[one, other], '.2f')})"
+        else:
+            closest = f"{names[one]} and {names[other]} ({formatted(values[one, other], '.2f')})"
+            said = f"No two maps look alike: the closest are {closest}"
+        if len(names) < 3:
+            return f"{said}."
+        means = [float(np.delete(row, i).mean()) for i, row in enumerate(values)]
+        apart = int(np.argmin(means))
+        mean = formatted(means[apart], ".2f")
+        return f"{said}; {names[apart]} agrees least with the others ({mean} in the mean)."
+
+
+def _alike(values: NDArray[np.float32]) -> list[int]:
+    """The most maps of which each two look alike, grown from each map in the order of likeness."""
+    best: list[int] = []
+    for first in range(len(values)):
+        group = [first]
+        for other in np.argsort(-values[first], kind="stable").tolist():
+            if other not in group and all(values[other, one] >= ALIKE for one in group):
+                group.append(other)
+        best = max(best, sorted(group), key=len)
+    return best if len(best) > 1 else []
 
 
 def agreement(maps: Mapping[str, PatchMap]) -> Agreement:
@@ -93,31 +134,64 @@ class AgreementOptions(Options):
     """Whose maps are compared."""
 
     methods: Annotated[
-        Which,
-        Option("methods", "Those that share one pass, or every method with a card, which can take minutes."),
+        str,
+        Option(
+            "methods",
+            "quick: those that share one pass; all: every method with a card, which takes minutes; or names with commas between.",
+            pattern=NAMES,
+            is_list=True,
+        ),
     ] = "quick"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in self.names:
+            METHODS.named(name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The methods that are meant."""
+        slow = (method.name for method in METHODS.cards if method.is_slow)
+        words = {"quick": METHODS.quick, "all": (*METHODS.quick, *slow)}
+        return tuple(
+            dict.fromkeys(name for word in self.methods.split(",") for name in words.get(word, (word,)))
+        )
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether no method is among them that runs the model for itself."""
+        return not any(METHODS[name].is_slow for name in self.names)
+
+    def of_methods(self, options: object, layers: int = 0) -> tuple[tuple[str, Any], ...]:
+        """The options of these methods that are changed, by the names of the methods."""
+        own = by_name("the methods", options)
+        if unknown := [name for name in own if name not in self.names]:
+            raise ParameterError(
+                f"{unknown[0]!r} is not among the methods that are compared; there are: {', '.join(self.names)}."
+            )
+        read = {name: changed_options(METHODS[name], own[name], layers) for name in self.names if name in own}
+        return tuple((name, changed) for name, changed in read.items() if changed)
 
 
 def _agreement(job: Job, options: AgreementOptions) -> Agreement:
-    quick = maps_of(job, job.target)
-    maps, missing = dict(quick.maps), dict(quick.missing)
-    for method in METHODS.cards if options.methods == "all" else ():
-        if not method.is_slow:
-            continue
-        try:
-            maps[method.name] = map_of(job, method)
-        except (CaptureError, ParameterError) as error:
-            missing[method.name] = str(error)
-    compared = agreement({METHODS[name].words.label: one for name, one in maps.items()})
+    own = dict(job.parameters.get("options", ()))
+
+    def map_by(name: str) -> PatchMap:
+        method = METHODS[name]
+        if name in METHODS.quick and name not in own:
+            return maps_of(job, job.target).map(name)
+        return map_of(job, method, method.options.of(own.get(name, ())))
+
+    explained = maps_by(options.names, map_by)
+    compared = agreement({METHODS[name].words.label: one for name, one in explained.maps.items()})
     target = {} if job.target is None else {"target": job.target}
+    missing = (f"Without {METHODS[name].words.label}: {why}" for name, why in explained.missing.items())
     return replace(
         compared,
         provenance=job.trace.provenance.with_parameters(
             method="agreement", methods=options.methods, **target
         ),
-        note=" ".join(
-            [compared.note, *(f"Without {METHODS[name].words.label}: {why}" for name, why in missing.items())]
-        ).strip(),
+        note=" ".join([compared.note, *missing]).strip(),
     )
 
 
@@ -137,4 +211,5 @@ AGREEMENT = Question(
     cost="many passes",
     forwards=4,
     takes_target=True,
+    takes_options=True,
 )

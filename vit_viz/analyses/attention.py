@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.spec import Job, Part, Place, Question, Words
+from vit_viz.analyses.spec import Job, Part, Place, asks
 from vit_viz.answer import Answer, axes
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
@@ -94,7 +94,7 @@ def attention_map(
     name = "attention weight x size of the value" if norm_weighted else "attention"
     words = "looks at" if direction == "row" else "is looked at by"
     return PatchMap(
-        trace.layout.patches(to_numpy(values)),
+        **token_map(trace, values),
         unit="attention weight x size of the value" if norm_weighted else "attention weight",
         value_range=(0.0, float("inf")) if norm_weighted else (0.0, 1.0),
         signed=False,
@@ -103,9 +103,6 @@ def attention_map(
         provenance=trace.provenance.with_parameters(
             method=name, layer=layer, head=head, query=trace.as_parameter(query), direction=direction
         ),
-        prefix=prefix_values(trace, values),
-        suffix=suffix_values(trace, values),
-        crop_box=trace.crop_box,
         caption=f"layer {layer}, {head_words(head)}: {trace.describe(query)} {words}",
     )
 
@@ -207,14 +204,15 @@ def head_words(head: int | HeadFusion) -> str:
     return f"head {head}" if isinstance(head, int) else f"{head} over heads"
 
 
-def prefix_values(trace: Trace, row: Tensor) -> dict[str, float]:
-    """The entries of a [tokens] row that belong to prefix tokens, by name."""
-    return {name: float(row[i]) for i, name in enumerate(trace.layout.prefix)}
-
-
-def suffix_values(trace: Trace, row: Tensor) -> dict[str, float]:
-    """The entries of a [tokens] row that belong to suffix tokens, by name."""
-    return dict(zip(trace.layout.suffix, row[trace.layout.suffix_slice].tolist(), strict=True))
+def token_map(trace: Trace, values: Tensor) -> dict[str, Any]:
+    """A number of each token, [tokens], as the fields of a `PatchMap`: on the patches, and on the tokens before and after them."""
+    layout, numbers = trace.layout, values.tolist()
+    return {
+        "values": layout.patches(to_numpy(values)),
+        "prefix": dict(zip(layout.prefix, numbers, strict=False)),
+        "suffix": dict(zip(layout.suffix, numbers[layout.suffix_slice], strict=True)),
+        "crop_box": trace.crop_box,
+    }
 
 
 def to_numpy(values: Tensor) -> NDArray[Any]:
@@ -276,32 +274,28 @@ class LookOptions(OneHeadOptions, AttentionOptions):
     """Which attention of a query is asked for."""
 
 
-def _look(job: Job, options: LookOptions) -> PatchMap:
+def _look(trace: Trace, *, query: Query | None, options: LookOptions) -> PatchMap:
     return attention_map(
-        job.trace,
+        trace,
         layer=options.layer,
-        query=job.query,
+        query=query,
         head=options.head_or_fusion,
         direction=options.direction,
         norm_weighted=options.norm,
     )
 
 
-LOOK = Question(
-    name="look",
-    words=Words(
-        label="Attention",
-        shows="what a token looks at in one layer, in one head or in all fused.",
-        hides="whether the answer depends on it: what is looked at need not be used.",
-        formula=r"$A_{l h}[q, :] = \mathrm{softmax}(q k^\top / \sqrt{d})$; as a column: $A_{l h}[:, q]$",
-        source="Vaswani et al. 2017, arXiv:1706.03762",
-        class_blind=True,
-    ),
+LOOK = asks(
+    _look,
+    label="Attention",
+    shows="what a token looks at in one layer, in one head or in all fused.",
+    hides="whether the answer depends on it: what is looked at need not be used.",
+    formula=r"$A_{l h}[q, :] = \mathrm{softmax}(q k^\top / \sqrt{d})$; as a column: $A_{l h}[:, q]$",
+    source="Vaswani et al. 2017, arXiv:1706.03762",
+    class_blind=True,
     options=LookOptions,
-    run=_look,
     reads="trace",
     place=Place("look"),
-    takes_query=True,
 )
 
 
@@ -323,14 +317,16 @@ class HeadRows(Answer):
     AXES = axes(values=("head", "token"))
 
 
-@dataclass(frozen=True)
-class MosaicOptions(Options):
-    """Which attention of a query is asked for, in all heads of all layers."""
-
+def _mosaic(
+    trace: Trace,
+    *,
+    query: Query | None,
     direction: Annotated[
         Direction,
         Option("direction", "What the query looks at (a row of A), or who looks at it (a column of A)."),
-    ] = "row"
+    ] = "row",
+) -> HeadMaps:
+    return HeadMaps(mosaic_maps(trace, query=query, direction=direction))
 
 
 def _head_rows(job: Job) -> HeadRows:
@@ -345,21 +341,16 @@ def _head_rows(job: Job) -> HeadRows:
     return HeadRows(rows.float().cpu().numpy())
 
 
-MOSAIC = Question(
-    name="mosaic",
-    words=Words(
-        label="All heads",
-        shows="what a token looks at in every head of every layer.",
-        hides="whether the answer depends on it: what is looked at need not be used.",
-        formula=r"$A_{l h}[q, :]$ for all $l$, $h$",
-        source="Vaswani et al. 2017, arXiv:1706.03762",
-        class_blind=True,
-    ),
-    options=MosaicOptions,
-    run=lambda job, options: HeadMaps(mosaic_maps(job.trace, query=job.query, **options.values())),
+MOSAIC = asks(
+    _mosaic,
+    label="All heads",
+    shows="what a token looks at in every head of every layer.",
+    hides="whether the answer depends on it: what is looked at need not be used.",
+    formula=r"$A_{l h}[q, :]$ for all $l$, $h$",
+    source="Vaswani et al. 2017, arXiv:1706.03762",
+    class_blind=True,
     reads="trace",
     place=Place("look"),
-    takes_query=True,
 )
 
 HEAD_ROWS = Part(name="head rows", run=_head_rows, reads="trace")

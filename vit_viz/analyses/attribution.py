@@ -22,9 +22,8 @@ import numpy as np
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.correlation import spearman
 from vit_viz.analyses.method_input import MethodInput
-from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.prepared_image import BATCH, PreparedImage, patch_mean, patch_sum
-from vit_viz.analyses.spec import Method, Passes, Words
+from vit_viz.analyses.spec import Passes, explains
 from vit_viz.capture import check_pixels_reached
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.gradients import differentiable, gradients
@@ -55,20 +54,16 @@ def saliency(inputs: MethodInput) -> PatchMap:
     )
 
 
-SALIENCY = Method(
-    name="saliency",
-    options=NoOptions,
-    run=lambda given, _options: saliency(given),
+SALIENCY = explains(
+    saliency,
+    label="Saliency",
+    shows="how strongly the target reacts to a small change of each patch's pixels.",
+    hides="whether the pixels, as they are, speak for or against the target; and neighbouring pixels can differ a lot by "
+    "chance.",
+    formula=r"$\max_c \lvert \partial y / \partial x_c \rvert$ over the channels $c$ of a pixel, mean over each patch",
+    source="Simonyan et al. 2014, arXiv:1312.6034, by captum",
+    runs="one run forwards and backwards",
     cost="many passes",
-    words=Words(
-        label="Saliency",
-        shows="how strongly the target reacts to a small change of each patch's pixels.",
-        hides="whether the pixels, as they are, speak for or against the target; and neighbouring pixels can differ a lot by "
-        "chance.",
-        formula=r"$\max_c \lvert \partial y / \partial x_c \rvert$ over the channels $c$ of a pixel, mean over each patch",
-        source="Simonyan et al. 2014, arXiv:1312.6034, by captum",
-        runs="one run forwards and backwards",
-    ),
     is_card=False,
     passes=Passes(lambda _: 3),
 )
@@ -87,19 +82,15 @@ def input_x_gradient(inputs: MethodInput) -> PatchMap:
     return attribution_map(subject, patch_sum(subject, attributions), "input x gradient")
 
 
-INPUT_X_GRADIENT = Method(
-    name="input_x_gradient",
-    options=NoOptions,
-    run=lambda given, _options: input_x_gradient(given),
+INPUT_X_GRADIENT = explains(
+    input_x_gradient,
+    label="Input x gradient",
+    shows="what each patch would add to the target if the model were linear around this image; blue patches move it down.",
+    hides="everything about the model that is not linear, such as evidence of which it has enough already.",
+    formula=r"$x \circ \frac{\partial y}{\partial x}$, summed over each patch",
+    source="Shrikumar et al. 2016, arXiv:1605.01713, by captum",
+    runs="one run forwards and backwards",
     cost="many passes",
-    words=Words(
-        label="Input x gradient",
-        shows="what each patch would add to the target if the model were linear around this image; blue patches move it down.",
-        hides="everything about the model that is not linear, such as evidence of which it has enough already.",
-        formula=r"$x \circ \frac{\partial y}{\partial x}$, summed over each patch",
-        source="Shrikumar et al. 2016, arXiv:1605.01713, by captum",
-        runs="one run forwards and backwards",
-    ),
     is_card=False,
     passes=Passes(lambda _: 3),
 )
@@ -154,21 +145,17 @@ def integrated_gradients(
     )
 
 
-INTEGRATED_GRADIENTS = Method(
-    name="integrated_gradients",
-    options=NoOptions,
-    run=lambda given, _options: integrated_gradients(given),
+INTEGRATED_GRADIENTS = explains(
+    integrated_gradients,
+    label="Integrated gradients",
+    shows="how much each patch raises the target as a gray image turns into this one; blue patches lower it.",
+    hides="patches that are as gray as the start: they count little, whatever they mean.",
+    formula=r"$(x - x_0) \circ \int_0^1 \frac{\partial y}{\partial x} (x_0 + t (x - x_0))\, dt$, summed over each patch; "
+    r"$x_0$: a gray image",
+    source="Sundararajan, Taly & Yan 2017, arXiv:1703.01365, by captum",
+    runs="50 runs forwards and backwards or more, until it adds up",
     cost="many passes",
-    words=Words(
-        label="Integrated gradients",
-        shows="how much each patch raises the target as a gray image turns into this one; blue patches lower it.",
-        hides="patches that are as gray as the start: they count little, whatever they mean.",
-        formula=r"$(x - x_0) \circ \int_0^1 \frac{\partial y}{\partial x} (x_0 + t (x - x_0))\, dt$, summed over each patch; "
-        r"$x_0$: a gray image",
-        source="Sundararajan, Taly & Yan 2017, arXiv:1703.01365, by captum",
-        runs="50 runs forwards and backwards or more, until it adds up",
-    ),
-    passes=Passes(lambda _: 100, at_least=True),
+    passes=Passes(lambda _: 100, bound="at least"),
 )
 
 
@@ -212,20 +199,16 @@ def smoothgrad(inputs: MethodInput, *, samples: int = 16, noise: float = 0.15, s
     )
 
 
-SMOOTHGRAD = Method(
-    name="smoothgrad",
-    options=NoOptions,
-    run=lambda given, _options: smoothgrad(given),
+SMOOTHGRAD = explains(
+    smoothgrad,
+    label="SmoothGrad",
+    shows="where small changes to pixels change the target most, averaged over noisy copies of the photo.",
+    hides="whether the pixels, as they are, speak for or against the target.",
+    formula=r"$\max_c \lvert \mathrm{mean}_\varepsilon\, \frac{\partial y}{\partial x_c} (x + \varepsilon) \rvert$ over "
+    r"the channels $c$ of a pixel, mean over each patch; $\varepsilon$: random noise",
+    source="Smilkov et al. 2017, arXiv:1706.03825, gradients by captum",
+    runs="16 runs forwards and backwards",
     cost="many passes",
-    words=Words(
-        label="SmoothGrad",
-        shows="where small changes to pixels change the target most, averaged over noisy copies of the photo.",
-        hides="whether the pixels, as they are, speak for or against the target.",
-        formula=r"$\max_c \lvert \mathrm{mean}_\varepsilon\, \frac{\partial y}{\partial x_c} (x + \varepsilon) \rvert$ over "
-        r"the channels $c$ of a pixel, mean over each patch; $\varepsilon$: random noise",
-        source="Smilkov et al. 2017, arXiv:1706.03825, gradients by captum",
-        runs="16 runs forwards and backwards",
-    ),
     passes=Passes(lambda _: 48),
 )
 
@@ -253,21 +236,17 @@ def gradient_shap(inputs: MethodInput, *, samples: int = 32, seed: int = 0) -> P
     return attribution_map(subject, values, "GradientShap", stability=stability, samples=samples, seed=seed)
 
 
-GRADIENT_SHAP = Method(
-    name="gradient_shap",
-    options=NoOptions,
-    run=lambda given, _options: gradient_shap(given),
+GRADIENT_SHAP = explains(
+    gradient_shap,
+    label="GradientShap",
+    shows="how much each patch raises the target, measured at random points between a gray image and this one; blue "
+    "patches lower it.",
+    hides="its own error: the points are few and random, and the parts do not add up as those of integrated gradients do.",
+    formula=r"$\mathrm{mean}_{t, \varepsilon}\, (x + \varepsilon) \circ \frac{\partial y}{\partial x} (t (x + "
+    r"\varepsilon))$, summed over each patch; $t$: random in $[0, 1]$; $\varepsilon$: random noise",
+    source="Lundberg & Lee 2017, arXiv:1705.07874, as captum has it",
+    runs="32 runs forwards and backwards",
     cost="many passes",
-    words=Words(
-        label="GradientShap",
-        shows="how much each patch raises the target, measured at random points between a gray image and this one; blue "
-        "patches lower it.",
-        hides="its own error: the points are few and random, and the parts do not add up as those of integrated gradients do.",
-        formula=r"$\mathrm{mean}_{t, \varepsilon}\, (x + \varepsilon) \circ \frac{\partial y}{\partial x} (t (x + "
-        r"\varepsilon))$, summed over each patch; $t$: random in $[0, 1]$; $\varepsilon$: random noise",
-        source="Lundberg & Lee 2017, arXiv:1705.07874, as captum has it",
-        runs="32 runs forwards and backwards",
-    ),
     passes=Passes(lambda _: 96),
     is_card=False,
 )
@@ -296,19 +275,15 @@ def occlusion(inputs: MethodInput) -> PatchMap:
     return attribution_map(subject, values, "occlusion")
 
 
-OCCLUSION = Method(
-    name="occlusion",
-    options=NoOptions,
-    run=lambda given, _options: occlusion(given),
+OCCLUSION = explains(
+    occlusion,
+    label="Occlusion",
+    shows="by how much the target falls when this patch alone is painted gray; where it rises, the patch is blue.",
+    hides="patches that can stand in for each other: with one of them gone, the others still carry the answer.",
+    formula=r"$y(x) - y(x_{-i})$; $x_{-i}$: the photo with patch $i$ painted gray",
+    source="Zeiler & Fergus 2014, arXiv:1311.2901, by captum",
+    runs="one run per patch",
     cost="many passes",
-    words=Words(
-        label="Occlusion",
-        shows="by how much the target falls when this patch alone is painted gray; where it rises, the patch is blue.",
-        hides="patches that can stand in for each other: with one of them gone, the others still carry the answer.",
-        formula=r"$y(x) - y(x_{-i})$; $x_{-i}$: the photo with patch $i$ painted gray",
-        source="Zeiler & Fergus 2014, arXiv:1311.2901, by captum",
-        runs="one run per patch",
-    ),
     passes=Passes(lambda patches: patches),
 )
 

@@ -12,8 +12,7 @@ from collections.abc import Callable
 
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.method_input import MethodInput
-from vit_viz.analyses.options import NoOptions
-from vit_viz.analyses.spec import Method, SharedPass, Words
+from vit_viz.analyses.spec import AnyMethod, SharedPass, explains
 from vit_viz.capture.report import Reading
 from vit_viz.lazy import Tensor, torch
 from vit_viz.results import PatchMap
@@ -86,14 +85,13 @@ def _left_out(reading: Reading | None) -> str:
     return f"{part} of what the {reading.of} takes from the image passes through the last layer; this map leaves out the rest."
 
 
-def _declared(combine: Combine, words: Words) -> Method[NoOptions]:
-    return Method(
+def _declared(combine: Combine, **words: str) -> AnyMethod:
+    return explains(
+        lambda inputs: token_cam(combine, inputs),
         name=combine.__name__,
-        options=NoOptions,
-        run=lambda inputs, _options: token_cam(combine, inputs),
         cost="pass",
-        words=words,
         shared=SharedPass(features=True),
+        **words,
     )
 
 
@@ -106,45 +104,37 @@ _LABELS: dict[Combine, str] = {
 
 TOKEN_GRADCAM = _declared(
     gradcam,
-    Words(
-        label="Token Grad-CAM",
-        shows="which patches carry the features that raise the target, as the last attention reads them.",
-        hides="how earlier layers built those features, and evidence against the target.",
-        formula=r"$(\sum_c w_c F[:, c])^{+}$ with $w_c = \mathrm{mean}_i\, \partial y / \partial F[i, c]$ over patches $i$; "
-        r"$F$: what the last attention reads",
-        source="Selvaraju et al. 2017, arXiv:1610.02391, on tokens",
-    ),
+    label="Token Grad-CAM",
+    shows="which patches carry the features that raise the target, as the last attention reads them.",
+    hides="how earlier layers built those features, and evidence against the target.",
+    formula=r"$(\sum_c w_c F[:, c])^{+}$ with $w_c = \mathrm{mean}_i\, \partial y / \partial F[i, c]$ over patches $i$; "
+    r"$F$: what the last attention reads",
+    source="Selvaraju et al. 2017, arXiv:1610.02391, on tokens",
 )
 
 HIRESCAM = _declared(
     hirescam,
-    Words(
-        label="HiResCAM",
-        shows="how much of the target each patch's own features account for, as the last attention reads them.",
-        hides="how earlier layers built those features, and evidence against the target.",
-        formula=r"$(\sum_c g[:, c] F[:, c])^{+}$ with $g = \partial y / \partial F$; $F$: what the last attention reads",
-        source="Draelos & Carin 2020, arXiv:2011.08891, on tokens",
-    ),
+    label="HiResCAM",
+    shows="how much of the target each patch's own features account for, as the last attention reads them.",
+    hides="how earlier layers built those features, and evidence against the target.",
+    formula=r"$(\sum_c g[:, c] F[:, c])^{+}$ with $g = \partial y / \partial F$; $F$: what the last attention reads",
+    source="Draelos & Carin 2020, arXiv:2011.08891, on tokens",
 )
 
 LAYERCAM = _declared(
     layercam,
-    Words(
-        label="LayerCAM",
-        shows="which patches carry features that the target would grow with if the patch had more of them.",
-        hides="features that lower the target, which are left out before they are added up.",
-        formula=r"$(\sum_c g[:, c]^{+} F[:, c])^{+}$ with $g = \partial y / \partial F$; $F$: what the last attention reads",
-        source="Jiang et al. 2021, doi:10.1109/TIP.2021.3089943, on tokens",
-    ),
+    label="LayerCAM",
+    shows="which patches carry features that the target would grow with if the patch had more of them.",
+    hides="features that lower the target, which are left out before they are added up.",
+    formula=r"$(\sum_c g[:, c]^{+} F[:, c])^{+}$ with $g = \partial y / \partial F$; $F$: what the last attention reads",
+    source="Jiang et al. 2021, doi:10.1109/TIP.2021.3089943, on tokens",
 )
 
 XGRADCAM = _declared(
     xgradcam,
-    Words(
-        label="XGrad-CAM",
-        shows="as token Grad-CAM, with gradients that count by how strong the feature is at each patch.",
-        hides="how earlier layers built those features; a feature whose sum over patches is near 0 weighs too much.",
-        formula=r"$(\sum_c w_c F[:, c])^{+}$ with $w_c = \sum_i g[i, c] F[i, c] / \sum_i F[i, c]$; $g = \partial y / \partial F$",
-        source="Fu et al. 2020, arXiv:2008.02312, on tokens",
-    ),
+    label="XGrad-CAM",
+    shows="as token Grad-CAM, with gradients that count by how strong the feature is at each patch.",
+    hides="how earlier layers built those features; a feature whose sum over patches is near 0 weighs too much.",
+    formula=r"$(\sum_c w_c F[:, c])^{+}$ with $w_c = \sum_i g[i, c] F[i, c] / \sum_i F[i, c]$; $g = \partial y / \partial F$",
+    source="Fu et al. 2020, arXiv:2008.02312, on tokens",
 )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.analyses.options import Option
+from vit_viz.analyses.spec import Job, Place, asks
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
@@ -35,26 +34,23 @@ def top_classes(loaded: Model, recorded: Trace, *, count: int = 5) -> Ranking:
     return Ranking(names, scores.cpu().numpy(), UNITS[kind], method, provenance, best)
 
 
-@dataclass(frozen=True)
-class ClassesOptions(Options):
-    """How many of the answers are listed."""
-
+def _classes(
+    job: Job,
+    *,
     count: Annotated[
         int, Option("count", "How many classes or values are listed, the first of all.", low=1, high=1000)
-    ] = 5
+    ] = 5,
+) -> Ranking:
+    return top_classes(job.loaded, job.trace, count=count)
 
 
-CLASSES = Question(
-    name="classes",
-    words=Words(
-        label="Answer",
-        shows="the model's first classes or values.",
-        hides="how far its probabilities can be believed: they are seldom calibrated.",
-        formula=r"$\mathrm{softmax}(z)$; for classes that may hold beside others $\mathrm{sigmoid}(z)$; values as they are",
-        source="Dosovitskiy et al. 2021, arXiv:2010.11929",
-    ),
-    options=ClassesOptions,
-    run=lambda job, options: top_classes(job.loaded, job.trace, **options.values()),
+CLASSES = asks(
+    _classes,
+    label="Answer",
+    shows="the model's first classes or values.",
+    hides="how far its probabilities can be believed: they are seldom calibrated.",
+    formula=r"$\mathrm{softmax}(z)$; for classes that may hold beside others $\mathrm{sigmoid}(z)$; values as they are",
+    source="Dosovitskiy et al. 2021, arXiv:2010.11929",
     reads="trace",
     place=Place("look", options={"count": ""}),
 )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.options import Option, options_of
-from vit_viz.analyses.spec import SECOND, Job, Place, Question, Words
+from vit_viz.analyses.spec import SECOND, Job, Place, asks
 from vit_viz.analyses.tokens import ROLE, Role, patches_of, state_names, token_states
 from vit_viz.answer import Answer, axes
 from vit_viz.capture.given import as_trace
@@ -235,24 +235,21 @@ class ComponentsOptions(options_of(token_components)):  # type: ignore[misc]  # 
     ] = ""
 
 
-def _components(job: Job, options: ComponentsOptions) -> TokenComponents:
+def _token_components(job: Job, options: ComponentsOptions) -> TokenComponents:
     asked = options.values()
     second = asked.pop(SECOND)
     return token_components([job.tokens, *([job.record_of(second)] if second else [])], **asked)
 
 
-TOKEN_COMPONENTS = Question(
-    name="token_components",
+TOKEN_COMPONENTS = asks(
+    _token_components,
+    label="Common colours",
+    shows="by what the patches differ most: three components of all layers, as colours.",
+    hides="the rest of the variance: the shares say how much that is.",
+    formula=r"the first eigenvectors of $X^\top X / n$, each layer centred",
+    source="Oquab et al. 2023, arXiv:2304.07193, Fig. 1",
+    class_blind=True,
     options=ComponentsOptions,
-    run=_components,
-    words=Words(
-        label="Common colours",
-        shows="by what the patches differ most: three components of all layers, as colours.",
-        hides="the rest of the variance: the shares say how much that is.",
-        formula=r"the first eigenvectors of $X^\top X / n$, each layer centred",
-        source="Oquab et al. 2023, arXiv:2304.07193, Fig. 1",
-        class_blind=True,
-    ),
     reads="tokens",
     place=Place(
         "tokens",

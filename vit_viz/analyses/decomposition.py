@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.direct_parts import direct_parts, recorded_parts
-from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.options import Option
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
-from vit_viz.analyses.spec import Job, Place, Question, Words
+from vit_viz.analyses.spec import Job, Place, asks
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.answer import Answer, Provenance, Row, Table, axes, checked_array
 from vit_viz.capture import Trace, are_ours, is_edited, surrounding_edits
@@ -250,7 +250,7 @@ def decomposition_of(
                 layout=trace.layout,
                 pool=subject.pool,
             )
-        parts = recorded_parts(stream, float(weights @ outputs))
+        parts = recorded_parts(stream)
     else:
         with torch.no_grad(), subject.turn(), undisturbed(ours), exact():
             edits = surrounding_edits(images=1) if is_edited() else None
@@ -280,7 +280,7 @@ def decomposition_of(
     if not abs(total - decomposed.output) <= tolerance * max(map(abs, decomposed.parts.values())):
         raise CaptureError(
             f"The parts sum to {total:.6g}, but the model returned {decomposed.output:.6g}: something other than its modules, "
-            "such as a hook, changes what they return."
+            "such as a hook, changes what they return, or it changes from pass to pass."
         )
     return decomposed
 
@@ -397,34 +397,27 @@ def _place(decomposed: Decomposition, row: int, head: int, sign: float) -> str:
 Maps = Literal["heads", "layers"]
 
 
-@dataclass(frozen=True)
-class DecompositionOptions(Options):
-    """Which maps are kept beside the parts."""
-
-    maps: Annotated[Maps, Option("maps", "Of each head, or of all heads of a layer.")] = "heads"
-
-
-def _decomposition(job: Job, options: DecompositionOptions) -> Decomposition:
+def _decomposition(
+    job: Job,
+    *,
+    target: TargetLike,
+    maps: Annotated[Maps, Option("maps", "Of each head, or of all heads of a layer.")] = "heads",
+) -> Decomposition:
     subject = job.image
     recorded = job.trace if _own(subject) is None else job.tokens
-    return decomposition_of(subject, recorded, target=job.target, maps=options.maps)
+    return decomposition_of(subject, recorded, target=target, maps=maps)
 
 
-DECOMPOSITION = Question(
-    name="decomposition",
-    words=Words(
-        label="What the answer is made of",
-        shows="what heads, MLPs and the rest gave to the answer: an exact sum, with maps.",
-        hides="what a part does through later layers: a head that gave nothing itself can still matter, see the causal effect of "
-        "heads.",
-        formula=r"$y = b + w \cdot e + \sum_{l, h, i} A_{l h}[o, i]\, v_{l h i} W_{O, l h} \cdot w + \sum_l w \cdot m_l$; $e$: the "
-        r"embedding; $m_l$: what MLP $l$ adds; $o$: the token that the output is read from; $w$: the direction in which it is "
-        r"read, with the scale of the last norm held; $b$: biases",
-        source="Gandelsman, Efros & Steinhardt 2024, arXiv:2310.05916",
-    ),
-    options=DecompositionOptions,
-    run=_decomposition,
+DECOMPOSITION = asks(
+    _decomposition,
+    label="What the answer is made of",
+    shows="what heads, MLPs and the rest gave to the answer: an exact sum, with maps.",
+    hides="what a part does through later layers: a head that gave nothing itself can still matter, see the causal effect of "
+    "heads.",
+    formula=r"$y = b + w \cdot e + \sum_{l, h, i} A_{l h}[o, i]\, v_{l h i} W_{O, l h} \cdot w + \sum_l w \cdot m_l$; $e$: the "
+    r"embedding; $m_l$: what MLP $l$ adds; $o$: the token that the output is read from; $w$: the direction in which it is "
+    r"read, with the scale of the last norm held; $b$: biases",
+    source="Gandelsman, Efros & Steinhardt 2024, arXiv:2310.05916",
     reads="tokens",
     place=Place("explain", {"explain_face": "parts"}, {"maps": ""}),
-    takes_target=True,
 )

@@ -88,8 +88,8 @@ def direct_parts(
     return DirectParts(names, torch.stack(terms), torch.tensor(mlps, dtype=torch.float64), _there(rest))
 
 
-def recorded_parts(stream: Stream, value: float) -> DirectParts:
-    """The same of any module, from what its stream is a sum of, and the number that it answers."""
+def recorded_parts(stream: Stream) -> DirectParts:
+    """The same of any module, from what its stream is a sum of."""
     terms = stream.terms
     mlps, biases = torch.zeros(len(terms), dtype=torch.float64), -float(terms.sum())
     for one in stream.addends:
@@ -99,7 +99,7 @@ def recorded_parts(stream: Stream, value: float) -> DirectParts:
             mlps[min(one.layer, len(mlps) - 1)] += one.part
     embedding = stream.part - float(terms.sum()) - biases - float(mlps.sum())
     rest = {_EMBEDDING: embedding, _ATTENTION: biases}
-    behind = value - stream.part
+    behind = stream.value - stream.part
     rest |= {_BOTH: behind} if stream.norms is None else {_NORM: stream.norms, _HEAD: behind - stream.norms}
     least = _ROUNDING * max(
         float(part.abs().max()) for part in (terms.sum(-1), mlps, torch.tensor([*rest.values()]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
-from vit_viz.analyses.spec import AnyMethod, AnyQuestion, Job, Part, Place, Question, Words
+from vit_viz.analyses.spec import AnyMethod, AnyQuestion, Job, Part, Place, asks
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.answer import Answer
 from vit_viz.capture import Trace
@@ -23,7 +23,7 @@ from vit_viz.images import Mode
 from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor
 from vit_viz.outputs import Output
-from vit_viz.progress import Progress, ProgressLike, StopCheck, bar
+from vit_viz.progress import Progress, ProgressLike, StopCheck, bar, part_of
 from vit_viz.results import PatchMap
 
 _logger = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ def explain_subject(
         wanted = _quick_maps(subject, quick, wanted, query, layers, maps)
     for done, (method, settings) in enumerate(slow.items(), start=int(bool(quick))):
         wanted = wanted if wanted.is_resolved else subject.resolved(wanted)
-        report = _part(progress, done, parts)
+        report = part_of(progress, done / parts, (done + 1) / parts)
         alone = MethodInput(subject, wanted, start=query, layers=layers, progress=report, cancelled=cancelled)
         with maps.or_why(method):
             maps[method.name] = method.run(alone, settings)
@@ -229,13 +229,6 @@ def _towards(patch_map: PatchMap, target: Target, labels: Labels | None) -> Patc
     )
 
 
-def _part(progress: Progress | None, done: int, parts: int) -> Progress | None:
-    """Progress of one method as part of the whole."""
-    if progress is None:
-        return None
-    return lambda share: progress((done + share) / parts)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanations(Answer):
     """The maps of all methods that share one forward and one backward, towards one target.
@@ -307,6 +300,19 @@ def map_of(job: Job, question: AnyQuestion, options: Options | None = None) -> P
     return patch_map
 
 
+def by_name(whose: str, options: object) -> Mapping[str, object]:
+    """Options as they must be given."""
+    if not isinstance(options, Mapping):
+        raise ParameterError(f"The options of {whose} are given by name, not as {str(options)[:40]!r}.")
+    return options
+
+
+def changed_options(method: AnyMethod, options: object, layers: int) -> tuple[tuple[str, Any], ...]:
+    """Those of a method that are not at their defaults, in one way of writing them for a model of so many layers."""
+    read: Options = method.read(by_name(repr(method.name), options))
+    return read.for_layers(layers).changed()
+
+
 def start_of(job: Job) -> Query:
     """The query of a job, or what its target is read from."""
     outputs = None
@@ -339,6 +345,10 @@ def _explain_all(job: Job) -> Explanations:
 EXPLAIN_ALL = Part(name="explain all", run=_explain_all, reads="image", forwards=4)
 
 
+NAMES = r"[a-z0-9_]+(,[a-z0-9_]+)*"
+"""Of methods."""
+
+
 @dataclass(frozen=True)
 class ComparisonOptions(Options):
     """Whose maps are compared."""
@@ -348,7 +358,8 @@ class ComparisonOptions(Options):
         Option(
             "methods",
             "Names of methods with commas between them; none: all that share one pass.",
-            pattern=r"([a-z0-9_]+(,[a-z0-9_]+)*)?",
+            pattern=rf"({NAMES})?",
+            is_list=True,
         ),
     ] = ""
 
@@ -362,34 +373,41 @@ class ComparisonOptions(Options):
         """The methods that are named."""
         return tuple(dict.fromkeys(self.methods.split(","))) if self.methods else ()
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether no method is among them that runs the model for itself."""
+        return not any(METHODS[name].is_slow for name in self.names)
+
 
 def _comparison(job: Job, options: ComparisonOptions) -> Explanations:
     if not options.names:
         return maps_of(job, job.target)
+    return maps_by(options.names, lambda name: map_of(job, METHODS[name]))
+
+
+def maps_by(names: Sequence[str], make: Callable[[str], PatchMap]) -> Explanations:
+    """The maps of some methods, and why others give none; what the last one says is raised where none gives any."""
     maps: dict[str, PatchMap] = {}
     missing: dict[str, str] = {}
-    for name in options.names:
+    for name in names:
         try:
-            maps[name] = map_of(job, METHODS[name])
+            maps[name] = make(name)
         except (CaptureError, ParameterError) as error:
-            if len(missing) + 1 == len(options.names):
+            if len(missing) + 1 == len(names):
                 raise
             missing[name] = str(error)
     return Explanations(maps, missing)
 
 
-COMPARISON = Question(
-    name="comparison",
-    words=Words(
-        label="Methods side by side",
-        shows="the maps of several methods for one photo and one class.",
-        hides="which of them is right: raw values of methods have different units, so each map has its own scale.",
-        formula=r"the map of each method",
-        source="Samek et al. 2017, arXiv:1509.06321",
-        runs="once for all quick methods, and as each slow one needs",
-    ),
+COMPARISON = asks(
+    _comparison,
+    label="Methods side by side",
+    shows="the maps of several methods for one photo and one class.",
+    hides="which of them is right: raw values of methods have different units, so each map has its own scale.",
+    formula=r"the map of each method",
+    source="Samek et al. 2017, arXiv:1509.06321",
+    runs="once for all quick methods, and as each slow one needs",
     options=ComparisonOptions,
-    run=_comparison,
     reads="image",
     place=Place("explain"),
     cost="many passes",

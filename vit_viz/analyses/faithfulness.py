@@ -21,7 +21,7 @@ from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode
 from vit_viz.lazy import Tensor
 from vit_viz.outputs import Output
-from vit_viz.progress import Progress, ProgressLike, StopCheck, Watch, bar
+from vit_viz.progress import Progress, ProgressLike, StopCheck, Watch, bar, part_of
 from vit_viz.results import Curve, PatchMap
 
 Test = Literal["deletion", "insertion"]
@@ -30,6 +30,7 @@ STEPS = 20
 RANDOM_ORDERS = 10
 BAND_WIDTH = 2.37
 """Half width of a 95% prediction interval in standard deviations: t(0.975, 9) * sqrt(1 + 1/10), for 10 orders."""
+_BAND_SHARE = RANDOM_ORDERS / (RANDOM_ORDERS + 1)  # of the progress of a test
 _NEVER = 1e-6  # a share this far from 0 and 1 at least, since their log-odds are infinite
 
 
@@ -197,10 +198,11 @@ def faithfulness(
     )
     with bar("faithfulness", progress) as report:
         if band is None:
-            first, report = (None, None) if report is None else _shared(report, RANDOM_ORDERS)
+            first = part_of(report, 0.0, _BAND_SHARE)
             band = random_band(
                 subject, target=target, baselines=baselines, progress=first, cancelled=cancelled
             )
+            report = part_of(report, _BAND_SHARE, 1.0)
         return faithfulness_of(
             subject, patch_map, band, target=target, removal=removal, progress=report, cancelled=cancelled
         )
@@ -387,11 +389,3 @@ def _curve(
         low, high = band.edges("insertion" if test == "insertion" else "deletion")
         edges = (low.astype(np.float32), high.astype(np.float32))
     return Curve(x, y, label, band.target, f"{test} of {patch_map.method}", provenance, edges, note)
-
-
-def _shared(progress: Progress, orders: int) -> tuple[Progress, Progress]:
-    """Progress of the random band and of the map itself, as parts of one whole."""
-    return (
-        lambda share: progress(share * orders / (orders + 1)),
-        lambda share: progress((orders + share) / (orders + 1)),
-    )

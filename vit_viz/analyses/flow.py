@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.analyses.attention import prefix_values, suffix_values, to_numpy
+from vit_viz.analyses.attention import to_numpy, token_map
 from vit_viz.analyses.chains import LayerRange, layer_range, left_out, start_row
 from vit_viz.analyses.method_input import MethodInput
-from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.spec import Method, Words
+from vit_viz.analyses.options import Option
+from vit_viz.analyses.spec import explains
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
@@ -75,7 +74,7 @@ def attention_flow(
     flows = _flows(capacities, Watch(trace.num_tokens, progress=progress, cancelled=cancelled))
     words = f"{first}-{end - 1}"
     return PatchMap(
-        trace.layout.patches(flows),
+        **token_map(trace, torch.from_numpy(flows)),
         unit="largest flow, of 1",
         value_range=(0.0, 1.0),
         signed=False,
@@ -87,18 +86,14 @@ def attention_flow(
             attention_share=attention_share,
             layers=words,
         ),
-        prefix=prefix_values(trace, torch.from_numpy(flows)),
-        suffix=suffix_values(trace, torch.from_numpy(flows)),
-        crop_box=trace.crop_box,
         caption=f"largest flow through layers {words}: {trace.describe(query)} can draw from",
         note=left_out(trace, query),
     )
 
 
-@dataclass(frozen=True)
-class FlowOptions(Options):
-    """The options of attention flow."""
-
+def _attention_flow(
+    inputs: MethodInput,
+    *,
     attention_share: Annotated[
         float,
         Option(
@@ -106,38 +101,32 @@ class FlowOptions(Options):
             "Share of the attention branch; the skip connection has the rest.",
             step=0.05,
         ),
-    ] = 0.5
-
-
-def _run(inputs: MethodInput, options: FlowOptions) -> PatchMap:
+    ] = 0.5,
+) -> PatchMap:
     recorded = inputs.subject.trace()
     recorded.check_layers_follow()  # before it is asked where they start
     return attention_flow(
         recorded,
         query=inputs.query_in(recorded),
-        attention_share=options.attention_share,
+        attention_share=attention_share,
         layers=inputs.layers,
         progress=inputs.progress,
         cancelled=inputs.cancelled,
     )
 
 
-ATTENTION_FLOW = Method(
-    name="attention_flow",
-    options=FlowOptions,
-    run=_run,
+ATTENTION_FLOW = explains(
+    _attention_flow,
+    label="Attention flow",
+    shows="how much could flow from each patch to the output through layers of pipes as wide as the weights.",
+    hides="the predicted class, and what the values and the MLPs do; flows often differ little, because the first layer is "
+    "the narrowest. For models of up to 400 tokens.",
+    formula=r"the maximum flow from the query to each patch in the layered graph with capacities "
+    r"$A'_\ell = a\, E_h [A_{\ell h}] + (1 - a) I$, rounded down to multiples of $2^{-30}$; $a$: share of the attention",
+    source="Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers, arXiv:2005.00928",
+    class_blind=True,
+    runs="one pass, then one flow for each token",
     cost="many passes",
-    words=Words(
-        label="Attention flow",
-        shows="how much could flow from each patch to the output through layers of pipes as wide as the weights.",
-        hides="the predicted class, and what the values and the MLPs do; flows often differ little, because the first layer is "
-        "the narrowest. For models of up to 400 tokens.",
-        formula=r"the maximum flow from the query to each patch in the layered graph with capacities "
-        r"$A'_\ell = a\, E_h [A_{\ell h}] + (1 - a) I$, rounded down to multiples of $2^{-30}$; $a$: share of the attention",
-        source="Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers, arXiv:2005.00928",
-        class_blind=True,
-        runs="one pass, then one flow for each token",
-    ),
     takes_query=True,
 )
 

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.head_statistics import Measure
-from vit_viz.analyses.options import NoOptions
-from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.analyses.spec import Place, asks
 from vit_viz.answer import Answer, Provenance, Table
 from vit_viz.errors import ParameterError
 from vit_viz.results import HeadTable
@@ -224,18 +223,15 @@ def _numbers(
     return numbers, np.array(list(_BESIDE.values()))[beside.argmax(0)]
 
 
-HEAD_NAMES = Question(
+HEAD_NAMES = asks(
+    lambda job: HeadNames.of(job.answer_of("head_tables").tables),
     name="head_names",
-    words=Words(
-        label="Names of heads",
-        shows="a name for each head, such as local or content, with the numbers that gave it.",
-        hides="what else a head does: names are words for a few measures on one photo, with thresholds set by hand.",
-        formula="the first rule whose numbers all pass their thresholds",
-        source="Dosovitskiy et al. 2021, arXiv:2010.11929; Darcet et al. 2024, arXiv:2309.16588",
-        class_blind=True,
-    ),
-    options=NoOptions,
-    run=lambda job, _options: HeadNames.of(job.answer_of("head_tables").tables),
+    label="Names of heads",
+    shows="a name for each head, such as local or content, with the numbers that gave it.",
+    hides="what else a head does: names are words for a few measures on one photo, with thresholds set by hand.",
+    formula="the first rule whose numbers all pass their thresholds",
+    source="Dosovitskiy et al. 2021, arXiv:2010.11929; Darcet et al. 2024, arXiv:2309.16588",
+    class_blind=True,
     reads="image",
     place=Place("heads", {"face": "atlas"}),
     forwards=1,

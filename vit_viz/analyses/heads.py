@@ -17,8 +17,8 @@ from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.chains import start_row
 from vit_viz.analyses.head_statistics import STATISTICS, Measure
 from vit_viz.analyses.head_sums import LayerInput, Lengths, Offsets, layer_sums
-from vit_viz.analyses.options import NoOptions, Option, Options
-from vit_viz.analyses.spec import Job, Place, Question, Words
+from vit_viz.analyses.options import Option
+from vit_viz.analyses.spec import Job, Place, asks
 from vit_viz.answer import Answer
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
@@ -221,11 +221,12 @@ def _patch_size(trace: Trace, patch_size: tuple[int, int] | None) -> tuple[float
     return height / rows, width / cols
 
 
-@dataclass(frozen=True)
-class HeadsOptions(Options):
-    """What heads are measured by."""
-
-    measure: Annotated[Measure, Option("measure", "What is measured of each head.")] = "distance"
+def _heads(
+    job: Job,
+    *,
+    measure: Annotated[Measure, Option("measure", "What is measured of each head.")] = "distance",
+) -> HeadTable:
+    return head_table(job.tokens if measure in OF_THE_STREAM else job.trace, measure=measure)
 
 
 def _head_tables(job: Job) -> HeadTables:
@@ -236,38 +237,28 @@ def _head_tables(job: Job) -> HeadTables:
         return HeadTables.of(job.trace, **job.watched)
 
 
-HEADS = Question(
-    name="heads",
-    words=Words(
-        label="Heads",
-        shows="one number for each head of each layer: how far it looks, how widely, at what.",
-        hides="whether the answer depends on the head: see its ablation.",
-        formula=r"distance: $\mathrm{mean}_i \sum_j a_{ij} d_{ij}$; entropy: $-\sum_j a_{ij} \ln a_{ij} / \ln N$; "
-        "the others: shares of attention",
-        source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7",
-        class_blind=True,
-    ),
-    options=HeadsOptions,
-    run=lambda job, options: head_table(
-        job.tokens if options.measure in OF_THE_STREAM else job.trace, measure=options.measure
-    ),
+HEADS = asks(
+    _heads,
+    label="Heads",
+    shows="one number for each head of each layer: how far it looks, how widely, at what.",
+    hides="whether the answer depends on the head: see its ablation.",
+    formula=r"distance: $\mathrm{mean}_i \sum_j a_{ij} d_{ij}$; entropy: $-\sum_j a_{ij} \ln a_{ij} / \ln N$; "
+    "the others: shares of attention",
+    source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7",
+    class_blind=True,
     reads="image",
     place=Place("heads", {"face": "atlas"}),
     forwards=1,
 )
 
-HEAD_TABLES = Question(
-    name="head_tables",
-    words=Words(
-        label="All measures of heads",
-        shows="every measure of each head of each layer, from one pass over the attention.",
-        hides="whether the answer depends on the head: see its ablation.",
-        formula="as the measures one by one",
-        source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7",
-        class_blind=True,
-    ),
-    options=NoOptions,
-    run=lambda job, _options: _head_tables(job),
+HEAD_TABLES = asks(
+    _head_tables,
+    label="All measures of heads",
+    shows="every measure of each head of each layer, from one pass over the attention.",
+    hides="whether the answer depends on the head: see its ablation.",
+    formula="as the measures one by one",
+    source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7",
+    class_blind=True,
     reads="image",
     place=Place("heads", {"face": "atlas"}),
     forwards=1,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.localisation import Box, object_on_grid
 from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.spec import Job, Place, Question, Words
+from vit_viz.analyses.spec import Job, Place, asks
 from vit_viz.analyses.tokens import Role, token_states
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
@@ -223,18 +223,15 @@ def _segments(job: Job, options: SegmentOptions) -> Segments:
     return key_segments(job.tokens, **chosen, boxes=[corners_of(box)] if box else ())
 
 
-SEGMENTS = Question(
-    name="segments",
-    words=Words(
-        label="Segments",
-        shows="which patches a layer treats alike, as regions of the photo.",
-        hides="what a region is: nothing here has names.",
-        formula=r"k-means, or the second solution of $(D - W) y = \lambda D y$",
-        source="Amir et al. 2021, arXiv:2112.05814; Wang et al. 2022, arXiv:2202.11539",
-        class_blind=True,
-    ),
+SEGMENTS = asks(
+    _segments,
+    label="Segments",
+    shows="which patches a layer treats alike, as regions of the photo.",
+    hides="what a region is: nothing here has names.",
+    formula=r"k-means, or the second solution of $(D - W) y = \lambda D y$",
+    source="Amir et al. 2021, arXiv:2112.05814; Wang et al. 2022, arXiv:2202.11539",
+    class_blind=True,
     options=SegmentOptions,
-    run=_segments,
     reads="tokens",
     place=Place(
         "tokens",

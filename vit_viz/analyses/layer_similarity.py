@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.analyses.options import Option
+from vit_viz.analyses.spec import Job, Place, asks
 from vit_viz.analyses.tokens import ROLE, Role, state_names, token_states
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
@@ -127,30 +126,25 @@ Forms = Literal["as patches need", "biased", "without bias"]
 _DEBIASED: dict[Forms, bool | None] = {"as patches need": None, "biased": False, "without bias": True}
 
 
-@dataclass(frozen=True)
-class LayerSimilarityOptions(Options):
-    """How layers are compared."""
-
-    role: Annotated[Role, ROLE] = "tokens"
+def _layer_similarity(
+    job: Job,
+    *,
+    role: Annotated[Role, ROLE] = "tokens",
     form: Annotated[
         Forms, Option("form", "With or without the bias that few patches bring; by default as they need.")
-    ] = "as patches need"
+    ] = "as patches need",
+) -> StateMatrix:
+    return layer_similarity(job.tokens, role=role, debiased=_DEBIASED[form], **job.watched)
 
 
-LAYER_SIMILARITY = Question(
-    name="layer_similarity",
-    words=Words(
-        label="Layers compared",
-        shows="how alike the patches are to each other in any two layers.",
-        hides="by what they are alike.",
-        formula=r"$\lVert Y^\top X \rVert_F^2 / (\lVert X^\top X \rVert_F \lVert Y^\top Y \rVert_F)$",
-        source="Kornblith et al. 2019, arXiv:1905.00414",
-        class_blind=True,
-    ),
-    options=LayerSimilarityOptions,
-    run=lambda job, options: layer_similarity(
-        job.tokens, role=options.role, debiased=_DEBIASED[options.form], **job.watched
-    ),
+LAYER_SIMILARITY = asks(
+    _layer_similarity,
+    label="Layers compared",
+    shows="how alike the patches are to each other in any two layers.",
+    hides="by what they are alike.",
+    formula=r"$\lVert Y^\top X \rVert_F^2 / (\lVert X^\top X \rVert_F \lVert Y^\top Y \rVert_F)$",
+    source="Kornblith et al. 2019, arXiv:1905.00414",
+    class_blind=True,
     reads="image",
     place=Place("tokens", {"token_measure": "layers"}, {"role": "token_role"}),
     forwards=1,

@@ -9,7 +9,7 @@ from vit_viz.analyses.head_statistics import OUTLIER_FACTOR
 from vit_viz.analyses.head_sums import are_outliers, token_norms
 from vit_viz.analyses.norms import FACTOR
 from vit_viz.analyses.options import Option
-from vit_viz.analyses.spec import Words, asks
+from vit_viz.analyses.spec import asks
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
@@ -102,14 +102,12 @@ def _shares(trace: Trace, layer: int, weights: Tensor | None, factor: float) -> 
 
 LEDGER = asks(
     ledger,
-    words=Words(
-        label="Where attention goes",
-        shows="how the attention of every layer or head splits over class token, registers, sinks and other patches.",
-        hides="what a head does with it: a share on a sink often moves almost nothing.",
-        formula=r"$\sum_{j \in S} A_{lh}[q, j]$ for each set $S$ of keys; together 1",
-        source="Darcet et al. 2024, arXiv:2309.16588; Xiao et al. 2024, arXiv:2309.17453",
-        class_blind=True,
-    ),
+    label="Where attention goes",
+    shows="how the attention of every layer or head splits over class token, registers, sinks and other patches.",
+    hides="what a head does with it: a share on a sink often moves almost nothing.",
+    formula=r"$\sum_{j \in S} A_{lh}[q, j]$ for each set $S$ of keys; together 1",
+    source="Darcet et al. 2024, arXiv:2309.16588; Xiao et al. 2024, arXiv:2309.17453",
+    class_blind=True,
     reads="tokens",
     without_query="all of them, their mean",
 )

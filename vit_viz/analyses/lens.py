@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
-from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.analyses.spec import Place, asks
 from vit_viz.analyses.targets import TargetLike
 from vit_viz.analyses.tokens import patches_of, state_names, token_maps, token_states
 from vit_viz.answer import Answer, axes
@@ -197,20 +196,16 @@ def _maps(
     )
 
 
-LOGIT_LENS = Question(
+LOGIT_LENS = asks(
+    lambda job, target: lens_of(job.image, job.tokens, target=target),
     name="logit_lens",
-    words=Words(
-        label="Logit lens",
-        shows="what the head would say of each patch after every layer: a probe.",
-        hides="what the model uses: the head was trained on the pooled output of the last layer only.",
-        formula=r"$\mathrm{softmax}(\mathrm{head}(\mathrm{norm}(x)))$, or the sigmoid of each class, or values as they are",
-        source="Vilas et al. 2023, arXiv:2310.18969",
-    ),
-    options=NoOptions,
-    run=lambda job, _options: lens_of(job.image, job.tokens, target=job.target),
+    label="Logit lens",
+    shows="what the head would say of each patch after every layer: a probe.",
+    hides="what the model uses: the head was trained on the pooled output of the last layer only.",
+    formula=r"$\mathrm{softmax}(\mathrm{head}(\mathrm{norm}(x)))$, or the sigmoid of each class, or values as they are",
+    source="Vilas et al. 2023, arXiv:2310.18969",
     reads="image",
     place=Place("tokens", {"token_measure": "lens"}),
     cost="pass",
     forwards=1,
-    takes_target=True,
 )

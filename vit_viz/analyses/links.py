@@ -18,7 +18,7 @@ from vit_viz.analyses.attention import (
     to_numpy,
 )
 from vit_viz.analyses.options import Option
-from vit_viz.analyses.spec import Place, Question, Words
+from vit_viz.analyses.spec import Place, asks
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
@@ -182,20 +182,19 @@ class LinkOptions(OneHeadOptions):
     own: Annotated[bool, Option("own", "Count a token's link to itself, too.")] = False
 
 
-LINKS = Question(
-    name="links",
-    words=Words(
-        label="Strongest links",
-        shows="which token looks hardest at which in one layer: the best pairs of a head, or of one query.",
-        hides="the many weak links, which together often hold more.",
-        formula=r"the $k$ largest $A_{l h}[i, j]$, $i \ne j$",
-        source="Vaswani et al. 2017, arXiv:1706.03762",
-        class_blind=True,
-    ),
+def _links(trace: Trace, *, query: Query | None, options: LinkOptions) -> Links:
+    return links(trace, query=query, **options.values() | {"head": options.head_or_fusion})
+
+
+LINKS = asks(
+    _links,
+    label="Strongest links",
+    shows="which token looks hardest at which in one layer: the best pairs of a head, or of one query.",
+    hides="the many weak links, which together often hold more.",
+    formula=r"the $k$ largest $A_{l h}[i, j]$, $i \ne j$",
+    source="Vaswani et al. 2017, arXiv:1706.03762",
+    class_blind=True,
     options=LinkOptions,
-    run=lambda job, options: links(
-        job.trace, query=job.query, **options.values() | {"head": options.head_or_fusion}
-    ),
     reads="trace",
     place=Place(
         "heads",
@@ -203,6 +202,5 @@ LINKS = Question(
         options={"count": "matrix_count", "tokens": ""},
         also=lambda given: {"matrix_links": "head" if given.get("query") is None else "query"},
     ),
-    takes_query=True,
     without_query="all of them",
 )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vit_viz.analyses.correlation import check_ranks, spearman
 from vit_viz.analyses.options import Option
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.analyses.spec import Question, Words
+from vit_viz.analyses.spec import asks
 from vit_viz.analyses.targets import TargetLike
 from vit_viz.analyses.trust import OfMethodOptions, watched_map
 from vit_viz.lazy import F, Tensor, torch
@@ -113,26 +113,16 @@ class StabilityOptions(OfMethodOptions):
     seed: Annotated[int, Option("seed", "Seed of the random numbers.", high=9999)] = 0
 
 
-MAP_STABILITY = Question(
-    name="map_stability",
-    words=Words(
-        label="Stability of a map",
-        shows="whether a method's map stays when the photo is mirrored, moved by a little, or has noise.",
-        hides="whether the map is right: one that never changes is perfectly stable.",
-        formula=r"$\rho(m(x), T^{-1} m(T x))$, rank correlation, with the band of its tries",
-        source="after Alvarez-Melis & Jaakkola 2018, arXiv:1806.08049",
-        runs="one explanation for each try",
-    ),
+MAP_STABILITY = asks(
+    map_stability,
+    label="Stability of a map",
+    shows="whether a method's map stays when the photo is mirrored, moved by a little, or has noise.",
+    hides="whether the map is right: one that never changes is perfectly stable.",
+    formula=r"$\rho(m(x), T^{-1} m(T x))$, rank correlation, with the band of its tries",
+    source="after Alvarez-Melis & Jaakkola 2018, arXiv:1806.08049",
+    runs="one explanation for each try",
     options=StabilityOptions,
-    run=lambda job, options: map_stability(
-        job.image,
-        target=job.target,
-        **options.values(),
-        progress=job.progress or False,
-        cancelled=job.cancelled,
-    ),
     reads="image",
     cost="many passes",
     forwards=88,
-    takes_target=True,
 )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.head_statistics import OUTLIER_FACTOR
 from vit_viz.analyses.options import Option
-from vit_viz.analyses.spec import Place, Words, asks
+from vit_viz.analyses.spec import Place, asks
 from vit_viz.analyses.tokens import state_names, token_maps, token_states
 from vit_viz.answer import Answer, axes
 from vit_viz.capture.given import as_trace
@@ -104,14 +104,12 @@ def token_norms(trace: Trace, *, factor: Annotated[float, FACTOR] = OUTLIER_FACT
 
 TOKEN_NORMS = asks(
     token_norms,
-    words=Words(
-        label="Norms",
-        shows="how long each token is after every layer, which stand far out, and the attention that these receive.",
-        hides="what an outlier is used for.",
-        formula=r"$\lVert x_i \rVert > c \cdot \mathrm{median}_j \lVert x_j \rVert$",
-        source="Darcet et al. 2024, arXiv:2309.16588",
-        class_blind=True,
-    ),
+    label="Norms",
+    shows="how long each token is after every layer, which stand far out, and the attention that these receive.",
+    hides="what an outlier is used for.",
+    formula=r"$\lVert x_i \rVert > c \cdot \mathrm{median}_j \lVert x_j \rVert$",
+    source="Darcet et al. 2024, arXiv:2309.16588",
+    class_blind=True,
     reads="tokens",
     place=Place("tokens", {"token_measure": "norms"}, {"factor": "token_factor"}),
 )

@@ -17,7 +17,7 @@ from vit_viz.analyses.key_segments import BOX, corners_of
 from vit_viz.analyses.localisation import ObjectOnGrid, object_on_grid
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option
-from vit_viz.analyses.spec import AnyQuestion, Job, Question, Words
+from vit_viz.analyses.spec import AnyQuestion, Job, asks
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox, TokenLayout, parse_query
 from vit_viz.images.masks import IGNORED
@@ -166,18 +166,15 @@ def _on_object(job: Job, options: OnObjectOptions) -> StateMatrix:
     return on_object(answer, there, seed=options.seed)
 
 
-ON_OBJECT = Question(
-    name="on_object",
-    words=Words(
-        label="On the object",
-        shows="whether a map lies on an object that you mark, beside chance, the centre, and the best map that its grid can hold.",
-        hides="whether the model needs the object: a faithful map may point beside it.",
-        formula=r"peak inside; $\sum (m)^{+} s / \sum (m)^{+}$; $\mathrm{IoU}$ of as many top patches as the object has",
-        source="Zhang et al. 2018, arXiv:1608.00507; Wang et al. 2020, arXiv:1910.01279",
-        runs="one pass, or as many as the method needs",
-    ),
+ON_OBJECT = asks(
+    _on_object,
+    label="On the object",
+    shows="whether a map lies on an object that you mark, beside chance, the centre, and the best map that its grid can hold.",
+    hides="whether the model needs the object: a faithful map may point beside it.",
+    formula=r"peak inside; $\sum (m)^{+} s / \sum (m)^{+}$; $\mathrm{IoU}$ of as many top patches as the object has",
+    source="Zhang et al. 2018, arXiv:1608.00507; Wang et al. 2020, arXiv:1910.01279",
+    runs="one pass, or as many as the method needs",
     options=OnObjectOptions,
-    run=_on_object,
     reads="image",
     cost="many passes",
     forwards=4,

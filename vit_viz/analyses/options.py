@@ -40,6 +40,7 @@ class Option:
             from the last.
         pattern: regular expression of all that it may be, of a text without a list of choices.
         is_place: whether another value is another place on the page, to which the browser's Back leads.
+        is_list: whether a text is names with commas between them, which may also be given as a list.
     """
 
     label: str
@@ -51,6 +52,7 @@ class Option:
     is_layer: bool = False
     pattern: str = ""
     is_place: bool = False
+    is_list: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,8 @@ class OptionField:
             return read_whole(name, value, int(option.low), int(option.high))
         text, called = str(value), f"The {spelled(name)}"
         if self.kind is str:
+            if self.option.is_list and isinstance(value, list | tuple):
+                text = ",".join(map(str, value))
             if not re.fullmatch(option.pattern, text):
                 raise ParameterError(f"{called} cannot be {text[:40]!r}. {option.sentence}")
             return text

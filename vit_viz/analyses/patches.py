@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vit_viz.analyses.options import NoOptions, Option, Options
-from vit_viz.analyses.spec import Job, Place, Question, Words
+from vit_viz.analyses.options import Option
+from vit_viz.analyses.spec import Job, Place, asks
 from vit_viz.answer import Answer, Table, array_table
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox
@@ -58,14 +58,11 @@ class ReceivedImage(Answer):
         return Image.fromarray(self.values)
 
 
-@dataclass(frozen=True)
-class PatchesOptions(Options):
-    """How the patches are shown."""
-
-    numbers: Annotated[bool, Option("numbers", "In a picture, write the number of each patch.")] = False
-
-
-def _patches(job: Job, _options: PatchesOptions) -> PatchPlaces:
+def _patches(
+    job: Job,
+    *,
+    numbers: Annotated[bool, Option("numbers", "In a picture, write the number of each patch.")] = False,  # noqa: ARG001 - of pictures
+) -> PatchPlaces:
     box, grid = job.trace.crop_box, job.trace.layout.grid
     if box is None:
         raise ParameterError("This trace is of pixels, not of a photo: it does not know where they lie.")
@@ -96,40 +93,32 @@ def _left_out(box: CropBox, recipe: Preprocess) -> str:
     return f"photo {height} x {width} px to input {tall} x {wide} px, {seen}"
 
 
-def _sequence(job: Job, _options: NoOptions) -> ReceivedImage:
+def _sequence(job: Job) -> ReceivedImage:
     (picture, how), recipe = job.see(), job.loaded.preprocess
     return ReceivedImage(np.asarray(recipe.reverse(recipe.apply(picture, **how).pixels)))
 
 
-PATCHES = Question(
-    name="patches",
-    words=Words(
-        label="Patches",
-        shows="where the model cuts the photo: the rectangle of each patch in its pixels.",
-        hides="what the model makes of a patch.",
-        formula=r"patches $[n, P^2 C]$ with $n = \frac{H}{P} \cdot \frac{W}{P}$",
-        source="Dosovitskiy et al. 2021, arXiv:2010.11929, section 3.1",
-        class_blind=True,
-    ),
-    options=PatchesOptions,
-    run=_patches,
+PATCHES = asks(
+    _patches,
+    label="Patches",
+    shows="where the model cuts the photo: the rectangle of each patch in its pixels.",
+    hides="what the model makes of a patch.",
+    formula=r"patches $[n, P^2 C]$ with $n = \frac{H}{P} \cdot \frac{W}{P}$",
+    source="Dosovitskiy et al. 2021, arXiv:2010.11929, section 3.1",
+    class_blind=True,
     reads="trace",
     place=Place("patches"),
 )
 
 
-SEQUENCE = Question(
-    name="sequence",
-    words=Words(
-        label="Sequence",
-        shows="the pixels that the model receives, cut into patches in the order of its tokens.",
-        hides="what the model makes of a patch.",
-        formula=r"tokens $[p + n, D]$",
-        source="Dosovitskiy et al. 2021, arXiv:2010.11929, section 3.1",
-        class_blind=True,
-    ),
-    options=NoOptions,
-    run=_sequence,
+SEQUENCE = asks(
+    _sequence,
+    label="Sequence",
+    shows="the pixels that the model receives, cut into patches in the order of its tokens.",
+    hides="what the model makes of a patch.",
+    formula=r"tokens $[p + n, D]$",
+    source="Dosovitskiy et al. 2021, arXiv:2010.11929, section 3.1",
+    class_blind=True,
     reads="photo",
     place=Place("patches"),
 )

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.components import Basis, principal_components
-from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.options import Option
 from vit_viz.analyses.positions import MOST_ROWS, POSITIONS, GridOptions, checked_grid, own_model
 from vit_viz.analyses.prepared_image import ModelLike
-from vit_viz.analyses.spec import AnyQuestion, Place, Question, Words, asks
+from vit_viz.analyses.spec import AnyQuestion, Place, asks
 from vit_viz.answer import Answer, Provenance, axes
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid
@@ -248,72 +248,65 @@ def _learned(model: VisionTransformer) -> Tensor:
     return table[len(model.config.positioned_prefix) :]
 
 
-@dataclass(frozen=True)
-class NewGridOptions(Options):
-    """The grid that positions are brought to."""
+def _resampling(
+    loaded: ModelLike,
+    *,
+    rows: Annotated[int, Option("rows", "Rows of patches of the new grid.", low=1, high=MOST_ROWS)] = 24,
+    cols: Annotated[
+        int, Option("columns", "Columns of patches of the new grid.", low=1, high=MOST_ROWS)
+    ] = 24,
+) -> Resampling:
+    return resampling(loaded, grid=(rows, cols))
 
-    rows: Annotated[int, Option("rows", "Rows of patches of the new grid.", low=1, high=MOST_ROWS)] = 24
-    cols: Annotated[int, Option("columns", "Columns of patches of the new grid.", low=1, high=MOST_ROWS)] = 24
 
-
-RESAMPLING = Question(
-    name="resampling",
-    words=Words(
-        label="Positions on another grid",
-        shows="what the model's positions become on another grid, in each family's own way, and how much the ways differ.",
-        hides="whether the answer changes with them.",
-        formula=r"$\lVert p_i - p_i^{\mathrm{own}} \rVert / \mathrm{mean}_j \lVert p_j^{\mathrm{own}} \rVert$",
-        source="Dosovitskiy et al. 2021, arXiv:2010.11929, section 3.2",
-        class_blind=True,
-    ),
-    options=NewGridOptions,
-    run=lambda job, options: resampling(job.loaded, grid=(options.rows, options.cols)),
+RESAMPLING = asks(
+    _resampling,
+    label="Positions on another grid",
+    shows="what the model's positions become on another grid, in each family's own way, and how much the ways differ.",
+    hides="whether the answer changes with them.",
+    formula=r"$\lVert p_i - p_i^{\mathrm{own}} \rVert / \mathrm{mean}_j \lVert p_j^{\mathrm{own}} \rVert$",
+    source="Dosovitskiy et al. 2021, arXiv:2010.11929, section 3.2",
+    class_blind=True,
     reads="model",
     place=Place("positions", {"position_part": "resampled"}, chooses=("rows", "cols")),
 )
 
-ROTARY_SIMILARITY = Question(
+ROTARY_SIMILARITY = asks(
+    lambda loaded, options: rotary_similarity(loaded, grid=options.grid),
     name="rotary_similarity",
-    words=Words(
-        label="Rotary positions by period",
-        shows="which distances each period of rotary positions tells apart, down and across.",
-        hides="which periods the heads use.",
-        formula=r"$\cos(2 \pi \cdot 2 d / (g T))$",
-        source="Su et al. 2021, arXiv:2104.09864; DINOv3, arXiv:2508.10104",
-        class_blind=True,
-    ),
+    label="Rotary positions by period",
+    shows="which distances each period of rotary positions tells apart, down and across.",
+    hides="which periods the heads use.",
+    formula=r"$\cos(2 \pi \cdot 2 d / (g T))$",
+    source="Su et al. 2021, arXiv:2104.09864; DINOv3, arXiv:2508.10104",
+    class_blind=True,
     options=GridOptions,
-    run=lambda job, options: rotary_similarity(job.loaded, grid=options.grid),
     reads="model",
     place=Place("positions", {"position_part": "periods", "position_grid": "trained"}),
 )
 
-POSITION_COMPONENTS = Question(
+POSITION_COMPONENTS = asks(
+    lambda loaded, options: position_components(loaded, grid=options.grid),
     name="position_components",
-    words=Words(
-        label="Positions in colours",
-        shows="by what the positions differ most: three components, as colours.",
-        hides="the rest of the variance: the shares say how much that is.",
-        formula=r"the first eigenvectors of $P^\top P / n$, $P$ centred",
-        source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7",
-        class_blind=True,
-    ),
+    label="Positions in colours",
+    shows="by what the positions differ most: three components, as colours.",
+    hides="the rest of the variance: the shares say how much that is.",
+    formula=r"the first eigenvectors of $P^\top P / n$, $P$ centred",
+    source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7",
+    class_blind=True,
     options=GridOptions,
-    run=lambda job, options: position_components(job.loaded, grid=options.grid),
     reads="model",
     place=Place("positions", {"position_part": "components", "position_grid": "trained"}),
 )
 
 FILTER_COMPONENTS = asks(
     filter_components,
-    words=Words(
-        label="Patch filters",
-        shows="what the model sees in a patch first: the components of its patch filters.",
-        hides="what later layers make of it.",
-        formula=r"the first eigenvectors of $W^\top W / n$, the filters $W$ centred",
-        source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7 left",
-        class_blind=True,
-    ),
+    label="Patch filters",
+    shows="what the model sees in a patch first: the components of its patch filters.",
+    hides="what later layers make of it.",
+    formula=r"the first eigenvectors of $W^\top W / n$, the filters $W$ centred",
+    source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7 left",
+    class_blind=True,
     reads="model",
     place=Place("positions", {"position_part": "filters"}),
 )

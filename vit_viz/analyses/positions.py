@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import ModelLike
-from vit_viz.analyses.spec import Job, Place, Question, Words
+from vit_viz.analyses.spec import Place, asks
 from vit_viz.answer import Provenance
 from vit_viz.capture.given import as_model
 from vit_viz.errors import ParameterError
@@ -170,10 +170,9 @@ def checked_grid(grid: Grid) -> Grid:
     return rows, cols
 
 
-@dataclass(frozen=True)
-class PositionsOptions(Options):
-    """Which positions are compared."""
-
+def _positions(
+    loaded: ModelLike,
+    *,
     grid: Annotated[
         str,
         Option(
@@ -181,7 +180,7 @@ class PositionsOptions(Options):
             'Patches as "rows,cols" to which positions are resampled; else that of the checkpoint.',
             pattern=r"(\d{1,4},\d{1,4})?",
         ),
-    ] = ""
+    ] = "",
     place: Annotated[
         str,
         Option(
@@ -189,15 +188,12 @@ class PositionsOptions(Options):
             'One position with all: "row,col", or a token that has one, such as "class"; else all pairs.',
             pattern=r"(\d{1,4},\d{1,4}|[a-z]{1,20}( \d{1,4})?)?",
         ),
-    ] = ""
-
-
-def _positions(job: Job, options: PositionsOptions) -> TokenMatrix | PatchMap:
+    ] = "",
+) -> TokenMatrix | PatchMap:
     """All pairs of positions, or those of one place."""
-    grid = as_pair(options.grid) if options.grid else None
-    matrix = position_similarity(job.loaded, grid=grid)
-    place = as_pair(options.place) if options.place[:1].isdigit() else options.place
-    return place_similarity(matrix, place) if place else matrix
+    matrix = position_similarity(loaded, grid=as_pair(grid) if grid else None)
+    where = as_pair(place) if place[:1].isdigit() else place
+    return place_similarity(matrix, where) if where else matrix
 
 
 def as_pair(text: str) -> tuple[int, int]:
@@ -206,18 +202,14 @@ def as_pair(text: str) -> tuple[int, int]:
     return first, second
 
 
-POSITIONS = Question(
-    name="positions",
-    words=Words(
-        label="Positions",
-        shows="how similar the position embeddings of any two patches are.",
-        hides="what the model makes of them.",
-        formula=r"$\cos(p_i, p_j)$",
-        source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7",
-        class_blind=True,
-    ),
-    options=PositionsOptions,
-    run=_positions,
+POSITIONS = asks(
+    _positions,
+    label="Positions",
+    shows="how similar the position embeddings of any two patches are.",
+    hides="what the model makes of them.",
+    formula=r"$\cos(p_i, p_j)$",
+    source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7",
+    class_blind=True,
     reads="model",
     place=Place("positions", {"position_part": "similarity", "position_grid": "trained"}),
 )
@@ -324,30 +316,25 @@ def _beyond_sums(table: Tensor, grid: Grid) -> float:
     return float(rest.square().sum() / table.square().sum())
 
 
-@dataclass(frozen=True)
-class PositionFitOptions(Options):
-    """What of the fit is shown."""
-
+def _position_fit(
+    loaded: ModelLike,
+    *,
     shown: Annotated[
         Literal["bases", "residual"],
         Option("shown", "What each base leaves, or what the best one leaves of each position."),
-    ] = "bases"
+    ] = "bases",
+) -> Curve | PatchMap:
+    return position_fit(loaded) if shown == "bases" else position_residual(loaded)
 
 
-POSITION_FIT = Question(
-    name="position_fit",
-    words=Words(
-        label="Sine-cosine fit",
-        shows="how near learned positions come to fixed sine and cosine waves, and what these leave.",
-        hides="whether the model uses what is left.",
-        formula=r"$\min_{s, R} \lVert P - s\, S_b R \rVert^2 / \lVert P \rVert^2$ over scales and rotations, for each base $b$",
-        source="He et al. 2022, arXiv:2111.06377; Schönemann 1966, doi:10.1007/BF02289451",
-        class_blind=True,
-    ),
-    options=PositionFitOptions,
-    run=lambda job, options: (
-        position_fit(job.loaded) if options.shown == "bases" else position_residual(job.loaded)
-    ),
+POSITION_FIT = asks(
+    _position_fit,
+    label="Sine-cosine fit",
+    shows="how near learned positions come to fixed sine and cosine waves, and what these leave.",
+    hides="whether the model uses what is left.",
+    formula=r"$\min_{s, R} \lVert P - s\, S_b R \rVert^2 / \lVert P \rVert^2$ over scales and rotations, for each base $b$",
+    source="He et al. 2022, arXiv:2111.06377; Schönemann 1966, doi:10.1007/BF02289451",
+    class_blind=True,
     reads="model",
 )
 
@@ -524,18 +511,16 @@ def by_direction(likeness: LikenessByDistance) -> str:
     return f"Along a row it falls more {how} than down a column: at {steps} {along} against {down}."
 
 
-POSITION_DISTANCE = Question(
+POSITION_DISTANCE = asks(
+    lambda loaded, options: position_distance(loaded, grid=options.grid),
     name="position_distance",
-    words=Words(
-        label="Positions by distance",
-        shows="how alike two positions are by how far apart they lie, and whether positions know rows and columns.",
-        hides="which two positions: those of one distance are taken together.",
-        formula=r"$\mathrm{mean}_{d(i, j) = s} \cos(p_i, p_j)$",
-        source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7",
-        class_blind=True,
-    ),
+    label="Positions by distance",
+    shows="how alike two positions are by how far apart they lie, and whether positions know rows and columns.",
+    hides="which two positions: those of one distance are taken together.",
+    formula=r"$\mathrm{mean}_{d(i, j) = s} \cos(p_i, p_j)$",
+    source="Dosovitskiy et al. 2021, arXiv:2010.11929, Fig. 7",
+    class_blind=True,
     options=GridOptions,
-    run=lambda job, options: position_distance(job.loaded, grid=options.grid),
     reads="model",
     place=Place("positions", {"position_part": "similarity", "position_grid": "trained"}),
 )

@@ -12,9 +12,9 @@ from typing import Annotated
 from vit_viz.analyses.attention import attention_map
 from vit_viz.analyses.head_statistics import OUTLIER_FACTOR
 from vit_viz.analyses.norms import FACTOR, TokenNorms, token_norms
-from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.options import Option
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
-from vit_viz.analyses.spec import Job, Place, Question, Words
+from vit_viz.analyses.spec import Job, Place, asks
 from vit_viz.answer import Answer
 from vit_viz.capture import Trace
 from vit_viz.capture.forward import undisturbed
@@ -269,34 +269,27 @@ def _at_hidden_layers(model: VisionTransformer, actions: Mapping[int, Action]) -
             handle.remove()
 
 
-@dataclass(frozen=True)
-class RegisterOptions(Options):
-    """How a register is made."""
-
-    count: Annotated[int, Option("neurons", "How many neurons are moved to it.", low=1, high=1000)] = 10
-    factor: Annotated[float, FACTOR] = OUTLIER_FACTOR
-
-
-def _added_register(job: Job, options: RegisterOptions) -> AddedRegister:
+def _added_register(
+    job: Job,
+    *,
+    count: Annotated[int, Option("neurons", "How many neurons are moved to it.", low=1, high=1000)] = 10,
+    factor: Annotated[float, FACTOR] = OUTLIER_FACTOR,
+) -> AddedRegister:
     watch = job.watch(3)  # passes: one to find neurons, two to compare
-    neurons, state = register_neurons([job.image], count=options.count, factor=options.factor)
+    neurons, state = register_neurons([job.image], count=count, factor=factor)
     watch.advance()
     watch.check()
-    return add_register_by(job.image, neurons, state=state, factor=options.factor)
+    return add_register_by(job.image, neurons, state=state, factor=factor)
 
 
-ADDED_REGISTER = Question(
-    name="added_register",
-    words=Words(
-        label="A register at test time",
-        shows="norms and attention before and after outlier patches have left their part to a register.",
-        hides="what a model would do that was trained with one.",
-        formula=r"$h_{\mathrm{register}, c} \leftarrow \max_i h_{i c}$, $h_{\mathrm{patch}, c} \leftarrow 0$",
-        source="Jiang et al. 2025, arXiv:2506.08010",
-        class_blind=True,
-    ),
-    options=RegisterOptions,
-    run=_added_register,
+ADDED_REGISTER = asks(
+    _added_register,
+    label="A register at test time",
+    shows="norms and attention before and after outlier patches have left their part to a register.",
+    hides="what a model would do that was trained with one.",
+    formula=r"$h_{\mathrm{register}, c} \leftarrow \max_i h_{i c}$, $h_{\mathrm{patch}, c} \leftarrow 0$",
+    source="Jiang et al. 2025, arXiv:2506.08010",
+    class_blind=True,
     reads="image",
     place=Place("tokens", {"token_measure": "norms", "token_register": "1"}, {"factor": "token_factor"}),
     cost="pass",

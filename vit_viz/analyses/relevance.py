@@ -5,13 +5,12 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 
-from vit_viz.analyses.attention import prefix_values, suffix_values, to_numpy
+from vit_viz.analyses.attention import token_map
 from vit_viz.analyses.chains import Chain, LayerRange, check_read, layer_range, start_row
 from vit_viz.analyses.method_input import MethodInput
-from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.rollout import chain_map
-from vit_viz.analyses.spec import Method, SharedPass, Words
+from vit_viz.analyses.spec import SharedPass, explains
 from vit_viz.analyses.targets import Target
 from vit_viz.capture import are_ours, trace as traced, verified_structure
 from vit_viz.capture.given import as_trace
@@ -47,27 +46,23 @@ def relevance(trace: Trace, *, query: Query = "pool", layers: LayerRange | None 
 
     Source: Chefer, Gur & Wolf 2021, arXiv:2103.15679, rules 5 and 6 for self-attention.
     """
-    return _relevance(MethodInput(recorded=as_trace(trace), start=query, layers=layers), NoOptions())
+    return _relevance(MethodInput(recorded=as_trace(trace), start=query, layers=layers))
 
 
-def _relevance(inputs: MethodInput, _options: NoOptions) -> PatchMap:
+def _relevance(inputs: MethodInput) -> PatchMap:
     return chain_map(inputs, _RELEVANCE_CHAIN, inputs.layers, name="relevance", method="relevance")
 
 
-RELEVANCE = Method(
-    name="relevance",
-    options=NoOptions,
-    run=_relevance,
+RELEVANCE = explains(
+    _relevance,
+    label="Relevance",
+    shows="which patches raised the target, traced back through the attention of all layers; each head counts by how much "
+    "the target depends on it.",
+    hides="evidence against the target, and what the MLPs add: only positive influence that attention passes on is counted.",
+    formula=r"$\bar A_\ell = \mathrm{mean}_h\, (\nabla A_{\ell h} \circ A_{\ell h})^{+}$; $r \leftarrow r + r \bar A_\ell$ "
+    r"for $\ell = L, \dots, 1$",
+    source="Chefer, Gur & Wolf 2021, arXiv:2103.15679",
     cost="pass",
-    words=Words(
-        label="Relevance",
-        shows="which patches raised the target, traced back through the attention of all layers; each head counts by how much "
-        "the target depends on it.",
-        hides="evidence against the target, and what the MLPs add: only positive influence that attention passes on is counted.",
-        formula=r"$\bar A_\ell = \mathrm{mean}_h\, (\nabla A_{\ell h} \circ A_{\ell h})^{+}$; $r \leftarrow r + r \bar A_\ell$ "
-        r"for $\ell = L, \dots, 1$",
-        source="Chefer, Gur & Wolf 2021, arXiv:2103.15679",
-    ),
     shared=SharedPass(gradient=True, chain=lambda _options: _RELEVANCE_CHAIN),
     takes_query=True,
 )
@@ -97,23 +92,19 @@ def gradient_rollout(
     return _gradient_rollout(inputs, Chain("gradient", attention_share))
 
 
-def _gradient_rollout(inputs: MethodInput, chain: Chain) -> PatchMap:
+def _gradient_rollout(inputs: MethodInput, chain: Chain = _ROLLOUT_CHAIN) -> PatchMap:
     return chain_map(inputs, chain, inputs.layers, name="gradient rollout", method="gradient_rollout")
 
 
-GRADIENT_ROLLOUT = Method(
-    name="gradient_rollout",
-    options=NoOptions,
-    run=lambda inputs, _options: _gradient_rollout(inputs, _ROLLOUT_CHAIN),
+GRADIENT_ROLLOUT = explains(
+    _gradient_rollout,
+    label="Gradient rollout",
+    shows="attention rollout in which each head counts by how much the target depends on it.",
+    hides="how large the influence is: every layer is rescaled to sum to 1, so only proportions remain.",
+    formula=r"$A'_\ell = a\, \mathrm{mean}_h (\nabla A_{\ell h} \circ A_{\ell h})^{+} + (1 - a) I$, each row divided by "
+    r"its sum; the map is the output's row of $A'_L \cdots A'_1$",
+    source="after Abnar & Zuidema 2020, arXiv:2005.00928; clamped before the mean over heads",
     cost="pass",
-    words=Words(
-        label="Gradient rollout",
-        shows="attention rollout in which each head counts by how much the target depends on it.",
-        hides="how large the influence is: every layer is rescaled to sum to 1, so only proportions remain.",
-        formula=r"$A'_\ell = a\, \mathrm{mean}_h (\nabla A_{\ell h} \circ A_{\ell h})^{+} + (1 - a) I$, each row divided by "
-        r"its sum; the map is the output's row of $A'_L \cdots A'_1$",
-        source="after Abnar & Zuidema 2020, arXiv:2005.00928; clamped before the mean over heads",
-    ),
     shared=SharedPass(gradient=True, chain=lambda _options: _ROLLOUT_CHAIN),
     takes_query=True,
 )
@@ -156,33 +147,27 @@ def legrad(subject: PreparedImage, target: Target, *, layers: LayerRange | None 
             gradient = recorded.attention_gradient(layer, queries=queries)
             total += gradient.clamp_(min=0).sum((0, 1)) / (recorded.num_heads * recorded.num_tokens)
     return PatchMap(
-        subject.layout.patches(to_numpy(total)),
+        **token_map(recorded, total) | {"crop_box": subject.crop_box},
         unit="sensitivity of the target",
         value_range=(0.0, float("inf")),
         signed=False,
         method="LeGrad",
         class_blind=False,
         provenance=subject.provenance.with_parameters(method="legrad", layers=f"{first}-{end - 1}"),
-        prefix=prefix_values(recorded, total),
-        suffix=suffix_values(recorded, total),
-        crop_box=subject.crop_box,
         caption=f"LeGrad, summed over layers {first}-{end - 1}",
     )
 
 
-LEGRAD = Method(
+LEGRAD = explains(
+    lambda inputs: legrad(inputs.subject, inputs.target, layers=inputs.layers),
     name="legrad",
-    options=NoOptions,
-    run=lambda inputs, _options: legrad(inputs.subject, inputs.target, layers=inputs.layers),
+    label="LeGrad",
+    shows="which patches the layers would have to look at more to raise the target, summed over all layers.",
+    hides="where the layers actually look: it is a sensitivity and is not multiplied by the attention itself.",
+    formula=r"$\sum_\ell \mathrm{mean}_{h, i}\, (\partial y_\ell / \partial A_{\ell h}[i, :])^{+}$; $y_\ell$: the target, "
+    r"read from layer $\ell$",
+    source="Bousselham et al. 2024, arXiv:2404.03214",
     cost="pass",
-    words=Words(
-        label="LeGrad",
-        shows="which patches the layers would have to look at more to raise the target, summed over all layers.",
-        hides="where the layers actually look: it is a sensitivity and is not multiplied by the attention itself.",
-        formula=r"$\sum_\ell \mathrm{mean}_{h, i}\, (\partial y_\ell / \partial A_{\ell h}[i, :])^{+}$; $y_\ell$: the target, "
-        r"read from layer $\ell$",
-        source="Bousselham et al. 2024, arXiv:2404.03214",
-    ),
 )
 
 

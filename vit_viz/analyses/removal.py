@@ -12,10 +12,10 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.analyses.options import Option, Options
+from vit_viz.analyses.options import Option
 from vit_viz.analyses.prepared_image import PreparedImage, in_batches, patch_mask
-from vit_viz.analyses.spec import Job, Place, Question, Words
-from vit_viz.analyses.targets import Target
+from vit_viz.analyses.spec import Job, Place, asks
+from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.answer import Answer, Table, axes
 from vit_viz.capture import are_ours, check_removal, edit, unedited
 from vit_viz.capture.noise import noise_like
@@ -202,10 +202,10 @@ def _blurred(pixels: Tensor, sigma: tuple[int, int]) -> Tensor:
     return pixels
 
 
-@dataclass(frozen=True)
-class WithoutPatchesOptions(Options):
-    """Which patches are taken away."""
-
+def _without_patches(
+    job: Job,
+    *,
+    target: TargetLike,
     gone: Annotated[
         str,
         Option(
@@ -213,16 +213,14 @@ class WithoutPatchesOptions(Options):
             "The patches row,col that are taken away, with semicolons between them, as in 3,4;3,5.",
             pattern=rf"(\d{{1,4}},\d{{1,4}}(;\d{{1,4}},\d{{1,4}}){{0,{MOST_PATCHES - 1}}})?",
         ),
-    ] = ""
-
-
-def _without_patches(job: Job, options: WithoutPatchesOptions) -> WithoutPatches:
+    ] = "",
+) -> WithoutPatches:
     """What the model says of the image without some patches, truly removed, beside what it said of the whole."""
     subject, labels = job.image, job.loaded.labels
-    patches = dict.fromkeys(options.gone.split(";") if options.gone else ())
-    gone = [(int(row), int(col)) for row, col in (patch.split(",") for patch in patches)]
-    outputs = outputs_without(subject, gone).float().cpu()
-    share = len(gone) / subject.layout.num_patches
+    pairs = (patch.split(",") for patch in dict.fromkeys(gone.split(";") if gone else ()))
+    patches = [(int(row), int(col)) for row, col in pairs]
+    outputs = outputs_without(subject, patches).float().cpu()
+    share = len(patches) / subject.layout.num_patches
     if not subject.has_classes:
         words = "similarity to the whole photo"
         now = float(F.cosine_similarity(outputs, job.outputs, dim=0))
@@ -232,8 +230,8 @@ def _without_patches(job: Job, options: WithoutPatchesOptions) -> WithoutPatches
         return WithoutPatches(top, np.ones(1, np.float32), share)
     kind = output_kind(subject.output, outputs.numel())
     before, after = shown(job.outputs, kind), shown(outputs, kind)
-    target = subject.target(job.target).resolved(job.outputs)
-    explained = [index for index in (target.index, target.other) if index is not None]
+    wanted = subject.target(target).resolved(job.outputs)
+    explained = [index for index in (wanted.index, wanted.other) if index is not None]
     first = (
         scores.topk(min(count, scores.numel())).indices.tolist()
         for scores, count in ((before, 3), (after, 5))
@@ -251,20 +249,15 @@ def _without_patches(job: Job, options: WithoutPatchesOptions) -> WithoutPatches
     return WithoutPatches(top, before[list(chosen)].numpy(), share)
 
 
-WITHOUT_PATCHES = Question(
-    name="without_patches",
-    words=Words(
-        label="Without patches",
-        shows="what the model says when patches are removed from the sequence, beside what it says of the whole photo.",
-        hides="whether the patches that are left were enough: a model that never saw such a photo may say anything.",
-        formula=r"$\mathrm{softmax}(z)$ of the tokens without those of the patches, which keep their positions",
-        source="their keys are masked in every layer",
-    ),
-    options=WithoutPatchesOptions,
-    run=_without_patches,
+WITHOUT_PATCHES = asks(
+    _without_patches,
+    label="Without patches",
+    shows="what the model says when patches are removed from the sequence, beside what it says of the whole photo.",
+    hides="whether the patches that are left were enough: a model that never saw such a photo may say anything.",
+    formula=r"$\mathrm{softmax}(z)$ of the tokens without those of the patches, which keep their positions",
+    source="their keys are masked in every layer",
     reads="image",
     place=Place("explain", options={"gone": ""}),
     cost="pass",
     forwards=1,
-    takes_target=True,
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from vit_viz.analyses.attention import HeadFusion, attention_map, prefix_values, suffix_values, to_numpy
+from vit_viz.analyses.attention import HeadFusion, attention_map, to_numpy, token_map
 from vit_viz.analyses.chains import Chain, LayerRange, layer_range, left_out
 from vit_viz.analyses.method_input import MethodInput
-from vit_viz.analyses.options import NoOptions, Option, Options
+from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import ModelLike, Picture
-from vit_viz.analyses.spec import Method, SharedPass, Words
+from vit_viz.analyses.spec import SharedPass, explains
 from vit_viz.capture import Trace, trace as traced
 from vit_viz.capture.given import as_trace
 from vit_viz.errors import ParameterError
@@ -146,25 +146,23 @@ def _rollout(inputs: MethodInput, chain: Chain, layers: LayerRange | None) -> Pa
     return chain_map(inputs, chain, layers, name="rollout", method="rollout", **more)
 
 
-ROLLOUT = Method(
-    name="rollout",
-    options=RolloutOptions,
-    run=lambda inputs, options: _rollout(
+ROLLOUT = explains(
+    lambda inputs, options: _rollout(
         inputs, _chain(options), options.layers(inputs.trace.num_layers) or inputs.layers
     ),
+    name="rollout",
+    label="Attention rollout",
+    shows="how much the query draws on each patch of the photo when the attention of all chosen layers is multiplied "
+    "together.",
+    hides="the predicted class, and what the values and the MLPs do: it shows where information could flow, not why the "
+    "model answered as it did.",
+    formula=r"$A'_\ell = a\, \mathrm{fuse}_h (A_{\ell h}) + (1 - a) I$, each row divided by its sum; the map is the "
+    r"query's row of $A'_L \cdots A'_1$; $a$: share of the attention; $\mathrm{fuse}_h$: mean, max or min over the heads",
+    source="Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers, arXiv:2005.00928",
+    class_blind=True,
+    options=RolloutOptions,
     cost="look-up",
     takes_target=False,
-    words=Words(
-        label="Attention rollout",
-        shows="how much the query draws on each patch of the photo when the attention of all chosen layers is multiplied "
-        "together.",
-        hides="the predicted class, and what the values and the MLPs do: it shows where information could flow, not why the "
-        "model answered as it did.",
-        formula=r"$A'_\ell = a\, \mathrm{fuse}_h (A_{\ell h}) + (1 - a) I$, each row divided by its sum; the map is the "
-        r"query's row of $A'_L \cdots A'_1$; $a$: share of the attention; $\mathrm{fuse}_h$: mean, max or min over the heads",
-        source="Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers, arXiv:2005.00928",
-        class_blind=True,
-    ),
     shared=SharedPass(chain=_chain),
     takes_query=True,
 )
@@ -234,43 +232,38 @@ def _value_rollout(inputs: MethodInput, options: ValueRolloutOptions) -> PatchMa
     return chain_map(inputs, chain, inputs.layers, name="value-aware rollout", method="value_rollout")
 
 
-VALUE_ROLLOUT = Method(
-    name="value_rollout",
+VALUE_ROLLOUT = explains(
+    _value_rollout,
+    label="Value-aware rollout",
+    shows="rollout in which a weight counts by how much it moves: attention to a token with a short value, as sinks have, "
+    "counts little.",
+    hides="the predicted class, where the moved vectors point, and whether those of several heads cancel.",
+    formula=r"$B_{ij} = \sum_h A_{h,ij}\, \lVert v_{h,j} W_{O,h} \rVert$, each row divided by its sum; then as attention "
+    r"rollout: the query's row of the product of $a\, B + (1 - a) I$ over the layers",
+    source="after Kobayashi et al. 2020, Attention is Not Only a Weight, arXiv:2004.10102",
+    class_blind=True,
     options=ValueRolloutOptions,
-    run=_value_rollout,
     cost="look-up",
     takes_target=False,
-    words=Words(
-        label="Value-aware rollout",
-        shows="rollout in which a weight counts by how much it moves: attention to a token with a short value, as sinks have, "
-        "counts little.",
-        hides="the predicted class, where the moved vectors point, and whether those of several heads cancel.",
-        formula=r"$B_{ij} = \sum_h A_{h,ij}\, \lVert v_{h,j} W_{O,h} \rVert$, each row divided by its sum; then as attention "
-        r"rollout: the query's row of the product of $a\, B + (1 - a) I$ over the layers",
-        source="after Kobayashi et al. 2020, Attention is Not Only a Weight, arXiv:2004.10102",
-        class_blind=True,
-    ),
     shared=SharedPass(norms=True, chain=_value_chain),
     takes_query=True,
 )
 
 
-LAST_LAYER_ATTENTION = Method(
-    name="attention",
-    options=NoOptions,
-    run=lambda inputs, _options: replace(
-        attention_map(inputs.trace, layer=inputs.trace.num_layers - 1, query=inputs.query),
-        note=left_out(inputs.trace, inputs.query),
-    ),
+def _attention(inputs: MethodInput) -> PatchMap:
+    shown = attention_map(inputs.trace, layer=inputs.trace.num_layers - 1, query=inputs.query)
+    return replace(shown, note=left_out(inputs.trace, inputs.query))
+
+
+LAST_LAYER_ATTENTION = explains(
+    _attention,
+    label="Last-layer attention",
+    shows="where the output token looks in the last layer, averaged over its heads.",
+    hides="the class, and all earlier layers: it is the map that is shown most, and it often misses the object.",
+    formula=r"$\mathrm{mean}_h\, A_{L h}[o, :]$; $L$: the last layer; $o$: the token that the output is read from",
+    source="Vaswani et al. 2017, arXiv:1706.03762",
+    class_blind=True,
     cost="pass",
-    words=Words(
-        label="Last-layer attention",
-        shows="where the output token looks in the last layer, averaged over its heads.",
-        hides="the class, and all earlier layers: it is the map that is shown most, and it often misses the object.",
-        formula=r"$\mathrm{mean}_h\, A_{L h}[o, :]$; $L$: the last layer; $o$: the token that the output is read from",
-        source="Vaswani et al. 2017, arXiv:1706.03762",
-        class_blind=True,
-    ),
     takes_query=True,
 )
 
@@ -305,7 +298,7 @@ def chain_map(
     notes = ["Drawn is the change against the pool's own weights, which lie on the patches."] * is_change
     notes.append(left_out(trace, inputs.query))
     return PatchMap(
-        trace.layout.patches(to_numpy(values)),
+        **token_map(trace, row) | {"values": trace.layout.patches(to_numpy(values))},
         unit="relevance" if chain.share is None else "share of the query",
         value_range=value_range,
         signed=value_range[0] < 0,
@@ -314,9 +307,6 @@ def chain_map(
         provenance=trace.provenance.with_parameters(
             method=method, **query_parameter, **share, **more, layers=f"{first}-{end - 1}"
         ),
-        prefix=prefix_values(trace, row),
-        suffix=suffix_values(trace, row),
-        crop_box=trace.crop_box,
         caption=f"{name} through layers {first}-{end - 1}{words}",
         note=" ".join(filter(None, notes)),
     )

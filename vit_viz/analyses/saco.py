@@ -12,7 +12,7 @@ from vit_viz.analyses.faithfulness import patch_order
 from vit_viz.analyses.options import Option
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.removal import baseline_pixels, painted_scores
-from vit_viz.analyses.spec import Question, Words
+from vit_viz.analyses.spec import asks
 from vit_viz.analyses.targets import TargetLike
 from vit_viz.analyses.trust import OfMethodOptions, watched_map
 from vit_viz.errors import ParameterError
@@ -104,27 +104,17 @@ class SacoOptions(OfMethodOptions):
     ] = GROUPS
 
 
-SACO = Question(
-    name="saco",
-    words=Words(
-        label="SaCo of a map",
-        shows="whether patches that the map ranks higher matter more to the answer, group by group.",
-        hides="what patches do together: each group is painted over alone.",
-        formula=r"$\sum_{i<j} \pm (s_i - s_j) \,/\, \sum_{i<j} (s_i - s_j)$, plus where the answer falls at least as far "
-        r"without group $i$ as without group $j$",
-        source="Wu et al. 2024, CVPR (SaCo)",
-        runs="a dozen passes",
-    ),
+SACO = asks(
+    saco,
+    label="SaCo of a map",
+    shows="whether patches that the map ranks higher matter more to the answer, group by group.",
+    hides="what patches do together: each group is painted over alone.",
+    formula=r"$\sum_{i<j} \pm (s_i - s_j) \,/\, \sum_{i<j} (s_i - s_j)$, plus where the answer falls at least as far "
+    r"without group $i$ as without group $j$",
+    source="Wu et al. 2024, CVPR (SaCo)",
+    runs="a dozen passes",
     options=SacoOptions,
-    run=lambda job, options: saco(
-        job.image,
-        target=job.target,
-        **options.values(),
-        progress=job.progress or False,
-        cancelled=job.cancelled,
-    ),
     reads="image",
     cost="many passes",
     forwards=14,
-    takes_target=True,
 )

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from vit_viz.analyses.attribution import check_samples, stability_words
 from vit_viz.analyses.correlation import spearman
 from vit_viz.analyses.method_input import MethodInput
-from vit_viz.analyses.options import NoOptions
 from vit_viz.analyses.prepared_image import PreparedImage, in_batches, patch_colours, patch_mask
-from vit_viz.analyses.spec import Method, Passes, Words
+from vit_viz.analyses.spec import Passes, explains
 from vit_viz.analyses.targets import Target
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid
@@ -111,20 +110,16 @@ def kernel_shap(
     )
 
 
-KERNEL_SHAP = Method(
-    name="kernel_shap",
-    options=NoOptions,
-    run=lambda given, _options: kernel_shap(given),
+KERNEL_SHAP = explains(
+    kernel_shap,
+    label="KernelShap",
+    shows="each segment's fair share of the target, estimated from subsets of twenty segments; blue shares count against it.",
+    hides="differences within a segment: all its patches show the same share.",
+    formula=r"the $\phi$ that minimise $\sum_S w_S (y(x_S) - \phi_0 - \sum_{g \in S} \phi_g)^2$ over subsets $S$ of the "
+    r"segments; $x_S$: the photo with only $S$ visible; each $\phi_g$ is spread evenly over the patches of its segment",
+    source="Lundberg & Lee 2017, arXiv:1705.07874",
+    runs="about 800 runs",
     cost="many passes",
-    words=Words(
-        label="KernelShap",
-        shows="each segment's fair share of the target, estimated from subsets of twenty segments; blue shares count against it.",
-        hides="differences within a segment: all its patches show the same share.",
-        formula=r"the $\phi$ that minimise $\sum_S w_S (y(x_S) - \phi_0 - \sum_{g \in S} \phi_g)^2$ over subsets $S$ of the "
-        r"segments; $x_S$: the photo with only $S$ visible; each $\phi_g$ is spread evenly over the patches of its segment",
-        source="Lundberg & Lee 2017, arXiv:1705.07874",
-        runs="about 800 runs",
-    ),
     passes=Passes(lambda _: 800),
 )
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vit_viz.analyses.explain import Explanations, map_of, maps_of, two_classes
 from vit_viz.analyses.options import Options
-from vit_viz.analyses.spec import AnyMethod, Job, Part, Place, Question, Words
+from vit_viz.analyses.spec import AnyMethod, Job, Part, Place, asks
 from vit_viz.analyses.trust import OfMethodOptions
 from vit_viz.answer import axes, checked_array, parts_of
 from vit_viz.errors import ParameterError
@@ -122,17 +122,14 @@ def _quick(job: Job, options: OfMethodOptions) -> tuple[AnyMethod, Options]:
     return method, method.options.of(job.parameters.get("options", ()))
 
 
-CLASS_DIFFERENCE = Question(
-    name="class_difference",
-    words=Words(
-        label="One class, and not the other",
-        shows="where a method gives one class a larger share of its map than another.",
-        hides="what speaks for both classes alike: where the shares are equal, nothing is drawn.",
-        formula=r"$m_a / \sum |m_a| - m_b / \sum |m_b|$",
-        source="the shares of two maps of one method",
-    ),
+CLASS_DIFFERENCE = asks(
+    _class_difference,
+    label="One class, and not the other",
+    shows="where a method gives one class a larger share of its map than another.",
+    hides="what speaks for both classes alike: where the shares are equal, nothing is drawn.",
+    formula=r"$m_a / \sum |m_a| - m_b / \sum |m_b|$",
+    source="the shares of two maps of one method",
     options=OfMethodOptions,
-    run=_class_difference,
     reads="image",
     place=Place("explain", view={"sides": "difference"}),
     cost="pass",
@@ -196,17 +193,14 @@ OWN_PARTS = Part(
     name="own parts", run=lambda job: own_parts(maps_of(job, job.target).maps), reads="image", forwards=4
 )
 
-OWN_PART = Question(
-    name="own_part",
-    words=Words(
-        label="What only this method says",
-        shows="where a method has more of its map than the quick methods in the mean, and where less.",
-        hides="whether it is right: a method that stands apart may be the only one that is, or the only one that is not.",
-        formula=r"$m / \sum |m| - \frac{1}{n} \sum_k m_k / \sum |m_k|$ over the $n$ quick methods",
-        source="the shares of the maps of several methods",
-    ),
+OWN_PART = asks(
+    _own_part,
+    label="What only this method says",
+    shows="where a method has more of its map than the quick methods in the mean, and where less.",
+    hides="whether it is right: a method that stands apart may be the only one that is, or the only one that is not.",
+    formula=r"$m / \sum |m| - \frac{1}{n} \sum_k m_k / \sum |m_k|$ over the $n$ quick methods",
+    source="the shares of the maps of several methods",
     options=OfMethodOptions,
-    run=_own_part,
     reads="image",
     place=Place("explain", view={"ruler": "only"}),
     cost="pass",

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
-from vit_viz.analyses.options import NoOptions
-from vit_viz.analyses.spec import Question, Words
+from vit_viz.analyses.spec import asks
 from vit_viz.answer import Answer, Provenance, Table, axes
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.layers import exact, value_norms
@@ -164,20 +163,17 @@ def _ratio(lengths: Tensor, place: Tensor) -> Tensor:
     return (at / ((lengths.sum(1) - at) / (lengths.shape[1] - 1))).nan_to_num(nan=0.0)
 
 
-SINK_KINDS = Question(
+SINK_KINDS = asks(
+    lambda image: sink_kinds(image.trace(keep_values=True)),
     name="sink_kinds",
-    words=Words(
-        label="Kinds of sinks",
-        shows="heads that look at one token alone, and whether they write nothing with it or the same everywhere.",
-        hides="whether the answer depends on it: see the causal effect of heads.",
-        formula=r"sink $s$: $A_{is} \geq 0.5$ for 90% of $i$; with $u_j = \gamma W_{O,h} v_j$ and $U = A u$: no-op if "
-        r"$\lVert u_s \rVert \leq 0.2\, \mathrm{mean}_{j \neq s} \lVert u_j \rVert$, broadcast if it is at least 0.5 of it and "
-        r"$\lVert U \rVert_F^2 / \sigma_1^2 \leq 1.5$",
-        source="Fesser et al. 2026, arXiv:2606.08105",
-        class_blind=True,
-    ),
-    options=NoOptions,
-    run=lambda job, _options: sink_kinds(job.image.trace(keep_values=True)),
+    label="Kinds of sinks",
+    shows="heads that look at one token alone, and whether they write nothing with it or the same everywhere.",
+    hides="whether the answer depends on it: see the causal effect of heads.",
+    formula=r"sink $s$: $A_{is} \geq 0.5$ for 90% of $i$; with $u_j = \gamma W_{O,h} v_j$ and $U = A u$: no-op if "
+    r"$\lVert u_s \rVert \leq 0.2\, \mathrm{mean}_{j \neq s} \lVert u_j \rVert$, broadcast if it is at least 0.5 of it and "
+    r"$\lVert U \rVert_F^2 / \sigma_1^2 \leq 1.5$",
+    source="Fesser et al. 2026, arXiv:2606.08105",
+    class_blind=True,
     reads="image",
     cost="pass",
     forwards=1,

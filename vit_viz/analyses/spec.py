@@ -11,7 +11,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import wraps
 from inspect import signature
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
@@ -66,11 +66,13 @@ class Passes:
 
     Args:
         of: from the number of patches.
-        at_least: whether it runs on until its result is good enough.
+        bound: what stands before the time that they take: it may run on until its result is good enough, or end earlier.
+        shared: that many of them make one part, which is kept for others.
     """
 
     of: Callable[[int], int]
-    at_least: bool = False
+    bound: Literal["about", "at least", "at most about"] = "about"
+    shared: Part[Any] | None = None
 
 
 Input = Literal["model", "photo", "trace", "tokens", "image"]
@@ -101,6 +103,10 @@ class Part(Generic[AnswerT]):
     reads: Input
     forwards: int = 0
     is_slow: bool = False
+
+    def is_slow_with(self, _parameters: Mapping[str, Any]) -> bool:
+        """As a `Question`."""
+        return self.is_slow
 
     def answer(self, job: Job) -> AnswerT:
         """What is computed for a job."""
@@ -149,6 +155,7 @@ class Question(Generic[OptionsT, AnswerT]):
         takes_target: whether it is about a class.
         takes_options: whether it is about the map of a method, whose options may be given, too.
         without_query: what it is about where no query is given, in words; "" for what the output is read from.
+        passes: from which its duration is estimated before it is asked for; None where nobody knows.
     """
 
     name: str
@@ -163,6 +170,7 @@ class Question(Generic[OptionsT, AnswerT]):
     takes_target: bool = False
     takes_options: bool = False
     without_query: str = ""
+    passes: Passes | None = None
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
@@ -176,6 +184,10 @@ class Question(Generic[OptionsT, AnswerT]):
     def is_slow(self) -> bool:
         """Whether it runs only when it is asked for by name, and a visitor gets one such answer at a time."""
         return self.cost == "many passes"
+
+    def is_slow_with(self, parameters: Mapping[str, Any]) -> bool:
+        """Whether an answer with these parameters costs many passes: not where the options say that it is quick."""
+        return self.is_slow and not getattr(self.chosen(parameters), "is_quick", False)
 
     @property
     def takes_image(self) -> bool:
@@ -222,19 +234,44 @@ class Question(Generic[OptionsT, AnswerT]):
         return self.options.of(read.items())
 
 
-def asks(function: Callable[..., AnswerT], *, reads: Input, **declared: Any) -> Question[Any, AnswerT]:
-    """The question that a function of `reads` answers, with the options in its signature; query and target where it takes them."""
-    takes = signature(function).parameters
+def asks(function: Callable[..., AnswerT], **declared: Any) -> Question[Any, AnswerT]:
+    """The question that a function answers; it has the function's name where no other is given.
+
+    The function is called with what the question reads, or with the `Job` where its first parameter is called `job`; with query,
+    target, progress and cancellation where it takes them; and with the options that its signature annotates, or with `options`.
+
+    Args:
+        declared: fields of `Words` and of `Question`; options only where they have a type of their own.
+    """
+    return Question(**_declaration(function, declared))
+
+
+def explains(function: Callable[..., PatchMap], **declared: Any) -> AnyMethod:
+    """The same of a method, whose function takes a `MethodInput`, called `inputs`."""
+    return Method(**_declaration(function, declared))
+
+
+def _declaration(function: Callable[..., Any], declared: dict[str, Any]) -> dict[str, Any]:
+    takes, reads = signature(function).parameters, declared.get("reads")
+    first = next(iter(takes))
+    words = {field.name: declared.pop(field.name) for field in fields(Words) if field.name in declared}
 
     @wraps(function)
-    def run(job: Job, options: Options) -> AnswerT:
-        arguments = {word: getattr(job, word) for word in ("query", "target") if word in takes}
+    def run(job: Any, options: Options) -> Any:
+        source = (
+            job if first in ("job", "inputs") else getattr(job, "loaded" if reads == "model" else str(reads))
+        )
+        beside = {word: getattr(job, word) for word in ("query", "target", "cancelled") if word in takes}
+        if "progress" in takes:  # False draws no bar, where None would
+            is_drawn = takes["progress"].annotation == "ProgressLike"
+            beside["progress"] = job.progress or (False if is_drawn else None)
         return function(
-            getattr(job, "loaded" if reads == "model" else reads), **arguments, **options.values()
+            source, **beside, **({"options": options} if "options" in takes else options.values())
         )
 
-    about = {f"takes_{word}": word in takes for word in ("query", "target")} | declared
-    return Question(name=function.__name__, options=options_of(function), run=run, reads=reads, **about)
+    about: dict[str, Any] = {f"takes_{word}": True for word in ("query", "target") if word in takes}
+    about |= {"name": function.__name__.strip("_"), "options": options_of(function), "run": run}
+    return about | declared | {"words": Words(**words)}
 
 
 @dataclass(frozen=True)
@@ -262,14 +299,12 @@ class Method(Question[OptionsT, PatchMap]):
         run: from a `MethodInput`, which several methods share, and the options to the map.
         shared: what a quick one needs of the shared pass.
         is_card: whether the Explain tab has a card for it.
-        passes: from which its duration is estimated before it is asked for; None where nobody knows.
     """
 
     reads: Input = "image"
     takes_target: bool = True
     shared: SharedPass = SharedPass()
     is_card: bool = True
-    passes: Passes | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

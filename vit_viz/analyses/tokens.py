@@ -11,7 +11,7 @@ from typing import Annotated, Literal, get_args
 
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.options import Option
-from vit_viz.analyses.spec import Place, Words, asks
+from vit_viz.analyses.spec import Place, asks
 from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import CaptureError, ParameterError
@@ -163,28 +163,24 @@ def cosines(a: Tensor, b: Tensor) -> Tensor:
 
 TOKEN_SIMILARITY = asks(
     token_similarity,
-    words=Words(
-        label="Similar tokens",
-        shows="how much every token resembles the chosen one, before and after every layer.",
-        hides="whether the model uses the resemblance, or what it consists of.",
-        formula=r"$\cos(x_q, x_j)$",
-        source="Amir et al. 2021, arXiv:2112.05814",
-        class_blind=True,
-    ),
+    label="Similar tokens",
+    shows="how much every token resembles the chosen one, before and after every layer.",
+    hides="whether the model uses the resemblance, or what it consists of.",
+    formula=r"$\cos(x_q, x_j)$",
+    source="Amir et al. 2021, arXiv:2112.05814",
+    class_blind=True,
     reads="tokens",
     place=Place("tokens", {"token_measure": "similarity"}, {"role": "token_role"}),
 )
 
 TOKEN_CHANGE = asks(
     token_change,
-    words=Words(
-        label="Change of tokens",
-        shows="how much of each token stays as it was in each layer.",
-        hides="what changes, and whether the answer depends on it.",
-        formula=r"$\cos(x_l, x_{l-1})$",
-        source="Dosovitskiy et al. 2021, arXiv:2010.11929",
-        class_blind=True,
-    ),
+    label="Change of tokens",
+    shows="how much of each token stays as it was in each layer.",
+    hides="what changes, and whether the answer depends on it.",
+    formula=r"$\cos(x_l, x_{l-1})$",
+    source="Dosovitskiy et al. 2021, arXiv:2010.11929",
+    class_blind=True,
     reads="tokens",
     place=Place("tokens", {"token_measure": "norms"}),
 )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vit_viz.analyses.correlation import check_ranks, spearman
-from vit_viz.analyses.explain import explain_subject, map_of, maps_of, two_classes
+from vit_viz.analyses.explain import changed_options, explain_subject, map_of, maps_of, two_classes
 from vit_viz.analyses.faithfulness import (
     RANDOM_ORDERS,
     Faithfulness,
@@ -22,13 +22,13 @@ from vit_viz.analyses.faithfulness import (
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import PreparedImage
-from vit_viz.analyses.spec import AnyMethod, Job, Part, Place, Question, Words
+from vit_viz.analyses.spec import AnyMethod, Job, Part, Passes, Place, asks
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.answer import Answer
 from vit_viz.lazy import nn, torch
 from vit_viz.model import VisionTransformer
 from vit_viz.outputs import noun_of, output_kind, output_name
-from vit_viz.progress import Progress, StopCheck, Watch
+from vit_viz.progress import Progress, StopCheck, Watch, part_of
 from vit_viz.results import Curve, PatchMap
 from vit_viz.sentences import formatted, percent
 
@@ -144,6 +144,10 @@ class OfMethodOptions(Options):
         """The method."""
         return METHODS.named(self.method)
 
+    def of_methods(self, options: object, layers: int = 0) -> tuple[tuple[str, Any], ...]:
+        """The options of the method that are changed."""
+        return changed_options(self.tested, options, layers)
+
 
 @dataclass(frozen=True)
 class TrustOptions(OfMethodOptions):
@@ -179,9 +183,7 @@ def _random_band(job: Job, target: TargetLike) -> RandomBand:
 
 def _rest(job: Job) -> dict[str, Any]:
     """Progress and cancellation of what follows the random orders."""
-    told = job.progress
-    rest = None if told is None else lambda share: told(_BAND_SHARE + (1 - _BAND_SHARE) * share)
-    return {"progress": rest, "cancelled": job.cancelled}
+    return {"progress": part_of(job.progress, _BAND_SHARE, 1.0), "cancelled": job.cancelled}
 
 
 def _of_difference(job: Job, method: AnyMethod) -> Trust:
@@ -226,25 +228,7 @@ def _mirror_stability(job: Job, method: AnyMethod, patch_map: PatchMap) -> float
 _BAND_SHARE = 0.7
 """Of a test's progress: ten random orders, against one order of a map."""
 
-TRUST = Question(
-    name="trust",
-    words=Words(
-        label="Trust",
-        shows="how the answer changes as a map's patches are taken away or brought in, beside random orders.",
-        hides="what a photo with removed patches means to a model that never saw one.",
-        formula=r"areas under $p(c)$, a value, or $z_a - z_b$ of two classes, over the share of patches removed, or brought in",
-        source="Petsiuk et al. 2018, arXiv:1806.07421",
-        runs="some hundred passes",
-    ),
-    options=TrustOptions,
-    run=_trust,
-    reads="image",
-    place=Place("explain"),
-    cost="many passes",
-    forwards=430,
-    takes_target=True,
-    takes_options=True,
-)
+_TEST = 430  # passes, most of them of random orders
 
 RANDOM_BAND = Part(
     name="random band",
@@ -252,6 +236,24 @@ RANDOM_BAND = Part(
     reads="image",
     forwards=384,
     is_slow=True,
+)
+
+TRUST = asks(
+    _trust,
+    label="Trust",
+    shows="how the answer changes as a map's patches are taken away or brought in, beside random orders.",
+    hides="what a photo with removed patches means to a model that never saw one.",
+    formula=r"areas under $p(c)$, a value, or $z_a - z_b$ of two classes, over the share of patches removed, or brought in",
+    source="Petsiuk et al. 2018, arXiv:1806.07421",
+    runs="some hundred passes",
+    options=TrustOptions,
+    reads="image",
+    place=Place("explain"),
+    cost="many passes",
+    forwards=_TEST,
+    takes_target=True,
+    takes_options=True,
+    passes=Passes(lambda _: _TEST, bound="at most about", shared=RANDOM_BAND),  # in batches each takes less
 )
 
 
@@ -352,18 +354,15 @@ def _randomisation(job: Job, options: OfMethodOptions) -> Randomisation:
         return parameter_randomisation(job.image, method=options.method, target=job.target, **job.watched)
 
 
-RANDOMISATION = Question(
-    name="randomisation",
-    words=Words(
-        label="Sanity check",
-        shows="how a map changes as the model's weights are made random, from the last layer to the first.",
-        hides="whether the map of the trained model is right.",
-        formula=r"Spearman correlation of the map with that of the randomised model",
-        source="Adebayo et al. 2018, arXiv:1810.03292",
-        runs="one explanation for each layer",
-    ),
+RANDOMISATION = asks(
+    _randomisation,
+    label="Sanity check",
+    shows="how a map changes as the model's weights are made random, from the last layer to the first.",
+    hides="whether the map of the trained model is right.",
+    formula=r"Spearman correlation of the map with that of the randomised model",
+    source="Adebayo et al. 2018, arXiv:1810.03292",
+    runs="one explanation for each layer",
     options=OfMethodOptions,
-    run=_randomisation,
     reads="image",
     place=Place("explain"),
     cost="many passes",

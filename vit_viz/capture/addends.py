@@ -97,6 +97,7 @@ class Stream:
             [1, heads, tokens].
         addends: of attention and MLPs; what they leave of `part` is the embedding.
         part: what the stream as a whole gives.
+        value: the number itself, as this pass has it.
         norms: what the biases of norms behind the stream give; None where a norm is written out, so that these are not known.
         is_pool: it is the pool's, which reads what all layers wrote.
     """
@@ -104,6 +105,7 @@ class Stream:
     terms: Tensor
     addends: tuple[Addend, ...]
     part: float
+    value: float
     norms: float | None
     is_pool: bool
 
@@ -283,7 +285,8 @@ class _PassGraph:
                     whole = Addend(top, self._value(top), direction)
                     is_pool = any(len(self._recorder.captures) in one.calls for one in addends)
                     terms = self._terms(addends, layout, is_pool=is_pool)
-                    return Stream(terms, addends, whole.part, self._of_norms(way), is_pool)
+                    value = float(self._answer.detach())
+                    return Stream(terms, addends, whole.part, value, self._of_norms(way), is_pool)
             frontier = {one for one in frontier if one[0] is not last} | set(self._edges(last))
         raise self.refusal(self._why)
 

@@ -61,9 +61,7 @@ class BufferPool:
         buffers.clear()
         if self._lock.acquire(blocking=False):  # a finalizer must never wait; the next call sees to the rest
             try:
-                with (
-                    torch._C.DisableTorchFunction()
-                ):  # whose pass this interrupts may watch what torch is asked
+                with torch._C.DisableTorchFunction():  # the pass that this interrupts may be watched
                     self._settle()
             finally:
                 self._lock.release()

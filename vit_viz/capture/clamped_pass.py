@@ -48,11 +48,9 @@ class Change:
     is_other: bool = False  # its pixels are another photo's, and its attention is its own until it is cut
     cut: Site | None = None  # where its sequence of tokens is replaced by the photo's
     replaced: Tensor | None = None  # tokens of it that are, Boolean [tokens]; None for all
-    order: Tensor | None = (
-        None  # which token stands at each place where it is cut, [tokens]; None for its own
-    )
+    order: Tensor | None = None  # which token stands at each place where it is cut, [tokens]; None: its own
     pools_otherwise: bool = (
-        False  # what an attention or a softmax over tokens that is no layer gives is another
+        False  # what an attention or softmax over tokens that is no layer gives is another
     )
     attends_otherwise: int | None = None  # what this call gives is another, and nothing else is changed
 
@@ -68,17 +66,11 @@ class Seen:
     """What one pass showed of its images; what is known of tokens is [images, tokens, features]."""
 
     calls: list[list[Tensor | None]] = field(default_factory=list)  # of each token at each attention call
-    keys: list[list[Tensor | None]] = field(
-        default_factory=list
-    )  # likewise the keys alone, where a call shows them
+    keys: list[list[Tensor | None]] = field(default_factory=list)  # likewise its key alone, where it is shown
     later: list[Tensor] = field(default_factory=list)  # sequences that functions returned after the last call
-    answer: Tensor | None = (
-        None  # what the model answers, [images, numbers]; None where that is not known of what it returns
-    )
+    answer: Tensor | None = None  # [images, numbers]; None where it is not known of what the model returns
     has_scores: bool = False  # the answer is scores, [images, outputs]
-    sites: dict[Site, bool] = field(
-        default_factory=dict
-    )  # where functions returned sequences; whether they were sums
+    sites: dict[Site, bool] = field(default_factory=dict)  # of sequences; whether they were sums
     dtype: torch.dtype = torch.float32  # of the attention
     largest: int = 0  # bytes of the largest tensor that a function returned
     is_whole: bool = True  # every call's output was seen, so that it could be clamped
@@ -141,9 +133,7 @@ class ClampedPass(AttentionProbe):
         self._arrived((call.query, call.key, call.value), keys=call.key)
         if not self._is_alone:
             return self._clamped(call.run(), axis=-2)
-        shared = (
-            call.query.shape[-3] // call.value.shape[-3]
-        )  # heads that have their keys and values in common
+        shared = call.query.shape[-3] // call.value.shape[-3]  # heads that have keys and values in common
         return self._clamped(call.value.repeat_interleave(shared, dim=-3), axis=-2)
 
     def _attention(self, call: AttentionCall, *, is_projected: bool) -> Tensor:

@@ -35,9 +35,10 @@ FUSED: tuple[Function, ...] = (
     *operators("scaled_dot_product_attention", "default"),
 )
 SOFTMAXES: tuple[Function, ...] = (
-    *(torch.softmax, torch.Tensor.softmax, F.softmax, torch.special.softmax),
+    *(torch.softmax, torch.Tensor.softmax, F.softmax, torch.special.softmax, torch._safe_softmax),
     *operators("softmax", "int"),
     *operators("_softmax", "default"),
+    *operators("_safe_softmax", "default"),
 )
 PRODUCTS: tuple[Function, ...] = (
     torch.matmul,
@@ -98,10 +99,16 @@ def queries_and_keys(func: Function, args: tuple[Any, ...]) -> tuple[Tensor, Ten
     None of them where scores that are there already are mixed over heads, as those of CaiT are.
     """
     if func is torch.einsum:
-        operands = args[1] if isinstance(args[1], list | tuple) else args[1:]
-        return _of_einsum(args[0], operands) if isinstance(args[0], str) and len(operands) == 2 else None
+        operands = _einsum_operands(args)
+        return None if operands is None else _of_einsum(args[0], operands)
     left, right = args[1:3] if func is torch.baddbmm else args[:2]
     return left, right.transpose(-2, -1)
+
+
+def _einsum_operands(args: tuple[Any, ...]) -> Any:
+    """The two operands of an einsum; None where it has more, fewer, or no equation in letters."""
+    operands = args[1] if isinstance(args[1], list | tuple) else args[1:]
+    return operands if isinstance(args[0], str) and len(operands) == 2 else None
 
 
 def _of_einsum(equation: str, operands: Any) -> tuple[Tensor, Tensor] | tuple[()] | None:
@@ -132,16 +139,12 @@ def product_of(
         attention: the softmax's output and casts of it; an operand is recognised by its memory, so a changed copy is not.
     """
     if func is torch.einsum:
-        operands = args[1] if isinstance(args[1], list | tuple) else args[1:]
-        if not isinstance(args[0], str) or len(operands) != 2:
-            return None
-        return _einsum(args[0], operands, output, attention)
+        operands = _einsum_operands(args)
+        return None if operands is None else _einsum(args[0], operands, output, attention)
     left, right = args[0], args[1]
-    base = _same_memory(left, attention)
-    if base is not None:
+    if (base := _same_memory(left, attention)) is not None:
         return Product(not _is_transposed(left, base), right, output)
-    base = _same_memory(right, attention)
-    if base is not None:  # (A v)^T = v^T A^T
+    if (base := _same_memory(right, attention)) is not None:  # (A v)^T = v^T A^T
         return Product(_is_transposed(right, base), left.transpose(-2, -1), output.transpose(-2, -1), -1)
     return None
 
@@ -175,14 +178,8 @@ def _same_memory(operand: Any, attention: list[Tensor]) -> Tensor | None:
     """The tensor of `attention` whose numbers `operand` reads, as it is or transposed."""
     if not isinstance(operand, Tensor) or operand.ndim < 2:
         return None
-    for base in attention:
-        if (
-            operand.data_ptr() == base.data_ptr()
-            and operand.numel() == base.numel()
-            and operand.dtype == base.dtype
-        ):
-            return base
-    return None
+    same = (operand.data_ptr(), operand.numel(), operand.dtype)
+    return next((one for one in attention if (one.data_ptr(), one.numel(), one.dtype) == same), None)
 
 
 def _is_transposed(operand: Tensor, base: Tensor) -> bool:

@@ -1,7 +1,8 @@
 """torch's flex_attention, run as written-out attention, so that whatever sees and edits softmaxes sees and edits it, too.
 
 Its scores are score_mod(q_i k_j * scale, image, head, i, j), and -inf where mask_mod(image, head, i, j) says no; its weights are
-their softmax. That this is what the operator computes is compared with its own output at every call.
+their softmax, and 0 where a query sees no key at all. That this is what the operator computes is compared with its own output at
+every call.
 
 Source: torch/nn/attention/flex_attention.py of PyTorch 2.13.
 """
@@ -40,21 +41,15 @@ def written_out(seen: AbstractContextManager[Any], func: Callable[..., Any], arg
     scores = _at_each_place(score_mod, scores * scale, *places)
     allowed = _at_each_place(block_mask[-1], *places)
     scores = scores.to(query.dtype).masked_fill(~allowed, -torch.inf)
-    plain = _of_rows(scores.softmax(-1)) @ value
+    plain = torch._safe_softmax(scores, -1) @ value  # a row without keys has weight 0 everywhere
     if not (plain - expected).abs().max() <= _CLOSE * expected.abs().max():
         raise CaptureError(
             "flex_attention returns an output that does not follow from its scores, score_mod and block_mask; replace it with "
             "scaled_dot_product_attention with attn_mask, which is recorded."
         )
     with seen:
-        attention = torch.softmax(scores, -1)
-        output = torch.matmul(attention if allowed.any(-1).all() else _of_rows(attention), value)
+        output = torch.matmul(torch._safe_softmax(scores, -1), value)
     return output, *statistics
-
-
-def _of_rows(attention: Tensor) -> Tensor:
-    """A row without keys has weight 0 everywhere."""
-    return attention.nan_to_num(0.0)
 
 
 def _at_each_place(function: Callable[..., Tensor], *operands: Tensor) -> Tensor:

@@ -220,9 +220,7 @@ class ResidualStream:
 
     def __enter__(self) -> ResidualStream:
         if are_lists(self._blocks):
-            from vit_viz.capture.listed_blocks import (
-                ListedBlocks,
-            )  # it imports torch, for which a start need not wait
+            from vit_viz.capture.listed_blocks import ListedBlocks  # which imports torch at once
 
             self._listed = ListedBlocks(self._blocks, self._keep)
             self._listed.__enter__()

@@ -85,9 +85,8 @@ class LayerAttention:
         if self.weights is not None:
             heads, queries, keys = self.weights.shape
         else:
-            assert self.q is not None
-            assert self.k is not None
-            (heads, queries, _), keys = self.q.shape, self.k.shape[1]
+            q, k = self._operands
+            (heads, queries, _), keys = q.shape, k.shape[1]
         return heads, queries, keys
 
     @property
@@ -99,9 +98,7 @@ class LayerAttention:
 
     def scores(self, heads: list[int] | None, queries: Index) -> Tensor:
         """Before the softmax, [heads, queries, keys]."""
-        assert self.q is not None
-        assert self.k is not None
-        q, k = _take(self.q, heads), _take(self.k, heads)
+        q, k = (_take(part, heads) for part in self._operands)
         q = _take(q, queries, axis=1)
         if self.bias is None:
             return torch.baddbmm(q.new_empty(()), q, k.transpose(1, 2), beta=0, alpha=self.scale)
@@ -125,11 +122,10 @@ class LayerAttention:
         """
         if not self.is_plain or self.lse is None:
             return None
-        assert self.q is not None
-        assert self.k is not None
+        q, k = self._operands
         with exact():
-            left = torch.cat((self.q[:, queries] * self.scale, -self.lse[:, queries, None]), dim=-1)
-            right = torch.nn.functional.pad(self.k, (0, 1), value=1.0)
+            left = torch.cat((q[:, queries] * self.scale, -self.lse[:, queries, None]), dim=-1)
+            right = torch.nn.functional.pad(k, (0, 1), value=1.0)
             return torch.bmm(left, right.transpose(1, 2))
 
     def exact_rows(self, heads: list[int] | None, queries: list[int] | None) -> Tensor:
@@ -186,19 +182,23 @@ class LayerAttention:
         yield from _blocks(queries, block or self._tile_bytes // (4 * keys * (num_heads or heads)))
 
     @property
+    def _operands(self) -> tuple[Tensor, Tensor]:
+        assert self.q is not None
+        assert self.k is not None
+        return self.q, self.k
+
+    @property
     def _tile_bytes(self) -> int:
         return TILE_BYTES.get(self.device.type, TILE_BYTES_ON_A_GPU)
 
     def _in_double(self, heads: list[int] | None, keys: list[int] | None = None) -> LayerAttention:
         """These heads and keys with operands in double precision, where the device supports it."""
-        assert self.q is not None
-        assert self.k is not None
         dtype = torch.float32 if self.device.type == "mps" else torch.float64
         bias = self.bias
         if bias is not None:
             bias = _take(bias if bias.shape[0] == 1 else _take(bias, heads), keys, axis=2)
-        q, k = _take(self.q, heads), _take(_take(self.k, heads), keys, axis=1)
-        return LayerAttention(q.to(dtype), k.to(dtype), self.scale, bias)
+        q, k = (_take(part, heads) for part in self._operands)
+        return LayerAttention(q.to(dtype), _take(k, keys, axis=1).to(dtype), self.scale, bias)
 
     def _normalised(self, attention: Tensor) -> Tensor:
         """Attention with zeros instead of NaN where a query sees no key."""

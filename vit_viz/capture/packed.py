@@ -68,9 +68,8 @@ def _packed(parts: LayerAttention | PoolAttention, arrays: dict[int, NDArray[Any
             continue
         if isinstance(value, Tensor) and id(value) not in arrays:
             half = value.half() if part.name in _HALVED else value
-            arrays[id(value)] = _array(
-                half if bool(half.isfinite().all()) else value
-            )  # too large a number stays as it is
+            # too large a number stays as it is
+            arrays[id(value)] = _array(half if bool(half.isfinite().all()) else value)
         packed[part.name] = arrays[id(value)] if isinstance(value, Tensor) else value
     return packed
 

@@ -24,9 +24,8 @@ from vit_viz.model.submodules import submodules_of
 
 SINGLE_PATCHES = 7
 """How many patches are changed one by one where patches reach more than their own token."""
-_TIMES = (
-    4  # that each of them is changed, since one change of many pixels may happen to move a neighbour most
-)
+_TIMES = 4
+"""That each of them is changed, since one change of many pixels may happen to move a neighbour most."""
 
 _PIXELS = 2**21
 """Of the images that share a pass, in one channel."""

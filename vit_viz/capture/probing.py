@@ -57,9 +57,7 @@ class AttentionProbe(TorchFunctionMode):
         try:
             with undisturbed_pass(module), self:
                 self.returned = module(pixels)
-        except (
-            Exception
-        ):  # a model may raise anything on pixels or a batch that it was not built for: nothing is known
+        except Exception:  # a model may raise anything on what it was not built for: nothing is known
             return False
         return True
 

@@ -99,9 +99,7 @@ class Recorder:
         self.is_ours = False  # the model is made of our own classes alone
         self.returned: Any = None  # what the model returned, where it will be differentiated
         self.place: ScoresPlace | None = None  # of the scores in it
-        self.stops: GradientStops | None = (
-            None  # where gradients end, of a pass that is differentiated and followed
-        )
+        self.stops: GradientStops | None = None  # where gradients end, of a pass that is followed
         self.tensors: TensorsSeen | None = None  # of the pass, where what the last attention reads is wanted
         self.arena = arena
         self._keeps_v = options.keep_values or options.gradients
@@ -352,9 +350,8 @@ class Recorder:
             self._keep(capture, v=value)
         if self.weighs_values:
             self._value = value.detach()
-        if (
-            self.options.proof_rows and self._left is None
-        ):  # what edits made of a written-out attention is no proof of it
+        # what edits made of a written-out attention is no proof of it
+        if self.options.proof_rows and self._left is None:
             capture.is_compared = True
             rows = output[:, proof_queries(output.shape[1], self.options.proof_rows)]
             most = stack_bytes(output.device)
@@ -393,10 +390,8 @@ class Recorder:
         if name not in self._biases:
             self._reserve(4 * mask.numel(), "attention masks of this model")
             bias = by_head(as_bias(mask) if mask.dtype == torch.bool else mask.float().clone())
-            self._biases[name] = (
-                mask,
-                bias.expand(*bias.shape[:2], keys),
-            )  # with the mask, so that its address stays its own
+            # with the mask, so that its address stays its own
+            self._biases[name] = (mask, bias.expand(*bias.shape[:2], keys))
         return self._biases[name][1]
 
     def _reserve(self, size: int, what: str) -> None:

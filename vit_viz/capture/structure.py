@@ -94,10 +94,8 @@ def _first_mixing(module: nn.Module, run: Responses, layout: TokenLayout, *, is_
         return 0
     for number, both in enumerate(zip(response.calls, response.keys, strict=True)):
         for moves in both:
-            lost, won = (
-                (moves == 0) & reached,
-                (moves > 0) & ~reached,
-            )  # tokens that should differ, and others instead
+            # tokens that should differ, and others instead
+            lost, won = (moves == 0) & reached, (moves > 0) & ~reached
             if bool(won.any()) and 10 * int(lost.sum()) > int(reached.sum()):
                 raise CaptureError(
                     f"Between the first layer and layer {number}, tokens of {type(module).__name__} change places, so a map over "

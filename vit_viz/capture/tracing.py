@@ -441,13 +441,14 @@ def _without(
 
 
 def _problems(layers: Sequence[LayerAttention]) -> tuple[str, ...]:
-    """What is wrong with written-out attention: rows that do not sum to 1 over the keys."""
+    """What is wrong with written-out attention: rows that do not sum to 1 over the keys, nor see any."""
     problems = []
     for i, weights in enumerate(layer.weights for layer in layers):
         if weights is None:
             continue
         with exact():
-            off = [float((weights.sum(axis) - 1).abs().max()) for axis in (2, 1, 0)]
+            sums = [weights.sum(axis) for axis in (2, 1, 0)]
+            off = [float(torch.where(each == 0, 0, each - 1).abs().max()) for each in sums]
         if math.isfinite(off[0]) and off[0] > 1e-2:
             axis = "the queries" if off[1] <= 1e-2 else "the heads" if off[2] <= 1e-2 else "no axis"
             problems.append(

@@ -56,9 +56,7 @@ def answer_within(
                     noise_like(pixels, 0),
                     [parts[i] for i, answer in enumerate(says) if answer is not None],
                 )
-        except (
-            Exception
-        ):  # of a module that was not written for these pixels: it says so where it is really run
+        except Exception:  # not written for these pixels: it says so where it is really run
             return None
         noted[key] = None if inner is None else parts.index(inner)
     index = noted[key]

@@ -38,16 +38,9 @@ def outputs_of(model: nn.Module) -> Outputs:
     parts = dict(model.named_children())
     if len(parts) == 1:
         return outputs_of(next(iter(parts.values())))
-    last = last_layer(model)
-    if last is None:
-        return "unknown"
-    return (
-        "classes"
-        if isinstance(last, nn.Linear)
-        else "embedding"
-        if isinstance(last, nn.Identity)
-        else "unknown"
-    )
+    if isinstance(last := last_layer(model), nn.Linear):
+        return "classes"
+    return "embedding" if isinstance(last, nn.Identity) else "unknown"
 
 
 def _is_tower(recipe: object, count: int) -> bool:

@@ -160,7 +160,10 @@ def _options(figure: FigureRequest, output: FileOutput) -> dict[str, Any]:
     if "query" in parameters:
         parameters["query"] = format_query(parameters["query"])
     if "options" in parameters:
-        parameters["options"] = dict(parameters["options"])
+        of_methods = dict(parameters["options"])  # of one method, or of each
+        parameters["options"] = {
+            key: dict(one) if isinstance(one, tuple) else one for key, one in of_methods.items()
+        }
     usual = {field.name: field.default for field in QUESTIONS.named(figure.request.question).options.schema()}
     chosen = {key: value for key, value in parameters.items() if key not in usual or value != usual[key]}
     options = dict(sorted(chosen.items(), key=lambda pair: _FIRST.get(pair[0], len(_FIRST))))

@@ -252,59 +252,43 @@ class ViTConfig:
         return cls(**values)
 
     def _check_combinations(self) -> None:
-        if self.embed_dim % self.num_heads:
-            raise ParameterError(
-                f"The {self.embed_dim} numbers of a token cannot be shared by {self.num_heads} heads: each takes equally many."
-            )
-        if self.pad and self.drop_remainder:
-            raise ParameterError("A side that the patch does not divide is filled up or cut, not both.")
-        if (self.position == "rotary" or self.rotary_grid) and self.head_dim % 4:
-            raise ParameterError(f"Rotary positions need heads whose width 4 divides, not {self.head_dim}.")
-        if self.position == "rotary" and self.rotary_grid:
-            raise ParameterError("A grid of rotary positions comes beside other positions than rotary ones.")
-        if self.relative_bias or self.shared_bias:
-            if self.prefix != ("class",):
-                raise ParameterError(
-                    "A relative position bias has entries for one class token and patches, and for no distillation token or "
-                    "register."
-                )
-            if self.resample not in ("timm", "transformers"):
-                raise ParameterError(
-                    f"A relative position bias is resampled as timm or transformers does it, not as {self.resample!r}."
-                )
-        if self.position == "sinusoidal_2d" and self.embed_dim % 4:
-            raise ParameterError(
-                f"2-D sinusoidal positions need a width of a token that 4 divides, not {self.embed_dim}."
-            )
-        if self.mlp == "swiglu_packed" and int(self.mlp_hidden or 0) % 2:
-            raise ParameterError("A packed SwiGLU needs an MLP of even width: half of it is the gate.")
-        if self.pooling == "class" and not self.class_token:
-            raise ParameterError("Class pooling needs a class token; choose pooling 'mean' or 'attention'.")
-        if self.class_tokens > 1 and (
-            not self.class_token or self.dist_token or self.pool_concat or self.fc_norm
-        ):
-            raise ParameterError(
-                "With several class tokens there can be no distillation token, no mean beside them and no norm after pooling."
-            )
-        if self.position_grid and (self.position != "learned" or self.relative_bias or self.shared_bias):
-            raise ParameterError("Only learned positions can have a grid of their own.")
-        if self.pool_concat and (self.pooling != "class" or self.fc_norm or self.dist_head):
-            raise ParameterError(
-                "A head that reads class token and mean side by side needs class pooling, and neither a distillation head nor a "
-                "norm after pooling."
-            )
-        if self.dist_head and not (self.dist_token and self.pooling == "class"):
-            raise ParameterError("A distillation head needs a distillation token and class pooling.")
-        if min(self.grid) < 1 or max(math.prod(self.grid), math.prod(self.table_grid)) > _MAX_PATCHES:
-            raise ParameterError(
-                "A picture of {} x {} pixels in patches of {} x {} gives no usable patch grid.".format(
-                    *self.img_size, *self.patch_size
-                )
-            )
-        if self.num_parameters > _MAX_PARAMETERS:
-            raise ParameterError(
-                f"A model of {self.num_parameters / 1e9:.0f} billion parameters is too large to be loaded here."
-            )
+        size, patch, is_biased = self.img_size, self.patch_size, self.relative_bias or self.shared_bias
+        wrong: dict[str, object] = {
+            f"The {self.embed_dim} numbers of a token cannot be shared by {self.num_heads} heads: each takes equally many.":
+                self.embed_dim % self.num_heads,
+            "A side that the patch does not divide is filled up or cut, not both.":
+                self.pad and self.drop_remainder,
+            f"Rotary positions need heads whose width 4 divides, not {self.head_dim}.":
+                (self.position == "rotary" or self.rotary_grid) and self.head_dim % 4,
+            "A grid of rotary positions comes beside other positions than rotary ones.":
+                self.position == "rotary" and self.rotary_grid,
+            "A relative position bias has entries for one class token and patches, and for no distillation token or register.":
+                is_biased and self.prefix != ("class",),
+            f"A relative position bias is resampled as timm or transformers does it, not as {self.resample!r}.":
+                is_biased and self.resample not in ("timm", "transformers"),
+            f"2-D sinusoidal positions need a width of a token that 4 divides, not {self.embed_dim}.":
+                self.position == "sinusoidal_2d" and self.embed_dim % 4,
+            "A packed SwiGLU needs an MLP of even width: half of it is the gate.":
+                self.mlp == "swiglu_packed" and int(self.mlp_hidden or 0) % 2,
+            "Class pooling needs a class token; choose pooling 'mean' or 'attention'.":
+                self.pooling == "class" and not self.class_token,
+            "With several class tokens there can be no distillation token, no mean beside them and no norm after pooling.":
+                self.class_tokens > 1 and (not self.class_token or self.dist_token or self.pool_concat or self.fc_norm),
+            "Only learned positions can have a grid of their own.":
+                self.position_grid and (self.position != "learned" or is_biased),
+            "A head that reads class token and mean side by side needs class pooling, and neither a distillation head nor a norm "
+            "after pooling.":
+                self.pool_concat and (self.pooling != "class" or self.fc_norm or self.dist_head),
+            "A distillation head needs a distillation token and class pooling.":
+                self.dist_head and not (self.dist_token and self.pooling == "class"),
+            f"A picture of {size[0]} x {size[1]} pixels in patches of {patch[0]} x {patch[1]} gives no usable patch grid.":
+                min(self.grid) < 1 or max(math.prod(self.grid), math.prod(self.table_grid)) > _MAX_PATCHES,
+            f"A model of {self.num_parameters / 1e9:.0f} billion parameters is too large to be loaded here.":
+                self.num_parameters > _MAX_PARAMETERS,
+        }  # fmt: skip
+        for words, is_so in wrong.items():
+            if is_so:
+                raise ParameterError(words)
 
 
 _POSITIVE = {"norm_eps": 1.0, "rotary_base": 1e9, "scale": 1e9}  # and the limit of each

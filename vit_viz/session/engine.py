@@ -372,7 +372,7 @@ class Engine:
 
     def _job(self, request: Request, progress: Progress | None, cancelled: StopCheck | None) -> Job:
         """A request as the function of its question sees it."""
-        is_quick = not computed(request).is_slow
+        is_quick = not computed(request).is_slow_with(dict(request.parameters))
 
         def answer_of(name: str, *, share: tuple[float, float] = (0.0, 1.0), **parameters: Any) -> Any:
             told, (begin, end) = progress, share

@@ -15,11 +15,11 @@ from vit_viz.images import Mode
 from vit_viz.images.part import Part, parse_part
 from vit_viz.images.preprocess import MAX_INPUT_SIDE
 from vit_viz.session.edits import ModelEdits
-from vit_viz.session.questions import TargetWord, options_of_method
+from vit_viz.session.questions import TargetWord, options_of_methods
 
 QUERY = 'The start: "class", "pool", "register 0", a patch "row,col", or several, "3,4;3,5"; else what the output is read from.'
 TARGET = 'The class, by number or name, or a pair "291-292" for why the one and not the other; else the model\'s first.'
-OPTIONS = "Options of the method whose map this is about, by name, as the question of that name takes them."
+OPTIONS = "Options of the method whose map this is about, by name, as its question takes them; of several methods: {METHOD: {}}."
 
 Json = dict[str, Any]
 
@@ -95,7 +95,7 @@ def parse_arguments(question: AnyQuestion, fields: Mapping[str, object]) -> tupl
     query, target = query_of(fields.get("query")), target_of(fields.get("target"))
     chosen = question.read(others)  # what is wrong is told before a model is loaded
     if (of_method := fields.get("options")) is not None:
-        options_of_method(question, chosen, of_method)
+        options_of_methods(question, chosen, of_method)
         others["options"] = of_method
     return InputOptions.of(how.items()), {"query": query, "target": target, **others}
 
@@ -178,6 +178,12 @@ def schema_of(field: OptionField) -> Json:
     schema: Json = {"description": field.option.sentence, "default": field.default}
     if field.choices:
         return schema | {"type": "string", "enum": list(field.choices)}
+    if field.option.is_list:
+        return schema | {
+            "type": ["string", "array"],
+            "pattern": f"^({field.option.pattern})$",
+            "items": {"type": "string"},
+        }
     if field.kind is str:
         return schema | {"type": "string", "pattern": f"^({field.option.pattern})$"}
     if field.kind is bool:

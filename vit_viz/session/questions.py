@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from vit_viz.analyses.agreement import AgreementOptions
 from vit_viz.analyses.options import Options
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
@@ -40,7 +40,7 @@ def request_for(
         query: a token or patches, as a value or as `parse_query` reads it; None means what the output is read from, or what
             the question says.
         target: see `TargetWord`; a text may also be a pair such as "291-292".
-        options: of the question; as "options" those of the method, by name, whose map is put to the test.
+        options: of the question; as "options" those of the method, whose map it is about, by name; of several methods by theirs.
     """
     question = QUESTIONS.named(name if isinstance(name, str) else name.name)
     of_method = options.pop("options", None)
@@ -54,22 +54,19 @@ def request_for(
     layers = session.trace_of(subject).num_layers
     parameters = chosen.for_layers(layers).values()
     if of_method is not None:
-        changed = options_of_method(question, chosen, of_method).for_layers(layers).changed()
+        changed = options_of_methods(question, chosen, of_method, layers)
         parameters |= {"options": changed} if changed else {}
     beside = _start(session, subject, question, query) | _target(session, subject, question, target)
     return subject.request(question.name, **parameters, **beside)
 
 
-def options_of_method(question: AnyQuestion, chosen: Options, options: object) -> Options:
-    """The options of the method whose map a question is about."""
-    if not question.takes_options or not isinstance(chosen, OfMethodOptions):
+def options_of_methods(
+    question: AnyQuestion, chosen: Options, options: object, layers: int = 0
+) -> tuple[tuple[str, Any], ...]:
+    """The changed options of the method whose map a question is about, or of several methods by their names."""
+    if not question.takes_options or not isinstance(chosen, OfMethodOptions | AgreementOptions):
         raise ParameterError(f"{question.name!r} takes no options of a method.")
-    if not isinstance(options, Mapping):
-        raise ParameterError(
-            f"The options of {chosen.method!r} are given by name, not as {str(options)[:40]!r}."
-        )
-    read: Options = chosen.tested.read(options)
-    return read
+    return chosen.of_methods(options, layers)
 
 
 def ask(

@@ -191,7 +191,7 @@ class Session:
         self, request: Request, cancelled: StopCheck | None
     ) -> AbstractContextManager[None]:
         """Let slow answers to one visitor wait for each other, so that nobody has more than a share of the device."""
-        is_quick = not computed(request).is_slow
+        is_quick = not computed(request).is_slow_with(dict(request.parameters))
         if is_quick or not request.owner or self.keeps(request):
             return nullcontext()
         ends = cancelled or GONE.get()

@@ -136,11 +136,8 @@ class SurveyComparison:
         """What the kinds of outputs leave out of the comparison, or that their probabilities are of two kinds; "" for one kind."""
         before, after = self.kinds
         if not self.compares_answers:
-            whose = (
-                "both models"
-                if before == after
-                else f"the {'first' if before == 'value' else 'second'} model"
-            )
+            one = f"the {'first' if before == 'value' else 'second'} model"
+            whose = "both models" if before == after else one
             return f"The outputs of {whose} are values and no classes, so that answers are not compared."
         if before != after:
             return f"Probabilities before are by {before}, those after by {after}: they are not of one kind."
@@ -372,38 +369,27 @@ class _Sums:
         self._after += np.where(there, new, 0.0).sum(0)
 
     def changes(self) -> Iterator[HeadChange]:
-        """One change for each head and statistic that some photo has."""
+        """One change for each head and statistic that some photo has: its interval is by Student's t."""
+        from scipy.special import stdtrit  # a start need not wait for it
+
         for place, column in zip(*np.nonzero(self._count), strict=True):
             count, mean = int(self._count[place, column]), float(self._mean[place, column])
             before, after = (float(sums[place, column]) / count for sums in (self._before, self._after))
             spread = math.sqrt(self._squares[place, column] / (count - 1)) if count > 1 else math.nan
-            reach = _reach(spread, count)
+            reach = float(stdtrit(count - 1, (1 + CONFIDENCE) / 2)) * spread / math.sqrt(count)
             layer, head = divmod(int(place), self._heads)
-            ends, name = (mean - reach, mean + reach), COMPARED[column]
-            effect = 0.0 if _is_rounding(name, before, after) else _effect(mean, spread)
-            yield HeadChange(layer, head, name, before, after, mean, ends[0], ends[1], effect, count)
+            name, effect = COMPARED[column], 0.0
+            if mean and not _is_rounding(name, before, after):
+                effect = mean / spread if spread > 0 else math.copysign(math.inf, mean)
+            yield HeadChange(
+                layer, head, name, before, after, mean, mean - reach, mean + reach, effect, count
+            )
 
 
 def _is_rounding(statistic: str, before: float, after: float) -> bool:
     """Whether two means of a statistic differ by no more than its arithmetic can tell."""
     size = 1.0 if statistic in _OF_LARGEST_ENTROPY else max(abs(before), abs(after))
     return abs(after - before) <= ROUNDING * size
-
-
-def _reach(spread: float, count: int) -> float:
-    """Half of the interval of a mean, by Student's t."""
-    from scipy.special import stdtrit  # a start need not wait for it
-
-    return (
-        float(stdtrit(count - 1, (1 + CONFIDENCE) / 2)) * spread / math.sqrt(count) if count > 1 else math.nan
-    )
-
-
-def _effect(mean: float, spread: float) -> float:
-    """Mean over standard deviation."""
-    if spread > 0:
-        return mean / spread
-    return math.copysign(math.inf, mean) if mean else 0.0
 
 
 def unit_of(statistic: str) -> str:

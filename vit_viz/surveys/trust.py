@@ -93,7 +93,16 @@ def intervals(values: NDArray[np.float64]) -> list[Estimate | None]:
     """
     is_measured = np.isfinite(values)
     filled = np.where(is_measured, values, 0.0)
-    sums, counts = _resampled(np.concatenate([filled, is_measured.astype(np.float64)], -1))
+    columns = np.concatenate([filled, is_measured.astype(np.float64)], -1)
+    random, size, resampled = (
+        np.random.default_rng(SEED),
+        len(values),
+        np.empty((RESAMPLES, columns.shape[1])),
+    )
+    for sample in range(RESAMPLES):
+        weights = np.bincount(random.integers(0, size, size, dtype=np.int32), minlength=size)
+        resampled[sample] = weights @ columns
+    sums, counts = np.split(resampled, 2, -1)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = sums / counts
         exact = filled.sum(0) / is_measured.sum(0)
@@ -105,17 +114,6 @@ def intervals(values: NDArray[np.float64]) -> list[Estimate | None]:
         low, high = np.nanpercentile(means[:, column], (2.5, 97.5))
         estimates.append(Estimate(float(exact[column]), float(low), float(high), number))
     return estimates
-
-
-def _resampled(columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sums of the two halves of the columns over bootstrap samples of the rows, [resamples, columns / 2] each."""
-    random, size = np.random.default_rng(SEED), len(columns)
-    sums = np.empty((RESAMPLES, columns.shape[1]))
-    for sample in range(RESAMPLES):
-        weights = np.bincount(random.integers(0, size, size, dtype=np.int32), minlength=size)
-        sums[sample] = weights @ columns
-    half = columns.shape[1] // 2
-    return sums[:, :half], sums[:, half:]
 
 
 def _scores(survey: OpenedSurvey, method: str, score: str) -> NDArray[np.float64]:
@@ -144,11 +142,8 @@ def _conclusion(lines: dict[str, dict[str, Estimate]]) -> str:
         return (
             f"{begins}, but its interval overlaps that of {_listed(alike)}: they cannot be told apart here."
         )
-    return (
-        f"{begins}; no other method's interval reaches it."
-        if len(ranked) > 1
-        else f"{begins}; no other was scored."
-    )
+    rest = "no other method's interval reaches it" if len(ranked) > 1 else "no other was scored"
+    return f"{begins}; {rest}."
 
 
 def _listed(names: list[str]) -> str:

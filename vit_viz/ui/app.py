@@ -37,7 +37,6 @@ from vit_viz.ui import opened
 from vit_viz.ui.edge.door import guarded
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.request_log import log_with_request_numbers
-from vit_viz.ui.explain import answers as explain_answers
 from vit_viz.ui.header import routes as header_routes
 from vit_viz.ui.help import LISTING, listing
 from vit_viz.ui.kit import part
@@ -57,7 +56,6 @@ logger = logging.getLogger(__name__)
 ANSWERS: Answers = {
     **header_routes.ANSWERS,
     **steps.ANSWERS,
-    **explain_answers.ANSWERS,
 }
 """What the page asks of its link, by the name of its route."""
 

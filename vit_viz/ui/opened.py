@@ -28,7 +28,6 @@ from vit_viz.analyses.positions import POSITIONS, position_similarity, positione
 from vit_viz.checkpoints import Model
 from vit_viz.checkpoints.catalog import entry_of
 from vit_viz.errors import Cancelled, CaptureError, ParameterError, VitVizError
-from vit_viz.outputs import noun_of
 from vit_viz.progress import StopCheck
 from vit_viz.rest import THREADS, AnswerProgress, Computed, read_json, refusal
 from vit_viz.sentences import sentence
@@ -36,7 +35,7 @@ from vit_viz.session.handles import VISITOR, visitor_in
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.surface import EVENTS, OWNER
-from vit_viz.ui.explain.questions import matching_classes, target_value, with_target
+from vit_viz.ui import target
 from vit_viz.ui.header import sizes
 from vit_viz.ui.payload import explorer_value, facts_value
 from vit_viz.ui.scripts import PREFIX
@@ -166,14 +165,8 @@ def far_words(title: str, done: int = 0, total: int = 0) -> dict[str, Any]:
 
 def _target(asked: PageCall) -> dict[str, Any]:
     asked.session.run(asked.subject.request("trace"), cancelled=asked.cancelled)
-    targeted = with_target(asked.session, asked.subject, asked.view)
-    if "find" not in asked.body:
-        return target_value(asked.session, asked.subject, targeted) | {
-            "name": targeted.words,
-            "link": targeted.view.target,
-        }
-    text, noun = str(asked.body["find"])[:100], noun_of(targeted.output)
-    return {"hits": matching_classes(targeted.labels, targeted.classes, text, noun=noun)}
+    find = str(asked.body["find"])[:100] if "find" in asked.body else None
+    return target.value(asked.session, asked.subject, asked.view, find)
 
 
 def _positions(loaded: Model) -> dict[str, Any]:

@@ -1,14 +1,18 @@
-"""The page's panel, which shows one question: its name, its options, and whether a slow one has been started."""
+"""The page's panel, which shows one question: its name, its options, and whether a slow one has been started.
+
+The browser reads it from a link itself (vit_viz/web/kit/store.js). Here links to answers are written, and what a link asks for that
+is not possible is said.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from vit_viz.analyses.options import Options
 from vit_viz.analyses.registry import QUESTIONS
-from vit_viz.analyses.spec import AnyQuestion
+from vit_viz.errors import ParameterError
 
 OPTION = "ask."
 """Before the name of an option, in links."""
@@ -24,7 +28,7 @@ class Panel:
     Args:
         name: of the question.
         options: its own.
-        runs: whether it is computed though it costs many passes; another option takes that back.
+        runs: whether it is computed though it costs many passes.
     """
 
     name: str
@@ -32,19 +36,21 @@ class Panel:
     runs: bool = False
 
     @classmethod
-    def of(cls, name: str, values: Mapping[str, object] | None = None) -> Panel:
-        """The panel of a question; an option without a value has its default."""
-        question = QUESTIONS.titled(name)
-        return cls(question.name, question.read(values or {}, in_words=True))
-
-    @property
-    def question(self) -> AnyQuestion:
-        """The question itself."""
-        return QUESTIONS.named(self.name)
-
-    def with_options(self, values: Mapping[str, object]) -> Panel:
-        """The panel with some options changed; refused as `of` says."""
-        return Panel.of(self.name, dict(self.options.changed()) | dict(values))
+    def from_link(cls, link: Mapping[str, str]) -> tuple[Panel | None, tuple[str, ...]]:
+        """The panel of a link, None where it has none, and what of it is not possible, in sentences."""
+        name = link.get("ask", "")
+        if not name:
+            return None, ()
+        values = {key.removeprefix(OPTION): text for key, text in link.items() if key.startswith(OPTION)}
+        try:
+            question = QUESTIONS.titled(name)
+        except ParameterError as error:
+            return None, (str(error),)
+        try:
+            options = question.read(values, in_words=True)
+        except ParameterError as error:
+            return cls(question.name, question.options()), (str(error),)
+        return cls(question.name, options, link.get("run") in ("1", "True")), ()
 
     def to_link(self) -> dict[str, Any]:
         """By the names that links have for it; options at their defaults are left out."""
@@ -55,16 +61,3 @@ class Panel:
 def is_of_panel(name: str) -> bool:
     """Whether a name in links is about the panel."""
     return name in ("ask", "run") or name.startswith(OPTION)
-
-
-def panel_after(panel: Panel | None, link: Mapping[str, Any]) -> Panel | None:
-    """The panel as these parts of a link change it; refused as `Panel.of` says."""
-    name = str(link["ask"] or "") if "ask" in link else panel.name if panel else ""
-    if not name:
-        return None
-    if panel is None or panel.name != name:
-        panel = Panel.of(name)
-    values = {key.removeprefix(OPTION): value for key, value in link.items() if key.startswith(OPTION)}
-    if values:
-        panel = panel.with_options(values)
-    return replace(panel, runs=str(link["run"]) in ("1", "True")) if "run" in link else panel

@@ -23,7 +23,7 @@ from vit_viz.images.part import format_part, parse_part
 from vit_viz.images.preprocess import MAX_INPUT_SIDE
 from vit_viz.session.edits import ModelEdits
 from vit_viz.views import tab_options
-from vit_viz.views.panel import Panel, is_of_panel, panel_after
+from vit_viz.views.panel import Panel, is_of_panel
 
 SomeOptions = TypeVar("SomeOptions", bound=Options)
 
@@ -99,12 +99,11 @@ class ViewState:
             pairs = parse_qsl(search.lstrip("?")[:_LONGEST], max_num_fields=100)
         except ValueError:
             return cls(), ("The link holds more options than a view has; it was not read.",)
-        view, problems = cls(), list[str]()
-        panel = {name: text for name, text in pairs if is_of_panel(name)}
-        others = ({name: text} for name, text in pairs if not is_of_panel(name))
-        for part in ({"ask": panel.pop("ask", "")}, panel, *others):
+        panel, told = Panel.from_link({name: text for name, text in pairs if is_of_panel(name)})
+        view, problems = cls(panel=panel), list(told)
+        for name, text in pairs:
             try:
-                view = view.with_options(part)
+                view = view.with_options({name: text})
             except ParameterError as error:
                 problems.append(str(error))
         return view, tuple(problems)
@@ -131,11 +130,7 @@ class ViewState:
         """A copy with these options, given as text or as JSON values; names that are not options of a view are ignored."""
         options = {"query" if name == "q" else name: value for name, value in options.items()}
         read = {name: _READERS[name](name, value) for name, value in options.items() if name in _READERS}
-        of_panel = {name: value for name, value in options.items() if is_of_panel(name)}
-        view, options_by_name = (
-            replace(self, panel=panel_after(self.panel, of_panel), **read),
-            _known_options(),
-        )
+        view, options_by_name = replace(self, **read), _known_options()
         for name, value in options.items():
             if name in options_by_name:
                 owner, option = options_by_name[name]

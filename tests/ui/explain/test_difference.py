@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import numpy as np
 import pytest
 
 from tests.session.test_session import picture
 from tests.ui.desk import odd_session
-from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.share_maps import class_difference
-from vit_viz.session.questions import request_for
+from vit_viz.session.questions import ask
 from vit_viz.session.request import Subject
-from vit_viz.ui.explain import agree, answers
-from vit_viz.ui.explain.questions import Questions, with_target
-from vit_viz.views.state import ViewState
+from vit_viz.session.session import Session
 
 
-def asked(**options: Any) -> Questions:
+def visit() -> tuple[Session, Subject]:
     """A photo that is no square, before a model with a class token and three registers."""
     session = odd_session(reg_tokens=3)
-    image = session.add_upload(picture(0))
-    subject = Subject("odd", image)
-    page: Any = SimpleNamespace(session=session)
-    view = ViewState(model="odd", image=image).with_options(options)
-    return Questions(page, subject, with_target(session, subject, view))
+    return session, Subject("odd", session.add_upload(picture(0)))
 
 
 @pytest.mark.parametrize(("pair", "method"), [("1-4", "relevance"), ("5-0", "legrad")])
 def test_two_classes_subtracted_say_where_each_has_the_most(pair: str, method: str) -> None:
-    questions = asked(target=pair, sides="difference", method=method)
-    session = questions.page.session
-    found = session.run(
-        request_for(session, questions.subject, "class_difference", method=method, target=pair)
-    )
+    session, subject = visit()
+    found = ask(session, subject, "class_difference", method=method, target=pair)
     values = found.values
     assert values.sum() == pytest.approx(0, abs=1e-6)
     first, other = pair.split("-")
@@ -49,14 +36,14 @@ def test_two_classes_subtracted_say_where_each_has_the_most(pair: str, method: s
 
 
 def test_the_difference_of_two_classes_has_a_test_of_its_own_that_says_how_far_it_is() -> None:
-    questions = asked(target="5-0")
-    request = questions.subject.request("trust", method="legrad", target=(5, 0), sides="difference")
+    session, subject = visit()
+    request = subject.request("trust", method="legrad", target=(5, 0), sides="difference")
     shares = list[float]()
-    trust = questions.page.session.run(request, progress=shares.append)
+    trust = session.run(request, progress=shares.append)
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1)
     assert 0.7 in np.round(shares, 6)  # where the random orders are made
-    logits = questions.trace.logits
+    logits = session.trace_of(subject).logits
     assert logits is not None
     of_the_photo = float(logits.flatten()[5] - logits.flatten()[0])
     found = trust.faithfulness
@@ -65,41 +52,3 @@ def test_the_difference_of_two_classes_has_a_test_of_its_own_that_says_how_far_i
     assert found.deletion.y[-1] == found.reverse.y[-1]
     assert (trust.names, trust.unit) == (("animal 5", "animal 0"), "logits")
     assert trust.random == found.band.interval("deletion")
-
-
-def test_the_test_of_a_difference_says_what_it_costs_and_less_where_the_random_orders_are_known() -> None:
-    whole, rest = (answers.lead_cost(0.1, are_known=are_known) for are_known in (False, True))
-    assert whole.endswith("; some hundred passes: at most about 43\N{NO-BREAK SPACE}s.")
-    assert rest.endswith("; the random orders are known: at most about 5\N{NO-BREAK SPACE}s.")
-    assert rest.startswith("Takes them away, beside random orders of patches; ")
-    assert answers.lead_cost(None, are_known=True).endswith("; the random orders are known.")
-
-
-def test_the_table_of_agreement_is_that_of_the_question_for_the_quick_maps() -> None:
-    questions = asked()
-    got = agree.value(questions)
-    assert got is not None
-    matrix = questions.page.session.run(
-        questions.subject.request("agreement", methods="quick", target=int(questions.targeted.view.target))
-    )
-    assert got["names"] == [METHODS[name].words.label for name in METHODS.quick]
-    assert got["names"] == list(matrix.names)
-    np.testing.assert_allclose(got["values"], matrix.values, atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        (
-            [[1, 0.95, 0.92, 0.1], [0.95, 1, 0.94, 0.2], [0.92, 0.94, 1, 0.3], [0.1, 0.2, 0.3, 1]],
-            "A, B and C look alike (0.92 or more); D agrees least with the others (0.20 in the mean).",
-        ),
-        ([[1, 0.93], [0.93, 1]], "A and B look alike (0.93)."),
-        (
-            [[1, 0.4, -0.5], [0.4, 1, 0.3], [-0.5, 0.3, 1]],
-            "No two maps look alike: the closest are A and B (0.40); C agrees least with the others (-0.10 in the mean).",
-        ),
-    ],
-)
-def test_which_maps_look_alike_is_said_with_numbers(values: list[list[float]], words: str) -> None:
-    assert agree.sentence(list("ABCD")[: len(values)], np.array(values, np.float32)) == words

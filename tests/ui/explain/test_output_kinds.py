@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,32 +11,34 @@ import pytest
 from tests.ui.desk import odd_picture, odd_session
 from tests.ui.views import view_with
 from vit_viz.outputs import Output
+from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui import opened
-from vit_viz.ui.explain.questions import Questions, target_value
+from vit_viz.ui import opened, target
 from vit_viz.ui.header.routes import _compared
 from vit_viz.ui.opened import PageCall
 from vit_viz.ui.payload import facts_value
 from vit_viz.ui.walkthrough import classes
 from vit_viz.ui.walkthrough.scene import StepInput
+from vit_viz.views.choices import subject_of
+from vit_viz.views.state import ViewState
 
 KINDS: list[tuple[int, Output | None]] = [(1, None), (1, "sigmoid"), (2, "value"), (3, "sigmoid"), (3, None)]
 
 
-def visit(outputs: int, told: Output | None) -> Questions:
+def visit(outputs: int, told: Output | None) -> tuple[Session, ViewState]:
     """A visit of a photo; the model's outputs have no names."""
     session = odd_session(num_classes=outputs)
     model = replace(session.model(), labels=None, output=told)
     own = Session(model=model.name, device="cpu")
     own.add_model(model)
-    image = own.add_upload(odd_picture())
-    page: Any = SimpleNamespace(session=own)
-    return Questions.of(page, view_with(model="odd", image=image), "")
+    return own, view_with(model="odd", image=own.add_upload(odd_picture()))
 
 
-def expected(questions: Questions, told: Output | None) -> tuple[np.ndarray[Any, Any], str, str]:
+def expected(
+    session: Session, subject: Subject, told: Output | None
+) -> tuple[np.ndarray[Any, Any], str, str]:
     """What is shown of the outputs, the largest first; under which name; what an output is called."""
-    logits = questions.trace.logits
+    logits = session.trace_of(subject).logits
     assert logits is not None
     if told == "value" or (told is None and len(logits) == 1):
         return logits.sort(descending=True).values.numpy(), "value", "output"
@@ -47,12 +48,12 @@ def expected(questions: Questions, told: Output | None) -> tuple[np.ndarray[Any,
 
 @pytest.mark.parametrize(("outputs", "told"), KINDS)
 def test_every_list_of_answers_is_of_what_an_output_is(outputs: int, told: Output | None) -> None:
-    questions = visit(outputs, told)
-    session, view = questions.page.session, questions.targeted.view
-    numbers, amount, noun = expected(questions, told)
+    session, view = visit(outputs, told)
+    subject = subject_of(session, view, "")
+    numbers, amount, noun = expected(session, subject, told)
     header = facts_value(session, view, "")["top"]
-    chips = target_value(session, questions.subject, questions.targeted)["classes"]
-    edited = _compared(session, replace(questions.subject, edits=questions.subject.edits))["before"]
+    chips = target.value(session, subject, view)["classes"]
+    edited = _compared(session, replace(subject, edits=subject.edits))["before"]
     for lines in (header, chips, edited):
         np.testing.assert_allclose([one[amount] for one in lines], numbers, rtol=1e-5)
         assert all(one["name"].startswith(noun) for one in lines)
@@ -63,13 +64,13 @@ def test_every_list_of_answers_is_of_what_an_output_is(outputs: int, told: Outpu
 
 @pytest.mark.parametrize(("outputs", "told"), KINDS)
 def test_the_playground_says_what_an_output_is(outputs: int, told: Output | None) -> None:
-    questions = visit(outputs, told)
-    _, amount, noun = expected(questions, told)
-    subject = questions.subject
+    session, view = visit(outputs, told)
+    subject = subject_of(session, view, "")
+    _, amount, noun = expected(session, subject, told)
     whole, some = (
         subject.request("without_patches", target=None, gone=gone) for gone in ("", "0,3;0,4;0,5;1,3")
     )
-    for words in (questions.page.session.run(one).to_words() for one in (whole, some)):
+    for words in (session.run(one).to_words() for one in (whole, some)):
         assert f" {noun} " in words
         assert ("%" in words.partition(noun)[2]) == (amount == "probability")
     assert ("comes first" in words) == (amount == "probability")
@@ -77,9 +78,10 @@ def test_the_playground_says_what_an_output_is(outputs: int, told: Output | None
 
 @pytest.mark.parametrize(("outputs", "told"), KINDS)
 def test_the_curves_of_trust_say_what_they_follow(outputs: int, told: Output | None) -> None:
-    questions = visit(outputs, told)
-    _, amount, _ = expected(questions, told)
-    trust = questions.page.session.run(questions.subject.request("trust", method="rollout", target=0))
+    session, view = visit(outputs, told)
+    subject = subject_of(session, view, "")
+    _, amount, _ = expected(session, subject, told)
+    trust = session.run(subject.request("trust", method="rollout", target=0))
     followed = {"value": "output ", "sigmoid": "sigmoid of class "}.get(
         told or amount, "probability of class "
     )
@@ -89,11 +91,11 @@ def test_the_curves_of_trust_say_what_they_follow(outputs: int, told: Output | N
 
 @pytest.mark.parametrize(("outputs", "told"), KINDS)
 def test_the_lens_of_the_tokens_tab_names_what_it_shows(outputs: int, told: Output | None) -> None:
-    questions = visit(outputs, told)
-    session, subject = questions.page.session, questions.subject
-    _, amount, noun = expected(questions, told)
+    session, view = visit(outputs, told)
+    subject = subject_of(session, view, "")
+    _, amount, noun = expected(session, subject, told)
     lens = session.run(subject.request("logit_lens"))
-    called = opened._target(PageCall(session, "", questions.targeted.view, (), {"view": ""}, lambda: False))
+    called = opened._target(PageCall(session, "", view, (), {"view": ""}, lambda: False))
     assert called["name"].startswith(noun)
     assert lens.maps.unit.startswith(amount)
     assert (lens.top is not None) == (amount == "probability")
@@ -103,9 +105,10 @@ def test_the_lens_of_the_tokens_tab_names_what_it_shows(outputs: int, told: Outp
 def test_the_last_step_of_the_walkthrough_ends_in_what_the_model_returns(
     outputs: int, told: Output | None
 ) -> None:
-    questions = visit(outputs, told)
-    _, amount, _ = expected(questions, told)
-    scene = StepInput.of(questions.page.session, questions.targeted.view, "")
+    session, view = visit(outputs, told)
+    subject = subject_of(session, view, "")
+    _, amount, _ = expected(session, subject, told)
+    scene = StepInput.of(session, view, "")
     screen = classes.screen(scene)
     kind = "value" if amount == "value" else told or "softmax"
     assert screen.shapes[2][2] == ("values" if kind == "value" else "classes")

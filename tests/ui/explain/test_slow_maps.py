@@ -9,13 +9,14 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from tests.ui.desk import OWNER, call_of, make_map
+from tests.ui.desk import LAYERS, OWNER, make_map
 from vit_viz import rest
+from vit_viz.analyses.explain import parameters_of
 from vit_viz.analyses.methods import METHODS
 from vit_viz.session.session import Session
 from vit_viz.surface import OWNER as SCOPE_OWNER
-from vit_viz.ui.explain.questions import Questions, card_named
 from vit_viz.ui.payload import about_of
+from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
 
 
@@ -44,6 +45,7 @@ def test_the_body_of_a_card_asks_for_what_the_tests_of_the_map_ask_for(
     answer = served(session).post(f"/api/v1/{method}", content=json.dumps(body)).json()
     assert answer["numbers"]["values"] == made.values.tolist()
     assert answer["words"] == made.to_words() != ""
-    questions = Questions.of(call_of(session, view)[0], view, OWNER)
-    asked = questions.request(card_named(method))
-    assert answer["request"]["parameters"] == json.loads(asked.to_json())["parameters"]
+    subject, question = subject_of(session, view, OWNER), METHODS[method]
+    query = session.trace_of(subject).output_query()
+    parameters = parameters_of(question, question.options().for_layers(LAYERS), query=query, target=5)
+    assert session.keeps(subject.request(method, **parameters))

@@ -37,13 +37,9 @@ def convert(checkpoint: Checkpoint) -> State:
 def merge_class_position(state: State) -> State:
     """Add the class token's position to the token itself, so that no prefix token has a position (registers have none)."""
     table, token = state.get("pos_embed"), state.get("cls_token")
-    if (
-        "reg_token" not in state
-        or table is None
-        or token is None
-        or table.ndim != 3
-        or token.shape[-1] != table.shape[-1]
-    ):
+    if "reg_token" not in state or table is None or token is None:
+        return state
+    if table.ndim != 3 or token.shape[-1] != table.shape[-1]:
         return state
     return {**state, "cls_token": token + table[:, :1], "pos_embed": table[:, 1:]}
 

@@ -26,15 +26,13 @@ from vit_viz.ui.edge.exposure import Exposure
 logger = logging.getLogger(__name__)
 
 API = "/gradio_api/"
+LOAD = "/vit_viz/load"  # which may bring a model here
 
 Kind = Literal["page", "static", "fact", "start", "health", "ours", "api", "mcp"]
 """What an address is for: the page, its scripts and styles, a fact about the app; "start" is asked by Gradio's launch, "health" by
 whoever keeps the app running; "ours" are those of vit_viz.ui.routes, "api" those of vit_viz.rest, "mcp" of vit_viz.mcp."""
 OPTIONAL: tuple[Kind, ...] = ("api", "mcp")
 """There for whoever has opened the page, or where they were asked for."""
-
-SLOW_OF_PAGE = frozenset({"trust", "sanity", "lead", "answer", "load"})
-"""What pages ask beside the questions of the library (vit_viz.ui.opened) that takes long."""
 
 HEAD_BYTES = 16 * 2**10
 _READ = ("GET", "HEAD")
@@ -102,9 +100,8 @@ def is_large_head(headers: Headers) -> bool:
 
 def is_slow(path: str) -> bool:
     """Whether what is asked at an address costs many passes."""
-    name = path.rpartition("/")[2]
-    question = QUESTIONS.get(name)
-    return name in SLOW_OF_PAGE or (question is not None and question.is_slow)
+    question = QUESTIONS.get(path.rpartition("/")[2])
+    return path == LOAD or (question is not None and question.is_slow)
 
 
 def kind_of(method: str, path: str) -> Kind | None:

@@ -22,7 +22,7 @@ import { endOfStrips, firstChoice, testAll } from './trust.js';
 /** @import { Trust } from './trust.js' */
 
 /**
- * @typedef {{names: string[], values: number[][], words: string}} Agreement values: rank correlations of each two
+ * @typedef {import('./staged.js').Answer} Agreement to the question of that name: its values are rank correlations of each two maps
  *
  * What a test found of the maps for one class; order: methods, the most trusted first.
  * @typedef {{target: string, trust: Record<string, Trust>, order: string[]}} Tested
@@ -48,11 +48,11 @@ const SCALES = [
 ];
 
 /**
- * What the room knows of its cards; costs: of the maps that take long, in words; isThere: whether such a map is at hand; done: it was computed;
+ * What the room knows of its cards; costOf: what a map that takes long costs, in words; isThere: whether it is at hand; done: it was computed;
  * taken: share of the chosen map's patches that the slider took away.
  * @typedef {object} OfCards
- * @property {ReadonlySignal<{value: Agreement | null} | null>} agreed
- * @property {ReadonlySignal<{words: Record<string, string>} | null>} costs
+ * @property {ReadonlySignal<Agreement | null>} agreed
+ * @property {(method: Method, of: Of) => string | undefined} costOf
  * @property {() => boolean} isSeen
  * @property {(method: Method, of: Of) => boolean} isThere
  * @property {(method: Method, of: Of) => void} done
@@ -92,7 +92,7 @@ function Cards({
   page,
   of: looked,
   agreed,
-  costs,
+  costOf,
   places,
   check,
   methods: cards,
@@ -157,10 +157,9 @@ function Cards({
   const ranked = order.map((name) => ({ label: methods[name].label, trust: trust[name] }));
   const first = firstChoice(ranked, of);
   const shared = { page, answers, looked, places, subject, end, of, isThere, done, tables };
-  const costOf = costs.value?.words ?? {};
   const card = (/** @type {Method} */ method) => {
-    const { name, runs } = method;
-    const its = { method, cost: costOf[name] ?? runs, trust: trust[name], drawn: drawn.get(name) };
+    const { name } = method;
+    const its = { method, cost: costOf(method, looked), trust: trust[name], drawn: drawn.get(name) };
     return html`<${Card} key=${name} ...${{ ...shared, ...its }} />`;
   };
   return html`
@@ -354,13 +353,20 @@ function Strip({ trust, end }) {
 
 // --- below the cards
 
-/** @param {{agreed: ReadonlySignal<{value: Agreement | null} | null>}} props */
+/** @param {{agreed: ReadonlySignal<Agreement | null>}} props */
 function Agreed({ agreed: { value: known } }) {
-  return useMemo(() => known?.value && html`<${Agree} ...${known.value} />`, [known]);
+  return useMemo(() => known?.words && html`<${Agree} ...${known} />`, [known]);
 }
 
-/** Which methods agree on this photo. @param {Agreement} props */
-function Agree({ names, values, words }) {
+/** Which methods agree on this photo; a map that is the same everywhere agrees with nothing, and has no row. @param {Agreement} props */
+function Agree({ arrays, facts, words }) {
+  /** @type {string[]} */
+  const all = facts.names;
+  const at = (/** @type {string} */ array, /** @type {number} */ row, /** @type {number} */ col) =>
+    arrays[array].data[row * all.length + col];
+  const shown = all.map((_, i) => i).filter((i) => !Number.isNaN(at('top_fifth', i, i)));
+  const names = shown.map((i) => all[i]);
+  const values = shown.map((row) => shown.map((col) => at('values', row, col)));
   return html`<section class="vv-agree">
     <h3 class="vv-title">Do they agree?</h3>
     <p class="vv-agree-words">${words}</p>

@@ -37,9 +37,6 @@ const TITLES = { why: 'Why', parts: 'What it is made of' };
 /** @type {Answer} */
 const NOT_ASKED = { state: 'none' };
 
-/** Names in links that say nothing of the cards. */
-const NOT_OF_CARDS = new Set(['tab', 'explain', 'method', 'q', 'layer', 'head', 'ask', 'run', 'ask.*']);
-
 /** @type {import('../../ui/kit/elements.js').Mount<Declared & {tables: Record<string, string>}>} */
 export function mount(element, told) {
   render(html`<${Explain} ...${{ page: thePage(), ...told }} />`, element);
@@ -223,16 +220,15 @@ function Why({ page, aim, how, methods, drawing, tables }) {
 
 /** What is asked for it. @param {Page} page @param {ReadonlySignal<Answer>} aim @param {Method[]} methods @param {Record<string, Uint32Array>} tables */
 function whyOf({ store, ask, turn }, aim, methods, tables) {
-  const ofCards = [...store.fields.keys()].filter((name) => !NOT_OF_CARDS.has(name));
   const isSeen = () => store.view.tab.value === 'explain' && store.view.explain.value === 'why';
   const of = computed(
     () => /** @type {Of | null} */ (isSeen() && aim.value.state === 'done' ? aim.value.value : null),
   );
   const slow = methods.filter((method) => method.slow);
-  /** Whether the slow maps are at hand, by their questions. @type {Signal<Map<string, boolean>>} */
+  /** Of the slow maps, by their questions: whether they are at hand, else what they cost, in words. @type {Signal<Map<string, {is: boolean, cost: string}>>} */
   const there = signal(new Map());
-  const learn = (/** @type {string} */ key, is = true) =>
-    void (there.value = new Map(there.peek()).set(key, is));
+  const learn = (/** @type {string} */ key, is = true, cost = '') =>
+    void (there.value = new Map(there.peek()).set(key, { is, cost }));
   const keyOf = (/** @type {Method} */ method, /** @type {Of} */ now) =>
     JSON.stringify(questionOf(store, now, method));
   effect(() => {
@@ -240,19 +236,24 @@ function whyOf({ store, ask, turn }, aim, methods, tables) {
       const [name, { body }] = questionOf(store, /** @type {Of} */ (of.value), method);
       const key = keyOf(method, /** @type {Of} */ (of.value));
       if (there.peek().has(key)) continue;
-      ask.kept(name, body).then(
-        (answer) => learn(key, Boolean(answer)),
-        () => learn(key, false),
-      );
+      let cost = '';
+      ask
+        .kept(name, body, undefined, (said) => void (cost = said.cost ?? ''))
+        .then(
+          (answer) => learn(key, Boolean(answer), cost),
+          () => learn(key, false),
+        );
     }
   });
+  const isThere = (/** @type {Method} */ method, /** @type {Of} */ now) =>
+    there.value.get(keyOf(method, now))?.is ?? false;
+  const costOf = (/** @type {Method} */ method, /** @type {Of} */ now) =>
+    there.value.get(keyOf(method, now))?.cost || method.runs;
   const wanted = computed(() => {
     const now = of.value;
     const isOpen =
       now && slow.some((one) => one.name === store.view.method.value && !there.value.has(keyOf(one, now)));
-    return !now || isOpen
-      ? null
-      : wantedOn(store, now, methods, (one) => Boolean(there.value.get(keyOf(one, now))));
+    return !now || isOpen ? null : wantedOn(store, now, methods, (one) => isThere(one, now));
   });
   const map = heldOf(
     asked(
@@ -269,29 +270,27 @@ function whyOf({ store, ask, turn }, aim, methods, tables) {
   const shown = computed(() => map.value.value && stagedOf(map.value.value, store, methods, tables));
   const error = computed(() => (aim.value.state === 'failed' ? (aim.value.error ?? '') : map.error.value));
   const isPending = computed(() => isSeen() && !error.value && (!wanted.value || map.isPending.value));
-  const made = signal(0); // maps that took long
-  const agreed = heldOf(
-    asked(
-      ask,
-      () => (of.value ? ['agree', { view: store.linkOf(ofCards) }] : null),
-      computed(() => turn.value + made.value),
-    ),
-  ).value;
-  const costs = heldOf(
-    asked(ask, () => (of.value ? ['costs', { view: store.linkOf(TARGETED) }] : null), turn),
-  ).value;
+  /** Those of the maps that need not be waited for, once that is known. */
+  const compared = () => {
+    const now = of.value;
+    if (!now || slow.some((one) => !there.value.has(keyOf(one, now)))) return null;
+    const names = methods.filter((one) => !one.slow || isThere(one, now)).map(({ name }) => name);
+    const own = names.map((name) => [name, store.optionsOf(name)]);
+    const options = Object.fromEntries(own.filter(([, one]) => Object.keys(one).length));
+    const { about, target } = now;
+    return /** @type {[string, any]} */ ([
+      'agreement',
+      { ...about, target: target.link || null, methods: names, options },
+    ]);
+  };
+  const agreed = heldOf(asked(ask, compared, turn)).value;
   const gone = goneFrom(shown, ask);
   // the curve of a card is of its own map
   const taken = computed(() => (shown.value?.isOwn === false ? 0 : gone.share.value));
-  const isThere = (/** @type {Method} */ method, /** @type {Of} */ now) =>
-    there.value.get(keyOf(method, now)) ?? false;
-  const done = (/** @type {Method} */ method, /** @type {Of} */ now) => {
-    learn(keyOf(method, now));
-    made.value += 1; // it is compared with the others
-  };
+  const done = (/** @type {Method} */ method, /** @type {Of} */ now) => learn(keyOf(method, now));
   const base = heldOf(computed(() => (isSeen() ? aim.value : NOT_ASKED)));
   return {
-    stage: { shown, error, isPending, gone, costs },
-    cards: { base, agreed, costs, isSeen, isThere, done, taken },
+    stage: { shown, error, isPending, gone },
+    cards: { base, agreed, costOf, isSeen, isThere, done, taken },
   };
 }

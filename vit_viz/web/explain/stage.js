@@ -31,20 +31,10 @@ const NOT_FETCHED = 'This picture could not be fetched; please reload the page.'
  * @param {ReadonlySignal<string>} props.error
  * @param {ReadonlySignal<boolean>} props.isPending
  * @param {Gone} props.gone of the patches of the map
- * @param {ReadonlySignal<{lead: string} | null>} props.costs of the test of two maps subtracted, in words
  * @param {Control[]} props.drawing controls of how the map is drawn
  * @param {Record<string, Uint32Array>} props.tables of colours
  */
-export function Stage({
-  page: { store, ask },
-  shown,
-  error: refused,
-  isPending,
-  gone,
-  costs,
-  drawing,
-  tables,
-}) {
+export function Stage({ page: { store, ask }, shown, error: refused, isPending, gone, drawing, tables }) {
   const [lost, setLost] = useState(''); // the photo that could not be fetched
   const photo = shown.value;
   const error = refused.value || (photo && lost === photo.photo.photo ? NOT_FETCHED : '');
@@ -58,7 +48,7 @@ export function Stage({
         ${photo && !error && html`<${ColourBar} ...${photo.bar} look="" />`}
         <${OfMap} ...${{ store, ask, photo, tables }} />
         <div class="vv-play-below" hidden=${!photo || Boolean(refused.value)}>
-          ${photo && html`<${Below} ...${{ ask, photo, gone, costs }} />`}
+          ${photo && html`<${Below} ...${{ ask, photo, gone }} />`}
         </div>
         <${CaptionLine} photo=${error ? null : photo} />
       </div>
@@ -257,17 +247,26 @@ const TOOLS = [
   ['choose', 'choose the query'],
 ];
 
-/** What is taken away, and what the model says of the rest. @param {{ask: Page['ask'], photo: Staged, gone: Gone, costs: ReadonlySignal<{lead: string} | null>}} props */
-function Below({ ask, photo, gone, costs }) {
+/** An answer where it is at hand, else what it costs, in words. @param {Page['ask']} ask */
+function keptOrCost(ask) {
+  return async (/** @type {string} */ name, /** @type {any} */ body, /** @type {AbortSignal} */ stop) => {
+    let cost = '';
+    const kept = await ask.kept(name, body, stop, (said) => void (cost = said.cost ?? ''));
+    return { kept, cost };
+  };
+}
+
+/** What is taken away, and what the model says of the rest. @param {{ask: Page['ask'], photo: Staged, gone: Gone}} props */
+function Below({ ask, photo, gone }) {
   const { key, target, difference, method } = photo;
   const [one, other] = difference?.names ?? [];
   const question = /** @type {[string, any]} */ (['trust', difference?.body]);
-  const kept = useAsked((name, body, stop) => ask.kept(name, body, stop), difference && question).value;
+  const { kept, cost } = useAsked(keptOrCost(ask), difference && question).value ?? {};
   const known = difference && {
     key: JSON.stringify(question),
     label: `${method.label}, ${one} and not ${other}`,
     question: `Does ${one}'s lead over ${other} follow these colours?`,
-    cost: costs.value?.lead ?? '',
+    cost: cost && `Takes them away, beside random orders of patches; ${cost}.`,
     ...(kept && trustOf(kept, target)),
   };
   const measure = async (/** @type {AbortSignal} */ stop, /** @type {Tell} */ tell) =>

@@ -8,7 +8,7 @@ import { computed, effect, signal } from './preact.js';
  * @property {(name: string, body: any, signal: AbortSignal, tell?: Tell) => Promise<any>} answer raises an error whose message is a
  *     sentence
  * @property {(name: string, body: any, signal?: AbortSignal, hear?: (said: any) => void) => Promise<any>} [kept] the answer where it is at
- *     hand, else null; then it hears how the question was understood, and how long a pass takes where it needs many
+ *     hand, else null; then it hears how the question was understood, and what it costs where it needs many passes
  * @property {(name: string) => boolean} keeps whether an answer may be given again to an equal question
  *
  * Hears how far an answer is; left: the time that is left, in words; preview: what there is of it so far, where that is new.

@@ -49,10 +49,7 @@ export function unpacked(buffer) {
 }
 
 /** What is asked of the page's own routes; the addresses in their answers are good for a while only. */
-const OF_PAGE = new Set([
-  ...['open', 'target', 'offered', 'load', 'edited', 'walkthrough'],
-  ...['costs', 'agree'],
-]);
+const OF_PAGE = new Set(['open', 'target', 'offered', 'load', 'edited', 'walkthrough']);
 
 /**
  * On a Space that is lent GPUs: what the Hub's page around this one says of who asks, whose quota a lent GPU counts against.

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from vit_viz.analyses.methods import METHODS
-from vit_viz.ui.explain.answers import cost_words, duration
+from vit_viz.analyses.trust import RANDOM_BAND, TRUST
+from vit_viz.progress import duration
+from vit_viz.service import cost_words
 
 
 def test_a_duration_is_said_as_people_guess_it() -> None:
@@ -27,6 +29,12 @@ def test_a_duration_is_said_as_people_guess_it() -> None:
 )
 def test_the_time_is_that_of_the_passes_of_a_method(name: str, words: str) -> None:
     assert cost_words(METHODS[name], 256, 0.1).replace("\N{NO-BREAK SPACE}", " ") == words
+
+
+def test_the_test_of_a_map_costs_less_where_its_random_orders_are_done() -> None:
+    whole, rest = (cost_words(TRUST, 256, 0.1, done=done) for done in (0, RANDOM_BAND.forwards))
+    assert whole == "some hundred passes: at most about 43\N{NO-BREAK SPACE}s"
+    assert rest == "some hundred passes, most of which are done: at most about 5\N{NO-BREAK SPACE}s"
 
 
 def test_without_a_measured_pass_there_is_no_time() -> None:

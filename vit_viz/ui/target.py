@@ -1,0 +1,79 @@
+"""Classes that a view may be explained for: the one that its link names, the first ones, and those that a text means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vit_viz.errors import ParameterError
+from vit_viz.labels import Labels
+from vit_viz.outputs import Noun, noun_of, output_kind, output_name, shown
+from vit_viz.session.request import Subject
+from vit_viz.session.session import Session
+from vit_viz.views.state import ViewState
+
+MOST_HITS = 12
+_CHIPS = 3  # classes that are offered at once; the search has all
+
+_NO_CLASSES = (
+    "This model has no classes. The maps explain its own embedding of this photo: what makes the embedding what it is. "
+    "Whether a map changes with the class cannot be measured without classes."
+)
+
+
+def value(session: Session, subject: Subject, view: ViewState, find: str | None = None) -> dict[str, Any]:
+    """The first classes and those that the view names, the model's first where none is named that exists, and what has to be said.
+
+    Args:
+        find: only the classes that this text means are wanted.
+    """
+    logits, prepared = session.trace_of(subject).logits, session.prepared(subject)
+    if logits is None:
+        raise ParameterError("This model returns no scores of classes, so there is nothing to explain.")
+    labels, count = session.model(subject.model).labels, logits.numel() if prepared.has_classes else 0
+    kind = output_kind(prepared.output, count) if count else "softmax"
+    if find is not None:
+        return {"hits": matching_classes(labels, count, find, noun=noun_of(kind))}
+    chosen, problem = _chosen(view.target, count)
+    if not count:
+        return {"classes": [], "words": f"{_NO_CLASSES} {problem}".strip(), "name": "", "link": ""}
+    answers = shown(logits.float(), kind).cpu()
+    first, *others = chosen or (int(logits.argmax()),)
+    listed = dict.fromkeys([*answers.topk(min(_CHIPS, count)).indices.tolist(), first, *others])
+    names = {index: output_name(index, labels, noun_of(kind)) for index in listed}
+    amount = "value" if kind == "value" else "probability"
+    return {
+        "classes": [{"index": i, "name": names[i], amount: float(answers[i])} for i in listed],
+        "chosen": first,
+        "other": others[0] if others else None,
+        "words": problem,
+        "name": " and not ".join(names[i] for i in (first, *others)),
+        "link": "-".join(map(str, (first, *others))),
+    }
+
+
+def _chosen(target: str, count: int) -> tuple[tuple[int, ...], str]:
+    """The classes that a link names, or none and why not."""
+    chosen = tuple(int(part) for part in target.split("-") if part)
+    is_against_itself = len(set(chosen)) < len(chosen)
+    if not is_against_itself and all(index < count for index in chosen):
+        return chosen, ""
+    if count == 1:
+        return (), "This model has one output, which is explained."
+    if not count:
+        return (), "A class was asked for, but this model has none."
+    if is_against_itself:
+        return (), "A class cannot be set against itself; the first class is explained."
+    return (), f"This model has classes 0-{count - 1}; its first class is explained instead."
+
+
+def matching_classes(
+    labels: Labels | None, classes: int, text: str, *, noun: Noun = "class"
+) -> list[dict[str, Any]]:
+    """Classes that a text means, the best first."""
+    if labels is None:
+        digits = text.strip()
+        is_index = digits.isascii() and digits.isdigit() and len(digits) < 7
+        indices: tuple[int, ...] = (int(digits),) if is_index else ()
+    else:
+        indices = labels.search(text, limit=MOST_HITS)
+    return [{"index": i, "name": output_name(i, labels, noun)} for i in indices if i < classes]
