@@ -436,47 +436,47 @@ def test_regions_in_keys_are_counted(counted: Counted) -> None:
 # --- loading
 
 
-def test_everyone_who_waits_for_a_model_is_told_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    session, loads, told = Session(model="mini", device="cpu"), list[str](), dict[int, list[int]]()
-    go = threading.Event()
+class Loading:
+    """Loads of models that wait until they may go on, after some progress."""
 
-    def slow(name: str, *, progress: Callable[[int, int], None], **options: Any) -> LoadedModel:
-        loads.append(name)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun, self.go = list[str](), threading.Event()
+        monkeypatch.setattr("vit_viz.session.models.load", self._load)
+
+    def _load(self, name: str, *, progress: Callable[[int, int], None], **_options: Any) -> LoadedModel:
+        self.begun.append(name)
         progress(5, 10)
-        assert go.wait(PATIENCE)
+        assert self.go.wait(PATIENCE)
         progress(10, 10)
         return load("mini", device="cpu")
+
+
+def test_everyone_who_waits_for_a_model_is_told_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, loading = Session(model="mini", device="cpu"), Loading(monkeypatch)
+    told: dict[int, list[int]] = {}
 
     def ask(place: int) -> None:
         session.model("another", progress=lambda done, _total: told.setdefault(place, []).append(done))
 
-    monkeypatch.setattr("vit_viz.session.models.load", slow)
     threads = [threading.Thread(target=ask, args=(place,)) for place in range(2)]
     for thread in threads:
         thread.start()
     until(lambda: len(told) == 2)
-    go.set()
+    loading.go.set()
     for thread in threads:
         thread.join(PATIENCE)
-    assert loads == ["another"]
+    assert loading.begun == ["another"]
     assert told[0][0] == told[1][0] == 5
     assert session.engine.models._fetched == {}
 
 
 def test_loading_does_not_hold_the_device(monkeypatch: pytest.MonkeyPatch, counted: Counted) -> None:
-    session, loading, go = counted.session, threading.Event(), threading.Event()
-
-    def slow(name: str, **options: Any) -> LoadedModel:
-        loading.set()
-        assert go.wait(PATIENCE)
-        return load("mini", device="cpu")
-
-    monkeypatch.setattr("vit_viz.session.models.load", slow)
+    session, loading = counted.session, Loading(monkeypatch)
     thread = threading.Thread(target=session.model, args=("another",))
     thread.start()
-    assert loading.wait(PATIENCE)
+    until(lambda: loading.begun)
     session.trace("tiny", session.add_upload(picture(0)))
-    go.set()
+    loading.go.set()
     thread.join(PATIENCE)
     assert counted.forwards == 1
 
@@ -535,25 +535,18 @@ def test_a_load_goes_on_for_those_who_still_wait_and_ends_with_the_last(
 
 
 def test_no_more_models_are_loaded_at_once_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    session, go, loading = Session(model="mini", device="cpu"), threading.Event(), list[str]()
-
-    def slow(name: str, **options: Any) -> LoadedModel:
-        loading.append(name)
-        assert go.wait(PATIENCE)
-        return load("mini", device="cpu")
-
-    monkeypatch.setattr("vit_viz.session.models.load", slow)
+    session, loading = Session(model="mini", device="cpu"), Loading(monkeypatch)
     names = [f"model {i}" for i in range(MOST_LOADS)]
     threads = [threading.Thread(target=session.model, args=(name,)) for name in names]
     for thread in threads:
         thread.start()
-    until(lambda: len(loading) == MOST_LOADS)
+    until(lambda: len(loading.begun) == MOST_LOADS)
     with pytest.raises(BusyError, match="try again in a minute"):
         session.model("one more")
     threads.append(threading.Thread(target=session.model, args=("mini",)))  # the owner's own always
     threads[-1].start()
-    until(lambda: "mini" in loading)
-    go.set()
+    until(lambda: "mini" in loading.begun)
+    loading.go.set()
     for thread in threads:
         thread.join(PATIENCE)
     session.model("one more")
