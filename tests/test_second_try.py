@@ -110,7 +110,9 @@ def test_what_failed_once_passes_and_is_told(tmp_path: Path, options: tuple[str,
     assert "a word of the test" in said
 
 
-def test_the_second_try_is_in_another_process_and_of_what_failed_alone(tmp_path: Path) -> None:
+def test_the_second_try_is_in_another_process_and_of_what_failed_alone_which_may_not_fail_twice(
+    tmp_path: Path,
+) -> None:
     run = second_try(tmp_path, ONCE, TWICE, FINE)
     processes = {
         word
@@ -121,10 +123,6 @@ def test_the_second_try_is_in_another_process_and_of_what_failed_alone(tmp_path:
     }
     assert len(processes) == 2
     assert "1 failed, 1 passed" in run.stdout
-
-
-def test_what_fails_twice_is_refused(tmp_path: Path) -> None:
-    run = second_try(tmp_path, ONCE, TWICE)
     assert run.returncode == 1
     assert "REFUSED test_them.py::test_twice: failed twice." in run.stdout
     assert [entry["test"] for entry in ledger(tmp_path)] == ["test_them.py::test_once"]

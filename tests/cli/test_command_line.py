@@ -360,12 +360,6 @@ def test_what_is_not_possible_is_one_line_and_exit_code_2(
     assert list(tmp_path.rglob("*")) == []
 
 
-def test_a_disk_that_refuses_is_one_line(run: Run, photos: list[Path], tmp_path: Path) -> None:
-    (tmp_path / "taken").write_text("")
-    code, _, said = run("look", photos[0], "-o", tmp_path / "taken" / "map.png")
-    assert (code, said.count("\n")) == (2, 1)
-
-
 def test_an_interrupt_ends_with_130_and_leaves_nothing(
     run: Run, photos: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,14 +85,6 @@ def test_what_is_said_of_formats_is_what_can_be_saved() -> None:
             assert bool(content) == (form in formats_of(name)), (name, form)
 
 
-def test_parents_makes_the_folders(run: Run, photos: list[Path], tmp_path: Path) -> None:
-    file = tmp_path / "one" / "two" / "map.csv"
-    assert run("rollout", photos[0], "-o", file, "--parents") == (0, f"{file}\n", "")
-    page = tmp_path / "three" / "page.html"
-    assert run("page", photos[0], "-o", page, "--parents") == (0, f"{page}\n", "")
-    assert page.stat().st_size > file.stat().st_size > 0
-
-
 def test_endings_may_be_written_large(run: Run, photos: list[Path], tmp_path: Path) -> None:
     file = tmp_path / "MAP.PNG"
     assert run("look", photos[0], "-o", file)[0] == 0

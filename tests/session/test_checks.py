@@ -136,6 +136,7 @@ def test_whatever_states_or_saves_waits_for_the_finding(checking: Checking) -> N
         threading.Thread(target=lambda: answers.append(ask(session, subject_of(view), "look", layer=1))),
         threading.Thread(target=lambda: answers.append(ask(session, subject_of(view), "rollout"))),
         threading.Thread(target=lambda: answers.append(ask(session, subject_of(view), "relevance"))),
+        threading.Thread(target=lambda: answers.append(ask(session, subject_of(view), "mosaic"))),
         threading.Thread(
             target=lambda: answers.append(explorer_file(session, subject_of(view), replace(view, layer=1)))
         ),
@@ -149,7 +150,7 @@ def test_whatever_states_or_saves_waits_for_the_finding(checking: Checking) -> N
     for thread in waiting:
         thread.join(60)
     assert sum(isinstance(answer, PatchMap) for answer in answers) == 3
-    assert (len(answers), checking.runs) == (4, 1)
+    assert (len(answers), checking.runs) == (5, 1)
 
 
 def test_a_refusal_that_comes_later_takes_the_place_of_the_picture(checking: Checking) -> None:
@@ -165,15 +166,6 @@ def test_a_refusal_that_comes_later_takes_the_place_of_the_picture(checking: Che
     with pytest.raises(CaptureError, match="would mislead"):
         session.trace_of(subject_of(view_of(session, seed=1)))  # of another photo too
     assert checking.runs == 1
-
-
-def test_small_pictures_of_all_heads_wait_for_the_finding_too(checking: Checking) -> None:
-    session = session_with(Tutorial())
-    view = view_of(session)
-    checking.refuses = True
-    checking.may_go.set()
-    with pytest.raises(CaptureError, match="would mislead"):
-        session.run(subject_of(view).request("mosaic", query="class"))
 
 
 def test_a_dropped_model_ends_its_check_and_is_gone(checking: Checking) -> None:

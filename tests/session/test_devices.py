@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from torch import nn
 
-from vit_viz.answer import Provenance
+from tests.ui.desk import odd_picture, odd_session
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import BusyError, ImageError
-from vit_viz.images import Preprocess
-from vit_viz.labels import Labels
-from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.session import models
 from vit_viz.session.devices import FULL, LACKS, run_with_fallback
 from vit_viz.session.request import Request
@@ -25,43 +22,27 @@ class Small:
     """A session on a model whose device has room for some images at a time; copies of it on the CPU have room for all."""
 
     def __init__(self, room: int, *, beyond: Exception | None = None, **options: Any) -> None:
-        torch.manual_seed(1)
-        config = ViTConfig(
-            img_size=(32, 48), patch_size=(8, 8), embed_dim=40, depth=3, num_heads=5, num_classes=7
-        )
-        model = VisionTransformer(config).eval()
+        loaded = odd_session().model()
+        model: Any = loaded.model
 
-        def check(module: VisionTransformer, args: tuple[Any, ...]) -> None:
+        def check(module: nn.Module, args: tuple[Any, ...]) -> None:
             if module is model and len(args[0]) > room:
                 raise beyond or torch.OutOfMemoryError("CUDA out of memory")
 
         model.register_forward_pre_hook(check)
         self.notices: list[str] = []
-        self.session = Session(model="tiny", **options)
+        self.session = Session(model="odd", **options)
         self.session.notice = self.notices.append
-        self.session.add_model(
-            LoadedModel(
-                model=model,
-                config=config,
-                preprocess=Preprocess(input_size=(32, 48), patch_size=(8, 8)),
-                labels=Labels(tuple(f"class {i}" for i in range(7))),
-                provenance=Provenance(model="tiny", weights="tiny"),
-                name="tiny",
-                family="ours",
-                origin="a test",
-                device=torch.device("cpu"),
-            )
-        )
-        pixels = np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8)
-        self.image = self.session.add_upload(Image.fromarray(pixels), owner="ada")
+        self.session.add_model(loaded)
+        self.image = self.session.add_upload(odd_picture(), owner="ada")
 
     def run(self, analysis: str, **parameters: Any) -> Any:
-        return self.session.run(Request.of("tiny", self.image, analysis, owner="ada", **parameters))
+        return self.session.run(Request.of("odd", self.image, analysis, owner="ada", **parameters))
 
 
 def test_a_trace_without_room_is_computed_on_the_cpu_and_says_so() -> None:
     small, roomy = Small(0), Small(100)
-    got, expected = (one.session.trace("tiny", one.image, owner="ada") for one in (small, roomy))
+    got, expected = (one.session.trace("odd", one.image, owner="ada") for one in (small, roomy))
     assert small.notices == [FULL]
     assert roomy.notices == []
     assert torch.equal(got.q, expected.q)
@@ -85,15 +66,15 @@ def test_a_smaller_batch_is_enough_where_single_images_have_room() -> None:
 
 def test_what_the_cpu_computed_is_kept() -> None:
     small = Small(0)
-    first = small.session.trace("tiny", small.image, owner="ada")
-    assert small.session.trace("tiny", small.image, owner="ada") is first
+    first = small.session.trace("odd", small.image, owner="ada")
+    assert small.session.trace("odd", small.image, owner="ada") is first
     assert small.notices == [FULL]
 
 
 def test_another_visitor_still_cannot_see_the_picture() -> None:
     small = Small(0)
     with pytest.raises(ImageError, match="no longer here"):
-        small.session.trace("tiny", small.image, owner="bob")
+        small.session.trace("odd", small.image, owner="bob")
 
 
 def test_a_model_without_room_is_loaded_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +119,7 @@ def test_what_a_gpu_lacks_is_computed_on_the_cpu(beyond: Exception) -> None:
 def test_a_fault_of_ours_is_none_of_the_gpu(fault: Exception) -> None:
     small = Small(0, beyond=fault)
     with pytest.raises(type(fault)):
-        small.session.trace("tiny", small.image, owner="ada")
+        small.session.trace("odd", small.image, owner="ada")
     assert small.notices == []
 
 
@@ -146,7 +127,7 @@ def test_a_fault_of_ours_is_none_of_the_gpu(fault: Exception) -> None:
 def test_on_the_cpu_there_is_nothing_to_fall_back_to(options: dict[str, Any]) -> None:
     small = Small(0, **options)
     with pytest.raises(torch.OutOfMemoryError):
-        small.session.trace("tiny", small.image, owner="ada")
+        small.session.trace("odd", small.image, owner="ada")
     assert small.session.cpu_engine is None
     assert small.notices == []
 

@@ -129,20 +129,6 @@ def test_layers_share_a_mask_only_where_the_same_is_forbidden() -> None:
     assert not torch.equal(forbidden[0], forbidden[1])
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("off 3.1", "Layer 3 does not exist: this model has layers 0-2."),
-        ("uniform 2.5", "Head 5 does not exist: this model has heads 0-4."),
-        ("forbid class>0,0@1+3", "Layer 3 does not exist: this model has layers 0-2."),
-    ],
-)
-def test_the_first_layer_and_head_that_are_missing_are_refused(words: str, said: str) -> None:
-    with pytest.raises(ParameterError) as refused:
-        masks(words, "class")
-    assert str(refused.value) == said
-
-
 def test_the_last_layer_and_head_are_edited() -> None:
     edits = ModelEdits.parse("off 2.4;mean 0.3;uniform 1.0;temperature 2=0.5").of(Shape("class"))  # type: ignore[arg-type]
     assert edits.heads == {(2, 4): 0.0, (0, 3): "mean", (1, 0): "uniform"}
@@ -223,3 +209,28 @@ def test_numbers_and_ranges_are_each_others_reverse() -> None:
     assert ranges_of([3, 4, 5, 8]) == "3-5+8"
     assert (numbers_of("7-7"), ranges_of([7])) == ([7], "7")
     assert (ranges_of([1, 2, 4, 5]), ranges_of([])) == ("1-2+4-5", "")
+
+
+# --- in words
+
+
+@pytest.mark.parametrize(
+    ("edits", "sentence"),
+    [
+        ("off 3.1", "1 head off"),
+        ("off 3.1 3.2", "2 heads off"),
+        ("mean 3.1", "1 head at its mean"),
+        ("mean 3.1 3.2 4.0", "3 heads at their mean"),
+        ("temperature 7=0.5", "temperature of layer 7"),
+        ("temperature 7=0.5 9=2", "temperature of layers 7, 9"),
+        ("forbid class>2,3", "1 view forbidden"),
+        ("forbid class>2,3;forbid class>2,4", "2 views forbidden"),
+        (
+            "mean 2.0;off 3.2;uniform 3.1;temperature 7=0.5;forbid class>2,3",
+            "1 head off, 1 head at its mean, 1 head uniform, temperature of layer 7, 1 view forbidden",
+        ),
+        ("", ""),
+    ],
+)
+def test_one_and_many_changes_are_said(edits: str, sentence: str) -> None:
+    assert ModelEdits.parse(edits).sentence == sentence

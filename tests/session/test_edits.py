@@ -126,13 +126,6 @@ def test_odd_words_get_one_sentence(words: object, said: str) -> None:
     assert str(refused.value).startswith(said)
 
 
-def test_what_is_changed_is_said_in_a_few_words() -> None:
-    assert ModelEdits.parse(ALL).sentence == (
-        "2 heads off, 1 head at its mean, 1 head uniform, temperature of layers 0, 2, 2 views forbidden"
-    )
-    assert ModelEdits.parse("off 1.1;temperature 4=2").sentence == "1 head off, temperature of layer 4"
-
-
 # --- by hand
 
 

@@ -13,7 +13,6 @@ from PIL import Image
 
 from tests.session.test_session import Counted, picture
 from tests.waiting import PATIENCE
-from vit_viz import samples
 from vit_viz.results import PatchMap
 from vit_viz.session import engine
 from vit_viz.session.models import MODEL_BYTES
@@ -136,26 +135,6 @@ def test_each_option_of_rollout_is_part_of_the_key(
     assert not np.array_equal(maps[0].values, maps[1].values)  # type: ignore[union-attr]
 
 
-def test_the_asker_is_a_part_of_the_key_of_pictures_that_visitors_bring_alone(counted: Counted) -> None:
-    """How soon an answer came would tell that another visitor has brought the same picture."""
-    session = counted.session
-
-    def answers(images: dict[str, str]) -> list[PatchMap]:
-        return [
-            session.run(Request.of("tiny", image, "rollout", owner=owner, query="class"))
-            for owner, image in images.items()
-        ]
-
-    first, second = answers({"ada": "lion", "bob": "lion"})
-    assert first is second
-    images = {owner: session.add_upload(picture(0), owner=owner) for owner in ("ada", "bob")}
-    first, second = answers(images)
-    assert first is not second
-    np.testing.assert_array_equal(first.values, second.values)
-    again, _ = answers(images)
-    assert again is first
-
-
 def test_a_key_is_about_its_picture_wherever_it_stands() -> None:
     request = Request.of("tiny", "digest", "rollout")
     assert is_about(("trace", "weights", "tiny", "digest", "fit"), "digest")
@@ -213,25 +192,6 @@ def test_what_was_being_computed_of_a_picture_when_it_went_is_not_kept(counted: 
         counted.may_go.set()
         assert running.result(PATIENCE).values.shape == (4, 6)
     assert session.cache.stats.entries == 0
-
-
-def test_a_trace_of_a_picture_that_went_meanwhile_is_not_kept(counted: Counted) -> None:
-    session = counted.session
-    image = session.add_upload(picture(0), owner="ada")
-    counted.may_go.clear()
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(session.trace, "tiny", image, owner="ada")
-        assert counted.in_forward.wait(PATIENCE)
-        session.uploads.forget("ada")
-        counted.may_go.set()
-        assert running.result(PATIENCE).num_layers == 3
-    assert session.cache.stats.entries == 0
-
-
-def test_what_is_kept_of_a_sample_stays(counted: Counted) -> None:
-    name = samples.sample_names()[-1]
-    counted.session.trace("tiny", name)
-    assert counted.session.cache.stats.entries == 1
 
 
 def test_a_picture_given_as_a_picture_keeps_its_shape(counted: Counted) -> None:

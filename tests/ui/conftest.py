@@ -11,12 +11,15 @@ from typing import Any
 
 import gradio as gr
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from tests.serving import Server, free_port
 from tests.ui.desk import OWNER, app_of, odd_picture, odd_session
 from tests.waiting import PATIENCE
 from vit_viz.session.session import Session
 from vit_viz.ui.app import launch_options
+from vit_viz.ui.routes import routes
 
 LEAVING = (
     "AbortError",
@@ -50,6 +53,13 @@ def session() -> Session:
 def demo(session: Session) -> gr.Blocks:
     """The app of that session, without a server."""
     return app_of(session)
+
+
+@pytest.fixture(scope="module")
+def client(session: Session) -> Iterator[TestClient]:
+    """What asks the routes of that session, without a server."""
+    with TestClient(Starlette(routes=routes(session)), raise_server_exceptions=False) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Pictures that are pasted or dropped, in a real browser with real events and files."""
+"""Pictures that are pasted, in a real browser with its clipboard."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ pytestmark = pytest.mark.browser
 
 PHOTO = "#vv-explorer [data-vv=photo]"
 NOTE = ".vv-bring-note"
-DROP = ".vv-drop-here"
 
 CARRY = """
-const carry = (files, text) => {
+const carry = (files) => {
   const transfer = new DataTransfer();
   for (const [name, type, data] of files)
     transfer.items.add(new File([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))], name, { type }));
-  if (text) transfer.setData('text/plain', text);
   return transfer;
 };
 """
@@ -31,12 +29,6 @@ PASTE = f"""([selector, files]) => {{ {CARRY}
   return on.dispatchEvent(new ClipboardEvent('paste', {{ clipboardData: carry(files), bubbles: true, cancelable: true }}));
 }}"""
 """Pastes files on an element; whether the browser may do what it does by itself."""
-
-DRAG = f"""([kinds, files, text]) => {{ {CARRY}
-  const on = document.querySelector('{PHOTO}');
-  const dataTransfer = carry(files, text);
-  return kinds.map((kind) => on.dispatchEvent(new DragEvent(kind, {{ dataTransfer, bubbles: true, cancelable: true }})));
-}}"""
 COPY = """async (data) => {
   const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
   await navigator.clipboard.write([new ClipboardItem({ 'image/png': new Blob([bytes], { type: 'image/png' }) })]);
@@ -50,11 +42,6 @@ def picture(width: int) -> File:
     buffer = io.BytesIO()
     Image.linear_gradient("L").resize((width, 211)).convert("RGB").save(buffer, "PNG")
     return "mine.png", "image/png", base64.b64encode(buffer.getvalue()).decode()
-
-
-def drag(page: Any, *kinds: str, files: tuple[File, ...] = (), text: str = "") -> list[bool]:
-    """Let a drag happen on the photo; for each event, whether the browser may do what it does by itself."""
-    return list(page.evaluate(DRAG, [kinds, files, text]))
 
 
 def shows(page: Any, width: int) -> None:
@@ -77,17 +64,3 @@ def test_the_keys_paste_with_nothing_focused_and_whoever_types_pastes_text(page:
         shows(page, width)
     page.evaluate(PASTE, ["body", [("notes.pdf", "application/pdf", "JVBERg==")]])
     page.locator(NOTE).get_by_text("notes.pdf is no picture.").wait_for()
-
-
-def test_a_file_dropped_on_the_photo_is_looked_at_and_text_is_left_alone(page: Any) -> None:
-    files = (("notes.txt", "text/plain", "YQ=="), picture(431))
-    assert drag(page, "dragenter", "dragover", "drop", text="words") == [True, True, True]
-    expect(page.locator(DROP)).to_be_hidden()
-    assert drag(page, "dragenter", "dragover", files=files) == [False, False]
-    expect(page.locator(DROP)).to_have_text("Drop pictures to look at them", use_inner_text=True)
-    drag(page, "dragleave", files=files)
-    expect(page.locator(DROP)).to_be_hidden()
-    drag(page, "dragenter", files=files)
-    assert drag(page, "drop", files=files) == [False]
-    expect(page.locator(DROP)).to_be_hidden()
-    shows(page, 431)

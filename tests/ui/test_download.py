@@ -110,36 +110,3 @@ def test_a_page_that_is_closed_ends_its_download(
     assert list(cache.rglob("*.incomplete"))
     page.close()
     until(lambda: not list(cache.rglob("*.incomplete")))
-
-
-@pytest.mark.parametrize("fault", ["cut", "stall"])
-def test_a_hub_that_goes_away_midway_is_one_sentence_and_the_app_goes_on(
-    visit: Callable[..., Any], url: str, hub: Hub, cache: Path, fault: str
-) -> None:
-    repo = f"someone/gone-{fault}"
-    hub.offer(repo, content=BIG)
-    hub.fault[fault] = 30
-    page = visit(url)
-    choose(page, repo)
-    error = page.locator("#vv-loading .vv-error")
-    error.get_by_text(
-        f"Fetching '{repo}' from the Hub failed midway; nothing was kept, try again."
-    ).wait_for()
-    expect(page.locator("#vv-model .vv-model-open")).to_have_attribute("data-model", "mini")
-    assert not list(cache.rglob("*.incomplete"))
-    hub.fault.clear()
-    choose(page, repo)
-    expect(page.locator(CARD)).to_contain_text(repo)
-    expect(error).to_be_hidden()
-
-
-def test_a_link_to_a_model_waits_for_it_and_keeps_the_rest_of_the_link(
-    visit: Callable[..., Any], url: str, hub: Hub
-) -> None:
-    hub.offer("someone/linked", content=BIG, num_features=2)
-    hub.fault["pace"] = 0.05
-    page = visit(f"{url}?model=someone/linked&tab=patches&layer=4&image=shapes", ready=False)
-    page.locator("#vv-loading .vv-job").get_by_text("Downloading someone/linked").wait_for()
-    expect(page.locator(CARD)).to_contain_text("someone/linked")
-    expect(page.get_by_role("tab", name="Patches")).to_have_attribute("aria-selected", "true")
-    expect_in_address(page, "layer=4", "image=shapes")

@@ -5,48 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
 
 from tests.effort import effort
-from tests.ui.waits import click_at, expect, expect_in_address, point_of
-from vit_viz.checkpoints import load
+from tests.ui.waits import click_at, expect_in_address, point_of
 from vit_viz.figures.colormaps import table
 from vit_viz.figures.styles import TINT, Style, drawn
 
 pytestmark = pytest.mark.browser
 
 EXPLORER = "#vv-explorer"
-COMPARE = """
-async ([layers, sizes, tokens]) => {
-  const { parseLayer, attentionInto } = window.vit_viz('explorer/attention.js');
-  const fetched = performance.getEntriesByType('resource').map(({ name }) => name);
-  const [, handle] = /layer[/]([^/]+)/.exec(fetched.find((name) => name.includes('/vit_viz/layer/')));
-  const mine = new Float32Array(sizes.tokens);
-  const found = { worst: 0, same: 0, count: 0 };
-  for (let layer = 0; layer < layers; layer++) {
-    const answer = await fetch(`/vit_viz/layer/${handle}/${layer}`);
-    const kind = answer.headers.get('X-Vit-Viz-Kind');
-    const data = parseLayer(await answer.arrayBuffer(), { kind, ...sizes });
-    for (const direction of ['row', 'column']) for (const [token, query] of tokens) {
-      const search = new URLSearchParams({ query, direction });
-      const body = await (await fetch(`/vit_viz/rows/${handle}/${layer}?${search}`)).arrayBuffer();
-      const theirs = new Float32Array(body);
-      for (let head = 0; head < sizes.heads; head++) {
-        attentionInto(mine, data, head, token, direction);
-        const row = theirs.subarray(head * sizes.tokens, (head + 1) * sizes.tokens);
-        const top = Math.max(...row);
-        row.forEach((value, j) => (found.worst = Math.max(found.worst, Math.abs(value - mine[j]) / top)));
-        found.same += Number(mine.indexOf(Math.max(...mine)) === row.indexOf(top));
-        found.count += 1;
-      }
-    }
-  }
-  return found;
-}
-"""
 
 PICTURES = """
 () => ['atlas', 'map'].map((name) => {
@@ -71,11 +41,6 @@ def part(page: Any, name: str) -> Any:
     return page.locator(f"{EXPLORER} [data-vv={name}]")
 
 
-def options_of(url: str) -> dict[str, str]:
-    """What the query string of an address says."""
-    return {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
-
-
 def pictures(page: Any) -> list[str]:
     """Every pixel of the mosaic and of the big map, once all layers are there and the numbers have come."""
     painted(page)
@@ -88,19 +53,6 @@ def pictures(page: Any) -> list[str]:
 def painted(page: Any) -> None:
     """Wait until what has happened is drawn: a change is drawn in the next frame."""
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
-@pytest.mark.slow
-def test_the_browsers_rows_and_columns_are_the_servers(page: Any) -> None:
-    """Up to the errors that fp16 may make: 0.5% of a row's maximum, and another brightest patch in 1% of the rows."""
-    patches = [divmod(i, 16) for i in range(0, 256, 17)]
-    tokens = [(0, "class"), (3, "register 2")] + [(5 + 16 * r + c, f"{r},{c}") for r, c in patches]
-    config = load("mini").config
-    head_dim = config.embed_dim // config.num_heads
-    sizes = {"heads": config.num_heads, "tokens": 261, "headDim": head_dim, "scale": head_dim**-0.5}
-    agreement = page.evaluate(COMPARE, [config.depth, sizes, tokens])
-    assert agreement["worst"] <= 0.005
-    assert agreement["same"] >= 0.99 * agreement["count"] > 0
 
 
 def test_hovering_repaints_and_sends_nothing(page: Any) -> None:
@@ -117,27 +69,6 @@ def test_hovering_repaints_and_sends_nothing(page: Any) -> None:
     assert requests == []
     page.mouse.move(2, 2)
     assert pictures(page) == before
-
-
-@pytest.mark.slow
-def test_a_permalink_restores_the_picture_for_another_visitor(
-    visit: Callable[..., Any], app_url: str
-) -> None:
-    first = visit(f"{app_url}?image=tower")
-    part(first, "mosaic").click(position={"x": 120, "y": 120})
-    click_at(part(first, "stage"), 0.3, 0.6)
-    first.get_by_text("looked at by", exact=True).click()
-    first.get_by_text("each head", exact=True).click()
-    first.get_by_text("More ways to read it").click()
-    part(first, "root").locator("select[name$=-table]").select_option("magma")
-    first.mouse.move(2, 2)
-    before = pictures(first)
-    expect_in_address(first, "magma")  # what was chosen last
-    second = visit(first.url)
-    second.mouse.move(2, 2)
-    assert pictures(second) == before
-    expect(part(second, "caption")).to_have_text(str(part(first, "caption").text_content()))
-    second.wait_for_url(lambda url: options_of(url) == options_of(first.url))
 
 
 LIT_CELL = """

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from dataclasses import replace
 from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
 from PIL import Image
-from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.ui.desk import COLS, HEIGHT, OWNER, ROWS, WIDTH
@@ -20,7 +18,7 @@ from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.look.view import map_request
 from vit_viz.ui.payload import bar_value, explorer_value, facts_value, picture_value
-from vit_viz.ui.routes import PREFIX, routes
+from vit_viz.ui.routes import PREFIX
 from vit_viz.views.state import ViewState
 
 
@@ -32,12 +30,6 @@ def view(image: str) -> ViewState:
 @pytest.fixture(scope="module")
 def subject(image: str) -> Subject:
     return Subject("odd", image, "crop", OWNER)
-
-
-@pytest.fixture(scope="module")
-def client(session: Session) -> Iterator[TestClient]:
-    with TestClient(Starlette(routes=routes(session)), raise_server_exceptions=False) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")

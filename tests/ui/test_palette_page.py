@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -37,24 +35,3 @@ def test_keys_alone_find_a_question_answer_it_and_lead_back(page: Any) -> None:
     page.keyboard.press("Enter")
     expect(page.get_by_role("tab", name="Heads")).to_have_attribute("aria-selected", "true")
     page.wait_for_function("location.search.includes('measure=estimate')")
-
-
-def test_a_link_opens_its_options_and_a_bad_value_stays_where_it_was_typed(
-    visit: Callable[..., Any], app_url: str
-) -> None:
-    page = visit(f"{app_url}?ask=resampling&ask.rows=9&ask.cols=12")
-    page.wait_for_selector(DONE)
-    rows = page.locator(".vv-question [data-option=rows]")
-    expect(rows).to_have_value("9")
-    rows.fill("many")
-    rows.press("Tab")
-    expect(page.locator("#vv-question-rows-refusal")).to_contain_text("whole number from 1 to 512")
-    rows.fill("7")
-    rows.press("Tab")
-    page.wait_for_function("location.search.includes('ask.rows=7')")
-    page.wait_for_selector(DONE)
-    with page.expect_download() as saved:
-        page.locator(".vv-question-save").click()
-        page.locator(".vv-figure-formats label", has_text="JSON").click()
-        page.locator(".vv-figure-save").click()
-    assert json.loads(saved.value.path().read_text())["request"]["parameters"]["rows"] == 7

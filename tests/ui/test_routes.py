@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings, strategies as st
 from PIL import Image
-from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.traces import trace_from
@@ -21,19 +19,13 @@ from vit_viz.explorer.packing import layer_bytes, source_of
 from vit_viz.geometry import TokenLayout
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.routes import GONE, PREFIX, Gone, refusal, routes
+from vit_viz.ui.routes import GONE, PREFIX, Gone, refusal
 from vit_viz.ui.walkthrough.routes import PICTURES
 
 
 @pytest.fixture(scope="module")
 def session() -> Session:
     return Session(model="mini", device="cpu")
-
-
-@pytest.fixture(scope="module")
-def client(session: Session) -> Iterator[TestClient]:
-    with TestClient(Starlette(routes=routes(session)), raise_server_exceptions=False) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")

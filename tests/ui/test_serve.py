@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch import Tensor, nn
-from torch.nn import functional as F
+from torch import nn
 
+from tests.session.test_checks import RECIPE, Tutorial
 from tests.waiting import until
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
-from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.results import PatchMap
 from vit_viz.session.devices import FULL
@@ -22,33 +21,11 @@ from vit_viz.ui.payload import explorer_value, facts_value
 from vit_viz.views.state import ViewState
 
 
-class Tutorial(nn.Module):
-    """One layer of attention over patches, as a tutorial writes it; it tells nobody which token is what."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embed = nn.Conv2d(3, 40, 8, 8)
-        self.start = nn.Parameter(torch.zeros(1, 1, 40))
-        self.qkv = nn.Linear(40, 120)
-        self.head = nn.Linear(40, 7)
-
-    def forward(self, pixels: Tensor) -> Tensor:
-        x = self.embed(pixels).flatten(2).transpose(1, 2)
-        x = torch.cat([self.start.expand(len(x), -1, -1), x], dim=1)
-        q, k, v = self.qkv(x).unflatten(-1, (3, 5, 8)).permute(2, 0, 3, 1, 4)
-        x = x + F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
-        logits: Tensor = self.head(x[:, 0])
-        return logits
-
-
-RECIPE = Preprocess(input_size=(32, 48), patch_size=(8, 8))
-
-
 def test_a_module_is_shown_like_any_model_once_its_layout_is_given() -> None:
     session = session_of(Tutorial().eval(), preprocess=RECIPE, layout=TokenLayout(grid=(4, 6)))
     image = session.add_upload(Image.new("RGB", (96, 64), (9, 99, 200)), owner="ada")
     value = explorer_value(session, ViewState(model="Tutorial", image=image), "ada")
-    assert (value["layers"], value["heads"], value["grid"]) == (1, 5, [4, 6])
+    assert (value["layers"], value["heads"], value["grid"]) == (2, 5, [4, 6])
     until(lambda: session.checks.is_idle)
     facts = facts_value(session, ViewState(model="Tutorial", image=image), "ada")
     assert "Tutorial" in facts["card"]

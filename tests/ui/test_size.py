@@ -6,16 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
 
 from tests.session.test_session import Counted, picture
+from tests.ui.desk import odd_session
 from tests.ui.views import view_with
-from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ImageError
 from vit_viz.figures.screen import screen_photo
 from vit_viz.images import Preprocess
-from vit_viz.model import VisionTransformer, ViTConfig
+from vit_viz.model import VisionTransformer
 from vit_viz.session.models import forward_work
 from vit_viz.ui.header.sizes import DINO, OWN, Sizes, value
 from vit_viz.ui.payload import explorer_value
@@ -37,25 +36,9 @@ def view_of(counted: Counted, **changes: Any) -> ViewState:
 
 def loaded_model(*, patch: int = 8, side: int = 224, depth: int = 2) -> LoadedModel:
     """A model of this input with random weights."""
-    config = ViTConfig(
-        img_size=(side, side),
-        patch_size=(patch, patch),
-        embed_dim=40,
-        depth=depth,
-        num_heads=5,
-        num_classes=7,
-    )
-    return LoadedModel(
-        model=VisionTransformer(config).eval(),
-        config=config,
-        preprocess=Preprocess((side, side), (patch, patch)),
-        labels=None,
-        provenance=Provenance(model="small", weights="small"),
-        name="small",
-        family="ours",
-        origin="a test",
-        device=torch.device("cpu"),
-    )
+    shape: dict[str, Any] = {"img_size": (side, side), "patch_size": (patch, patch)}
+    loaded = odd_session(**shape, depth=depth, reg_tokens=0).model()
+    return replace(loaded, preprocess=Preprocess(*shape.values()))  # type: ignore[type-var]  # a dataclass
 
 
 # --- the view and its link

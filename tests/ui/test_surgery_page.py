@@ -1,4 +1,4 @@
-"""Surgery in a browser: heads are switched off by clicks, keys and a stroke, the badge follows, another browser opens the same."""
+"""Surgery in a browser: heads are switched off by a click, keys and a stroke, the answer and the badge follow."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.ui.test_access import axe
 from tests.ui.waits import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -17,9 +16,7 @@ READY = '#vv-heads [data-ready]:not([data-ready=""])'
 CELL = "#vv-heads td[data-layer='5'][data-head='{}']"
 
 
-def test_heads_are_switched_off_by_hand_and_another_browser_opens_the_same(
-    visit: Callable[..., Any], app_url: str
-) -> None:
+def test_heads_are_switched_off_by_hand_and_on_again(visit: Callable[..., Any], app_url: str) -> None:
     page = visit(f"{app_url}?tab=heads&face=surgery&image=cheetah")
     page.wait_for_selector(READY)
     top, edited = page.locator("#vv-top"), page.locator(".vv-edited-words")
@@ -34,24 +31,7 @@ def test_heads_are_switched_off_by_hand_and_another_browser_opens_the_same(
     expect(edited).to_have_text("2 heads off")
     page.wait_for_function("location.search.includes('edits=off+5.0+5.1')")
     expect(words).to_contain_text("Orange: more attention now", use_inner_text=True)
-
-    other = visit(page.url)
-    expect(other.locator(".vv-edited-words")).to_have_text("2 heads off")
-    after = other.locator("#vv-top").inner_text()
-    assert after != before
-    expect(top).to_have_text(after, use_inner_text=True)  # before it there was the answer with one head off
-    other.locator(".vv-edited-badge").click()
-    for name in ("before", "after"):
-        expect(other.locator(f".vv-edited-{name} li")).to_have_count(5)
-    other.wait_for_selector(READY)
-    for part in ("maps-part", "answers"):
-        other.wait_for_selector(f".vv-surgery-{part}[aria-busy=false]")
-    other.evaluate(axe())
-    violations = other.evaluate(
-        "axe.run('#vv-header, #vv-heads').then((told) => told.violations.map(({ id }) => id))"
-    )
-    assert violations == []
-
+    expect(top).not_to_have_text(before, use_inner_text=True)
     page.locator(".vv-edited-undo").click()
     expect(page.locator(".vv-edited")).to_be_hidden()
     expect(top).to_have_text(before, use_inner_text=True)
@@ -61,10 +41,6 @@ def test_heads_are_switched_off_by_hand_and_another_browser_opens_the_same(
     for head in (3, 4):
         page.locator(CELL.format(head)).hover()
     page.mouse.up()
-    expect(edited).to_have_text("3 heads off")
-    page.locator("#vv-heads [data-all='0']").click()
-    expect(edited).to_have_text("9 heads off")
-    page.keyboard.press("Control+z")
     expect(edited).to_have_text("3 heads off")
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_function(  # the answer comes first and the switches fit

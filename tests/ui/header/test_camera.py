@@ -1,8 +1,7 @@
-"""A picture from the camera: a camera of Chromium's own, which shows a green test picture, allowed or not."""
+"""A picture from the camera: a camera of Chromium's own, which shows a green test picture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,32 +13,20 @@ from tests.waiting import PATIENCE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-Opened = Callable[..., Any]
+FAKE = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
 
 
-@pytest.fixture
-def with_camera(browser: Any, app_url: str, request: pytest.FixtureRequest) -> Opened:
-    """Open the app in a browser with a camera, and press what leads to it."""
-
-    def opened(*flags: str, width: int) -> Any:
-        own = browser.browser_type.launch(
-            executable_path=chromium_path(),
-            args=[*CHROMIUM_FLAGS, "--use-fake-device-for-media-stream", *flags],
-        )
-        request.addfinalizer(own.close)
-        page = own.new_page(viewport={"width": width, "height": 844})
-        page.set_default_timeout(PATIENCE * 1000)
-        page.goto(app_url)
-        wait_until_ready(page)
-        page.locator("#vv-bring-opener button").click()
-        page.get_by_role("button", name="Use the camera").click()
-        return page
-
-    return opened
-
-
-def test_a_picture_of_the_camera_is_looked_at(with_camera: Opened) -> None:
-    page = with_camera("--use-fake-ui-for-media-stream", width=390)
+def test_a_picture_of_the_camera_is_looked_at(
+    browser: Any, app_url: str, request: pytest.FixtureRequest
+) -> None:
+    own = browser.browser_type.launch(executable_path=chromium_path(), args=[*CHROMIUM_FLAGS, *FAKE])
+    request.addfinalizer(own.close)
+    page = own.new_page(viewport={"width": 390, "height": 844})
+    page.set_default_timeout(PATIENCE * 1000)
+    page.goto(app_url)
+    wait_until_ready(page)
+    page.locator("#vv-bring-opener button").click()
+    page.get_by_role("button", name="Use the camera").click()
     shown = page.locator("#vv-upload video")
     page.wait_for_function("document.querySelector('#vv-upload video')?.videoWidth > 0")
     assert shown.bounding_box()["width"] >= 200  # also on a phone
@@ -53,13 +40,3 @@ def test_a_picture_of_the_camera_is_looked_at(with_camera: Opened) -> None:
         arg=PHOTO,
     )
     expect(page.locator(NOTE)).to_be_hidden()
-
-
-def test_a_camera_that_is_not_allowed_gets_one_sentence(with_camera: Opened) -> None:
-    page = with_camera("--deny-permission-prompts", width=1440)
-    before = page.url
-    expect(page.locator(NOTE)).to_have_text(
-        "The browser does not let this page use the camera; allow it beside the address, and try again."
-    )
-    expect(page.get_by_role("button", name="Use the camera")).to_be_visible()
-    expect(page).to_have_url(before)

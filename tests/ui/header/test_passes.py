@@ -77,16 +77,3 @@ def test_a_pass_is_seen_where_it_takes_a_while_and_ending_it_keeps_the_view_befo
     expect(page.locator(BAR)).to_be_hidden()
     expect(shapes).to_have_attribute("aria-pressed", "true")
     page.locator(READY).wait_for()
-
-
-@pytest.mark.slow
-def test_ending_the_first_pass_of_a_page_says_so(
-    visit: Callable[..., Any], url: str, opened: threading.Event
-) -> None:
-    opened.clear()
-    page = visit(f"{url}?image=twins", ready=False)
-    page.locator(BAR).get_by_role("button", name="Cancel").click()
-    expect(page.locator("#vv-top")).to_contain_text("stopped")
-    opened.set()
-    page.locator("#vv-samples button[title=shapes]").click()
-    page.locator(READY).wait_for()

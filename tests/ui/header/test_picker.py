@@ -1,14 +1,12 @@
-"""The list of models: opened from any corner of its button, by keyboard and by touch; and several pictures at once."""
+"""The list of models: opened from any corner of its button, by keyboard and by touch."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.ui.test_bringing import NOTE, drag, picture, shows
 from tests.ui.waits import expect, point_of
 
 pytestmark = pytest.mark.browser
@@ -54,23 +52,3 @@ def test_on_a_phone_the_list_is_as_wide_as_the_screen(visit: Callable[..., Any],
     assert page.locator(PANEL).bounding_box()["width"] >= 360
     page.locator("#vv-model .vv-model-close").click()
     expect(page.locator(PANEL)).to_be_hidden()
-
-
-def test_pictures_that_come_together_all_stay_and_what_is_none_is_named(page: Any) -> None:
-    before = page.locator("#vv-samples button").count()
-    drag(page, "drop", files=(picture(431), ("notes.txt", "text/plain", "YQ=="), picture(433)))
-    shows(page, 431)
-    expect(page.locator("#vv-samples button")).to_have_count(before + 2)
-    expect(page.locator(NOTE)).to_contain_text("notes.txt is no picture.")
-    page.locator("#vv-bring-opener button").click()
-    with page.expect_file_chooser() as chooser:
-        page.locator("#vv-upload button").first.click()
-    chooser.value.set_files(
-        [
-            {"name": f"own-{place}.png", "mimeType": kind, "buffer": base64.b64decode(content)}
-            for place, (_name, kind, content) in enumerate(picture(width) for width in (443, 449))
-        ]
-    )
-    shows(page, 443)
-    expect(page.locator("#vv-samples button")).to_have_count(before + 4)
-    expect(page.get_by_role("button", name="Your picture own-1")).to_have_count(1)

@@ -1,4 +1,4 @@
-"""The Heads tab in a real browser: its numbers and those of its matrix, the pointer, the keys, a causal map, and fingers."""
+"""The Heads tab in a real browser: its numbers and those of its matrix, the pointer, the keys, and fingers."""
 
 from __future__ import annotations
 
@@ -85,29 +85,6 @@ def test_the_atlas_has_the_numbers_of_the_library_and_answers_pointer_and_keys(
     page.locator(f"{ROOM} .vv-heads-stage").click(position={"x": 5, "y": 5})
     page.wait_for_url(re.compile("q=0(,|%2C)0"))
     says(page, f"{ROOM} .vv-heads-caption", "Layer 5, head 1: what the patch (0, 0) looks at")
-
-
-def test_a_name_stands_out_and_a_causal_map_runs_to_its_end(visit: Callable[..., Any], app_url: str) -> None:
-    page = visit(f"{app_url}?tab=heads&image=cheetah&measure=effect")
-    ready(page, "effect")
-    names = vv.run("mini", samples.sample("cheetah"), "head_names").heads
-    content = [head for head in names if head.name == "content"]
-    chip = page.locator(f"{ROOM} .vv-heads-kinds .vv-chip[data-kind=content]")
-    chip.press("Enter")
-    expect(page.locator(f"{ROOM} td:not(.vv-faded)")).to_have_count(len(content))
-    chip.press("Enter")
-    cell(page, content[0].layer, content[0].head).click()
-    says(page, f"{ROOM} .vv-heads-name", "content")
-    expect(page.locator(f"{ROOM} .vv-heads-evidence > li")).to_have_count(7)
-    page.locator(f"{ROOM} .vv-heads-start").click()
-    says(page, f"{ROOM} .vv-heads-job", "over all 36 heads")
-    effect = vv.ablate_heads("mini", samples.sample("cheetah")).values
-    np.testing.assert_allclose(numbers_of(page), effect.ravel(), atol=0.051)
-    face(page, "depth")
-    expect(page.locator(f"{ROOM} .vv-heads-dot")).to_have_count(36)
-    face(page, "surgery")
-    again = visit(page.url)
-    expect(again.locator("#vv-heads-faces")).to_have_attribute("data-face", "surgery")
 
 
 def test_the_matrix_is_the_attention_that_was_recorded_and_zooms_by_wheel_and_keys(

@@ -1,4 +1,4 @@
-"""The Positions tab in a browser: small maps that answer the pointer, in the house's own canvas, and only what the model has."""
+"""The Positions tab in a browser: small maps that answer the pointer."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.ui.conftest import served_here
-from tests.ui.desk import odd_session
 from tests.ui.waits import expect
-from vit_viz.ui.app import build_app
 
 pytestmark = pytest.mark.browser
 
@@ -67,18 +64,3 @@ def test_on_a_phone_map_and_photo_come_first_and_nothing_is_cut_off(
     assert top["pair"] + photo["height"] < 844
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.locator(".vv-places-tiles").bounding_box()["width"] > 300
-
-
-@pytest.mark.slow
-def test_what_the_model_does_not_have_is_not_there(visit: Callable[..., Any]) -> None:
-    session = odd_session(position="rotary")
-    with served_here(build_app(session), session) as url:
-        page = opened(visit, f"{url}?tab=positions&image=tower")
-        offered = page.locator(".vv-tables-parts button")
-        expect(offered).to_have_text(["similarity", "rotary periods", "patch filters"], use_inner_text=True)
-        page.get_by_role("button", name="grid of the training").click()
-        caption = page.locator(".vv-places-pair figcaption span").first
-        expect(caption).to_have_text("place (2, 3) with all places")
-        offered.nth(1).click()
-        page.locator(".vv-tables-figure").nth(1).wait_for()
-        expect(page.locator(".vv-tables-words")).to_contain_text("short periods", use_inner_text=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 import vit_viz as vv
@@ -15,18 +13,12 @@ from vit_viz import samples
 from vit_viz.capture import Trace
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.routes import GONE, PREFIX, routes
+from vit_viz.ui.routes import GONE, PREFIX
 
 
 @pytest.fixture(scope="module")
 def session() -> Session:
     return Session(model="mini", device="cpu")
-
-
-@pytest.fixture(scope="module")
-def client(session: Session) -> Iterator[TestClient]:
-    with TestClient(Starlette(routes=routes(session)), raise_server_exceptions=False) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")

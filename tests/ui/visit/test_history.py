@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.ui.waits import expect, point_of
+from tests.ui.waits import expect
 
 pytestmark = pytest.mark.browser
 
@@ -71,24 +70,3 @@ def test_back_leads_through_tabs_pictures_and_dialogs_also_after_a_reload(page: 
     page.wait_for_function("!history.state?.vvDialogs")
     page.go_back()
     at(page, "look")
-
-
-@pytest.mark.slow
-def test_steps_are_entries_and_what_slides_or_hovers_is_none(visit: Callable[..., Any], app_url: str) -> None:
-    page = visit(f"{app_url}?tab=walkthrough&step=5", ready=False)
-    shown = page.locator("#vv-w-content[aria-busy=false] .vv-w")
-    expect(shown).to_have_attribute("data-step", "5")
-    start = entries(page)
-    page.locator("#vv-w-layer input[type=range]").press("ArrowLeft")
-    page.wait_for_function("/layer=[0-4]/.test(location.search)")
-    page.locator("#vv-w-next").click()
-    expect(shown).to_have_attribute("data-step", "6")
-    choose(page, "look")
-    page.locator("#vv-explorer [data-vv=root][data-state=ready]").wait_for()
-    for share in (0.2, 0.6):
-        page.mouse.move(*point_of(page.locator("#vv-explorer [data-vv=photo]"), share, share))
-        expect(page.locator("#vv-explorer [data-vv=caption]")).to_contain_text("patch (")
-    assert entries(page) == start + 2
-    page.evaluate("history.go(-2)")
-    expect(shown).to_have_attribute("data-step", "5")
-    at(page, "walkthrough", "step=5", "layer=")
