@@ -28,12 +28,12 @@ def show(page: Any, measure: str) -> None:
 
 
 def says(page: Any, part: str, words: str) -> None:
-    expect(page.locator(f"{ROOM} .vv-room-{part}")).to_contain_text(words, use_inner_text=True)
+    expect(page.locator(f"{ROOM} .vv-tokens-{part}")).to_contain_text(words, use_inner_text=True)
 
 
 def centre_of(page: Any, row: int, col: int) -> tuple[Any, float, float]:
     """Of a patch: the photo, and the shares of its width and height."""
-    return page.locator(f"{ROOM} .vv-room-main-stage"), (col + 0.5) / 16, (row + 0.5) / 16
+    return page.locator(f"{ROOM} .vv-tokens-main-stage"), (col + 0.5) / 16, (row + 0.5) / 16
 
 
 def cell(page: Any, measure: str, state: int) -> Any:
@@ -60,9 +60,9 @@ def test_the_table_follows_the_pointer_and_each_question_has_its_numbers(
     ready(page, "similarity")
     trace = vv.trace("mini", samples.sample("cheetah"), keep_residual=True)
     norms = vv.token_norms(trace, factor=5)
-    caption = box_of(page, ".vv-room-caption")
+    caption = box_of(page, ".vv-tokens-caption")
     assert caption["y"] + caption["height"] < 900
-    places = [".vv-room-readout", ".vv-roles", "[data-cell='layers 2']", ".vv-room-table"]
+    places = [".vv-tokens-readout", ".vv-roles", "[data-cell='layers 2']", ".vv-tokens-table"]
     before = [box_of(page, place) for place in places]
 
     asked: list[str] = []
@@ -92,9 +92,9 @@ def test_the_table_follows_the_pointer_and_each_question_has_its_numbers(
     says(page, "caption", f"Three directions hold {round(100 * share)}% of what differs")
     page.locator(f"{ROOM} [data-option=token_second]").select_option("lion")
     page.wait_for_url(re.compile("second=lion"))
-    page.locator(f"{ROOM} .vv-room-second-stage canvas").wait_for()
+    page.locator(f"{ROOM} .vv-tokens-second-stage canvas").wait_for()
     drawn = "canvas => canvas.width > 1 && canvas.getContext('2d').getImageData(0, 0, 1, 1).data[3] > 0"
-    page.wait_for_function(f"({drawn})(document.querySelector('{ROOM} .vv-room-second-stage canvas'))")
+    page.wait_for_function(f"({drawn})(document.querySelector('{ROOM} .vv-tokens-second-stage canvas'))")
 
     show(page, "lens")
     lens = vv.logit_lens("mini", samples.sample("cheetah"))
@@ -102,10 +102,10 @@ def test_the_table_follows_the_pointer_and_each_question_has_its_numbers(
     bright = [cell(page, "lens", state).locator("canvas").evaluate(LUMA) for state in range(7)]
     assert np.corrcoef(sure, bright)[0, 1] > 0.8  # one scale for all layers
     show(page, "layers")
-    page.locator(f"{ROOM} .vv-room-matrix").focus()
+    page.locator(f"{ROOM} .vv-tokens-matrix").focus()
     page.keyboard.press("ArrowRight")  # from the first cell
     alike = float(f"{vv.layer_similarity(trace).values[0, 1]:.3g}")
-    expect(page.locator(f"{ROOM} .vv-room-cell")).to_have_text(
+    expect(page.locator(f"{ROOM} .vv-tokens-cell")).to_have_text(
         f"input with after layer 0: {alike:g}", use_inner_text=True
     )
 
@@ -115,24 +115,24 @@ def test_segments_a_box_and_a_register(visit: Callable[..., Any], app_url: str) 
     ready(page, "segments")
     trace = vv.trace("mini", samples.sample("cheetah"), keep_residual=True)
     says(page, "readout", f"segment {vv.key_segments(trace, layer=4).labels[6, 6]}, ")
-    page.locator(f"{ROOM} .vv-room-draw").click()
-    page.locator(f"{ROOM} .vv-room-main-stage").evaluate("one => one.scrollIntoView({block: 'center'})")
+    page.locator(f"{ROOM} .vv-tokens-draw").click()
+    page.locator(f"{ROOM} .vv-tokens-main-stage").evaluate("one => one.scrollIntoView({block: 'center'})")
     page.mouse.move(*point_of(*centre_of(page, 2, 2)))
     page.mouse.down()
     page.mouse.move(*point_of(*centre_of(page, 9, 12)))
     page.mouse.up()
     page.wait_for_url(lambda url: "box=" in url)
-    page.locator(f"{ROOM} .vv-room-legend").get_by_text("overlap").first.wait_for()
+    page.locator(f"{ROOM} .vv-tokens-legend").get_by_text("overlap").first.wait_for()
     show(page, "norms")
     expect(page).to_have_url(re.compile("q=6(,|%2C)6"))  # drawing pins nothing
     factor = page.locator(f"{ROOM} [data-option=token_factor]")
     factor.fill("1.5")
     page.wait_for_url(re.compile("outliers=1.5"))
     page.get_by_role("button", name="add a register").click()
-    expect(page.locator(f"{ROOM} .vv-room-figure")).to_have_count(4)
+    expect(page.locator(f"{ROOM} .vv-plate-figure")).to_have_count(4)
     says(page, "register", "with register 4 added")
     factor.fill("20")
-    page.locator(f"{ROOM} .vv-room-register").get_by_text("No patch is an outlier in any layer").wait_for()
+    page.locator(f"{ROOM} .vv-tokens-register").get_by_text("No patch is an outlier in any layer").wait_for()
 
 
 def test_on_a_phone_the_photo_comes_first_and_the_table_scrolls_in_its_box(
@@ -140,16 +140,16 @@ def test_on_a_phone_the_photo_comes_first_and_the_table_scrolls_in_its_box(
 ) -> None:
     page = visit(f"{app_url}?tab=tokens&image=lion&state=6", width=390, height=844)
     ready(page, "similarity")
-    photo = box_of(page, ".vv-room-main-stage")
+    photo = box_of(page, ".vv-tokens-main-stage")
     controls = page.locator(f"{ROOM} button:visible, {ROOM} select:visible, {ROOM} input:visible")
     tops = controls.evaluate_all("nodes => nodes.map((node) => node.getBoundingClientRect().top)")
     assert min(tops) >= photo["y"] + photo["height"]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    chosen = box_of(page, "[data-cell='similarity 6'] .vv-room-small")
+    chosen = box_of(page, "[data-cell='similarity 6'] .vv-tokens-small")
     assert chosen["x"] + chosen["width"] <= 390  # the chosen layer is in sight
     label = box_of(page, "tr[data-row=similarity] th")
-    page.locator(f"{ROOM} .vv-room-scroll").evaluate("box => { box.scrollLeft = 0; }")
-    page.wait_for_function(f"document.querySelector('{ROOM} .vv-room-scroll').scrollLeft === 0")
+    page.locator(f"{ROOM} .vv-tokens-scroll").evaluate("box => { box.scrollLeft = 0; }")
+    page.wait_for_function(f"document.querySelector('{ROOM} .vv-tokens-scroll').scrollLeft === 0")
     assert box_of(page, "tr[data-row=similarity] th") == label
-    first = box_of(page, "[data-cell='similarity 0'] .vv-room-small")
+    first = box_of(page, "[data-cell='similarity 0'] .vv-tokens-small")
     assert first["x"] >= label["x"] + label["width"]
