@@ -376,10 +376,10 @@ function Agree({ arrays, facts, words }) {
     cells: names.map((_, col) => {
       const value = at('values', shown[row], shown[col]);
       const agrees = { '--agrees': `${Math.round(70 * Math.max(0, value))}%` };
-      if (row === col) return html`<td style=${agrees}></td>`;
-      const tabindex = row === 0 && col === 1 ? 0 : -1; // a map and itself are passed over
+      const isItself = row === col; // the arrows pass over it
+      const tabindex = isItself ? undefined : row === 0 && col === 1 ? 0 : -1;
       return html`<td class="vv-face" role="gridcell" tabindex=${tabindex} style=${agrees}>
-        ${fixed(value, 1).replace('-', '−')}
+        ${isItself ? '' : fixed(value, 1).replace('-', '−')}
       </td>`;
     }),
   }));
