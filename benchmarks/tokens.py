@@ -129,7 +129,7 @@ def hovers(chromium: str, checkpoint: str = "", moves: int = 300) -> tuple[list[
         requests: list[str] = []
         page.on("request", lambda request: requests.append(request.url))
         page.evaluate(SEEN)
-        wander(page, page.locator("#vv-tokens .vv-room-main-stage"), moves)
+        wander(page, page.locator("#vv-tokens .vv-tokens-main-stage"), moves)
         times = page.evaluate("performance.getEntriesByName('vit_viz:tokens').map((e) => e.duration)")
         frames = page.evaluate("window.seen")
         browser.close()

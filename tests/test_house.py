@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "vit_viz"
 
-MODULES = sorted(PACKAGE.rglob("*.py"))
+SOURCES = sorted(path for ending in ("py", "js", "css") for path in PACKAGE.rglob(f"*.{ending}"))
+MODULES = [path for path in SOURCES if path.suffix == ".py"]
 
 MODELS = {"Block", "Mlp", "PackedSwiGLU", "Module", "LoadedModel", "Model", "VisionTransformer", "ViTConfig"}
 """Types that say what a model is made of: where one is needed, a protocol or a check says so, not a cast."""
@@ -79,6 +81,12 @@ def _names(node: ast.expr) -> set[str]:
     return {_last_name(part) for part in ast.walk(node) if isinstance(part, ast.expr)}
 
 
+def files_named_in_comments(text: str) -> list[str]:
+    """Files of source that the comments of a stylesheet or script name, as they name them."""
+    comments = re.findall(r"/\*.*?\*/|(?<![:\"'`])//[^\n]*", text, flags=re.DOTALL)
+    return [name for comment in comments for name in re.findall(r"[\w./-]*\w\.(?:js|mjs|css|py)\b", comment)]
+
+
 @cache
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
@@ -93,6 +101,32 @@ def test_every_file_of_the_package_is_checked() -> None:
         path.relative_to(PACKAGE).parts[0] for path in MODULES
     }
     assert len(MODULES) > 100
+
+
+def test_files_that_comments_of_stylesheets_and_scripts_name_exist() -> None:
+    places = [f"/{path.relative_to(ROOT).as_posix()}" for path in (*SOURCES, *PACKAGE.rglob("*.mjs"))]
+    gone = [
+        (name_of(path), name)
+        for path in SOURCES
+        if path.suffix != ".py"
+        for name in files_named_in_comments(path.read_text("utf-8"))
+        if not any(place.endswith(f"/{name.lstrip('./')}") for place in places)
+    ]
+    assert not gone, f"comments name files that are not there: {gone}"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("/* as in kit/bar.js\n   and page.css */ a { b: url(x.js) }", ["kit/bar.js", "page.css"]),
+        ("import './a.js'; // b.mjs draws it, c.json has no part in it", ["b.mjs"]),
+        ("/** @import { A } from '../kit/map.js' */", ["../kit/map.js"]),
+        ("const address = 'https://a.org/d.js';", []),
+        ("x = '//host/e.py'; y = 1; /* of f.py, g.pyi */", ["f.py"]),
+    ],
+)
+def test_files_are_found_in_comments_alone(text: str, names: list[str]) -> None:
+    assert files_named_in_comments(text) == names
 
 
 def test_no_type_of_a_model_is_asserted_by_a_cast() -> None:

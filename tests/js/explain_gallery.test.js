@@ -407,6 +407,10 @@ test('the agreement is a table of the correlations; with a refusal it goes, and 
   assert.deepEqual(texts(all('.vv-agree-table td')), ['', '−0.3', '−0.3', '']);
   assert.deepEqual(texts(all('.vv-agree-table th')), ['method', '1', '2', '1 A', '2 B']);
   assert.equal(all('.vv-agree-table td')[0].style.getPropertyValue('--agrees'), '70%');
+  const cells = all('.vv-agree-table td');
+  const seats = cells.map((/** @type {any} */ cell) => cell.getAttribute('tabindex'));
+  assert.deepEqual(seats, [null, '0', '-1', null]); // one is in the tab order, arrows find the others
+  assert.equal(find('.vv-agree-table').getAttribute('role'), 'grid');
   known.target = new Error('No model.');
   await set({ target: '7' });
   assert.equal(text('.vv-gallery-error'), 'No model.');

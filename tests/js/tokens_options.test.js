@@ -14,7 +14,7 @@ const SEGMENTS = { token_measure: 'segments' };
 
 /** Which controls are shown, by their option or their words. */
 const shown = (/** @type {any} */ { find }) =>
-  find('room-choices').querySelectorAll('[data-option], .vv-room-likeliest, .vv-room-draw').map((/** @type {any} */ { dataset, textContent }) => dataset.option?.replace('token_', '') ?? textContent.trim()); // prettier-ignore
+  find('tokens-choices').querySelectorAll('[data-option], .vv-tokens-likeliest, .vv-tokens-draw').map((/** @type {any} */ { dataset, textContent }) => dataset.option?.replace('token_', '') ?? textContent.trim()); // prettier-ignore
 
 test('each question shows its own controls, with the choices and limits that Python declares', async () => {
   const classed = (/** @type {string} */ path) =>
@@ -33,7 +33,7 @@ test('each question shows its own controls, with the choices and limits that Pyt
   for (const [measure, names] of Object.entries(controls)) {
     await part.press('token_measure', measure);
     assert.deepEqual(shown(part), names);
-    for (const node of part.find('room-choices').querySelectorAll('[data-option]')) {
+    for (const node of part.find('tokens-choices').querySelectorAll('[data-option]')) {
       const { choices, low, high, step } = declared[node.dataset.option];
       seen.add(node.dataset.option);
       const buttons = node
@@ -74,7 +74,7 @@ test('the lens is of the likeliest class, until one is chosen by its chip or its
     { answer: server },
   );
   assert.deepEqual(texts(find('why').children), ['nail90%', 'lion5.0%']);
-  assert.deepEqual([...find('why').children, find('room-likeliest')].map(pressed), [
+  assert.deepEqual([...find('why').children, find('tokens-likeliest')].map(pressed), [
     'false',
     'false',
     'true',
@@ -82,7 +82,7 @@ test('the lens is of the likeliest class, until one is chosen by its chip or its
   await click(find('why').children[1]);
   assert.deepEqual(told, [[{ target: '7' }, false]]);
   assert.ok(asked.includes('logit_lens?target=7'));
-  assert.equal(pressed(find('room-likeliest')), 'false');
+  assert.equal(pressed(find('tokens-likeliest')), 'false');
   find('search').value = 'li';
   find('search').fire('input');
   assert.equal(find('hits').hidden, true); // nothing was asked yet
@@ -91,7 +91,7 @@ test('the lens is of the likeliest class, until one is chosen by its chip or its
   assert.equal(asked.at(-1), 'target?view=&find=li');
   await click(find('hits').querySelector('button'));
   assert.equal(told.length, 1); // it is chosen already
-  await click(find('room-likeliest'));
+  await click(find('tokens-likeliest'));
   assert.deepEqual(told.at(-1), [{ target: null }, false]);
 });
 
@@ -133,15 +133,15 @@ test('a box that is typed is told when it is done, without spaces, and stays whi
     field.fire('input');
     field.fire('change');
     await settle();
-    assert.equal(words('room-error'), 'A box is left,top,right,bottom in pixels, as 20,10,120,90.');
+    assert.equal(words('tokens-error'), 'A box is left,top,right,bottom in pixels, as 20,10,120,90.');
     await part.click(find('close'));
-    assert.equal(find('room-error').hidden, true);
+    assert.equal(find('tokens-error').hidden, true);
   }
   assert.equal(told.length, 1);
   field.blur();
-  await part.click(find('room-no-box'));
+  await part.click(find('tokens-no-box'));
   assert.deepEqual(part.chosen().at(-1), { box: null });
-  assert.deepEqual([find('room-no-box'), field.value, find('room-error').hidden], [null, '', true]);
+  assert.deepEqual([find('tokens-no-box'), field.value, find('tokens-error').hidden], [null, '', true]);
 });
 
 test('a box is drawn while its button is on; the click that ends the press pins nothing', async () => {
@@ -149,8 +149,8 @@ test('a box is drawn while its button is on; the click that ends the press pins 
     { chosen: SEGMENTS },
     { answer },
   );
-  const state = () => [pressed(find('room-draw')), stage.classList.contains('vv-drawing')];
-  await click(find('room-draw'));
+  const state = () => [pressed(find('tokens-draw')), stage.classList.contains('vv-drawing')];
+  await click(find('tokens-draw'));
   assert.deepEqual(state(), ['true', true]);
   assert.equal(stage.fire('pointerdown', at(12, 35)).prevented, true);
   assert.equal(stage.captured, 7);
@@ -176,7 +176,7 @@ test('a box is drawn while its button is on; the click that ends the press pins 
 test('the box goes with the pointer, from any corner, within the photo, and what is drawn is not what was there', async () => {
   const { find, stage, at, marks, click, point, press } = await open({ chosen: { ...SEGMENTS, token_box: '10,10,20,20' } }, { answer }); // prettier-ignore
   assert.equal(marks().at(-1), 'vv-ring vv-object 25% 10%');
-  await click(find('room-draw'));
+  await click(find('tokens-draw'));
   stage.fire('pointerdown', at(30, 80));
   await point(at(-8, 90));
   assert.equal(marks().at(-1), 'vv-ring vv-object 0% 80%');
@@ -185,21 +185,21 @@ test('the box goes with the pointer, from any corner, within the photo, and what
   stage.fire('pointercancel', at(8, 90));
   await point(at(20, 20));
   assert.equal(marks().at(-1), 'vv-ring vv-object 25% 10%'); // as before
-  assert.equal(pressed(find('room-draw')), 'true'); // to be tried again
+  assert.equal(pressed(find('tokens-draw')), 'true'); // to be tried again
   await press('token_measure', 'similarity');
   assert.deepEqual(marks(), ['vv-ring 50% 50%']);
 });
 
 test('a press without a way draws no box, and the button stays on until it is pressed again', async () => {
   const { find, stage, at, told, click } = await open({ chosen: SEGMENTS }, { answer });
-  await click(find('room-draw'));
+  await click(find('tokens-draw'));
   stage.fire('pointerdown', at(15, 40));
   stage.fire('pointerup', at(15.3, 90)); // no height
   stage.fire('click', at(15, 40));
   assert.deepEqual(told, []);
-  assert.equal(pressed(find('room-draw')), 'true');
-  await click(find('room-draw'));
-  assert.equal(pressed(find('room-draw')), 'false');
+  assert.equal(pressed(find('tokens-draw')), 'true');
+  await click(find('tokens-draw'));
+  assert.equal(pressed(find('tokens-draw')), 'false');
   stage.fire('pointerdown', at(15, 40));
   stage.fire('pointermove', at(25, 60));
   stage.fire('pointerup', at(25, 60));

@@ -47,22 +47,22 @@ test('three components are the colours of all photos, over their own lightness, 
   assert.deepEqual(part.small(2, 'components'), [80, 81, 82, 83, 84, 85]);
   assert.deepEqual(part.big().slice(4, 12), [121, 7, 9, 255, 122, 7, 9, 255]);
   assert.equal(part.how()?.how, 'colours');
-  assert.equal(part.find('room-second-stage'), null);
+  assert.equal(part.find('tokens-second-stage'), null);
   assert.equal(
-    part.words('room-caption'),
+    part.words('tokens-caption'),
     'Three directions hold 33% of what differs between the patches, after layer 2',
   );
   assert.equal(
-    part.words('room-readout'),
+    part.words('tokens-readout'),
     "Red 20%, green 10%, blue 3% of what differs here; in all layers together 60%. Brightness is the photo's own",
   );
   await part.click(part.control('foreground'));
   assert.ok(part.asked.some((path) => /foreground=true&whitened=false$/.test(path)));
   for (const measure of ['components', 'segments']) {
     await part.press('token_measure', measure);
-    assert.equal(part.find('room-bar').hasAttribute('data-none'), true);
+    assert.equal(part.find('tokens-bar').hasAttribute('data-none'), true);
     await part.press('token_measure', 'similarity');
-    assert.equal(part.find('room-bar').hasAttribute('data-none'), false);
+    assert.equal(part.find('tokens-bar').hasAttribute('data-none'), false);
   }
 });
 
@@ -76,10 +76,10 @@ test('a second photo shares the colours; where it has gone the first stands alon
   const chosen = { ...COLOURS, token_role: 'keys', token_second: 'cat' };
   const part = await open({ chosen }, { answer });
   assert.match(part.asked[0], /role=keys&foreground=false&whitened=false&second=cat$/);
-  const stage = () => part.find('room-second-stage');
+  const stage = () => part.find('tokens-second-stage');
   const image = stage().querySelector('img');
   assert.deepEqual([image.src, image.alt], ['/photo/h9', 'a cat']);
-  assert.match(part.words('room-readout'), /photo's own$/);
+  assert.match(part.words('tokens-readout'), /photo's own$/);
   stage().querySelector('.vv-box').box = { left: 0, top: 0, width: 60, height: 20 };
   image.fire('load');
   assert.deepEqual(part.shownBy(stage())?.bytes.slice(0, 8), [100, 7, 9, 255, 101, 7, 9, 255]); // layer 2 of 4 is in the middle
@@ -92,8 +92,8 @@ test('a second photo shares the colours; where it has gone the first stands alon
   assert.equal(stage(), null);
   isGone = true;
   const gone = await open({ chosen }, { answer });
-  assert.match(gone.words('room-readout'), /photo's own[.] It has gone[.]$/);
-  assert.equal(gone.find('room-second-stage'), null);
+  assert.match(gone.words('tokens-readout'), /photo's own[.] It has gone[.]$/);
+  assert.equal(gone.find('tokens-second-stage'), null);
   const itself = await open({ chosen: { ...chosen, token_second: 'lion' } }, { answer });
   assert.match(itself.asked[0], /whitened=false$/); // there is nothing to share
 });
@@ -124,7 +124,7 @@ test('until colours have come, it says that they are computed; an answer to what
   const answer = (/** @type {string} */ path) =>
     kindOf(path) === 'token_components' ? new Promise((done) => (late = done)) : null;
   const part = await open({ chosen: COLOURS }, { answer });
-  const said = ['room-wait', 'room-readout', 'room-caption'].map(part.words);
+  const said = ['tokens-wait', 'tokens-readout', 'tokens-caption'].map(part.words);
   assert.deepEqual(said, ['Computing colours …', '', 'By what the patches differ most, after layer 2']);
   assert.deepEqual([part.small(0, 'components'), part.big()], [[], []]);
   await part.press('token_measure', 'similarity');
@@ -155,18 +155,18 @@ test('norms are maps with their outliers ringed, and a histogram of all tokens w
   assert.equal(part.asked[0], 'token_norms?factor=5');
   assert.deepEqual(['low', 'high', 'unit'].map(part.words), ['1', '32', 'length']);
   assert.deepEqual(part.marks(), ['vv-ring vv-outlier 50% 70%', 'vv-ring 50% 50%']);
-  assert.equal(part.words('room-caption'), 'Patch (1, 1) after layer 2: 2.5 times as long as the median');
+  assert.equal(part.words('tokens-caption'), 'Patch (1, 1) after layer 2: 2.5 times as long as the median');
   assert.equal(
-    part.words('room-readout'),
+    part.words('tokens-readout'),
     "Length 5. Longer than 5 medians: 1 patch and the class token, which get 34% of the next layer's attention (an even share would be 4%).",
   );
   assert.deepEqual(part.under('norms'), Array(5).fill('2.5x'));
-  const [title, picture, ends, words] = part.find('room-panel').children;
+  const [title, picture, ends, words] = part.find('tokens-panel').children;
   assert.equal(title.textContent, 'Norms of this state');
   assert.equal(words.textContent, '9 tokens, up to 2 in a bar; beyond 10, 5 medians, a token is an outlier.');
   assert.equal(picture.getAttribute('aria-label'), `How many tokens have each norm: ${words.textContent}`);
   const looks = ['role', 'viewBox', 'preserveAspectRatio', 'class'].map((name) => picture.getAttribute(name));
-  assert.deepEqual(looks, ['img', '0 0 320 96', 'none', 'vv-room-histogram']);
+  assert.deepEqual(looks, ['img', '0 0 320 96', 'none', 'vv-tokens-histogram']);
   assert.deepEqual(texts(ends.children), ['0', 'norm', '32']);
   const sides = (/** @type {any} */ node, /** @type {string[]} */ names) =>
     names.map((name) => Number(node.getAttribute(name)));
@@ -175,35 +175,35 @@ test('norms are maps with their outliers ringed, and a histogram of all tokens w
   assert.deepEqual(bars.slice(1, 4), [[10, 50, 9, 46], [60, 96, 9, 0], [160, 50, 9, 46]]); // prettier-ignore
   assert.deepEqual(bars[4], [310, 50, 9, 46]); // the largest is in the last
   const kinds = picture.children.map((/** @type {any} */ node) => node.getAttribute('class'));
-  const [near, far] = [Array(10).fill('vv-room-count'), Array(22).fill('vv-room-far')];
-  assert.deepEqual(kinds, [...near, ...far, 'vv-room-limit']);
+  const [near, far] = [Array(10).fill('vv-tokens-count'), Array(22).fill('vv-tokens-far')];
+  assert.deepEqual(kinds, [...near, ...far, 'vv-tokens-limit']);
   assert.deepEqual(sides(picture.children[32], ['x1', 'x2', 'y1', 'y2']), [100, 100, 0, 96]);
 });
 
 test('lengths are told for another state, limit, patch or token', async () => {
   const part = await open({ chosen: NORMS }, { answer: only('token_norms', norms) });
-  const [title] = part.find('room-panel').children;
+  const [title] = part.find('tokens-panel').children;
   await part.point(part.patch(0, 0));
-  assert.match(part.words('room-readout'), /^Length 1[.] Longer/);
-  assert.equal(part.find('room-panel').children[0], title);
+  assert.match(part.words('tokens-readout'), /^Length 1[.] Longer/);
+  assert.equal(part.find('tokens-panel').children[0], title);
   await part.click(part.cells('norms')[1]);
-  assert.match(part.find('room-panel').children[2].textContent, /16$/);
+  assert.match(part.find('tokens-panel').children[2].textContent, /16$/);
   assert.match(
-    part.words('room-readout'),
+    part.words('tokens-readout'),
     /: 1 patch, which get 20% of the next layer's attention \(an even share would be 2%\)/,
   );
   await part.click(part.cells('norms')[4]);
-  assert.match(part.words('room-readout'), /medians: 1 patch[.]$/); // after the last layer nothing attends
+  assert.match(part.words('tokens-readout'), /medians: 1 patch[.]$/); // after the last layer nothing attends
   await part.show({ query: 'class', chosen: { ...NORMS, token_factor: 7.5 } });
   assert.ok(part.asked.some((path) => /factor=7[.]5$/.test(path)));
-  assert.match(part.find('room-panel').children[3].textContent, /beyond 10, 7[.]5 medians/);
+  assert.match(part.find('tokens-panel').children[3].textContent, /beyond 10, 7[.]5 medians/);
   part.stage.fire('pointerleave');
   await part.show({ query: 'class', chosen: { ...NORMS, token_factor: 5, token_state: 0 } });
-  assert.equal(part.words('room-readout'), 'Length 9. No token is longer than 5 medians.');
-  assert.match(part.words('room-caption'), /^The class token before the first layer: 4.5 times as long/);
+  assert.equal(part.words('tokens-readout'), 'Length 9. No token is longer than 5 medians.');
+  assert.match(part.words('tokens-caption'), /^The class token before the first layer: 4.5 times as long/);
   assert.deepEqual(part.marks(), []);
   await part.press('token_measure', 'similarity');
-  assert.equal(part.find('room-panel').childElementCount, 0);
+  assert.equal(part.find('tokens-panel').childElementCount, 0);
 });
 
 test('an outlier is called so, a lonely bar is seen beside a high one, and a limit beyond all tokens is not drawn', async () => {
@@ -217,14 +217,14 @@ test('an outlier is called so, a lonely bar is seen beside a high one, and a lim
     { query: '1,2', chosen: { ...NORMS, token_factor: 4, token_state: 0 } },
     { answer: only('token_norms', lonely) },
   );
-  const picture = part.find('room-histogram');
+  const picture = part.find('tokens-histogram');
   assert.deepEqual([0, 1, 31].map((bin) => Number(picture.children[bin].getAttribute('height'))), [92, 0, 3]); // prettier-ignore
   assert.equal(picture.childElementCount, 32);
-  assert.match(part.words('room-caption'), /first layer: 4 times as long as the median$/); // at the limit
+  assert.match(part.words('tokens-caption'), /first layer: 4 times as long as the median$/); // at the limit
   await part.click(part.cells('norms')[3]);
-  assert.match(part.words('room-caption'), /: an outlier, 13 times as long as the median$/);
+  assert.match(part.words('tokens-caption'), /: an outlier, 13 times as long as the median$/);
   await part.click(part.cells('norms')[4]); // there is no median
-  assert.match(part.words('room-caption'), /: how long the tokens are$/);
+  assert.match(part.words('tokens-caption'), /: how long the tokens are$/);
   assert.equal(part.under('norms')[4], '');
 });
 
@@ -258,7 +258,7 @@ test('a register is a job; then norms and attention stand beside what was there 
   const part = await open({ chosen: WITH }, { answer });
   assert.ok(part.asked.includes('added_register?factor=5'));
   assert.match(part.words('job-words'), /^Adding a register: /);
-  const place = part.find('room-register');
+  const place = part.find('tokens-register');
   assert.equal(place.hidden, true);
   jobs[0].done();
   await settle();
@@ -298,9 +298,9 @@ test('what a register took over is told in singular and plural', async () => {
   const part = await open({ chosen: WITH }, { answer });
   jobs[0].done();
   await settle();
-  assert.equal(part.find('room-register').querySelectorAll('.vv-outlier').length, 2); // one on each side
+  assert.equal(part.find('tokens-register').querySelectorAll('.vv-outlier').length, 2); // one on each side
   assert.equal(
-    part.find('room-register').children[1].textContent,
+    part.find('tokens-register').children[1].textContent,
     'After layer 3, 2 patches were outliers; with register 1 added there is 1. It took over 3 neurons of layers 3, 10, without training.',
   );
 });
@@ -310,10 +310,10 @@ test('a register that failed says why in its place, and is tried again; one that
   const part = await open({ chosen: WITH }, { answer });
   jobs[0].fail('There are no outliers.');
   await settle();
-  const place = part.find('room-register');
+  const place = part.find('tokens-register');
   assert.deepEqual([place.hidden, place.textContent], [false, 'There are no outliers. Try again']);
-  assert.equal(place.children[0].className, 'vv-room-error vv-notice');
-  assert.deepEqual([part.find('room-error').hidden, part.ready()], [true, 'norms']); // the norms are here
+  assert.equal(place.children[0].className, 'vv-tokens-error vv-notice');
+  assert.deepEqual([part.find('tokens-error').hidden, part.ready()], [true, 'norms']); // the norms are here
   await part.click(place.querySelector('.vv-again'));
   assert.equal(jobs.length, 2);
   jobs[1].fail('There are none.');
@@ -322,9 +322,9 @@ test('a register that failed says why in its place, and is tried again; one that
   await part.click(part.control('register'));
   assert.equal(place.hidden, true);
   await part.click(part.control('register'));
-  assert.equal(part.find('room-job').hidden, false);
+  assert.equal(part.find('tokens-job').hidden, false);
   await part.press('token_measure', 'similarity');
-  assert.deepEqual([place.hidden, part.find('room-job').hidden, part.ready()], [true, true, 'similarity']);
+  assert.deepEqual([place.hidden, part.find('tokens-job').hidden, part.ready()], [true, true, 'similarity']);
 });
 
 // --- what the head says
@@ -342,16 +342,19 @@ const LENS = { token_measure: 'lens' };
 test('the lens is as bright as it is sure, on one scale for all layers, and tells of the patch', async () => {
   const part = await open({ chosen: LENS }, { answer: only('logit_lens', lens) });
   assert.deepEqual(part.asked.slice(0, 2), ['target?view=', 'logit_lens?']);
-  assert.equal(part.words('room-caption'), 'Patch (1, 1) after layer 2: the head would say nail, tack, 48%');
-  assert.equal(part.words('room-readout'), 'It is surest of patch (1, 2): lion, 80%. A probe <b>.');
+  assert.equal(
+    part.words('tokens-caption'),
+    'Patch (1, 1) after layer 2: the head would say nail, tack, 48%',
+  );
+  assert.equal(part.words('tokens-readout'), 'It is surest of patch (1, 2): lion, 80%. A probe <b>.');
   assert.deepEqual(['low', 'high', 'unit'].map(part.words), ['0', '0.8', 'probability of the likeliest class']); // prettier-ignore
   assert.deepEqual(part.under('lens'), ['nail 0%', 'nail 16%', 'nail 32%', 'nail 48%', 'nail 80%']);
   assert.deepEqual(rows(5, (state) => part.small(state, 'lens')[4]), [0, 51, 102, 153, 255]); // prettier-ignore
   const unsure = { ...lens, top_probability: rows(5, () => [0.2, 0.3, 0.2, 0.1, 0.099, 0.2]) };
   const other = await open({ chosen: LENS }, { answer: only('logit_lens', unsure) });
-  assert.match(other.words('room-caption'), /: the head would say nothing clear \(nail, tack, 10%\)$/);
+  assert.match(other.words('tokens-caption'), /: the head would say nothing clear \(nail, tack, 10%\)$/);
   await other.point(other.patch(1, 0));
-  assert.match(other.words('room-caption'), /: the head would say nail, tack, 10%$/); // from a tenth on
+  assert.match(other.words('tokens-caption'), /: the head would say nail, tack, 10%$/); // from a tenth on
 });
 
 test('a class that is chosen is what the lens shows', async () => {
@@ -360,16 +363,16 @@ test('a class that is chosen is what the lens shows', async () => {
     kindOf(path) === 'target' ? aims : only('logit_lens', { ...lens, top_probability: rows(5, () => [0.5, 0.7, 0.4, 0.6, 0.9, 0.8]) })(path); // prettier-ignore
   const part = await open({ target: '7', chosen: LENS }, { answer });
   assert.deepEqual(part.asked.slice(0, 2), ['target?view=target%3D7', 'logit_lens?target=7']);
-  assert.match(part.words('room-readout'), /^patch \(1, 1\): nail, tack 90%, lion 40%[.] It is surest/);
+  assert.match(part.words('tokens-readout'), /^patch \(1, 1\): nail, tack 90%, lion 40%[.] It is surest/);
   assert.deepEqual(['low', 'high', 'unit'].map(part.words), ['0', '0.7', 'probability of lion']);
   assert.deepEqual(part.small(3, 'lens'), [36, 255, 73, 109, 146, 109]); // 255 · 0.1 / 0.7 = 36.4
   await part.point(part.patch(0, 1));
-  assert.match(part.words('room-readout'), /^patch \(0, 1\): lion 70%[.] It is surest/);
+  assert.match(part.words('tokens-readout'), /^patch \(0, 1\): lion 70%[.] It is surest/);
   part.stage.fire('pointerleave');
   await part.show({ target: '4', query: 'class', chosen: LENS });
   assert.ok(part.asked.some((path) => /target=4$/.test(path)));
   assert.equal(
-    part.words('room-caption'),
+    part.words('tokens-caption'),
     'The class token after layer 2: of the patches most would be called nail, tack',
   );
 });
@@ -385,27 +388,30 @@ test('values are called by their output, once its name is there, and never by th
   names[0]({ classes: [{ index: 1, name: 'output 1', value: 3 }], name: 'output 1' });
   await settle();
   assert.equal(part.words('unit'), 'value of output 1');
-  assert.equal(part.words('room-caption'), 'Patch (1, 1) after layer 2: value of output 1 5');
-  assert.match(part.words('room-readout'), /^patch \(1, 1\): 5, value of output 1/);
-  assert.equal(part.find('room-likeliest'), null); // no output is the likeliest
+  assert.equal(part.words('tokens-caption'), 'Patch (1, 1) after layer 2: value of output 1 5');
+  assert.match(part.words('tokens-readout'), /^patch \(1, 1\): 5, value of output 1/);
+  assert.equal(part.find('tokens-likeliest'), null); // no output is the likeliest
   part.store.set({ target: '0', q: 'class' });
   await settle();
   assert.equal(part.words('unit'), 'value');
   names[1]({ classes: [], name: 'output 0' });
   await settle();
   assert.equal(part.words('unit'), 'value of output 0');
-  assert.equal(part.words('room-caption'), 'The class token after layer 2: value of output 0 3.5 on average');
+  assert.equal(
+    part.words('tokens-caption'),
+    'The class token after layer 2: value of output 0 3.5 on average',
+  );
 });
 
 test('without classes the lens says a cosine; before it has answered there is its name alone', async () => {
   const waits = await open({ chosen: LENS }, { answer: () => new Promise(() => {}) });
-  assert.equal(waits.words('room-caption'), 'What the head would say of each patch');
-  assert.equal(waits.words('room-readout'), '');
-  assert.equal(waits.find('room-bar').hasAttribute('data-none'), true);
+  assert.equal(waits.words('tokens-caption'), 'What the head would say of each patch');
+  assert.equal(waits.words('tokens-readout'), '');
+  assert.equal(waits.find('tokens-bar').hasAttribute('data-none'), true);
   assert.match(waits.asked[1], /^logit_lens/);
   const part = await open({ chosen: LENS });
-  assert.equal(part.words('room-caption'), "Patch (1, 1) after layer 2: cosine 0.5 with the photo's own embedding"); // prettier-ignore
-  assert.deepEqual([part.words('unit'), part.words('room-readout')], ['cosine', 'A probe.']);
+  assert.equal(part.words('tokens-caption'), "Patch (1, 1) after layer 2: cosine 0.5 with the photo's own embedding"); // prettier-ignore
+  assert.deepEqual([part.words('unit'), part.words('tokens-readout')], ['cosine', 'A probe.']);
   assert.deepEqual(part.under('lens'), Array(5).fill('0.5'));
 });
 
@@ -431,30 +437,30 @@ test('what each layer changes is shown at once; how alike the layers are is a jo
   const { jobs, answer } = layered();
   const part = await open({ chosen: CHANGE }, { answer });
   assert.deepEqual(part.asked.slice(0, 2), ['token_change?', 'layer_similarity?role=tokens']); // what is looked at comes first
-  assert.equal(part.words('room-caption'), 'Layer 2 turned patch (1, 1) by 26°, the average patch by 50°');
+  assert.equal(part.words('tokens-caption'), 'Layer 2 turned patch (1, 1) by 26°, the average patch by 50°');
   assert.equal(
-    part.words('room-readout'),
+    part.words('tokens-readout'),
     'Cosine with itself before the layer (1: only the length changed): patch (1, 1) 0.9; class token 0.25; register 0 0.125',
   );
   assert.deepEqual(['low', 'high', 'unit'].map(part.words), ['25.8', '78.5', 'degrees turned']);
   assert.deepEqual(part.under('layers'), ['26°', '26°', '26°', '26°']); // acos 0.9
-  assert.equal(part.find('room-panel').childElementCount, 0);
+  assert.equal(part.find('tokens-panel').childElementCount, 0);
   assert.equal(part.ready(), undefined);
   jobs[0].tell({ share: 0.5, left: 'about 2 s left' });
   await settle();
   const far = ['job-words', 'job-amount'].map(part.words);
   assert.deepEqual(far, ['Comparing all layers …', '50%, about 2 s left']);
   await part.show({ query: 'class', chosen: CHANGE }); // which does not start the job anew
-  assert.equal(part.words('room-caption'), 'Layer 2 turned the patches by 50° on average');
-  assert.match(part.words('room-readout'), /changed\): class token 0[.]25; register/);
+  assert.equal(part.words('tokens-caption'), 'Layer 2 turned the patches by 50° on average');
+  assert.match(part.words('tokens-readout'), /changed\): class token 0[.]25; register/);
   assert.equal(jobs.length, 1);
   jobs[0].done();
   await settle();
-  assert.deepEqual([part.find('room-job').hidden, part.ready()], [true, 'layers']);
-  assert.equal(part.find('room-panel').childElementCount, 5);
+  assert.deepEqual([part.find('tokens-job').hidden, part.ready()], [true, 'layers']);
+  assert.equal(part.find('tokens-panel').childElementCount, 5);
   await part.press('token_measure', 'similarity');
   await part.press('token_measure', 'layers');
-  assert.equal(part.find('room-panel').childElementCount, 5);
+  assert.equal(part.find('tokens-panel').childElementCount, 5);
   assert.equal(jobs.length, 1); // it is here
 });
 
@@ -464,7 +470,7 @@ test('a change names five other tokens at most', async () => {
     { query: 'class', chosen: CHANGE },
     { answer: only('token_change', { ...change, others }) },
   );
-  assert.match(part.words('room-readout'), /: register 0 0; .*; register 4 0[.]5$/);
+  assert.match(part.words('tokens-readout'), /: register 0 0; .*; register 4 0[.]5$/);
 });
 
 test('a comparison that fails or is stopped is said, and what changes in each layer stays', async () => {
@@ -472,11 +478,11 @@ test('a comparison that fails or is stopped is said, and what changes in each la
   const part = await open({ chosen: CHANGE }, { answer });
   jobs[0].fail('There is no memory.');
   await settle();
-  assert.equal(part.words('room-error'), 'There is no memory. Try again');
-  assert.match(part.words('room-readout'), /^Cosine with itself/);
+  assert.equal(part.words('tokens-error'), 'There is no memory. Try again');
+  assert.match(part.words('tokens-readout'), /^Cosine with itself/);
   await part.click(part.find('again'));
   await part.click(part.find('stop'));
-  assert.equal(part.words('room-error'), 'This was stopped; nothing of it was kept. Try again');
+  assert.equal(part.words('tokens-error'), 'This was stopped; nothing of it was kept. Try again');
   const asking = part.asked.findLastIndex((path) => kindOf(path) === 'layer_similarity');
   assert.equal(part.signals[asking].aborted, true);
 });
@@ -487,7 +493,7 @@ test('another photo ends the job of the old one', async () => {
   const asking = part.asked.findIndex((path) => kindOf(path) === 'layer_similarity');
   await part.show({ trace: 'h5', chosen: { token_measure: 'similarity' } });
   assert.equal(part.signals[asking].aborted, true);
-  assert.deepEqual([part.find('room-job').hidden, part.find('room-error').hidden], [true, true]);
+  assert.deepEqual([part.find('tokens-job').hidden, part.find('tokens-error').hidden], [true, true]);
 });
 
 test('the matrix is a square of colours from its lowest value up to 1, of which each cell is read', async () => {
@@ -496,30 +502,30 @@ test('the matrix is a square of colours from its lowest value up to 1, of which 
   const part = await open({ chosen: CHANGE }, { answer });
   jobs[0].done();
   await settle();
-  const [title, sides, scale, , note] = part.find('room-panel').children;
+  const [title, sides, scale, , note] = part.find('tokens-panel').children;
   assert.deepEqual(texts([title, note]), ['How alike the layers are', 'CKA. Over all patches.']);
-  const square = part.find('room-matrix');
+  const square = part.find('tokens-matrix');
   const { data } = square.querySelector('canvas').canvas.data;
   const reds = [...data].filter((_, i) => i % 4 === 0);
   assert.deepEqual(reds, [255, 85, 0, 85, 255, 213, 0, 213, 255]); // 255 · 0.25 / 0.75 and 255 · 0.625 / 0.75 = 212.5
   assert.deepEqual(texts(scale.children), ['input, then after each layer; down and across', '0.25', '', '1']);
   assert.match(scale.children[2].style.background, /^linear-gradient/);
   const [down, , across] = sides.children;
-  assert.deepEqual([down.className, across.className], ['vv-room-ticks vv-room-down vv-small', 'vv-room-ticks vv-room-across vv-small']); // prettier-ignore
+  assert.deepEqual([down.className, across.className], ['vv-tokens-ticks vv-tokens-down vv-small', 'vv-tokens-ticks vv-tokens-across vv-small']); // prettier-ignore
   assert.deepEqual(texts(down.children), ['input', '0', '1']);
   assert.deepEqual(across.children.map((/** @type {any} */ tick) => Math.round(parseFloat(tick.style.getPropertyValue('--at')))), [17, 50, 83]); // prettier-ignore
   assert.equal(down.getAttribute('aria-hidden'), 'true');
   assert.equal(square.getAttribute('aria-label'), 'How alike any two layers are');
-  assert.equal(part.words('room-cell'), 'Point at a cell, or move with the arrow keys.');
+  assert.equal(part.words('tokens-cell'), 'Point at a cell, or move with the arrow keys.');
   square.box = { left: 10, top: 20, width: 90, height: 60 };
   square.fire('pointermove', { clientX: 10 + 75, clientY: 20 + 30 });
   await settle();
-  assert.equal(part.words('room-cell'), 'after layer 0 with after layer 1: 0.875');
+  assert.equal(part.words('tokens-cell'), 'after layer 0 with after layer 1: 0.875');
   for (const key of ['ArrowUp', 'ArrowLeft', 'ArrowLeft']) {
     square.fire('keydown', { key });
     await settle();
   }
-  assert.equal(part.words('room-cell'), 'input with itself: 1');
+  assert.equal(part.words('tokens-cell'), 'input with itself: 1');
 });
 
 test('the sides of the matrix name eight layers at most', async () => {
@@ -529,7 +535,7 @@ test('the sides of the matrix name eight layers at most', async () => {
   const part = await open({ chosen: CHANGE }, { answer });
   jobs[0].done();
   await settle();
-  assert.deepEqual(texts(part.find('room-down').children), ['input', '1', '3', '5', '7', '9', '11']);
+  assert.deepEqual(texts(part.find('tokens-down').children), ['input', '1', '3', '5', '7', '9', '11']);
 });
 
 // --- segments
@@ -548,17 +554,17 @@ test('segments come layer by layer, the one that is looked at first, and each ha
   const part = await open({ chosen: SEGMENTS }, { answer: segmented });
   assert.deepEqual(part.asked.slice(0, 4).map(layerOf), [2, 0, 1, 3]);
   assert.match(part.asked[0], /^segments[?]layer=2&role=keys&method=k-means&count=4$/);
-  assert.equal(part.words('room-caption'), 'Patch (1, 1), by the keys of layer 2: alone in segment 1');
-  assert.equal(part.words('room-readout'), 'patch (1, 1): segment 1, 17% of the patches');
+  assert.equal(part.words('tokens-caption'), 'Patch (1, 1), by the keys of layer 2: alone in segment 1');
+  assert.equal(part.words('tokens-readout'), 'patch (1, 1): segment 1, 17% of the patches');
   const reds = (/** @type {number[]} */ labels) => labels.map((segment) => segmentColour(segment)[0]);
   assert.deepEqual(part.small(1, 'segments'), reds([0, 0, 0, 1, 1, 2]));
   assert.deepEqual(part.small(2, 'segments'), reds([0, 0, 0, 0, 1, 2]));
   assert.deepEqual(part.big().slice(16, 19), segmentColour(1));
   assert.deepEqual(opacities(part.big()), Array(6).fill(130));
   await part.click(part.cells('segments')[1]);
-  assert.match(part.words('room-caption'), /by the keys of layer 1: one of 2 patches of segment 1$/);
+  assert.match(part.words('tokens-caption'), /by the keys of layer 1: one of 2 patches of segment 1$/);
   await part.click(part.cells('segments')[2]);
-  const [title, list, note] = part.find('room-panel').children;
+  const [title, list, note] = part.find('tokens-panel').children;
   assert.equal(title.textContent, 'Segments');
   assert.deepEqual(texts(list.children), ['segment 067%', 'segment 117%', 'segment 217%']);
   assert.equal(list.children[2].querySelector('span').style.background, `rgb(${segmentColour(2).join(' ')})`);
@@ -576,7 +582,7 @@ test('the first segments are gold, sea green and pink, and all have colours of t
 
 test('the segment under the pointer or in the legend is lit', async () => {
   const part = await open({ chosen: SEGMENTS }, { answer: segmented });
-  const buttons = part.find('room-panel').querySelectorAll('button');
+  const buttons = part.find('tokens-panel').querySelectorAll('button');
   /** Opacities of the patches, and which segments are marked in the legend. */
   const lit = async () => {
     await settle();
@@ -595,7 +601,7 @@ test('the segment under the pointer or in the legend is lit', async () => {
   part.stage.fire('pointerleave');
   await part.frame();
   assert.deepEqual(await lit(), [Array(6).fill(130), [false, false, false]]);
-  assert.equal(part.find('room-panel').querySelector('button'), buttons[0]); // the focus stays
+  assert.equal(part.find('tokens-panel').querySelector('button'), buttons[0]); // the focus stays
   buttons[1].fire('focus');
   for (const measure of ['similarity', 'segments']) await part.press('token_measure', measure);
   assert.deepEqual((await lit())[0], Array(6).fill(130)); // what was pointed at went with its legend
@@ -607,16 +613,16 @@ test('segments of tokens and cuts are asked for as such, and a box is told with 
   const chosen = { ...SEGMENTS, token_segment_role: 'tokens', token_method: 'cut', token_box: '40,10,80,30' };
   const part = await open({ chosen, query: 'class' }, { answer });
   assert.match(part.asked[0], /layer=2&role=tokens&method=cut&box=40%2C10%2C80%2C30$/);
-  assert.equal(part.words('room-caption'), 'Patches that belong together, after layer 2');
+  assert.equal(part.words('tokens-caption'), 'Patches that belong together, after layer 2');
   assert.equal(part.cells('segments').length, 4); // none before the first layer
-  assert.equal(part.words('room-readout'), 'Point at a patch to read which segment it belongs to.');
-  const [, list, note] = part.find('room-panel').children;
+  assert.equal(part.words('tokens-readout'), 'Point at a patch to read which segment it belongs to.');
+  const [, list, note] = part.find('tokens-panel').children;
   assert.deepEqual(texts(list.children).slice(1), ['segment 117%, overlap 0.5', 'segment 217%, overlap 0.125']); // prettier-ignore
   assert.match(note.textContent, /intersection over union, in areas of patches; segment 1 comes closest[.]$/);
   await part.point(part.patch(1, 1));
-  assert.equal(part.words('room-readout'), 'patch (1, 1): segment 1, 17% of the patches; overlap with the box 0.5'); // prettier-ignore
+  assert.equal(part.words('tokens-readout'), 'patch (1, 1): segment 1, 17% of the patches; overlap with the box 0.5'); // prettier-ignore
   const even = await open({ chosen }, { answer: only('segments', { ...segments(2), overlap: [0, 0, 0] }) });
-  assert.match(even.find('room-panel').textContent, /intersection over union, in areas of patches[.]$/);
+  assert.match(even.find('tokens-panel').textContent, /intersection over union, in areas of patches[.]$/);
 });
 
 test('while segments arrive, those that are here are shown', async () => {
@@ -624,14 +630,14 @@ test('while segments arrive, those that are here are shown', async () => {
   const waiting = [];
   const answer = () => new Promise((done) => void waiting.push(done));
   const part = await open({ chosen: SEGMENTS }, { answer });
-  assert.equal(part.words('room-readout'), '');
+  assert.equal(part.words('tokens-readout'), '');
   waiting[0](segments(2));
   await settle();
-  assert.equal(part.words('room-wait'), 'Computing segments …');
+  assert.equal(part.words('tokens-wait'), 'Computing segments …');
   assert.deepEqual(opacities(part.big()), Array(6).fill(130));
   assert.deepEqual([part.small(2, 'segments').length, part.small(3, 'segments').length], [6, 0]);
   await part.click(part.cells('segments')[3]); // not here yet
-  assert.equal(part.words('room-caption'), 'Patches that belong together, layer 3');
+  assert.equal(part.words('tokens-caption'), 'Patches that belong together, layer 3');
   await part.press('token_measure', 'similarity');
   const before = waiting.length;
   waiting[1](segments(0));

@@ -238,10 +238,10 @@ export async function open(
   const ready = () => element.firstElementChild.dataset.ready;
   const part = { element, browser, find, ready, told: place.written };
   await settle();
-  const stage = part.find('room-main-stage');
+  const stage = part.find('tokens-main-stage');
   stage.box = { left: 100, top: 50, width: 200, height: 80 };
   if (part.find('box')) part.find('box').box = { left: 160, top: 70, width: 120, height: 40 };
-  for (const small of part.element.querySelectorAll('.vv-room-small'))
+  for (const small of part.element.querySelectorAll('.vv-tokens-small'))
     small.box = { left: 0, top: 0, width: 30, height: 10 };
   browser.window.fire('resize');
   const frame = async () => {

@@ -20,7 +20,7 @@ STAGES = {
     "look": "#vv-explorer .vx-stage",
     "walkthrough": "#vv-w-photo .vv-image",
     "explain": "#vv-explain-picture .vv-image",
-    "tokens": "#vv-tokens .vv-room-main-stage",
+    "tokens": "#vv-tokens .vv-tokens-main-stage",
     "patches": "#vv-grid-picture .vv-patch-grid",
 }
 WATCH = """

@@ -128,7 +128,7 @@ DRAWN = {
     "walkthrough": "#vv-w-photo .vv-part-picture:not(.vv-busy) .vv-image:not([hidden])",
     "explain": "#vv-explain-picture .vv-image:not([hidden])",
     "heads": "#vv-heads [data-ready]:not([data-ready=''])",
-    "tokens": "#vv-tokens .vv-room-caption:not([hidden])",
+    "tokens": "#vv-tokens .vv-tokens-caption:not([hidden])",
     "positions": "#vv-tab-positions .vv-tables[aria-busy=false]",
     "patches": "#vv-grid-picture .vv-patch-grid",
 }
@@ -230,7 +230,7 @@ FOOT = {
     "walkthrough": "#vv-w-next",
     "explain": ".vv-play-slider",
     "heads": ".vv-heads-look .vv-row",
-    "tokens": ".vv-room-choices > .vv-row",
+    "tokens": ".vv-tokens-choices > .vv-row",
     "positions": ".vv-tables > .vv-row",
     "patches": "#vv-grid-picture .vv-save",
 }
@@ -271,16 +271,16 @@ def test_a_finger_reads_of_taps_and_a_mouse_of_clicks(
         if said := [line for line in words.splitlines() if MOUSE.search(line) and "Mouse: " not in line]:
             found[name] = said
     assert found == {}
-    expect(phone.locator("#vv-tokens .vv-room-top")).to_contain_text("Tap a patch", use_inner_text=True)
+    expect(phone.locator("#vv-tokens .vv-tokens-top")).to_contain_text("Tap a patch", use_inner_text=True)
     desk = visit(f"{app_url}?tab=tokens")
-    expect(desk.locator("#vv-tokens .vv-room-top")).to_contain_text("Point at a patch", use_inner_text=True)
-    expect(desk.locator("#vv-tokens .vv-room-top")).not_to_contain_text("Tap a patch", use_inner_text=True)
+    expect(desk.locator("#vv-tokens .vv-tokens-top")).to_contain_text("Point at a patch", use_inner_text=True)
+    expect(desk.locator("#vv-tokens .vv-tokens-top")).not_to_contain_text("Tap a patch", use_inner_text=True)
 
 
 CONTROLS = """() => [...document.querySelectorAll('#vv-tabs > .tabitem')]
   .flatMap((panel) => [...panel.querySelectorAll('button, input, select')])
   .filter((part) => part.checkVisibility() && part.getBoundingClientRect().width > 1)
-  .filter((part) => !part.closest('.vv-heads-table, .vv-room-table, .vv-parts-table, .js-plotly-plot'))
+  .filter((part) => !part.closest('.vv-heads-table, .vv-tokens-table, .vv-parts-table, .js-plotly-plot'))
   .map((part) => part.ariaLabel || part.textContent.trim() || part.name || part.className)"""
 
 

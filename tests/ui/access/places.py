@@ -43,7 +43,7 @@ MARKS = {
     "heads, surgery": "#vv-heads .vv-surgery-answers li",
     "heads, matrix": "#vv-head-matrix [data-ready]",
     "heads, depth": "#vv-heads .vv-heads-dot",
-    "tokens": "#vv-tokens .vv-room-table thead th + th",
+    "tokens": "#vv-tokens .vv-tokens-table thead th + th",
     "positions": ".vv-tables[aria-busy=false]",
     "patches": "#vv-tab-patches .vv-patch-grid",
     "survey": "#vv-survey-dots canvas[data-dots]",

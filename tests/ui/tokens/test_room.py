@@ -23,12 +23,12 @@ def ready(page: Any, measure: str) -> None:
 
 
 def says(page: Any, part: str, words: str) -> None:
-    expect(page.locator(f"{ROOM} .vv-room-{part}")).to_contain_text(words, use_inner_text=True)
+    expect(page.locator(f"{ROOM} .vv-tokens-{part}")).to_contain_text(words, use_inner_text=True)
 
 
 def centre_of(page: Any, row: int, col: int) -> tuple[Any, float, float]:
     """Of a patch: the photo, and the shares of its width and height."""
-    return page.locator(f"{ROOM} .vv-room-main-stage"), (col + 0.5) / 16, (row + 0.5) / 16
+    return page.locator(f"{ROOM} .vv-tokens-main-stage"), (col + 0.5) / 16, (row + 0.5) / 16
 
 
 def cell(page: Any, measure: str, state: int) -> Any:
@@ -47,9 +47,9 @@ def test_the_table_follows_the_pointer_and_each_question_has_its_numbers(
     ready(page, "similarity")
     trace = vv.trace("mini", samples.sample("cheetah"), keep_residual=True)
     norms = vv.token_norms(trace, factor=5)
-    caption = box_of(page, ".vv-room-caption")
+    caption = box_of(page, ".vv-tokens-caption")
     assert caption["y"] + caption["height"] < 900
-    places = [".vv-room-readout", ".vv-roles", "[data-cell='layers 2']", ".vv-room-table"]
+    places = [".vv-tokens-readout", ".vv-roles", "[data-cell='layers 2']", ".vv-tokens-table"]
     before = [box_of(page, place) for place in places]
 
     asked: list[str] = []
@@ -79,22 +79,22 @@ def test_the_table_follows_the_pointer_and_each_question_has_its_numbers(
     says(page, "caption", f"Three directions hold {round(100 * share)}% of what differs")
     page.locator(f"{ROOM} [data-option=token_second]").select_option("lion")
     page.wait_for_url(re.compile("second=lion"))
-    page.locator(f"{ROOM} .vv-room-second-stage canvas").wait_for()
+    page.locator(f"{ROOM} .vv-tokens-second-stage canvas").wait_for()
     drawn = "canvas => canvas.width > 1 && canvas.getContext('2d').getImageData(0, 0, 1, 1).data[3] > 0"
-    page.wait_for_function(f"({drawn})(document.querySelector('{ROOM} .vv-room-second-stage canvas'))")
+    page.wait_for_function(f"({drawn})(document.querySelector('{ROOM} .vv-tokens-second-stage canvas'))")
 
 
 def test_a_box_is_drawn_on_the_photo_and_pins_nothing(visit: Callable[..., Any], app_url: str) -> None:
     page = visit(f"{app_url}?tab=tokens&image=cheetah&tokens=segments&q=6,6")
     ready(page, "segments")
-    page.locator(f"{ROOM} .vv-room-draw").click()
-    page.locator(f"{ROOM} .vv-room-main-stage").evaluate("one => one.scrollIntoView({block: 'center'})")
+    page.locator(f"{ROOM} .vv-tokens-draw").click()
+    page.locator(f"{ROOM} .vv-tokens-main-stage").evaluate("one => one.scrollIntoView({block: 'center'})")
     page.mouse.move(*point_of(*centre_of(page, 2, 2)))
     page.mouse.down()
     page.mouse.move(*point_of(*centre_of(page, 9, 12)))
     page.mouse.up()
     page.wait_for_url(lambda url: "box=" in url)
-    page.locator(f"{ROOM} .vv-room-legend").get_by_text("overlap").first.wait_for()
+    page.locator(f"{ROOM} .vv-tokens-legend").get_by_text("overlap").first.wait_for()
     expect(page).to_have_url(re.compile("q=6(,|%2C)6"))
 
 
@@ -103,16 +103,16 @@ def test_on_a_phone_the_photo_comes_first_and_the_table_scrolls_in_its_box(
 ) -> None:
     page = visit(f"{app_url}?tab=tokens&image=lion&state=6", width=390, height=844)
     ready(page, "similarity")
-    photo = box_of(page, ".vv-room-main-stage")
+    photo = box_of(page, ".vv-tokens-main-stage")
     controls = page.locator(f"{ROOM} button:visible, {ROOM} select:visible, {ROOM} input:visible")
     tops = controls.evaluate_all("nodes => nodes.map((node) => node.getBoundingClientRect().top)")
     assert min(tops) >= photo["y"] + photo["height"]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    chosen = box_of(page, "[data-cell='similarity 6'] .vv-room-small")
+    chosen = box_of(page, "[data-cell='similarity 6'] .vv-tokens-small")
     assert chosen["x"] + chosen["width"] <= 390  # the chosen layer is in sight
     label = box_of(page, "tr[data-row=similarity] th")
-    page.locator(f"{ROOM} .vv-room-scroll").evaluate("box => { box.scrollLeft = 0; }")
-    page.wait_for_function(f"document.querySelector('{ROOM} .vv-room-scroll').scrollLeft === 0")
+    page.locator(f"{ROOM} .vv-tokens-scroll").evaluate("box => { box.scrollLeft = 0; }")
+    page.wait_for_function(f"document.querySelector('{ROOM} .vv-tokens-scroll').scrollLeft === 0")
     assert box_of(page, "tr[data-row=similarity] th") == label
-    first = box_of(page, "[data-cell='similarity 0'] .vv-room-small")
+    first = box_of(page, "[data-cell='similarity 0'] .vv-tokens-small")
     assert first["x"] >= label["x"] + label["width"]

@@ -4,6 +4,7 @@
 
 import { clamp } from '../../explorer/geometry.js';
 import { fixed } from '../../ui/kit/numbers.js';
+import { Grid } from '../kit/grid.js';
 import { Places, STOPPED } from '../kit/job.js';
 import { MapOnPhoto } from '../kit/map.js';
 import { JobLine, Problem, Toggle, useAsked, useJob } from '../kit/parts.js';
@@ -366,36 +367,29 @@ function Agree({ arrays, facts, words }) {
     arrays[array].data[row * all.length + col];
   const shown = all.map((_, i) => i).filter((i) => !Number.isNaN(at('top_fifth', i, i)));
   const names = shown.map((i) => all[i]);
-  const values = shown.map((row) => shown.map((col) => at('values', row, col)));
+  /** @type {[any, string][]} */
+  const columns = names.map((name, i) => [html`<abbr title=${name}>${i + 1}</abbr>`, name]);
+  const rows = names.map((name, row) => ({
+    key: name,
+    head: `${row + 1} ${name}`,
+    said: name,
+    cells: names.map((_, col) => {
+      const value = at('values', shown[row], shown[col]);
+      const agrees = { '--agrees': `${Math.round(70 * Math.max(0, value))}%` };
+      const isItself = row === col; // the arrows pass over it
+      const tabindex = isItself ? undefined : row === 0 && col === 1 ? 0 : -1;
+      return html`<td class="vv-face" role="gridcell" tabindex=${tabindex} style=${agrees}>
+        ${isItself ? '' : fixed(value, 1).replace('-', '−')}
+      </td>`;
+    }),
+  }));
   return html`<section class="vv-agree">
     <h3 class="vv-title">Do they agree?</h3>
     <p class="vv-agree-words">${words}</p>
-    <div class="vv-agree-box" tabindex="0" role="region" aria-label="Rank correlation of each two maps">
-      <table class="vv-agree-table">
-        <thead>
-          <tr>
-            <th scope="col">method</th>
-            ${names.map((name, i) => html`<th scope="col"><abbr title=${name}>${i + 1}</abbr></th>`)}
-          </tr>
-        </thead>
-        <tbody>
-          ${names.map(
-            (name, row) =>
-              html`<tr>
-                <th scope="row">${row + 1} ${name}</th>
-                ${values[row].map(
-                  (value, col) =>
-                    html`<td
-                      class="vv-number"
-                      style=${{ '--agrees': `${Math.round(70 * Math.max(0, value))}%` }}
-                    >
-                      ${row === col ? '' : fixed(value, 1).replace('-', '−')}
-                    </td>`,
-                )}
-              </tr>`,
-          )}
-        </tbody>
-      </table>
+    <div class="vv-agree-box vv-scroll">
+      <${Grid}
+        ...${{ label: 'Rank correlation of each two maps', corner: 'method', columns, rows, look: 'vv-agree-table' }}
+      />
     </div>
     <p class="vv-small">
       Spearman's rank correlation of each two maps over the patches of this photo: 1 the same order, 0 none,

@@ -200,8 +200,8 @@ function Maps({ seen: { subject, edits, photo, colours }, panel }) {
             values: isChange ? maps.change : (maps[/** @type {'before' | 'now'} */ (name)] ?? maps.none),
             top: isChange ? maps.most : maps.top,
           };
-          return html`<figure key=${name} class=${`vv-room-figure vv-stack vv-surgery-${name}`}>
-            <${PhotoStage} photo=${value.now} look="vv-room-plate" under=${html`<${LitBox} ...${lit} />`} />
+          return html`<figure key=${name} class=${`vv-plate-figure vv-stack vv-surgery-${name}`}>
+            <${PhotoStage} photo=${value.now} look="vv-plate" under=${html`<${LitBox} ...${lit} />`} />
             <figcaption class="vv-small">${name}</figcaption>
           </figure>`;
         })

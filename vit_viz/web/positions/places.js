@@ -311,9 +311,9 @@ function Enlarged({ chosen, enlarged, grid, aspect, table, say, save }) {
 function OnPhoto({ photo, chosen, place, pin, point }) {
   const { grid } = photo;
   const index = (/** @type {Place} */ [row, col]) => row * grid[1] + col;
-  return html`<figure class="vv-room-figure vv-stack">
+  return html`<figure class="vv-plate-figure vv-stack">
     <${PhotoStage}
-      ...${{ photo, rings: [[index(chosen()), 'vv-ring']], pinned: index(place), look: 'vv-room-plate' }}
+      ...${{ photo, rings: [[index(chosen()), 'vv-ring']], pinned: index(place), look: 'vv-plate' }}
       choose=${(/** @type {number} */ patch) => pin(placeAt(patch, grid))}
       point=${(/** @type {number | null} */ patch) => point(patch === null ? null : placeAt(patch, grid))}
       label="The photo. Arrow keys choose a place."

@@ -75,14 +75,18 @@ export function Controls({
     />`;
   const title = html`<span class="vv-quiet">how sure of</span> ${
       !areValues && // no class is the likeliest
-      html`<button class="vv-chip vv-room-likeliest" aria-pressed=${String(!target)} onClick=${() => aim('')}>
+      html`<button
+        class="vv-chip vv-tokens-likeliest"
+        aria-pressed=${String(!target)}
+        onClick=${() => aim('')}
+      >
         its likeliest class
       </button>`
     }`;
-  return html`<div class="vv-room-choices vv-stack">
+  return html`<div class="vv-tokens-choices vv-stack">
     <div class="vv-row">
       ${roles.length !== 1 && (measure === 'segments' ? control('token_segment_role', 'Which vectors are grouped') : control('token_role', 'Which vectors are compared', 'vv-roles'))}
-      <div class="vv-room-named vv-row" role="group" aria-label="A token that is no patch">
+      <div class="vv-tokens-named vv-row" role="group" aria-label="A token that is no patch">
         ${prefix.map(
           (name, token) =>
             // detection tokens come after the patches, may be a hundred, and are left to links
@@ -100,7 +104,7 @@ export function Controls({
       ${
         scene &&
         html`<button
-          class="vv-button vv-room-save"
+          class="vv-button vv-tokens-save"
           data-save
           onClick=${(/** @type {any} */ { currentTarget }) => save(currentTarget)}
         >
@@ -108,13 +112,13 @@ export function Controls({
         </button>`
       }
     </div>
-    <div class="vv-room-head vv-row">
+    <div class="vv-tokens-head vv-row">
       ${CONTROLS[measure]?.filter(([name]) => fits(name)).map((one) => control(...one))}
       ${measure === 'segments' && html`<${BoxButtons} ...${{ options, boxing, choose }} />`}
     </div>
     ${
       measure === 'lens' &&
-      html`<div class="vv-room-classes">
+      html`<div class="vv-tokens-classes">
         <${Classes}
           ...${{ target: classes, find, title, label: 'The class that the photos are of' }}
           why=${(/** @type {number} */ index) => aim(String(index))}
@@ -129,7 +133,7 @@ export function Controls({
 function BoxButtons({ options, boxing, choose }) {
   const { value } = boxing;
   return html`<button
-      class="vv-button vv-room-draw"
+      class="vv-button vv-tokens-draw"
       aria-pressed=${String(value)}
       onClick=${() => (boxing.value = !value)}
     >
@@ -137,7 +141,7 @@ function BoxButtons({ options, boxing, choose }) {
     </button>
     ${
       options.token_box &&
-      html`<button class="vv-button vv-plain vv-room-no-box" onClick=${() => choose({ token_box: '' })}>
+      html`<button class="vv-button vv-plain vv-tokens-no-box" onClick=${() => choose({ token_box: '' })}>
         no box
       </button>`
     }`;

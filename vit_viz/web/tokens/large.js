@@ -22,11 +22,11 @@ export function Large(parts) {
   const { scene, options, choose } = parts;
   const size = scene?.subject.photo_size;
   const isUnlit = scene && scene.style !== options.style;
-  return html`<div class="vv-room-left vv-stack" style=${size && { '--vv-aspect': size[1] / size[0] }}>
-    ${scene ? html`<${Stage} ...${parts} />` : html`<div class="vv-stage vv-room-main-stage"></div>`}
-    <div class="vv-room-under vv-row">
+  return html`<div class="vv-tokens-left vv-stack" style=${size && { '--vv-aspect': size[1] / size[0] }}>
+    ${scene ? html`<${Stage} ...${parts} />` : html`<div class="vv-stage vv-tokens-main-stage"></div>`}
+    <div class="vv-tokens-under vv-row">
       <${Scale} scene=${scene} />
-      ${isUnlit && html`<span class="vv-room-unlit vv-small">tint, as this photo is ${scene.subject.unlit}</span>`}
+      ${isUnlit && html`<span class="vv-tokens-unlit vv-small">tint, as this photo is ${scene.subject.unlit}</span>`}
       <${Toggle}
         ...${{ name: 'value', option: 'style', label: 'How values change the photo', value: options.style }}
         choices=${Object.keys(STRENGTHS).map((style) => [style, style])}
@@ -40,8 +40,8 @@ export function Large(parts) {
 /** @param {{scene: Scene | null}} props */
 function Said({ scene }) {
   const title = scene?.say('title');
-  return html`<h2 class="vv-title vv-room-caption vv-caption" hidden=${!title}>${title}</h2>
-    <p class="vv-room-readout vv-readout vv-quiet">${scene?.say('readout')}</p>`;
+  return html`<h2 class="vv-title vv-tokens-caption vv-caption" hidden=${!title}>${title}</h2>
+    <p class="vv-tokens-readout vv-readout vv-quiet">${scene?.say('readout')}</p>`;
 }
 
 /** The scale; its place stays where there is none, so that nothing jumps. @param {{scene: Scene | null}} props */
@@ -49,7 +49,7 @@ function Scale({ scene }) {
   const background = useMemo(() => scene && gradient(stopsOf(scene.bar)), [scene]);
   const drawing = scene?.drawing();
   const [low, high] = drawing && 'range' in drawing ? drawing.range.map(short) : [];
-  return html`<div class="vv-room-bar vv-bar" data-none=${low ? undefined : ''}>
+  return html`<div class="vv-tokens-bar vv-bar" data-none=${low ? undefined : ''}>
     <span class="vv-low">${low}</span><span class="vv-strip" aria-hidden="true" style=${{ background }}></span
     ><span class="vv-high">${high}</span>
     <span class="vv-unit">${scene && low && QUESTIONS[scene.measure].unit(scene)}</span>
@@ -90,7 +90,7 @@ function Stage({ scene, ready, boxing, choose, pin }) {
   const { isBox, listening } = useBox({ scene, boxing, choose });
   return html`<${PhotoStage}
     ...${{ photo: subject, rings, image, map: canvas, label: LABEL, more: listening, pinned: scene.patchOf(scene.pinned) }}
-    look=${`vv-room-main-stage ${boxing.value ? 'vv-drawing' : ''}`}
+    look=${`vv-tokens-main-stage ${boxing.value ? 'vv-drawing' : ''}`}
     choose=${(/** @type {number} */ chosen, /** @type {Event} */ { type }) => {
       if (type === 'keydown' || !isBox.current) pin(chosen);
     }}
@@ -172,7 +172,7 @@ export function Second({ scene, ready }) {
     current?.addEventListener('load', paint);
     return () => current?.removeEventListener('load', paint);
   });
-  return photo && html`<${PhotoStage} ...${{ photo, image, map: canvas, look: 'vv-room-second-stage' }} />`;
+  return photo && html`<${PhotoStage} ...${{ photo, image, map: canvas, look: 'vv-tokens-second-stage' }} />`;
 }
 
 // --- the box, on the photo or typed as left,top,right,bottom

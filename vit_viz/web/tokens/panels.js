@@ -16,7 +16,7 @@ export function Panel({ scene }) {
   const { measure, state, held } = scene;
   const told = scene.told(measure, state);
   const compared = measure === 'layers' && held.known(/** @type {any} */ (scene.more).piece);
-  return html`<div class="vv-room-panel vv-stack">
+  return html`<div class="vv-tokens-panel vv-stack">
     ${measure === 'norms' && told && html`<${Histogram} ...${{ scene, told }} />`}
     ${compared && html`<${Matrix} key=${scene.subject.trace + scene.options.token_role} ...${{ scene, told: compared }} />`}
     ${measure === 'segments' && told && html`<${Legend} ...${{ scene, told }} />`}
@@ -43,21 +43,23 @@ function Histogram({ scene: { state, options }, told: { arrays } }) {
     const height = count ? Math.max(3, (count / most) * (HEIGHT - 4)) : 0; // a single outlier is seen too
     const isFar = ((bin + 0.5) / BINS) * top > threshold;
     const place = { x: bin * (WIDTH / BINS), y: HEIGHT - height, width: WIDTH / BINS - 1, height };
-    return html`<rect class=${isFar ? 'vv-room-far' : 'vv-room-count'} ...${place} />`;
+    return html`<rect class=${isFar ? 'vv-tokens-far' : 'vv-tokens-count'} ...${place} />`;
   });
   const limit = (threshold / top) * WIDTH;
   return html`<h3 class="vv-title">Norms of this state</h3>
     <svg
-      class="vv-room-histogram"
+      class="vv-tokens-histogram"
       viewBox="0 0 ${WIDTH} ${HEIGHT}"
       preserveAspectRatio="none"
       role="img"
       aria-label="How many tokens have each norm: ${words}"
     >
       ${bars}
-      ${threshold < top && html`<line class="vv-room-limit" x1=${limit} x2=${limit} y1="0" y2=${HEIGHT} />`}
+      ${threshold < top && html`<line class="vv-tokens-limit" x1=${limit} x2=${limit} y1="0" y2=${HEIGHT} />`}
     </svg>
-    <div class="vv-room-ends vv-bar vv-small"><span>0</span><span>norm</span><span>${short(top)}</span></div>
+    <div class="vv-tokens-ends vv-bar vv-small">
+      <span>0</span><span>norm</span><span>${short(top)}</span>
+    </div>
     <p class="vv-small">${words}</p>`;
 }
 
@@ -79,7 +81,7 @@ function Matrix({ scene: { colours }, told }) {
   };
   /** The names of the first layer and every k-th, eight at most; each cell names its layers when it is read. */
   const side = (/** @type {'down' | 'across'} */ axis) =>
-    html`<div class="vv-room-ticks vv-room-${axis} vv-small" aria-hidden="true">
+    html`<div class="vv-tokens-ticks vv-tokens-${axis} vv-small" aria-hidden="true">
       ${names.map(
         (/** @type {string} */ name, /** @type {number} */ layer) =>
           layer % Math.ceil(names.length / 8) === 0 &&
@@ -89,20 +91,20 @@ function Matrix({ scene: { colours }, told }) {
       )}
     </div>`;
   return html`<h3 class="vv-title">How alike the layers are</h3>
-    <div class="vv-room-sides">
+    <div class="vv-tokens-sides">
       ${side('down')}
       <${Cells}
-        ...${{ grid: [names.length, names.length], paint, look: 'vv-room-matrix' }}
+        ...${{ grid: [names.length, names.length], paint, look: 'vv-tokens-matrix' }}
         label="How alike any two layers are"
         read=${(/** @type {number} */ row, /** @type {number} */ col) => setCell([row, col])}
       />
       ${side('across')}
     </div>
-    <div class="vv-room-ends vv-bar vv-small">
+    <div class="vv-tokens-ends vv-bar vv-small">
       <span>${names[0]}, then after each layer; down and across</span><span>${short(low)}</span
       ><span class="vv-strip" style=${{ background: gradient(stopsOf(colours)) }}></span><span>1</span>
     </div>
-    <p class="vv-quiet vv-room-cell" aria-live="polite">
+    <p class="vv-quiet vv-tokens-cell" aria-live="polite">
       ${cell ? cellWords(cell) : 'Point at a cell, or move with the arrow keys.'}
     </p>
     <p class="vv-small">${unit}. ${note}</p>`;
@@ -124,7 +126,7 @@ function Legend({ scene, told }) {
     ? `Overlap with the box: intersection over union, in areas of patches${isAlone ? `; segment ${best} comes closest` : ''}.`
     : 'Draw a box on the photo to read how far each segment overlaps with it.';
   return html`<h3 class="vv-title">Segments</h3>
-    <ul class="vv-room-legend vv-row">
+    <ul class="vv-tokens-legend vv-row">
       ${sizes.map(
         (_, segment) =>
           html`<li key=${segment}>
@@ -137,7 +139,7 @@ function Legend({ scene, told }) {
               onBlur=${light(null)}
             >
               <span
-                class="vv-room-swatch"
+                class="vv-tokens-swatch"
                 style=${{ background: `rgb(${segmentColour(segment).join(' ')})` }}
               ></span
               >segment ${segment}<span class="vv-quiet"
@@ -160,15 +162,15 @@ export function Added({ scene, again }) {
   const isWanted = more?.row === 'register';
   const told = isWanted && held.known(more.piece);
   const failed = isWanted && held.errorOf('register');
-  return html`<div class="vv-room-register vv-stack" hidden=${!told && !failed}>
-    ${failed && html`<${Problem} ...${{ words: failed, again, look: 'vv-room-error vv-notice' }} />`}
+  return html`<div class="vv-tokens-register vv-stack" hidden=${!told && !failed}>
+    ${failed && html`<${Problem} ...${{ words: failed, again, look: 'vv-tokens-error vv-notice' }} />`}
     ${
       told &&
       html`<h3 class="vv-title">Before and after a register was added</h3>
         <p class="vv-quiet">${registerWords(told.facts)}</p>
         ${registerPairs(told, scene).map(
           ({ words, maps, outliers }) =>
-            html`<div class="vv-room-pair">
+            html`<div class="vv-tokens-pair">
               ${maps.map((map, i) => {
                 const range = rangeOf(maps);
                 const said = `${words}, ${i ? 'after' : 'before'}: ${short(range[0])} to ${short(range[1])}`;
@@ -189,8 +191,8 @@ function Flat({ scene, words, map, range, outliers }) {
     picture.paint(map, layerTable('heat', FLAT, colours), range);
   });
   const rings = outliers.map((patch) => [patch, 'vv-ring vv-outlier']);
-  return html`<figure class="vv-room-figure vv-stack">
-    <${PhotoStage} ...${{ photo: subject, rings, map: canvas, look: 'vv-room-plate' }} />
+  return html`<figure class="vv-plate-figure vv-stack">
+    <${PhotoStage} ...${{ photo: subject, rings, map: canvas, look: 'vv-plate' }} />
     <figcaption class="vv-small">${words}</figcaption>
   </figure>`;
 }

@@ -191,11 +191,11 @@ export function Tokens({ page, colours, schema }) {
     ? { key: refused.times, words: NO_BOX }
     : { words: error ?? failed, again, stays: state === 'failed' };
   return html`<div class="vv-room vv-tokens" data-ready=${isReady ? measure : undefined}>
-    <${Problem} ...${problem} look="vv-room-error vv-notice" />
-    <div class="vv-room-main vv-columns" hidden=${state === 'failed'}>
+    <${Problem} ...${problem} look="vv-tokens-error vv-notice" />
+    <div class="vv-tokens-main vv-columns" hidden=${state === 'failed'}>
       <${Large} ...${parts} />
-      <div class="vv-room-right vv-stack">
-        <div class="vv-room-top">
+      <div class="vv-tokens-right vv-stack">
+        <div class="vv-tokens-top">
           <h2 class="vv-title vv-caption">What becomes of every patch, layer by layer</h2>
           <p class="vv-small">
             Rows are questions, columns are layers.${' '}
@@ -216,7 +216,7 @@ export function Tokens({ page, colours, schema }) {
         find=${async (/** @type {string} */ text, /** @type {AbortSignal} */ stop) =>
           (await ask('target', { view: store.subject(), find: text }, stop)).hits}
       >
-        <${JobLine} job=${job} end=${() => job.end(STOPPED)} look="vv-room-job vv-row" />
+        <${JobLine} job=${job} end=${() => job.end(STOPPED)} look="vv-tokens-job vv-row" />
       <//>
       ${scene && html`<${Added} ...${{ scene, again }} />`}
     </div>

@@ -86,7 +86,7 @@ export function Table({ scene, options, waiting, folded, seen, ready, choose }) 
   usePainting({ scene, folded, seen, ready }, size, small);
 
   const pointed = (/** @type {PointerEvent} */ event) => {
-    const place = /** @type {Element} */ (event.target).closest('.vv-room-small');
+    const place = /** @type {Element} */ (event.target).closest('.vv-tokens-small');
     const cell = scene && place && cellAt(pointerIn(event, place), scene.subject.grid);
     scene?.held.point(cell ? cell[0] * scene.cols + cell[1] : null);
   };
@@ -97,13 +97,13 @@ export function Table({ scene, options, waiting, folded, seen, ready, choose }) 
   };
   const aspect = scene && scene.subject.crop.region[3] / scene.subject.crop.region[2];
   const corner = html`<span class="vv-unseen">Question</span
-    ><span class="vv-room-wait vv-small" role="status"
+    ><span class="vv-tokens-wait vv-small" role="status"
       >${waiting && `Computing ${WORDS[waiting].label} …`}</span
     >`;
   const rowOf = (/** @type {Measure} */ one) => {
     const isFolded = folded.value.has(one);
     const { label, row, about } = WORDS[one];
-    const head = html`<div class="vv-room-row">
+    const head = html`<div class="vv-tokens-row">
       <button
         class="vv-bare"
         data-value=${one}
@@ -113,7 +113,7 @@ export function Table({ scene, options, waiting, folded, seen, ready, choose }) 
         ${label}
       </button>
       <button
-        class="vv-bare vv-room-fold"
+        class="vv-bare vv-tokens-fold"
         data-fold=${one}
         aria-expanded=${String(!isFolded)}
         aria-label="Show the row of ${row}"
@@ -124,7 +124,7 @@ export function Table({ scene, options, waiting, folded, seen, ready, choose }) 
     </div>`;
     const cellOf = (/** @type {number} */ column) => {
       const state = column - offsetOf(one, /** @type {Scene} */ (scene).options);
-      if (state < 0) return html`<td key=${column} class="vv-room-none">–</td>`;
+      if (state < 0) return html`<td key=${column} class="vv-tokens-none">–</td>`;
       const key = `${one} ${state}`;
       const keep = (/** @type {HTMLCanvasElement | null} */ node) =>
         node ? canvases.current.set(key, node) : canvases.current.delete(key);
@@ -136,7 +136,7 @@ export function Table({ scene, options, waiting, folded, seen, ready, choose }) 
     return { key: one, head, cells: scene && columns.map(cellOf), more };
   };
   return html`<div
-    class="vv-room-scroll vv-scroll"
+    class="vv-tokens-scroll vv-scroll"
     ref=${box}
     aria-busy=${String(Boolean(waiting))}
     style=${scene && { '--vv-aspect': aspect, '--vv-count': columns.length }}
@@ -145,7 +145,7 @@ export function Table({ scene, options, waiting, folded, seen, ready, choose }) 
     onPointerLeave=${() => scene?.held.point(null)}
   >
     <${Grid}
-      look="vv-room-table"
+      look="vv-tokens-table"
       label="A row for each question, a column for each layer"
       corner=${corner}
       columns=${columns.map((column) => [headOf(column)])}
@@ -159,13 +159,13 @@ export function Table({ scene, options, waiting, folded, seen, ready, choose }) 
 function Cell({ scene, measure, state, keep, choose, isFolded }) {
   const isChosen = measure === scene.measure && state === scene.state;
   return html`<button
-    class=${`vv-bare vv-room-choice ${isChosen ? 'vv-chosen' : ''}`}
+    class=${`vv-bare vv-tokens-choice ${isChosen ? 'vv-chosen' : ''}`}
     data-cell="${measure} ${state}"
     aria-pressed=${String(isChosen)}
     tabindex=${isFolded ? undefined : isChosen ? 0 : -1}
     onClick=${() => choose({ token_measure: measure, token_state: state })}
   >
-    <span class="vv-room-small vv-face">
+    <span class="vv-tokens-small vv-face">
       <canvas
         role="img"
         ref=${keep}
@@ -179,7 +179,7 @@ function Cell({ scene, measure, state, keep, choose, isFolded }) {
 /** @param {{scene: Scene, measure: Measure, state: number}} props */
 function CellWords({ scene, measure, state }) {
   const words = scene.say('words', measure, state);
-  return html`<span class="vv-room-words" title=${words}>${words}</span>`;
+  return html`<span class="vv-tokens-words" title=${words}>${words}</span>`;
 }
 
 /** Why a question has no answer, in its own row. @param {{scene: Scene | null, measure: Measure}} props */
