@@ -206,7 +206,8 @@ class Turns:
     @contextmanager
     def _holding(self, name: Hashable, me: _Turn) -> Iterator[_Turn]:
         with self._lock:
-            queue = self._queues.setdefault(name, _Queue())
+            if (queue := self._queues.get(name)) is None:
+                queue = self._queues[name] = _Queue()
             mine = next((one for one in queue.held if one.key == me.key), me)
             if mine is me:
                 self._add(name, queue, me)
