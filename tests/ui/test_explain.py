@@ -71,9 +71,9 @@ def test_the_target_is_the_first_class_unless_one_that_exists_is_chosen() -> Non
         assert {found["chosen"], found["other"]} - {None} <= {one["index"] for one in found["classes"]}
         return found["link"], found["name"], found["words"]
 
-    first = (str(best), f"class {best}")
+    first = (str(best), f"animal {best}")
     assert told("") == (*first, "")
-    assert told(f"{other}-{best}") == (f"{other}-{best}", f"class {other} and not class {best}", "")
+    assert told(f"{other}-{best}") == (f"{other}-{best}", f"animal {other} and not animal {best}", "")
     assert told("99") == (*first, "This model has classes 0-6; its first class is explained instead.")
     assert told(f"{other}-7")[:2] == first
     assert told(f"{other}-{other}") == (
