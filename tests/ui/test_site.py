@@ -5,9 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -27,10 +30,13 @@ from vit_viz.capture import trace
 from vit_viz.checkpoints import LoadedModel, load
 from vit_viz.images import decode
 from vit_viz.model import VisionTransformer, ViTConfig
+from vit_viz.site import stored as stored_model
 from vit_viz.site import write_site
 from vit_viz.site.file import engine_page
 
 pytestmark = pytest.mark.browser
+
+KEPT = "The page itself, with the model, is kept by your browser, so that it opens without a network."
 
 
 class _Isolating(SimpleHTTPRequestHandler):
@@ -43,6 +49,28 @@ class _Isolating(SimpleHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Nothing on the terminal."""
+
+
+class _Caching(_Isolating):
+    """One that lets browsers hold on to all files, the page included, for an hour."""
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "max-age=3600")
+        super().end_headers()
+
+
+@contextmanager
+def served(folder: Path, handler: type[SimpleHTTPRequestHandler]) -> Iterator[str]:
+    """The address of a folder while it is served."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +89,8 @@ def site(mini: LoadedModel, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """Address of a site under a path prefix of a file server."""
     root = tmp_path_factory.mktemp("root")
     write_site([mini], root / "under" / "prefix")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Isolating, directory=str(root)))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/under/prefix/"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with served(root, _Isolating) as address:
+        yield f"{address}under/prefix/"
 
 
 @pytest.fixture
@@ -268,13 +291,37 @@ def test_the_site_opens_without_a_network(
     open_site: Callable[..., Any], site: str, stored: LoadedModel
 ) -> None:
     page = open_site(site)
-    page.locator("html[data-kept]").wait_for(state="attached")
+    expect(page.locator("[data-site=keeping]")).to_have_text(KEPT)
     page.context.set_offline(True)
     page.reload()
     wait_for_picture(page, "lion")
     page.get_by_role("button", name="Sample image tower").click()
     wait_for_picture(page, "tower")
     assert_is_seen(page, stored, samples.sample("tower"), apart=0.01)
+
+
+def test_a_new_version_opens_without_a_network_after_one_visit_of_a_host_that_caches(
+    open_site: Callable[..., Any],
+    mini: LoadedModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stored_model, "storage_error", lambda *_: (0.01, 0.01, 7))
+    with served(tmp_path, _Caching) as address:
+        write_site([mini], tmp_path)
+        os.utime(tmp_path / "index.html", (1e9, 1e9))  # dates of files are whole seconds
+        page = open_site(address)
+        keeping = page.locator("[data-site=keeping]")
+        expect(keeping).to_have_text(KEPT)
+        write_site([replace(mini, name="newer")], tmp_path)
+        page.goto(address)
+        wait_for_model(page, "newer", "lion")
+        expect(keeping).to_have_text(KEPT)
+        page.context.set_offline(True)
+        page.goto(address)
+        wait_for_model(page, "newer", "lion")
+        page.get_by_role("button", name="Sample image tower").click()
+        wait_for_picture(page, "tower")
 
 
 @pytest.mark.slow

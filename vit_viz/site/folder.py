@@ -27,7 +27,6 @@ LISTING = "vit_viz_site.json"
 """Names the files of a site, so that a new one written over it leaves none of the old ones behind."""
 
 _FOLDER = Path(__file__).parent
-_KEEPING = "The page itself, with the model, is kept by your browser, so that it opens without a network."
 _MAY = {
     "script-src": "'self' 'wasm-unsafe-eval'",
     "worker-src": "'self'",
@@ -123,11 +122,11 @@ def _files_of(models: Sequence[LoadedModel], storage: Storage) -> dict[str, byte
         policy=policy(_MAY),
         style=f'<link rel="stylesheet" href="{css}">\n{preload}',
         script=f'<script src="{script}"></script>',
-        keeping=_KEEPING,
+        keeping="",  # the page says so once it is kept,
     )
     kept = {
         "digest": hashlib.sha256(page).hexdigest()[:16],  # another page has another store
-        "start": ["./", script, css, worker, *wasm.values()],
+        "start": [script, css, worker, *wasm.values()],
         "later": [one["file"] for one in (*own, *pictures)],
     }
     keeper = f"self.vitVizSite = {json.dumps(kept)};\n{(_FOLDER / 'offline.js').read_text('utf-8')}"

@@ -4,18 +4,19 @@
 // name: what is kept under it is what a server would send. Photos of visitors never come here.
 
 const scope = /** @type {any} */ (self);
-/** @type {{digest: string, start: string[], later: string[]}} start: what the page opens with; later: models and pictures */
+/** @type {{digest: string, start: string[], later: string[]}} start: what the page opens with; later: models and pictures; all are named in the page */
 const { digest, start, later } = scope.vitVizSite;
 const home = scope.registration.scope;
 const mine = `vit_viz ${home} `; // stores are those of all sites under one host
 const store = mine + digest;
 const fileOf = (/** @type {string} */ name) => new URL(name, home).href;
-const files = new Set([...start, ...later].map(fileOf));
+const names = [...start, ...later];
+const files = new Set(names.map(fileOf));
 
 scope.addEventListener('install', (/** @type {any} */ event) => event.waitUntil(install()));
 scope.addEventListener('activate', (/** @type {any} */ event) => event.waitUntil(activate()));
 scope.addEventListener('message', (/** @type {any} */ event) => {
-  event.waitUntil(keep(event.data?.keep ?? []).then(() => event.ports[0]?.postMessage('kept')));
+  event.waitUntil(keep(event.data?.keep ?? []).then((kept) => event.ports[0]?.postMessage({ kept })));
 });
 scope.addEventListener('fetch', (/** @type {any} */ event) => {
   const { method, mode, url } = event.request;
@@ -24,8 +25,14 @@ scope.addEventListener('fetch', (/** @type {any} */ event) => {
   else if (files.has(url)) event.respondWith(file(event.request));
 });
 
+/** A host may let browsers hold on to the page for hours: it is asked for anew, and has to be the one that names these files. */
 async function install() {
   const kept = await caches.open(store);
+  const answer = await fetch(home, { cache: 'reload' });
+  const text = await answer.clone().text();
+  if (!answer.ok || !names.every((name) => text.includes(name)))
+    throw new Error('The page that this host sends is of another version.');
+  await kept.put(home, answer);
   await kept.addAll(start.map(fileOf));
   await scope.skipWaiting();
 }
@@ -45,22 +52,26 @@ async function activate() {
   await scope.clients.claim();
 }
 
-/** Keeps files that the page has used already: the browser has them still. */
-async function keep(/** @type {string[]} */ names) {
+/** Keeps files that the page has used already: the browser has them still. Returns those that are kept; others are of another version. */
+async function keep(/** @type {string[]} */ wanted) {
   const kept = await caches.open(store);
-  for (const url of names.filter((name) => later.includes(name)).map(fileOf)) {
-    if (await kept.match(url)) continue;
-    const answer = await fetch(url, { cache: 'force-cache' });
-    if (answer.ok) await kept.put(url, answer);
-  }
+  const own = wanted.filter((name) => later.includes(name));
+  const isKept = async (/** @type {string} */ name) => {
+    if (await kept.match(fileOf(name))) return true;
+    const answer = await fetch(fileOf(name), { cache: 'force-cache' });
+    if (answer.ok) await kept.put(fileOf(name), answer);
+    return answer.ok;
+  };
+  const results = await Promise.all(own.map((name) => isKept(name).catch(() => false))); // no network, or no room
+  return own.filter((_, i) => results[i]);
 }
 
-/** The newest page where there is a network, else the one that is kept. */
+/** The newest page where there is a network, whatever the browser holds of it, else the one that is kept. */
 async function page(/** @type {Request} */ request) {
   try {
-    return await fetch(request);
+    return await fetch(request, { cache: 'no-cache' });
   } catch (error) {
-    const answer = await caches.match(home, { ignoreSearch: true });
+    const answer = await (await caches.open(store)).match(home);
     if (!answer) throw error;
     return answer;
   }

@@ -15,6 +15,7 @@ import { EngineClient } from '../browser/client.js';
  * @property {() => Worker} start a worker of the engine
  * @property {import('../browser/wasm.js').Variants} wasm
  * @property {(model: ModelFacts, told: (share: number) => void) => Promise<ArrayBuffer>} weights
+ * @property {(names: string[]) => Promise<boolean>} [keep] lets the browser keep files, where some lie beside the page; whether it has all
  */
 
 export class Running {

@@ -56,6 +56,9 @@ const READING_TIME = 8_000; // milliseconds for which a sentence stays
 const GONE =
   'The picture of this link is on the machine of whoever made the link: bring it, and the link is followed.';
 
+const KEPT = 'The page itself, with the model, is kept by your browser, so that it opens without a network.';
+const NOT_KEPT = 'Your browser does not keep the page: it opens with a network only.';
+
 /** A part of the page by its name. @param {string} name @returns {any} */
 const part = (name) => document.querySelector(`[data-site="${name}"]`);
 
@@ -69,6 +72,7 @@ export class Site {
   said = signal(''); // of what was brought, for a while
   following = Promise.resolve();
   timer = 0;
+  used = new Set(/** @type {string[]} */ ([])); // files beside the page that it needs again
 
   /** @param {Facts} facts @param {Files} files */
   constructor(facts, files) {
@@ -323,16 +327,15 @@ export class Site {
     this.shown.value = trace;
     this.drawTop({ top: topOf(answer) });
     this.show();
-    void this.keep(model);
+    for (const { file } of [...(model.own ? [] : [model]), ...this.facts.pictures]) this.used.add(file);
+    void this.keep();
   }
 
-  /** Lets the browser keep what the page needs to open without a network, once it can. */
-  async keep(/** @type {ModelFacts} */ model) {
-    const files = this.facts.pictures.map(({ file }) => file);
-    const worker = await navigator.serviceWorker?.ready;
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => void (document.documentElement.dataset.kept = ''); // it opens without a network from here
-    worker?.active?.postMessage({ keep: model.own ? files : [model.file, ...files] }, [port2]);
+  /** Lets the browser keep what the page has used, and says whether it opens without a network from here. */
+  async keep() {
+    const { keep } = this.running.files;
+    if (!keep || !this.used.size) return; // all stands in the page, or nothing is shown yet
+    part('keeping').textContent = (await keep([...this.used])) ? KEPT : NOT_KEPT;
   }
 
   busy(/** @type {string} */ words) {
@@ -387,17 +390,34 @@ function heldIn(/** @type {string} */ id) {
 function open(filesOf) {
   followTheme();
   const facts = JSON.parse(document.getElementById('vv-facts')?.textContent ?? '');
-  return new Site(facts, filesOf(facts)).open();
+  const site = new Site(facts, filesOf(facts));
+  site.open();
+  return site;
 }
 
 /** Shows the site whose files lie beside the page. */
 export function start() {
-  navigator.serviceWorker?.register('offline.js').catch(() => {}); // without it the page needs its server
-  return open((facts) => ({
+  const workers = navigator.serviceWorker; // none where the page came without encryption
+  workers?.register('offline.js').catch(() => {}); // without it the page needs its server
+  const site = open((facts) => ({
     start: () => new Worker(facts.worker),
     wasm: facts.wasm,
     weights: (model, told) => received(model.file, told, model.bytes),
+    keep: async (names) => !!workers && keptBy(workers, names),
   }));
+  workers?.addEventListener('controllerchange', () => void site.keep()); // another version has files of its own
+  return site;
+}
+
+/** Whether the service worker keeps all of these files, those that it did not have included. @param {string[]} names */
+async function keptBy(/** @type {ServiceWorkerContainer} */ workers, names) {
+  const registration = await workers.ready;
+  const { port1, port2 } = new MessageChannel();
+  const answer = new Promise((resolve) => (port1.onmessage = ({ data }) => resolve(data.kept)));
+  const worker = registration.active;
+  worker?.postMessage({ keep: names }, [port2]);
+  const kept = new Set(await answer);
+  return worker === registration.active && names.every((name) => kept.has(name));
 }
 
 /** Shows the site all of which stands in the page. */
