@@ -66,6 +66,13 @@ test('a tensor of its own called scale is no scale, and one without numbers is r
   });
 });
 
+test('a tensor of a type that is not read is listed: whoever needs it hears of it', async () => {
+  const ids = { dtype: 'I64', shape: [1, 2], data_offsets: [12, 28] };
+  const bytes = file({ a: F32, position_ids: ids }, NUMBERS.subarray(0, 28));
+  assert.deepEqual([...(await Weights.open(reader(bytes))).shapes().keys()], ['a', 'position_ids']);
+  await assert.rejects(contents(bytes), /"position_ids" is of type I64, but the engine reads/);
+});
+
 const change = (/** @type {string} */ name, /** @type {object} */ fields) =>
   file({ ...GOOD, [name]: { .../** @type {any} */ (GOOD)[name], ...fields } }, NUMBERS);
 
@@ -87,7 +94,8 @@ const BAD = {
   'with a negative side': [change('a', { shape: [-3] }), /"a".* no shape/],
   'with a side that is no whole number': [change('a', { shape: [1.5] }), /"a".* no shape/],
   'with one place': [change('a', { data_offsets: [0] }), /"a".* no place/],
-  'of a type that is not read': [change('a', { dtype: 'I64' }), /"a" is of type I64/],
+  'of a type that is not read': [change('a', { dtype: 'U32' }), /"a" is of type U32/],
+  'of a type that nobody knows': [change('a', { dtype: 'long' }), /"a".* shape \[3\]/],
   'with too few bytes for a shape': [change('a', { shape: [4] }), /"a".* shape \[4\]/],
   'with places that run backwards': [change('a', { data_offsets: [12, 0] }), /"a".* shape/],
   'with a place before the numbers': [change('a', { data_offsets: [-12, 0] }), /"a".* shape/],

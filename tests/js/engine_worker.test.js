@@ -5,7 +5,8 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import { EngineClient } from '../../vit_viz/browser/client.js';
-import { checkedConfig } from '../../vit_viz/browser/config.js';
+import { checkedConfig, parametersOf } from '../../vit_viz/browser/config.js';
+import { Model } from '../../vit_viz/browser/model.js';
 import { serve } from '../../vit_viz/browser/serving.js';
 import { attentionInto } from '../../vit_viz/explorer/attention.js';
 import { CONFIG, fileOf as file, RECIPE } from './engine_file.js';
@@ -128,6 +129,29 @@ test('every file that is no model is refused in a sentence, and the next is load
     assert.equal((await client.trace(picture(8, 8))).tokens, 5);
     const other = { message: /^The engine loads models and traces pictures, nothing else\.$/ };
     await assert.rejects(client.ask({ kind: 'dance' }), other);
+  }));
+
+test('a model that no page can hold is refused before its numbers are read', async () => {
+  const config = { ...CONFIG, embed_dim: 12288, num_heads: 96, mlp_hidden: 49152 };
+  const source = {
+    metadata: { config: JSON.stringify(config) },
+    shapes: () => parametersOf(checkedConfig(config)),
+    tensors: () => assert.fail('it is read'),
+  };
+  await assert.rejects(Model.load(source, WASM), {
+    message: /^This model needs 14\.\d GB of memory, and a page has 4\.3: the app opens it\.$/,
+  });
+});
+
+test('a model that is still being read is given up for another', () =>
+  withClient(async (client) => {
+    const [first, second] = [
+      client.load(file(CONFIG), WASM),
+      client.load(file(CONFIG, { labels: undefined }), WASM),
+    ];
+    await assert.rejects(first, { message: 'Another model was asked for meanwhile.' });
+    assert.equal((await second).labels, null);
+    assert.equal((await client.trace(picture(8, 8))).tokens, 5);
   }));
 
 test('a worker that fails fails whatever is waited for', async () => {

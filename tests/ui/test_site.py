@@ -264,7 +264,7 @@ def test_photos_of_the_visitor_are_seen_as_the_app_sees_them(
     link = page.evaluate("location.search")
     thin = file_of(Image.new("RGB", (400, 10), "red"), "PNG")
     for name, data, words in (
-        ("broken.png", b"\x89PNG no picture", "broken.png is no picture that this browser can read."),
+        ("broken.png", b"\x89PNG no picture", "broken.png is no picture that this browser can read; please save it as JPEG or PNG"),
         ("thin.png", thin, "thin.png is too narrow"),
     ):
         carry(page, "dropped", name, data)
@@ -282,6 +282,7 @@ def test_a_link_of_a_photo_of_others_is_followed_once_it_is_brought(
     name = f"own-{hashlib.sha256(data).hexdigest()[:16]}"
     page = open_site(f"{site}?model=mini&image={name}&mode=crop&layer=1&head=4&q=2,5", None)
     expect(page.locator("[data-vv=message]")).to_contain_text("bring it, and the link is followed")
+    expect(page.locator(".vv-nothing")).to_be_hidden()  # the model has a head, whatever is shown
     carry(page, "dropped", "mine.png", data)
     wait_for_picture(page, "mine.png")
     expect(caption(page)).to_contain_text("Layer 1, head 4: where patch (2, 5) looks")

@@ -31,7 +31,8 @@ import { chosenWasm, withSharedMemory } from './wasm.js';
 
 const PAGE = 65536;
 const ALIGNMENT = 32; // also the slack behind what is placed: eight numbers may be read where fewer are left
-const MOST_PAGES = 65536; // 4 GB, all that 32-bit addresses reach
+const MOST_PAGES = 65536; // all that 32-bit addresses reach
+export const MOST_BYTES = MOST_PAGES * PAGE;
 
 /** Address of a matrix in panels, see `pack` of kernels.ts. @typedef {{panels: number, rows: number, cols: number}} Packed */
 

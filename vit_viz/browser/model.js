@@ -10,7 +10,7 @@ import {
   positionedPrefix,
   prefixOf,
 } from './config.js';
-import { Machine, panelsSize } from './machine.js';
+import { Machine, MOST_BYTES, panelsSize } from './machine.js';
 import { Parameters } from './parts.js';
 import { positionTable } from './positions.js';
 import { BadFile, jsonOf } from './weights.js';
@@ -47,6 +47,7 @@ export class Model {
   static async load(weights, wasm, progress) {
     const config = checkedConfig(jsonOf(weights.metadata.config));
     checkShapes(weights.shapes(), parametersOf(config));
+    checkRoom([...parametersOf(config).values()]);
     const parameters = new Parameters(await Machine.from(wasm), config);
     try {
       for await (const { name, shape, numbers } of weights.tensors(progress)) {
@@ -227,6 +228,15 @@ function checkShapes(own, wanted) {
   const more = [...own.keys()].find((name) => !wanted.has(name));
   if (more !== undefined)
     throw new BadFile(`This file has a parameter "${more}", which its model does not use.`);
+}
+
+/** Refuses a model that no page can hold, before its numbers are read. @param {number[][]} shapes */
+function checkRoom(shapes) {
+  const gigabytes = shapes.reduce((sum, shape) => sum + 4 * shape.reduce((a, b) => a * b, 1), 0) / 1e9;
+  if (gigabytes * 1e9 > MOST_BYTES)
+    throw new BadFile(
+      `This model needs ${gigabytes.toFixed(1)} GB of memory, and a page has ${(MOST_BYTES / 1e9).toFixed(1)}: the app opens it.`,
+    );
 }
 
 /** @param {string} name @param {Float32Array} numbers */

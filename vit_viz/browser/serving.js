@@ -1,7 +1,8 @@
 // What a worker does with its messages: loads a model, traces pictures, tells of progress, and says in a sentence what went wrong.
 //
 // In: {id, kind: 'load', file, wasm, about} or {id, kind: 'trace', picture, options}. Out: {id, kind: 'progress', done, all} any number of times,
-// then {id, kind: 'answer', value} or {id, kind: 'error', sentence}. One message is worked on after the other. client.js is the other end.
+// then {id, kind: 'answer', value} or {id, kind: 'error', sentence}. One message is worked on after the other, but a model that is still
+// being read is given up for another. client.js is the other end.
 
 import { Engine } from './engine.js';
 import { BadFile, reader } from './weights.js';
@@ -20,7 +21,8 @@ import { BadFile, reader } from './weights.js';
  *     say; relaxed: with fused multiply-add, by relaxed SIMD
  * @typedef {{id: number, kind: 'progress', done: number, all: number} | {id: number, kind: 'answer', value: Loaded | Traced} |
  *     {id: number, kind: 'error', sentence: string}} Reply
- * @typedef {{engine: Engine | null, startHelper?: () => import('./team.js').Helper}} State
+ * @typedef {{engine: Engine | null, wanted: number, startHelper?: () => import('./team.js').Helper}} State wanted: the last message
+ *     that loads, for which reading the model of another ends
  * @typedef {{postMessage: (message: Reply, transfer: ArrayBuffer[]) => void,
  *     addEventListener: (type: 'message', listener: (event: any) => void) => void}} Port
  */
@@ -31,9 +33,10 @@ import { BadFile, reader } from './weights.js';
  */
 export function serve(port, startHelper) {
   /** @type {State} */
-  const state = { engine: null, startHelper };
+  const state = { engine: null, wanted: 0, startHelper };
   let last = Promise.resolve();
   port.addEventListener('message', ({ data }) => {
+    if (data.kind === 'load') state.wanted = data.id;
     last = last.then(() => answer(port, state, data));
   });
 }
@@ -41,8 +44,11 @@ export function serve(port, startHelper) {
 /** @param {Port} port @param {State} state @param {Load | Trace} message */
 async function answer(port, state, message) {
   const { id } = message;
-  const progress = (/** @type {number} */ done, /** @type {number} */ all) =>
+  const progress = (/** @type {number} */ done, /** @type {number} */ all) => {
+    if (message.kind === 'load' && state.wanted !== id)
+      throw new Error('Another model was asked for meanwhile.');
     port.postMessage({ id, kind: 'progress', done, all }, []);
+  };
   try {
     const value = await answerOf(state, message, progress);
     port.postMessage({ id, kind: 'answer', value }, 'layers' in value ? buffersOf(value) : []);

@@ -14,12 +14,7 @@ import { unpackHalf } from '../explorer/attention.js';
 
 const MOST_HEADER_BYTES = 16 * 2 ** 20;
 const CHUNK_BYTES = 4 * 2 ** 20; // neighbours that are read together, so that small tensors do not cost a request each
-const SIZES = new Map([
-  ['F32', 4],
-  ['F16', 2],
-  ['BF16', 2],
-  ['I8', 1],
-]);
+const READ = ['F32', 'F16', 'BF16', 'I8'];
 
 /** Ends the name of the scales of an int8 tensor, one for each row. */
 const SCALES = '.scale';
@@ -114,6 +109,11 @@ export class Weights {
    */
   async *tensors(progress = () => {}) {
     const ordered = [...this.entries.values()].sort((a, b) => a.start - b.start || a.end - b.end);
+    const other = ordered.find(({ type }) => !READ.includes(type));
+    if (other)
+      throw new BadFile(
+        `The tensor "${other.name}" is of type ${other.type}, but the engine reads F32, F16, BF16 and I8.`,
+      );
     const scales = new Map();
     for await (const { one, bytes } of this.chunks(ordered.filter(({ name }) => this.isScale(name))))
       scales.set(one.name, new Float32Array(bytes));
@@ -175,14 +175,10 @@ function entry(name, about, base) {
   const isCount = (/** @type {unknown} */ value) => Number.isSafeInteger(value) && Number(value) >= 0;
   if (!Array.isArray(shape) || !shape.every(isCount) || !Array.isArray(places) || places.length !== 2)
     throw new BadFile(`The entry "${name}" of this safetensors file has no shape or no place.`);
-  const size = SIZES.get(type);
-  if (!size)
-    throw new BadFile(
-      `The tensor "${name}" is of type ${String(type)}, but the engine reads F32, F16, BF16 and I8.`,
-    );
   const [start, end] = places;
   const count = shape.reduce((product, side) => product * side, 1);
-  if (!isCount(start) || !isCount(end) || end - start !== count * size)
+  const bits = type === 'BOOL' ? 8 : Number(/^[A-Z]+(\d+)/.exec(String(type))?.[1]); // F8_E4M3 has 8, like I8 and U8
+  if (!isCount(start) || !isCount(end) || end - start !== Math.ceil((count * bits) / 8))
     throw new BadFile(
       `The tensor "${name}" of this safetensors file has not as many bytes as its shape [${shape}] needs.`,
     );

@@ -166,6 +166,7 @@ export class Explorer {
     const show = () => {
       const wasShown = this.parts.busy.textContent !== '';
       if (this.trace) this.parts.root.dataset.state = text ? 'busy' : 'ready';
+      else if (text) setText(this.parts.message, '');
       setText(this.parts.busy, text);
       if (text || wasShown) setText(this.parts.status, text);
       if (!text && wasShown) this.speak(); // what was said of the view meanwhile is gone

@@ -38,7 +38,9 @@ async function bitmapOf(file, name, { most_pixels: most, min_side: least, max_as
   try {
     bitmap = await createImageBitmap(file, { imageOrientation: 'from-image' });
   } catch {
-    throw new BadPhoto(`${name} is no picture that this browser can read.`);
+    throw new BadPhoto(
+      `${name} is no picture that this browser can read; please save it as JPEG or PNG, also a HEIC or TIFF file.`,
+    );
   }
   const { width, height } = bitmap;
   const [short, long] = [Math.min(width, height), Math.max(width, height)];

@@ -53,6 +53,7 @@ import { Running, received } from './running.js';
 
 const TOP = 5;
 const READING_TIME = 8_000; // milliseconds for which a sentence stays
+const FORMATS = 'Pictures are JPEG, PNG, WebP, GIF, BMP and AVIF files.'; // what browsers read
 const GONE =
   'The picture of this link is on the machine of whoever made the link: bring it, and the link is followed.';
 
@@ -134,7 +135,6 @@ export class Site {
   open() {
     const { facts, store } = this;
     const { model, image, mode, size } = store.view;
-    this.explorer.clear('');
     if (!image.peek()) store.set({ image: facts.first, mode: facts.mode ?? 'fit', size: 0 }, { soon: true });
     const asked = computed(() =>
       JSON.stringify({
@@ -192,7 +192,7 @@ export class Site {
     this.isWaiting = true;
     this.explorer.setBusy('');
     this.explorer.clear(words);
-    this.drawTop({ top: [] });
+    this.drawTop({});
     this.show();
   }
 
@@ -202,7 +202,7 @@ export class Site {
     if (problem) this.say(problem);
     if (checkpoint) await this.openModel(checkpoint);
     if ((problem || checkpoint) && !files.length) return;
-    const { pictures, problems } = picturesIn({ files });
+    const { pictures, problems } = picturesIn({ files }, FORMATS);
     this.say(problems.join(' '));
     const taken = [];
     for (const file of pictures) taken.push(await this.add(file));
@@ -327,7 +327,8 @@ export class Site {
     this.shown.value = trace;
     this.drawTop({ top: topOf(answer) });
     this.show();
-    for (const { file } of [...(model.own ? [] : [model]), ...this.facts.pictures]) this.used.add(file);
+    const files = [...(model.own ? [] : [model]), ...this.facts.pictures];
+    for (const { file } of files) this.used.add(/** @type {string} */ (file));
     void this.keep();
   }
 
@@ -340,7 +341,7 @@ export class Site {
 
   busy(/** @type {string} */ words) {
     this.explorer.setBusy(words);
-    this.drawTop({ busy: words, top: this.answer ? topOf(this.answer) : words ? undefined : [] });
+    this.drawTop({ busy: words, top: this.answer ? topOf(this.answer) : undefined });
   }
 
   /** @param {Said} said */

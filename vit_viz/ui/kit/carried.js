@@ -11,13 +11,16 @@ const FORMATS = 'Pictures are JPEG, PNG, WebP, GIF, BMP, TIFF and AVIF files.';
 const NOTHING = 'There is no picture in the clipboard. Copy a picture, or drop a file anywhere on the page.';
 const NOT_ALLOWED = 'The browser does not let this page read the clipboard; press Ctrl+V instead.';
 
-/** The pictures of what was carried here, and a sentence for each file that is none, or one where nothing was carried. */
-export function picturesIn(/** @type {Carried} */ { files }) {
+/**
+ * The pictures of what was carried here, and a sentence for each file that is none, or one where nothing was carried.
+ * @param {Carried} carried @param {string} [formats] which pictures are read
+ */
+export function picturesIn({ files }, formats = FORMATS) {
   const all = [...files];
   // of a type that the browser does not know, the server will say what it is
   const pictures = all.filter(({ type }) => !type || type.startsWith('image/'));
   const problems = all.filter((file) => !pictures.includes(file)).map(({ name }) => `${name} is no picture.`);
-  if (problems.length) problems.push(FORMATS);
+  if (problems.length) problems.push(formats);
   return { pictures, problems: all.length ? problems : [NOTHING] };
 }
 
