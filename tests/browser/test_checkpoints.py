@@ -62,6 +62,14 @@ CASES: dict[str, tuple[str, Callable[[], State]]] = {
     "timm DINOv2": ("model", lambda: of_timm("vit_small_patch14_reg4_dinov2")),
     "timm DINOv2, gated": ("mine", lambda: of_timm("vit_giant_patch14_dinov2")),
     "timm, mean": ("vit_little_patch16_reg4_gap_256", lambda: of_timm("vit_little_patch16_reg4_gap_256", **NARROW)),
+    "timm ViT, named": ("vit_tiny_patch16_224", lambda: of_timm("vit_tiny_patch16_224", embed_dim=48, num_heads=3)),
+    "timm MAE, named": (
+        "vit_base_patch16_224.mae", lambda: of_timm("vit_base_patch16_224", embed_dim=48, num_heads=12, num_classes=0)
+    ),
+    "timm MIIL, named": ("vit_base_patch16_224_miil", lambda: of_timm("vit_base_patch16_224_miil", embed_dim=48, num_heads=12)),
+    "timm CLIP, squashed": (
+        "vit_base_patch16_clip_384.openai_ft_in1k", lambda: of_timm("vit_base_patch16_clip_384", embed_dim=48, num_heads=12)
+    ),
     "timm SigLIP": ("mine", lambda: of_timm("vit_base_patch16_siglip_224")),
     "timm CLIP": ("mine", lambda: of_timm("vit_base_patch16_clip_224")),
     "timm CLIP of OpenAI": (
@@ -118,14 +126,17 @@ def test_a_file_of_others_is_what_python_makes_of_it(passes: dict[str, Any], cas
         name: pytest.approx(recipe[name], rel=1e-15) for name in ("mean", "std")
     }
     assert result["said"]["labels"] is None
-    family, assumed = result["said"]["notes"]
+    family, *notes = result["said"]["notes"]
+    assumed = " ".join(notes)
     assert family.startswith(f"Recognised as {loaded.family.split(' / ')[0]}")
     pixels = loaded.preprocess.apply(sample("runner"), mode="crop").pixels
     apart = differences(result, oracle(loaded.model, pixels))
     assert {name: value for name, value in apart.items() if value > PARITY} == {}
     guessed = "heads" in dict(loaded.provenance.parameters).get("assumed", "")
     assert ("2 heads of 64 numbers" in assumed) == guessed
-    assert "a preprocessing (bicubic; channels less 0." in assumed
+    is_published = dict(loaded.provenance.parameters)["preprocessing"] == "of timm's weights of this name"
+    assert ("Pictures are prepared as timm does it for its weights of this name" in assumed) == is_published
+    assert ("a preprocessing (bicubic; channels less 0." in assumed) != is_published
 
 
 def test_a_thousand_classes_are_those_of_imagenet(tmp_path: Path) -> None:

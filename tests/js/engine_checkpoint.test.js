@@ -14,6 +14,7 @@ const WASM = readFileSync(new URL('../../vit_viz/browser/kernels.wasm', import.m
 const KNOWN = {
   architectures: { vit_odd: { num_heads: 3 }, vit_dlittle: { refused: 'differential attention' } },
   quick_gelu: {},
+  recipes: { kinds: [], of: {} },
 };
 const SQUARE = { ...CONFIG, img_size: [12, 12] };
 const UNSAID = { config: undefined, preprocess: undefined, labels: undefined };

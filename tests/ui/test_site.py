@@ -30,8 +30,7 @@ from vit_viz.capture import trace
 from vit_viz.checkpoints import LoadedModel, load
 from vit_viz.images import decode
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.site import stored as stored_model
-from vit_viz.site import write_site
+from vit_viz.site import stored as stored_model, write_site
 from vit_viz.site.file import engine_page
 
 pytestmark = pytest.mark.browser
@@ -264,7 +263,11 @@ def test_photos_of_the_visitor_are_seen_as_the_app_sees_them(
     link = page.evaluate("location.search")
     thin = file_of(Image.new("RGB", (400, 10), "red"), "PNG")
     for name, data, words in (
-        ("broken.png", b"\x89PNG no picture", "broken.png is no picture that this browser can read; please save it as JPEG or PNG"),
+        (
+            "broken.png",
+            b"\x89PNG no picture",
+            "broken.png is no picture that this browser can read; please save it as JPEG or PNG",
+        ),
         ("thin.png", thin, "thin.png is too narrow"),
     ):
         carry(page, "dropped", name, data)

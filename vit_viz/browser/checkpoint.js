@@ -1,11 +1,11 @@
 // A checkpoint that somebody else has written, as one of ours: its parameters under timm's names, its configuration and preprocessing.
 
 import { inferred } from './architecture.js';
-import { familyOf } from './families.js';
+import { familyOf, publishedRecipe } from './families.js';
 import { jsonOf, Weights } from './weights.js';
 /** @import { Shapes } from './architecture.js' */
 /** @import { Config } from './config.js' */
-/** @import { Known, Usual } from './families.js' */
+/** @import { Evaluated, Family, Known } from './families.js' */
 
 /** @typedef {{name: string, known: Known, imagenet: string[]}} About the file's name without ending, what is known, ImageNet's classes */
 /** @typedef {{name: string, shape: number[], numbers: Float32Array}} Tensor */
@@ -28,13 +28,14 @@ export function inOurFormat(weights, about) {
   const renamed = new Renamed(new Weights(weights.read, kept, {}), names, family.merges);
   const { config: settled, assumed = [] } = family.settled(renamed.shapes(), about.name, about.known);
   const { config, assumed: more } = inferred(renamed.shapes(), settled);
+  const published = publishedRecipe(about.name, about.known);
   renamed.metadata = {
     config: JSON.stringify(config),
-    preprocess: JSON.stringify(recipeOf(config, family.recipe)),
+    preprocess: JSON.stringify(recipeOf(config, published ?? family.recipe)),
     ...(config.num_classes === about.imagenet.length && !config.projection
       ? { labels: JSON.stringify(about.imagenet) }
       : {}),
-    notes: JSON.stringify(notesOf(family.name, [...more, ...assumed], family.recipe)),
+    notes: JSON.stringify(notesOf(family, [...more, ...assumed], published)),
   };
   return renamed;
 }
@@ -54,18 +55,17 @@ function isNone(name, shape) {
   return shape.includes(0) && REGISTERS.test(name);
 }
 
-/** The evaluation recipe that a family's files share. @param {Config} config @param {Usual} usual */
-function recipeOf(config, { mean, std, crop }) {
+/** How pictures become the input. @param {Config} config @param {Evaluated} evaluated */
+function recipeOf(
+  config,
+  { mean, std, crop_pct: share, interpolation = 'bicubic', crop_mode: crop = 'center' },
+) {
   const average = (/** @type {number[]} */ values) => [
     values.reduce((sum, one) => sum + one, 0) / values.length,
   ];
   return {
     ...{ input_size: config.img_size, patch_size: config.patch_size, channels: config.in_chans },
-    ...{
-      resize_to: Math.floor(Math.min(...config.img_size) / crop),
-      interpolation: 'bicubic',
-      crop: 'center',
-    },
+    ...{ resize_to: Math.floor(Math.min(...config.img_size) / share), interpolation, crop },
     mean: config.in_chans === 1 ? average(mean) : mean,
     std: config.in_chans === 1 ? average(std) : std,
     drop_remainder: config.drop_remainder,
@@ -74,13 +74,20 @@ function recipeOf(config, { mean, std, crop }) {
   };
 }
 
-/** What a reader has to know of a file that does not say it. @param {string} family @param {string[]} assumed @param {Usual} usual */
-function notesOf(family, assumed, { mean, std }) {
+/**
+ * What a reader has to know of a file that does not say it.
+ * @param {Family} family @param {string[]} assumed @param {Evaluated} [published] preprocessing of timm's weights of that name
+ */
+function notesOf({ name, recipe }, assumed, published) {
+  const { mean, std } = published ?? recipe;
   const channels = `channels less ${mean.join(', ')}, divided by ${std.join(', ')}`;
-  const all = [...assumed, `a preprocessing (bicubic; ${channels})`];
+  const all = published ? assumed : [...assumed, `a preprocessing (bicubic; ${channels})`];
   return [
-    `Recognised as ${family} by the names of its parameters.`,
-    `Assumed, as the file does not say it: ${all.join('; ')}.`,
+    `Recognised as ${name} by the names of its parameters.`,
+    ...(published
+      ? [`Pictures are prepared as timm does it for its weights of this name (${channels}).`]
+      : []),
+    ...(all.length ? [`Assumed, as the file does not say it: ${all.join('; ')}.`] : []),
   ];
 }
 

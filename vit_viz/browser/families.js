@@ -12,12 +12,16 @@ import { BadFile } from './weights.js';
  * @property {Record<string, any>} architectures of timm: entries of a configuration, or why it is refused
  * @property {Record<string, [string[], number]>} quick_gelu of timm: tags of weights that were trained with it, and the width of their head
  *
- * @typedef {{mean: number[], std: number[], crop: number}} Usual the preprocessing that a family's files share
+ * @property {{kinds: Evaluated[], of: Record<string, number>}} recipes of timm: how weights are evaluated, and which way by the name of the
+ *     architecture, with the tag where it matters
+ *
+ * @typedef {{mean: number[], std: number[], crop_pct: number, crop_mode?: string, interpolation?: string}} Evaluated a preprocessing, as a `pretrained_cfg` of timm
+ *     says it
  * @typedef {{config: Partial<Config>, assumed?: string[]}} Settled what shapes do not say
  *
  * @typedef {object} Family
  * @property {string} name
- * @property {Usual} recipe
+ * @property {Evaluated} recipe that its files share
  * @property {(shapes: Shapes, file: string) => boolean} matches by its own names
  * @property {[RegExp, string][]} rules from its names to timm's
  * @property {RegExp[]} drop what only training needs
@@ -25,8 +29,8 @@ import { BadFile } from './weights.js';
  * @property {(shapes: Shapes, file: string, known: Known) => Settled} settled by timm's names
  */
 
-const IMAGENET = { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225], crop: 0.875 };
-const PLAIN = { mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5], crop: 0.9 };
+const IMAGENET = { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225], crop_pct: 0.875 };
+const PLAIN = { mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5], crop_pct: 0.9 };
 const IMAGENET_CLASSES = [1000, 11821, 21841, 21843];
 const FUSED = 'blocks.0.attn.qkv.weight';
 const EMBEDDING = 'embeddings.patch_embeddings.projection.weight';
@@ -182,6 +186,12 @@ function refuse(/** @type {string} */ file, /** @type {Known} */ known) {
 function architecture(/** @type {string} */ file, /** @type {Known} */ { architectures }) {
   const name = file.split('.')[0];
   return Object.hasOwn(architectures, name) ? architectures[name] : undefined;
+}
+
+/** How timm evaluates its weights of that name; undefined where it has none. @returns {Evaluated | undefined} */
+export function publishedRecipe(/** @type {string} */ file, /** @type {Known} */ { recipes: { kinds, of } }) {
+  const [name, tag] = file.split('.');
+  return kinds[of[`${name}.${tag}`] ?? of[name]];
 }
 
 /** Whether weights were trained with quick GELU although their architecture says GELU. @param {number[] | undefined} head */

@@ -194,7 +194,7 @@ def _loaded(source: Source, target: torch.device, own: Preprocess | None) -> Loa
         settings["preprocess"] = own.to_dict()
     elif inferred.preprocess is not None:
         settings["preprocess"] = inferred.preprocess
-    preprocess, preprocess_origin = preprocess_of(inferred.config, settings, family.RECIPE)
+    preprocess, preprocess_origin = preprocess_of(inferred.config, settings, family.RECIPE, name=source.name)
     if source.is_visitors:  # one picture of an input that is too large would occupy the machine
         (height, width), (tall, wide) = preprocess.input_size, inferred.config.patch_size
         largest = max(-(-height // tall) * -(-width // wide), math.prod(inferred.config.grid))

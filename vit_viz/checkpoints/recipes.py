@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, get_args
 
 from vit_viz.checkpoints.families.base import CLIP, IMAGENET, Recipe
+from vit_viz.checkpoints.published_recipes import published_recipe
 from vit_viz.errors import ParameterError
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels, imagenet1k
@@ -70,26 +71,31 @@ _WITHOUT_EFFECT = {
 """Keys that change no pixels of a colour picture."""
 
 
-def preprocess_of(config: ViTConfig, settings: Mapping[str, Any], recipe: Recipe) -> tuple[Preprocess, str]:
+def preprocess_of(
+    config: ViTConfig, settings: Mapping[str, Any], recipe: Recipe, *, name: str = ""
+) -> tuple[Preprocess, str]:
     """The evaluation recipe of a checkpoint, and in words where it comes from.
 
     Args:
         settings: everything that came with the file: "preprocess" (our own files), "pretrained_cfg" (timm), "preprocessor"
             (transformers).
         recipe: what the family's checkpoints usually want.
+        name: of the file; where it brings nothing and timm has published weights of that name, theirs is taken.
     """
-    for name, reader in (("preprocess", _ours), ("preprocessor", _transformers), ("pretrained_cfg", _timm)):
-        values = settings.get(name)
+    for source, reader in (("preprocess", _ours), ("preprocessor", _transformers), ("pretrained_cfg", _timm)):
+        values = settings.get(source)
         if isinstance(values, Mapping) and values:
             try:
                 recipe_of_file = reader(values, config, settings)
-                return Preprocess(**_common(config) | recipe_of_file), f"from the checkpoint ({name})"
+                return Preprocess(**_common(config) | recipe_of_file), f"from the checkpoint ({source})"
             except ParameterError:
                 raise
             except _UNREADABLE as error:
                 raise ParameterError(
                     "The preprocessing that came with the checkpoint cannot be read."
                 ) from error
+    if published := published_recipe(name):
+        return Preprocess(**_common(config) | _timm(published, config, {})), "of timm's weights of this name"
     side = min(config.img_size)
     values = {"mean": recipe.mean, "std": recipe.std, "resize_to": math.floor(side / recipe.crop_fraction)}
     return Preprocess(**_common(config) | _grey(values, config)), "assumed: the file brings none"
