@@ -38,7 +38,12 @@ pytestmark = pytest.mark.browser
 KEPT = "The page itself, with the model, is kept by your browser, so that it opens without a network."
 
 
-class _Isolating(SimpleHTTPRequestHandler):
+class _Silent(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        """Nothing on the terminal."""
+
+
+class _Isolating(_Silent):
     """A plain file server whose pages are isolated: threads may share memory there."""
 
     def end_headers(self) -> None:
@@ -46,11 +51,8 @@ class _Isolating(SimpleHTTPRequestHandler):
         self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
         super().end_headers()
 
-    def log_message(self, *_: Any) -> None:
-        """Nothing on the terminal."""
 
-
-class _Caching(_Isolating):
+class _Caching(_Silent):
     """One that lets browsers hold on to all files, the page included, for an hour."""
 
     def end_headers(self) -> None:
@@ -320,6 +322,7 @@ def test_a_new_version_opens_without_a_network_after_one_visit_of_a_host_that_ca
         write_site([replace(mini, name="newer")], tmp_path)
         page.goto(address)
         wait_for_model(page, "newer", "lion")
+        assert page.evaluate("crossOriginIsolated")  # by the service worker, as this host cannot say it
         expect(keeping).to_have_text(KEPT)
         page.context.set_offline(True)
         page.goto(address)

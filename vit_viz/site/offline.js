@@ -21,8 +21,8 @@ scope.addEventListener('message', (/** @type {any} */ event) => {
 scope.addEventListener('fetch', (/** @type {any} */ event) => {
   const { method, mode, url } = event.request;
   if (method !== 'GET') return;
-  if (mode === 'navigate' && url.startsWith(home)) event.respondWith(page(event.request));
-  else if (files.has(url)) event.respondWith(file(event.request));
+  if (mode === 'navigate' && url.startsWith(home)) event.respondWith(page(event.request).then(isolated));
+  else if (files.has(url)) event.respondWith(file(event.request).then(isolated));
 });
 
 /** A host may let browsers hold on to the page for hours: it is asked for anew, and has to be the one that names these files. */
@@ -75,6 +75,15 @@ async function page(/** @type {Request} */ request) {
     if (!answer) throw error;
     return answer;
   }
+}
+
+/** An answer in whose page threads may share memory, whatever headers its host can send. @param {Response} answer */
+function isolated(answer) {
+  if (!answer.ok) return answer; // also of a redirection, which nobody may look into
+  const copy = new Response(answer.body, answer);
+  copy.headers.set('Cross-Origin-Opener-Policy', 'same-origin');
+  copy.headers.set('Cross-Origin-Embedder-Policy', 'require-corp');
+  return copy;
 }
 
 async function file(/** @type {Request} */ request) {
