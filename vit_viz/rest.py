@@ -12,8 +12,7 @@ the bytes that the command line saves, drawn as "figure" in the body says, {"sty
 Every refusal is a 4xx with {"error": one sentence}.
 
 `Cache-Control: only-if-cached` computes nothing: an answer that is not at hand is {"question", "request", "link"}, and of what
-costs many passes "cost", in words, and "pass_seconds", about how long a pass takes, null where that is not known; what cannot be
-asked is {"question", "refused": one sentence}.
+costs many passes "cost", in words; what cannot be asked is {"question", "refused": one sentence}.
 
 `text/event-stream` tells how far an answer is while it is computed: events "progress" with {"share": from 0 to 1, "left": words},
 then one "answer", which is the JSON, or "refused" with {"error": one sentence, "status": as it would have been}. Who hangs up ends
@@ -356,7 +355,7 @@ def _not_kept(session: Session, asked: Asked, media_type: str, *, app: str) -> R
         session.trace_of(asked.subject).layout.weights(query)  # which refuses a token that there is not
     whole: Json = {"question": asked.question, "request": about.request_json, "link": link(about, app=app)}
     if question.is_slow and question.takes_image:
-        whole |= cost_of(session, asked)
+        whole["cost"] = cost_of(session, asked)
     return _said(whole, media_type)
 
 

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from vit_viz import samples
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
+from vit_viz.capture import Trace
 from vit_viz.errors import ImageError, ParameterError
 from vit_viz.figures.files import Answered
 from vit_viz.figures.request import FigureOptions, check_shared_scale
@@ -92,10 +93,11 @@ def described(question: AnyQuestion) -> Json:
     }
 
 
-def cost_words(question: AnyQuestion, patches: int, seconds: float | None, *, done: int = 0) -> str:
+def cost_words(question: AnyQuestion, trace: Trace, seconds: float | None, *, done: int = 0) -> str:
     """How often the model runs for a question and, where a pass of one picture was measured, about how long that takes.
 
     Args:
+        seconds: of one pass; None: nobody knows.
         done: passes that need not be made again.
     """
     runs, passes = question.words.runs, question.passes
@@ -103,19 +105,16 @@ def cost_words(question: AnyQuestion, patches: int, seconds: float | None, *, do
         runs += ", most of which are done"
     if passes is None or seconds is None:
         return runs
-    return f"{runs}: {passes.bound} {duration(seconds * (passes.of(patches) - done))}"
+    return f"{runs}: {passes.bound} {duration(seconds * (passes.of(trace) - done))}"
 
 
-def cost_of(session: Session, request: Request) -> Json:
-    """What an answer of many passes would cost: in words, and about how many seconds a pass takes, None where nobody knows."""
-    question, seconds = QUESTIONS.named(request.question), session.pass_seconds(request.subject)
-    patches, part = (
-        session.trace_of(request.subject).layout.num_patches,
-        question.passes and question.passes.shared,
-    )
+def cost_of(session: Session, request: Request) -> str:
+    """What an answer of many passes would cost, in words."""
+    question, subject = QUESTIONS.named(request.question), request.subject
+    part = question.passes and question.passes.shared
     is_done = part and session.keeps(request.about(part.name, target=dict(request.parameters).get("target")))
-    words = cost_words(question, patches, seconds, done=part.forwards if part and is_done else 0)
-    return {"cost": words, "pass_seconds": seconds}
+    done = part.forwards if part and is_done else 0
+    return cost_words(question, session.trace_of(subject), session.pass_seconds(subject), done=done)
 
 
 def drawing_bytes(width_cm: float, dpi: int) -> int:

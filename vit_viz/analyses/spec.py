@@ -65,12 +65,12 @@ class Passes:
     """How often the model runs for an analysis that runs it for itself, in forward passes; one backward counts as two.
 
     Args:
-        of: from the number of patches.
+        of: from the recorded pass of what is asked about.
         bound: what stands before the time that they take: it may run on until its result is good enough, or end earlier.
         shared: that many of them make one part, which is kept for others.
     """
 
-    of: Callable[[int], int]
+    of: Callable[[Trace], float]
     bound: Literal["about", "at least", "at most about"] = "about"
     shared: Part[Any] | None = None
 
