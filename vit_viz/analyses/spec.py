@@ -262,9 +262,10 @@ def _declaration(function: Callable[..., Any], declared: dict[str, Any]) -> dict
             job if first in ("job", "inputs") else getattr(job, "loaded" if reads == "model" else str(reads))
         )
         beside = {word: getattr(job, word) for word in ("query", "target", "cancelled") if word in takes}
-        if "progress" in takes:  # False draws no bar, where None would
-            is_drawn = takes["progress"].annotation == "ProgressLike"
-            beside["progress"] = job.progress or (False if is_drawn else None)
+        if (
+            "progress" in takes
+        ):  # told to somebody in any case: a public function that is given None draws a bar
+            beside["progress"] = job.progress or (lambda _share: None)
         return function(
             source, **beside, **({"options": options} if "options" in takes else options.values())
         )
