@@ -26,9 +26,8 @@ class LargestTensor(TorchDispatchMode):
         return out
 
 
-with (
-    LargestTensor()
-):  # torch imports much of itself when a mode is first entered, which is no memory of what is measured
+# torch imports much of itself when a mode is first entered, which is no memory of what is measured
+with LargestTensor():
     torch.empty(0)
 
 
