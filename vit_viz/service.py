@@ -146,9 +146,9 @@ def read_body(question: AnyQuestion, body: object) -> BodyParts:
         )
     name, picture = ("", None) if image is None else _image(image)
     figure = _figure(question, fields.pop("figure", None))
-    how, asked = parse_arguments(question, fields)
-    subject = Subject(model, name, **(how.fields if question.takes_image else {}))
-    return subject, asked, picture, figure
+    inputs, arguments = parse_arguments(question, fields)
+    subject = Subject(model, name, **(inputs.fields if question.takes_image else {}))
+    return subject, arguments, picture, figure
 
 
 def _figure(question: AnyQuestion, fields: object) -> FigureOptions:
@@ -212,11 +212,13 @@ def requested(session: Session, question: AnyQuestion, read: BodyParts, *, owner
         read: what `read_body` read in it.
         owner: who asks: of their slow questions one is computed at a time.
     """
-    subject, asked, picture, _figure_options = read
+    subject, arguments, picture, _figure_options = read
     subject = replace(subject, model=model_reference(session, subject.model), owner=owner)
     brought = None if picture is None else session.add_upload(picture, owner=owner)
     try:
-        yield request_for(session, replace(subject, image=subject.image or brought or ""), question, **asked)
+        yield request_for(
+            session, replace(subject, image=subject.image or brought or ""), question, **arguments
+        )
     finally:
         if brought is not None:
             session.uploads.remove(brought, owner=owner)
@@ -231,22 +233,21 @@ def as_json(result: Answered, *, app: str, with_numbers: bool = True) -> Json:
     return (
         {"question": result.request.question}
         | result.to_json(with_numbers=with_numbers)
-        | {"link": link(result, app=app)}
+        | {"link": link(result.session, result.request, app=app)}
     )
 
 
-def link(result: Answered, *, app: str) -> str | None:
-    """Where the app shows this; None for a picture of the caller's own, which it does not have."""
-    question, subject = QUESTIONS.named(result.request.question), result.shown.subject
-    if question.takes_image and not subject.image:
+def link(session: Session, request: Request, *, app: str) -> str | None:
+    """Where the app shows the answer; None for a picture of the caller's own, which it does not have."""
+    question, subject = QUESTIONS.named(request.question), request.subject
+    if question.takes_image and subject.image not in samples.sample_names():
         return None
-    model = result.request.subject.model
     view = ViewState(
-        model=default_name(result.session) if model == result.session.default_model else model,
+        model=default_name(session) if subject.model == session.default_model else subject.model,
         image=subject.image,
         mode=subject.mode,
         size=subject.size,
         part="" if subject.part is None else format_part(subject.part),
         edits=str(subject.edits),
     )
-    return f"{app}?{showing(view, question, dict(result.request.parameters)).to_address()}"
+    return f"{app}?{showing(view, question, dict(request.parameters)).to_address()}"
