@@ -36,10 +36,10 @@ class Agreement(StateMatrix):
 
     def to_words(self) -> str:
         """Which maps look alike, and which stands apart; a map that is the same everywhere agrees with nothing, and is left out."""
-        told = [
+        varied = [
             i for i in range(len(self.names)) if not self.top_fifth.size or not np.isnan(self.top_fifth[i, i])
         ]
-        names, values = [self.names[i] for i in told], self.values[np.ix_(told, told)]
+        names, values = [self.names[i] for i in varied], self.values[np.ix_(varied, varied)]
         if len(names) < 2:
             return ""
         one, other = max(combinations(range(len(names)), 2), key=lambda pair: values[pair])
