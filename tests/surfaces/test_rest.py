@@ -34,7 +34,7 @@ from vit_viz.results import HeadTable
 from vit_viz.session.handles import cookie_name, new_visitor
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request, Subject
-from vit_viz.session.session import Session
+from vit_viz.session.session import LARGE_BYTES, Session
 from vit_viz.session.uploads import GONE
 from vit_viz.surface import EVENTS, PAGE_HEADER, QUESTION_BYTES
 from vit_viz.ui import opened
@@ -384,6 +384,19 @@ def test_what_is_too_long_for_a_table_is_refused(api: TestClient, monkeypatch: p
         monkeypatch.setitem(rest._MOST, "csv", most)
         answer = ask(api, "look", headers={"Accept": "text/csv"})
         assert answer.status_code == status
+
+
+def test_large_answers_are_written_one_at_a_time_and_small_ones_beside_them(
+    api: TestClient, session: Session
+) -> None:
+    figure = TWINS | {"figure": {"width_cm": 40, "dpi": 155}}  # six million dots
+    with ThreadPoolExecutor(1) as pool:
+        with session.writing(LARGE_BYTES + 1):
+            answer = pool.submit(ask, api, "look", figure, headers={"Accept": "image/png"})
+            until(lambda: session.turns.waiting("a large answer") or answer.done(), what="its turn")
+            small = ask(api, "look", headers={"Accept": "image/png"})
+            assert (small.status_code, answer.done()) == (200, False)
+        assert answer.result().status_code == 200
 
 
 def test_what_is_too_long_for_json_is_refused(api: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
