@@ -26,6 +26,11 @@ class LargestTensor(TorchDispatchMode):
         return out
 
 
+# torch imports much of itself when a mode is first entered, which is no memory of what is measured
+with LargestTensor():
+    torch.empty(0)
+
+
 @dataclass
 class Peak:
     """Bytes that Python's own objects took at most, above what they took before."""

@@ -55,4 +55,4 @@ def test_an_option_has_the_default_of_its_parameter() -> None:
                     compared += 1
                     other |= {(name, option.name)} if default != option.default else set()
     assert compared > 40
-    assert other == {("comparison", "methods")}  # "" stands for all quick ones there
+    assert other == {("comparison", "methods")}  # the words for all quick ones, not their names

@@ -14,10 +14,17 @@ from packaging.utils import canonicalize_name
 import vit_viz
 from benchmarks.transformers_families import loading, refused
 from tests.test_docker import copied
+from vit_viz import rest
 from vit_viz.checkpoints.catalog import CATALOG, Entry, entry_of
 from vit_viz.checkpoints.source import MAX_VISITORS_BYTES
+from vit_viz.images.decoder import MAX_SECONDS, MEMORY_BYTES
+from vit_viz.images.preprocess import MAX_PATCHES
+from vit_viz.session.handles import MAX_HANDLES
 from vit_viz.session.session import LONGEST_SECONDS
 from vit_viz.session.uploads import UPLOAD_BYTES, UPLOAD_SECONDS
+from vit_viz.surface import PICTURE_BYTES, QUESTION_BYTES
+from vit_viz.surveys.filters import LONGEST
+from vit_viz.surveys.opened import FILTER_SECONDS
 from vit_viz.turns import MAX_WAIT_SECONDS
 from vit_viz.ui.app import TABS
 
@@ -187,6 +194,14 @@ def test_requirements_do_not_contradict_what_a_space_installs() -> None:
         ("an hour after its last use", UPLOAD_SECONDS == 3600),
         ("512 MB in all", UPLOAD_BYTES == 512 * 2**20),
         ("up to 2 GB", MAX_VISITORS_BYTES == 2 * 10**9),
+        ("A question has at most 64 kB", QUESTION_BYTES == 64 * 2**10),
+        ("up to 20 MB; decoded", PICTURE_BYTES == 20 * 2**20),
+        ("in a process of its own with 20 seconds", MAX_SECONDS == 20),
+        ("on Linux, 512 MiB", MEMORY_BYTES == 512 * 2**20),
+        ("sees at most 1024 patches", MAX_PATCHES == 1024),
+        ("at most 16 million numbers", max(rest._MOST.values()) == 2**24),
+        ("at most 4,000 characters and two seconds", (LONGEST, FILTER_SECONDS) == (4000, 2)),
+        ("their addresses (20,000)", MAX_HANDLES == 20_000),
     ],
 )
 def test_limits_are_those_of_the_code(words: str, value: bool) -> None:

@@ -137,10 +137,9 @@ def _tool(question: AnyQuestion) -> Tool:
 
     schema, words = schema_of_body(question), question.words
     own = {field.name for field in question.options.schema()}
-    common: Json = {name: {} for name in schema["properties"] if name not in own}  # told in the instructions
-    del common["figure"]  # so that the list stays short
-    if "image" in common:
-        common["image"] = {"type": "string"}
+    types = {"image": {"type": "string"}, "figure": {"type": "object"}}
+    # what all tools take is told in the instructions
+    common: Json = {name: types.get(name, {}) for name in schema["properties"] if name not in own}
     own_properties = {name: _short(one) for name, one in schema["properties"].items() if name in own}
     whole: Json = {FULL: {"type": "boolean"}, PICTURE: {"type": "boolean"}}
     runs = f" Computing it takes {words.runs}." if words.runs else ""

@@ -12,8 +12,7 @@ the bytes that the command line saves, drawn as "figure" in the body says, {"sty
 Every refusal is a 4xx with {"error": one sentence}.
 
 `Cache-Control: only-if-cached` computes nothing: an answer that is not at hand is {"question", "request", "link"}, and of what
-costs many passes "cost", in words, and "pass_seconds", about how long a pass takes, null where that is not known; what cannot be
-asked is {"question", "refused": one sentence}.
+costs many passes "cost", in words; what cannot be asked is {"question", "refused": one sentence}.
 
 `text/event-stream` tells how far an answer is while it is computed: events "progress" with {"share": from 0 to 1, "left": words},
 then one "answer", which is the JSON, or "refused" with {"error": one sentence, "status": as it would have been}. Who hangs up ends
@@ -40,7 +39,7 @@ import anyio
 import numpy as np
 from anyio.to_thread import run_sync
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -70,7 +69,7 @@ from vit_viz.service import (
     schema_of_body,
 )
 from vit_viz.session.inputs import Json, sentence_of
-from vit_viz.session.request import Request as Asked
+from vit_viz.session.request import Request
 from vit_viz.session.serialization import facts_of, numbers_of
 from vit_viz.session.session import Session
 from vit_viz.surface import EVENTS, KEPT, OWNER, Surface
@@ -114,18 +113,18 @@ def routes(session: Session) -> list[Route]:
     """All of it."""
     threads = {is_slow: anyio.CapacityLimiter(THREADS) for is_slow in (False, True)}
 
-    async def ask(request: Request) -> Response:
-        name = request.path_params["name"]
+    async def ask(http: HttpRequest) -> Response:
+        name = http.path_params["name"]
         question = QUESTIONS.get(name)
         if question is None:
             return _unknown(name)
         offered = _types_of(question)
-        media_type = _accepted(request, offered)
+        media_type = _accepted(http, offered)
         if media_type is None:
             return _not_offered(offered)
-        is_streamed, only_kept = media_type == EVENTS, KEPT in request.headers.get("cache-control", "")
+        is_streamed, only_kept = media_type == EVENTS, KEPT in http.headers.get("cache-control", "")
         if is_streamed:
-            media_type = _accepted(request, [_JSON, SAFETENSORS]) or _JSON
+            media_type = _accepted(http, [_JSON, SAFETENSORS]) or _JSON
 
         def refused(error: Exception) -> Response:
             """Nobody asked for an answer that is to be at hand; browsers would report a refusal as an error of the page."""
@@ -135,11 +134,11 @@ def routes(session: Session) -> list[Route]:
 
         try:
             read = await run_in_threadpool(
-                lambda body: read_body(question, read_json(body)), await request.body()
+                lambda body: read_body(question, read_json(body)), await http.body()
             )
         except Exception as error:
             return refused(error)
-        owner, app = request.scope.get(OWNER, "api"), str(request.base_url)
+        owner, app = http.scope.get(OWNER, "api"), str(http.base_url)
 
         def answer(progress: AnswerProgress | None, cancelled: StopCheck) -> Response:
             watched: dict[str, Any] = {"cancelled": cancelled}
@@ -149,12 +148,11 @@ def routes(session: Session) -> list[Route]:
                     "preview": lambda so_far: setattr(progress, "preview", _preview(so_far, media_type))
                 }
             try:
-                with requested(session, question, read, owner=owner) as asked:
-                    if only_kept and not session.keeps(asked):
-                        return _not_kept(session, asked, media_type, app=app)
-                    return _sent(
-                        Answered(session, asked, session.run(asked, **watched)), read[-1], media_type, app=app
-                    )
+                with requested(session, question, read, owner=owner) as request:
+                    if only_kept and not session.keeps(request):
+                        return _not_kept(session, request, media_type, app=app)
+                    answered = Answered(session, request, session.run(request, **watched))
+                    return _sent(answered, read[-1], media_type, app=app)
             except Exception as error:
                 return refused(error)
 
@@ -171,11 +169,11 @@ def routes(session: Session) -> list[Route]:
     ]
 
 
-def _only_get(_request: Request) -> Response:
+def _only_get(_request: HttpRequest) -> Response:
     return JSONResponse({"error": "This address only answers GET."}, 405, {"Allow": "GET"})
 
 
-def _only_post(request: Request) -> Response:
+def _only_post(request: HttpRequest) -> Response:
     """The answer to a question that is fetched, perhaps in the address bar of a browser."""
     name = request.path_params["name"]
     if name not in QUESTIONS:
@@ -328,8 +326,7 @@ def _written(result: Answered, options: FigureOptions, media_type: str, form: st
         return _drawn(result, options, media_type)
     whole = as_json(result, app=app, with_numbers=form == "json")
     if form == "json":
-        figure = files.named(result.session, options.figure(result.request))
-        headers = _named(files.file_name(result.session, figure, form))
+        headers = _named(files.file_name(result.session, result.request, form))
         return Response(json.dumps(whole, allow_nan=False), 200, headers, _JSON)
     return Response(_safetensors(result.answer, whole), media_type=media_type)
 
@@ -348,15 +345,19 @@ def _drawn(result: Answered, options: FigureOptions, media_type: str) -> Respons
     return Response(lines, media_type=media_type)
 
 
-def _not_kept(session: Session, asked: Asked, media_type: str, *, app: str) -> Response:
+def _not_kept(session: Session, request: Request, media_type: str, *, app: str) -> Response:
     """What is said of an answer that is not at hand."""
-    question, about = QUESTIONS.named(asked.question), Answered(session, asked, None)
-    query: Any = dict(asked.parameters).get("query")
+    question = QUESTIONS.named(request.question)
+    query: Any = dict(request.parameters).get("query")
     if query not in (None, "pool"):
-        session.trace_of(asked.subject).layout.weights(query)  # which refuses a token that there is not
-    whole: Json = {"question": asked.question, "request": about.request_json, "link": link(about, app=app)}
+        session.trace_of(request.subject).layout.weights(query)  # which refuses a token that there is not
+    whole = {
+        "question": request.question,
+        "request": Answered(session, request, None).request_json,
+        "link": link(session, request, app=app),
+    }
     if question.is_slow and question.takes_image:
-        whole |= cost_of(session, asked)
+        whole["cost"] = cost_of(session, request)
     return _said(whole, media_type)
 
 
@@ -387,7 +388,7 @@ def _preview(so_far: object, media_type: str) -> bytes:
     return json.dumps({"numbers": numbers_of(so_far), "facts": facts_of(so_far)}, allow_nan=False).encode()
 
 
-def _accepted(request: Request, offered: Iterable[str]) -> str | None:
+def _accepted(request: HttpRequest, offered: Iterable[str]) -> str | None:
     """The one of the offered media types that the caller likes best; None where none is accepted.
 
     The most exact range that names a type says its quality, and a caller without `Accept` takes everything. Among equals the type
@@ -440,10 +441,10 @@ def read_json(body: bytes) -> object:
 # --- what there is
 
 
-def _document(content: Callable[[], Json]) -> Callable[[Request], Response]:
+def _document(content: Callable[[], Json]) -> Callable[[HttpRequest], Response]:
     """What answers a GET, as JSON only."""
 
-    def answer(request: Request) -> Response:
+    def answer(request: HttpRequest) -> Response:
         accepts = _accepted(request, [_JSON]) is not None
         return JSONResponse(content()) if accepts else _not_offered([_JSON])
 

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from vit_viz import samples
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
+from vit_viz.capture import Trace
 from vit_viz.errors import ImageError, ParameterError
 from vit_viz.figures.files import Answered
 from vit_viz.figures.request import FigureOptions, check_shared_scale
@@ -92,10 +93,11 @@ def described(question: AnyQuestion) -> Json:
     }
 
 
-def cost_words(question: AnyQuestion, patches: int, seconds: float | None, *, done: int = 0) -> str:
+def cost_words(question: AnyQuestion, trace: Trace, seconds: float | None, *, done: int = 0) -> str:
     """How often the model runs for a question and, where a pass of one picture was measured, about how long that takes.
 
     Args:
+        seconds: of one pass; None: nobody knows.
         done: passes that need not be made again.
     """
     runs, passes = question.words.runs, question.passes
@@ -103,19 +105,16 @@ def cost_words(question: AnyQuestion, patches: int, seconds: float | None, *, do
         runs += ", most of which are done"
     if passes is None or seconds is None:
         return runs
-    return f"{runs}: {passes.bound} {duration(seconds * (passes.of(patches) - done))}"
+    return f"{runs}: {passes.bound} {duration(seconds * (passes.of(trace) - done))}"
 
 
-def cost_of(session: Session, request: Request) -> Json:
-    """What an answer of many passes would cost: in words, and about how many seconds a pass takes, None where nobody knows."""
-    question, seconds = QUESTIONS.named(request.question), session.pass_seconds(request.subject)
-    patches, part = (
-        session.trace_of(request.subject).layout.num_patches,
-        question.passes and question.passes.shared,
-    )
+def cost_of(session: Session, request: Request) -> str:
+    """What an answer of many passes would cost, in words."""
+    question, subject = QUESTIONS.named(request.question), request.subject
+    part = question.passes and question.passes.shared
     is_done = part and session.keeps(request.about(part.name, target=dict(request.parameters).get("target")))
-    words = cost_words(question, patches, seconds, done=part.forwards if part and is_done else 0)
-    return {"cost": words, "pass_seconds": seconds}
+    done = part.forwards if part and is_done else 0
+    return cost_words(question, session.trace_of(subject), session.pass_seconds(subject), done=done)
 
 
 def drawing_bytes(width_cm: float, dpi: int) -> int:
@@ -147,9 +146,9 @@ def read_body(question: AnyQuestion, body: object) -> BodyParts:
         )
     name, picture = ("", None) if image is None else _image(image)
     figure = _figure(question, fields.pop("figure", None))
-    how, asked = parse_arguments(question, fields)
-    subject = Subject(model, name, **(how.fields if question.takes_image else {}))
-    return subject, asked, picture, figure
+    inputs, arguments = parse_arguments(question, fields)
+    subject = Subject(model, name, **(inputs.fields if question.takes_image else {}))
+    return subject, arguments, picture, figure
 
 
 def _figure(question: AnyQuestion, fields: object) -> FigureOptions:
@@ -213,11 +212,13 @@ def requested(session: Session, question: AnyQuestion, read: BodyParts, *, owner
         read: what `read_body` read in it.
         owner: who asks: of their slow questions one is computed at a time.
     """
-    subject, asked, picture, _figure_options = read
+    subject, arguments, picture, _figure_options = read
     subject = replace(subject, model=model_reference(session, subject.model), owner=owner)
     brought = None if picture is None else session.add_upload(picture, owner=owner)
     try:
-        yield request_for(session, replace(subject, image=subject.image or brought or ""), question, **asked)
+        yield request_for(
+            session, replace(subject, image=subject.image or brought or ""), question, **arguments
+        )
     finally:
         if brought is not None:
             session.uploads.remove(brought, owner=owner)
@@ -232,22 +233,21 @@ def as_json(result: Answered, *, app: str, with_numbers: bool = True) -> Json:
     return (
         {"question": result.request.question}
         | result.to_json(with_numbers=with_numbers)
-        | {"link": link(result, app=app)}
+        | {"link": link(result.session, result.request, app=app)}
     )
 
 
-def link(result: Answered, *, app: str) -> str | None:
-    """Where the app shows this; None for a picture of the caller's own, which it does not have."""
-    question, subject = QUESTIONS.named(result.request.question), result.shown.subject
-    if question.takes_image and not subject.image:
+def link(session: Session, request: Request, *, app: str) -> str | None:
+    """Where the app shows the answer; None for a picture of the caller's own, which it does not have."""
+    question, subject = QUESTIONS.named(request.question), request.subject
+    if question.takes_image and subject.image not in samples.sample_names():
         return None
-    model = result.request.subject.model
     view = ViewState(
-        model=default_name(result.session) if model == result.session.default_model else model,
+        model=default_name(session) if subject.model == session.default_model else subject.model,
         image=subject.image,
         mode=subject.mode,
         size=subject.size,
         part="" if subject.part is None else format_part(subject.part),
         edits=str(subject.edits),
     )
-    return f"{app}?{showing(view, question, dict(result.request.parameters)).to_address()}"
+    return f"{app}?{showing(view, question, dict(request.parameters)).to_address()}"

@@ -123,6 +123,9 @@ def test_named_methods_are_compared_by_their_maps_with_the_options_of_each(
     for name, options in own.items():
         towards = {"target": 5} if METHODS[name].takes_target else {}
         maps[METHODS[name].words.label] = vv.run(loaded, "lion", name, **towards, **options)
+    side_by_side = vv.run(loaded, "lion", "comparison", methods=list(own), options=own, target=5)
+    for one, other in zip(side_by_side.maps.values(), maps.values(), strict=True):
+        np.testing.assert_array_equal(one.values, other.values)
     expected = vv.agreement(maps)
     assert (got.names, got.to_words()) == (expected.names, expected.to_words())
     np.testing.assert_array_equal(got.values, expected.values)
@@ -135,7 +138,7 @@ def test_named_methods_are_compared_by_their_maps_with_the_options_of_each(
     ("body", "error"),
     [
         ({"methods": ["relevance", "magic"]}, "There is no method 'magic'"),
-        ({"methods": []}, "methods cannot be ''"),
+        ({"methods": ["relevance", ""]}, "methods cannot be 'relevance,'"),
         ({"methods": ["relevance"], "options": {"rollout": {}}}, "'rollout' is not among the methods"),
         ({"options": {"rollout": {"power": 1}}}, "'rollout' has no option 'power'"),
         ({"options": {"rollout": 0.5}}, "given by name, not as '0.5'"),
@@ -151,10 +154,10 @@ def test_methods_and_options_that_there_are_not_are_refused_before_a_model_is_lo
 
 
 def test_a_comparison_is_slow_only_where_a_method_that_it_names_is() -> None:
-    for question, usual in ((AGREEMENT, "quick"), (COMPARISON, "")):
-        for methods, is_slow in ((usual, False), ("rollout,relevance", False), ("rollout,saliency", True)):
-            assert question.is_slow_with({"methods": methods, "target": 3}) == is_slow
-    assert AGREEMENT.is_slow_with({"methods": "all"})
+    quick, slow = ("", "quick", "rollout,relevance"), ("all", "rollout,saliency")
+    for question in (AGREEMENT, COMPARISON):
+        for methods in (*quick, *slow):
+            assert question.is_slow_with({"methods": methods, "target": 3}) == (methods in slow)
 
 
 @pytest.mark.parametrize(

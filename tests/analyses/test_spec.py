@@ -192,7 +192,6 @@ def _whole(job: Any, *, target: Any, progress: Progress | None, options: OddOpti
 
 
 def test_a_function_says_what_its_question_is_asked_with() -> None:
-    """A bar is drawn for nobody: where a function would draw one for None, it is given False."""
     words = {"label": "Toy", "shows": "a toy.", "hides": "all.", "formula": "x", "source": "Toy 2026"}
     toy = asks(_toy, reads="image", **words)
     whole = asks(_whole, reads="trace", name="other", options=OddOptions, cost="pass", **words)
@@ -203,6 +202,10 @@ def test_a_function_says_what_its_question_is_asked_with() -> None:
     assert (toy.words.label, whole.cost, whole.options) == ("Toy", "pass", OddOptions)
     assert [field.name for field in toy.options.schema()] == ["times"]
     job: Any = SimpleNamespace(image="lion", query="class", target=4, progress=None, parameters={"times": 3})
-    assert toy.answer(job) == ("lion", "class", False, 3)
-    job.parameters = {"count": 6, "target": 4}
-    assert whole.answer(job) == ("lion", 4, None, 6)
+    source, query, progress, times = toy.answer(job)
+    assert ((source, query, times), callable(progress)) == (
+        ("lion", "class", 3),
+        True,
+    )  # for whom no bar is drawn
+    job.parameters, job.progress = {"count": 6, "target": 4}, print
+    assert whole.answer(job) == ("lion", 4, print, 6)

@@ -27,6 +27,7 @@ from tests.capture.models import pixels, timm_vit
 from vit_viz.capture import trace
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
+from vit_viz.session.run import run
 
 LAYOUT = TokenLayout(grid=(4, 6))
 
@@ -180,6 +181,24 @@ def test_what_could_not_be_seen_is_not_said_to_be_otherwise(
     report = trace(ready(Model([block() for _ in range(3)])), pixels(), layout=LAYOUT).proof_report
     assert report.status == "captured, not proven"
     assert re.search(words, report.sentence)
+
+
+def of_masked_keys(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    scores = (q @ k.transpose(2, 3)) * q.shape[-1] ** -0.5
+    is_first = torch.arange(scores.shape[2])[:, None] == 3
+    return scores.masked_fill(is_first, -torch.inf).softmax(-1) @ v
+
+
+@pytest.mark.parametrize("block", [attending(of_masked_keys), NotANumber], ids=["written out", "fused"])
+@pytest.mark.parametrize("name", ["look", "rollout", "mosaic", "heads", "links"])
+def test_attention_that_is_no_number_is_refused_with_its_layer_and_the_cause(
+    block: type[nn.Module], name: str
+) -> None:
+    model = ready(Model(blocks(Attend, block, Attend)))
+    with pytest.raises(
+        CaptureError, match=r"The attention of layer 1 is no number .* keys that are all masked, or"
+    ):
+        run(model, pixels(), name, layout=LAYOUT)
 
 
 class ScoresOfPlaces(Model):

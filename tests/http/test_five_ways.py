@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 import httpx
 import pytest
 
-from tests.http.attacks import FLAGS, cookie_of, line_to, with_picture
+from tests.http.attacks import FLAGS, asked_on_line, cookie_of, line_to, with_picture
 from tests.http.hostile import encoded, photo
 from tests.http.test_doors import HELD, answered, said
 from tests.http.visitor import Visitor
@@ -107,23 +107,31 @@ def test_a_large_question_is_refused_before_it_is_read(small: Server) -> None:
 
 def test_two_cookies_with_forty_slow_questions_each_let_others_have_theirs(small: Server) -> None:
     """Theirs go on for as long as anybody waits for them; each is one of the lines."""
-    content = json.dumps({"view": "", "methods": ["relevance"]}).encode()
 
     def slow(cookie: str) -> Callable[[], socket.socket]:
-        head = ["POST /vit_viz/trust HTTP/1.1", f"Content-Length: {len(content)}", f"Cookie: {cookie}"]
-        return lambda: line_to(small, head, content)
+        return lambda: asked_on_line(small, "trust", cookie)
 
     with lines() as opened:
         held = opened([slow(cookie) for cookie in (cookie_of(small), cookie_of(small)) for _ in range(40)])
         until(lambda: answered(held) >= 40, what="refusals of those that are too many of one visitor")
+        starts = [line.recv(2**16)[:13] for line in held if answered([line])]
+        assert {*starts} == {b"HTTP/1.1 200 ", b"HTTP/1.1 429 "}
         serves_newcomers(small)
 
 
-def test_six_requests_for_large_files_are_made_one_at_a_time_beside_others(small: Server) -> None:
+def test_six_requests_for_large_files_let_others_have_theirs(small: Server) -> None:
     """Each is millions of dots, drawn in a hundred megabytes; the sizes differ, so that none is kept for another."""
     with lines() as opened, Visitor(small, timeout=60) as greedy:
-        trace = with_picture(greedy)
-        for dpi in range(150, 156):
-            path = f"/vit_viz/figure/{trace}?kind=map&layer=1&width_cm=40&dpi={dpi}"
-            opened([lambda path=path: line_to(small, [f"GET {path} HTTP/1.1", f"Cookie: {greedy.cookie}"])])
+        with_picture(greedy)
+
+        def large(dpi: int) -> Callable[[], socket.socket]:
+            figure = {"width_cm": 40, "dpi": dpi}
+            content = json.dumps({"image": {"upload": greedy.link["image"]}, "figure": figure}).encode()
+            length = f"Content-Length: {len(content)}"
+            head = ["POST /api/v1/look HTTP/1.1", "Accept: image/png", length, f"Cookie: {greedy.cookie}"]
+            return lambda: line_to(small, head, content)
+
+        held = opened([large(dpi) for dpi in range(150, 156)])
         serves_newcomers(small)
+        until(lambda: answered(held) == len(held), what="the files")
+        assert {line.recv(13) for line in held} == {b"HTTP/1.1 200 "}

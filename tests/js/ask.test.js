@@ -358,7 +358,7 @@ test('an answer is looked for where it is at hand; else it is heard how the ques
   const sent = [];
   const said = [
     { facts: {}, link: 'x' },
-    { request: { parameters: { power: 2 } }, pass_seconds: 0.5 },
+    { request: { parameters: { power: 2 } }, cost: 'about 5 s' },
     { question: 'depth', refused: 'No such power.' },
   ];
   const fetch = async (/** @type {string} */ path, /** @type {any} */ { headers }) => {
@@ -370,10 +370,10 @@ test('an answer is looked for where it is at hand; else it is heard how the ques
   /** @type {any[]} */
   const heard = [];
   const look = (/** @type {number} */ power) =>
-    ask.kept('depth', { power }, undefined, (told) => heard.push(told.pass_seconds));
+    ask.kept('depth', { power }, undefined, (told) => heard.push(told.cost));
   assert.equal((await look(1)).link, 'x');
   assert.equal((await ask('depth', { power: 1 })).link, 'x'); // and is not asked for again
-  assert.deepEqual([await look(2), heard], [null, [0.5]]);
+  assert.deepEqual([await look(2), heard], [null, ['about 5 s']]);
   await assert.rejects(look(3), { message: 'No such power.' });
   assert.deepEqual(sent[0], ['/api/v1/depth', 'only-if-cached']);
   assert.equal(sent.length, 3);

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { open, partOf, tableOf } from './heads_page.js';
 import { settle } from './room.js';
 
-const COST = 'Switches off 6 heads, one after the other, at about half a pass each.';
+const COST = 'About half a pass for each head.';
 
 test('the estimate is asked for once for a class and a way of switching off', async () => {
   const part = await open({ link: 'measure=estimate' });
@@ -210,7 +210,7 @@ test('one way at a time: another one ends it, as another photo or class does, wh
 
 test('a map that the server has at hand is shown without being started, and is looked for once for each way', async () => {
   /** @type {Record<string, any>} */
-  const there = { zero: WHOLE, mean: new Error('Gone meanwhile.'), uniform: { pass_seconds: 4 } };
+  const there = { zero: WHOLE, mean: new Error('Gone meanwhile.'), uniform: { cost: 'about half a pass for each head: about 11 s' } };
   const part = await running({ kept: (how) => there[how] });
   assert.deepEqual([part.maps.length, part.peeked], [0, ['lion zero 7']]);
   assert.deepEqual(part.texts(), ['1.0', '−1.0', '2.0', '3.0', '4.0', '5.0']);

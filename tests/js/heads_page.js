@@ -159,7 +159,7 @@ export async function open({
     keeps: (one) => !OF_PAGE.includes(one),
     kept: async (_one, { image, how, target = '' }, _stop, hear) => {
       peeked.push([image.sample, how, target].filter(Boolean).join(' '));
-      const found = (await kept(how)) ?? { pass_seconds: null };
+      const found = (await kept(how)) ?? { cost: 'about half a pass for each head' };
       if (found instanceof Error) throw found;
       if (found.arrays) return found;
       hear?.(found);

@@ -34,7 +34,7 @@ from vit_viz.results import HeadTable
 from vit_viz.session.handles import cookie_name, new_visitor
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request, Subject
-from vit_viz.session.session import Session
+from vit_viz.session.session import LARGE_BYTES, Session
 from vit_viz.session.uploads import GONE
 from vit_viz.surface import EVENTS, PAGE_HEADER, QUESTION_BYTES
 from vit_viz.ui import opened
@@ -386,6 +386,19 @@ def test_what_is_too_long_for_a_table_is_refused(api: TestClient, monkeypatch: p
         assert answer.status_code == status
 
 
+def test_large_answers_are_written_one_at_a_time_and_small_ones_beside_them(
+    api: TestClient, session: Session
+) -> None:
+    figure = TWINS | {"figure": {"width_cm": 40, "dpi": 155}}  # six million dots
+    with ThreadPoolExecutor(1) as pool:
+        with session.writing(LARGE_BYTES + 1):
+            answer = pool.submit(ask, api, "look", figure, headers={"Accept": "image/png"})
+            until(lambda: session.turns.waiting("a large answer") or answer.done(), what="its turn")
+            small = ask(api, "look", headers={"Accept": "image/png"})
+            assert (small.status_code, answer.done()) == (200, False)
+        assert answer.result().status_code == 200
+
+
 def test_what_is_too_long_for_json_is_refused(api: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     for most, status in ((31, 413), (32, 200), (33, 200)):
         monkeypatch.setitem(rest._MOST, "json", most)
@@ -443,16 +456,14 @@ def test_an_answer_is_given_only_if_it_is_at_hand_and_what_is_asked_is_told(
         size = int.from_bytes(answer.content[:8], "little")
         return json.loads(json.loads(answer.content[8 : 8 + size])["__metadata__"]["vit_viz"])  # type: ignore[no-any-return]
 
-    session.trace("odd", "twins", mode="crop")
+    recorded = session.trace("odd", "twins", mode="crop")
     with monkeypatch.context() as patch:
         patch.setattr(session, "pass_seconds", lambda subject: 0.25 if subject.mode == "crop" else None)
         there = said(ask(api, "ablation", body, headers=headers | KEPT))
-    assert there.keys() == {"question", "request", "link", "cost", "pass_seconds"}
-    assert (there["request"]["parameters"], there["pass_seconds"], there["cost"]) == (
-        {"how": "mean", "target": target},
-        0.25,
-        QUESTIONS["ablation"].words.runs,
-    )
+    assert there.keys() == {"question", "request", "link", "cost"}
+    assert there["request"]["parameters"] == {"how": "mean", "target": target}
+    seconds = round(0.25 * 0.45 * recorded.num_layers * recorded.num_heads)
+    assert there["cost"] == f"about half a pass for each head: about {seconds}\N{NO-BREAK SPACE}s"
     bad = said(ask(api, "ablation", body | {"how": "off"}, headers=headers | KEPT))
     assert (bad.keys(), "one of zero" in bad["refused"]) == ({"question", "refused"}, True)
     computed = ask(api, "ablation", body, headers=headers)
@@ -460,12 +471,10 @@ def test_an_answer_is_given_only_if_it_is_at_hand_and_what_is_asked_is_told(
     assert {name: said(computed)[name] for name in ("request", "link")} == {
         name: there[name] for name in ("request", "link")
     }
-    assert "pass_seconds" in said(ask(api, "ablation", body | {"target": target + 1}, headers=headers | KEPT))
+    assert "cost" in said(ask(api, "ablation", body | {"target": target + 1}, headers=headers | KEPT))
     beyond = ask(api, "links", TWINS | {"query": "90,90"}, headers=headers | KEPT)
     assert "Patch (90, 90) does not exist" in said(beyond)["refused"]
-    assert said(ask(api, "positions", {}, headers=KEPT | headers)).keys() & {"request", "pass_seconds"} == {
-        "request"
-    }
+    assert said(ask(api, "positions", {}, headers=KEPT | headers)).keys() & {"request", "cost"} == {"request"}
 
 
 # --- how far an answer is

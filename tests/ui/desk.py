@@ -140,4 +140,4 @@ def call_of(
     """What a page asks of a view beside the questions of the library, and what it hears until it is answered."""
     told = Heard()
     asked = {"view": view.to_address()} | body
-    return PageCall(session, owner, view, (), asked, cancelled, told=told), told.said
+    return PageCall(session, owner, view, (), asked, cancelled, so_far=told), told.said

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vit_viz.analyses.options import Option
 from vit_viz.analyses.prepared_image import BATCH, ModelLike, Picture, PreparedImage, in_batches
-from vit_viz.analyses.spec import Job, Place, asks
+from vit_viz.analyses.spec import Job, Passes, Place, asks
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.answer import Answer
 from vit_viz.capture import Trace, are_ours, edit, is_edited
@@ -484,6 +484,9 @@ ABLATION = asks(
     formula=r"$f(x \mid o_{l h} \leftarrow 0) - f(x)$",
     source="Michel et al. 2019, arXiv:1905.10650",
     runs="about half a pass for each head",
+    passes=Passes(
+        lambda trace: 0.45 * trace.num_layers * trace.num_heads
+    ),  # a run starts behind the layers before its head
     reads="image",
     place=Place("heads", {"face": "atlas", "measure": "effect"}),
     cost="many passes",

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.correlation import highest, ranks, spearman
-from vit_viz.analyses.explain import NAMES, by_name, changed_options, map_of, maps_by, maps_of
+from vit_viz.analyses.explain import ComparisonOptions, compared_maps
 from vit_viz.analyses.methods import METHODS
-from vit_viz.analyses.options import Option, Options
-from vit_viz.analyses.spec import Job, Question, Words
+from vit_viz.analyses.spec import Job, asks
 from vit_viz.errors import ParameterError
 from vit_viz.results import PatchMap, StateMatrix
 from vit_viz.sentences import formatted
@@ -38,10 +36,10 @@ class Agreement(StateMatrix):
 
     def to_words(self) -> str:
         """Which maps look alike, and which stands apart; a map that is the same everywhere agrees with nothing, and is left out."""
-        told = [
+        varied = [
             i for i in range(len(self.names)) if not self.top_fifth.size or not np.isnan(self.top_fifth[i, i])
         ]
-        names, values = [self.names[i] for i in told], self.values[np.ix_(told, told)]
+        names, values = [self.names[i] for i in varied], self.values[np.ix_(varied, varied)]
         if len(names) < 2:
             return ""
         one, other = max(combinations(range(len(names)), 2), key=lambda pair: values[pair])
@@ -129,60 +127,8 @@ def _by_chance(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
     return float((products >= products[0, 0] - 1e-9 * one.size**3).mean())
 
 
-@dataclass(frozen=True)
-class AgreementOptions(Options):
-    """Whose maps are compared."""
-
-    methods: Annotated[
-        str,
-        Option(
-            "methods",
-            "quick: those that share one pass; all: every method with a card, which takes minutes; or names with commas between.",
-            pattern=NAMES,
-            is_list=True,
-        ),
-    ] = "quick"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in self.names:
-            METHODS.named(name)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The methods that are meant."""
-        slow = (method.name for method in METHODS.cards if method.is_slow)
-        words = {"quick": METHODS.quick, "all": (*METHODS.quick, *slow)}
-        return tuple(
-            dict.fromkeys(name for word in self.methods.split(",") for name in words.get(word, (word,)))
-        )
-
-    @property
-    def is_quick(self) -> bool:
-        """Whether no method is among them that runs the model for itself."""
-        return not any(METHODS[name].is_slow for name in self.names)
-
-    def of_methods(self, options: object, layers: int = 0) -> tuple[tuple[str, Any], ...]:
-        """The options of these methods that are changed, by the names of the methods."""
-        own = by_name("the methods", options)
-        if unknown := [name for name in own if name not in self.names]:
-            raise ParameterError(
-                f"{unknown[0]!r} is not among the methods that are compared; there are: {', '.join(self.names)}."
-            )
-        read = {name: changed_options(METHODS[name], own[name], layers) for name in self.names if name in own}
-        return tuple((name, changed) for name, changed in read.items() if changed)
-
-
-def _agreement(job: Job, options: AgreementOptions) -> Agreement:
-    own = dict(job.parameters.get("options", ()))
-
-    def map_by(name: str) -> PatchMap:
-        method = METHODS[name]
-        if name in METHODS.quick and name not in own:
-            return maps_of(job, job.target).map(name)
-        return map_of(job, method, method.options.of(own.get(name, ())))
-
-    explained = maps_by(options.names, map_by)
+def _agreement(job: Job, options: ComparisonOptions) -> Agreement:
+    explained = compared_maps(job, options)
     compared = agreement({METHODS[name].words.label: one for name, one in explained.maps.items()})
     target = {} if job.target is None else {"target": job.target}
     missing = (f"Without {METHODS[name].words.label}: {why}" for name, why in explained.missing.items())
@@ -195,18 +141,15 @@ def _agreement(job: Job, options: AgreementOptions) -> Agreement:
     )
 
 
-AGREEMENT = Question(
-    name="agreement",
-    words=Words(
-        label="Agreement of methods",
-        shows="whether the methods point at the same patches: the rank correlation of every two maps.",
-        hides="which of them is right: methods can agree and all be wrong.",
-        formula=r"$\rho_{ab} = \mathrm{corr}(\mathrm{rank}\, m_a, \mathrm{rank}\, m_b)$ over patches",
-        source="Spearman 1904, doi:10.2307/1412159",
-        runs="one pass for all quick methods, and more for each slow one",
-    ),
-    options=AgreementOptions,
-    run=_agreement,
+AGREEMENT = asks(
+    _agreement,
+    label="Agreement of methods",
+    shows="whether the methods point at the same patches: the rank correlation of every two maps.",
+    hides="which of them is right: methods can agree and all be wrong.",
+    formula=r"$\rho_{ab} = \mathrm{corr}(\mathrm{rank}\, m_a, \mathrm{rank}\, m_b)$ over patches",
+    source="Spearman 1904, doi:10.2307/1412159",
+    runs="one pass for all quick methods, and more for each slow one",
+    options=ComparisonOptions,
     reads="image",
     cost="many passes",
     forwards=4,

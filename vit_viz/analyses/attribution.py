@@ -284,7 +284,7 @@ OCCLUSION = explains(
     source="Zeiler & Fergus 2014, arXiv:1311.2901, by captum",
     runs="one run per patch",
     cost="many passes",
-    passes=Passes(lambda patches: patches),
+    passes=Passes(lambda trace: trace.layout.num_patches),
 )
 
 

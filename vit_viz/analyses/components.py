@@ -236,9 +236,9 @@ class ComponentsOptions(options_of(token_components)):  # type: ignore[misc]  # 
 
 
 def _token_components(job: Job, options: ComponentsOptions) -> TokenComponents:
-    asked = options.values()
-    second = asked.pop(SECOND)
-    return token_components([job.tokens, *([job.record_of(second)] if second else [])], **asked)
+    chosen = options.values()
+    second = chosen.pop(SECOND)
+    return token_components([job.tokens, *([job.record_of(second)] if second else [])], **chosen)
 
 
 TOKEN_COMPONENTS = asks(

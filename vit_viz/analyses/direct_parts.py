@@ -262,7 +262,7 @@ def _gathered(trace: Trace, layer: int, weights: Tensor) -> Tensor:
     wanted = weights.any(0).nonzero().flatten()
     if len(wanted) <= _FEW:
         with exact():
-            rows = trace.layers[layer].rows(None, wanted).to(weights)
+            rows = trace.as_numbers(layer, trace.layers[layer].rows(None, wanted)).to(weights)
         return torch.einsum("ht,htn->hn", weights[:, wanted], rows)
     total = torch.zeros_like(weights)
     for queries, rows in trace.tiles(layer):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
@@ -345,10 +345,6 @@ def _explain_all(job: Job) -> Explanations:
 EXPLAIN_ALL = Part(name="explain all", run=_explain_all, reads="image", forwards=4)
 
 
-NAMES = r"[a-z0-9_]+(,[a-z0-9_]+)*"
-"""Of methods."""
-
-
 @dataclass(frozen=True)
 class ComparisonOptions(Options):
     """Whose maps are compared."""
@@ -357,11 +353,11 @@ class ComparisonOptions(Options):
         str,
         Option(
             "methods",
-            "Names of methods with commas between them; none: all that share one pass.",
-            pattern=rf"({NAMES})?",
+            "quick: those that share one pass; all: every method with a card, which takes minutes; or names with commas between.",
+            pattern=r"([a-z0-9_]+(,[a-z0-9_]+)*)?",  # without any those that share one pass, as earlier links have it
             is_list=True,
         ),
-    ] = ""
+    ] = "quick"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -370,37 +366,50 @@ class ComparisonOptions(Options):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The methods that are named."""
-        return tuple(dict.fromkeys(self.methods.split(","))) if self.methods else ()
+        """The methods that are meant."""
+        slow = (method.name for method in METHODS.cards if method.is_slow)
+        words = {"": METHODS.quick, "quick": METHODS.quick, "all": (*METHODS.quick, *slow)}
+        return tuple(
+            dict.fromkeys(name for word in self.methods.split(",") for name in words.get(word, (word,)))
+        )
 
     @property
     def is_quick(self) -> bool:
         """Whether no method is among them that runs the model for itself."""
         return not any(METHODS[name].is_slow for name in self.names)
 
+    def of_methods(self, options: object, layers: int = 0) -> tuple[tuple[str, Any], ...]:
+        """The options of these methods that are changed, by the names of the methods."""
+        own = by_name("the methods", options)
+        if unknown := [name for name in own if name not in self.names]:
+            raise ParameterError(
+                f"{unknown[0]!r} is not among the methods that are compared; there are: {', '.join(self.names)}."
+            )
+        read = {name: changed_options(METHODS[name], own[name], layers) for name in self.names if name in own}
+        return tuple((name, changed) for name, changed in read.items() if changed)
 
-def _comparison(job: Job, options: ComparisonOptions) -> Explanations:
-    if not options.names:
-        return maps_of(job, job.target)
-    return maps_by(options.names, lambda name: map_of(job, METHODS[name]))
 
-
-def maps_by(names: Sequence[str], make: Callable[[str], PatchMap]) -> Explanations:
+def compared_maps(job: Job, options: ComparisonOptions) -> Explanations:
     """The maps of some methods, and why others give none; what the last one says is raised where none gives any."""
+    own = dict(job.parameters.get("options", ()))
     maps: dict[str, PatchMap] = {}
     missing: dict[str, str] = {}
-    for name in names:
+    for name in options.names:
         try:
-            maps[name] = make(name)
+            if name in METHODS.quick and name not in own:
+                maps[name] = maps_of(job, job.target).map(name)
+            else:
+                maps[name] = map_of(job, METHODS[name], METHODS[name].options.of(own.get(name, ())))
         except (CaptureError, ParameterError) as error:
-            if len(missing) + 1 == len(names):
+            if len(missing) + 1 == len(options.names):
                 raise
             missing[name] = str(error)
     return Explanations(maps, missing)
 
 
 COMPARISON = asks(
-    _comparison,
+    compared_maps,
+    name="comparison",
     label="Methods side by side",
     shows="the maps of several methods for one photo and one class.",
     hides="which of them is right: raw values of methods have different units, so each map has its own scale.",
@@ -413,4 +422,5 @@ COMPARISON = asks(
     cost="many passes",
     forwards=60,
     takes_target=True,
+    takes_options=True,
 )

@@ -190,6 +190,7 @@ def layer_sums(
     for queries in layer.blocks(None):
         stop_if(cancelled)
         tile = Tile.of(layer, trace.layout, queries)
+        trace.as_numbers(inputs.layer, tile.attention)
         for name in names:
             part = SUMS[name](inputs, tile)
             totals[name] = part if name not in totals else totals[name] + part

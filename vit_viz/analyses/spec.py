@@ -65,12 +65,12 @@ class Passes:
     """How often the model runs for an analysis that runs it for itself, in forward passes; one backward counts as two.
 
     Args:
-        of: from the number of patches.
+        of: from the recorded pass of what is asked about.
         bound: what stands before the time that they take: it may run on until its result is good enough, or end earlier.
         shared: that many of them make one part, which is kept for others.
     """
 
-    of: Callable[[int], int]
+    of: Callable[[Trace], float]
     bound: Literal["about", "at least", "at most about"] = "about"
     shared: Part[Any] | None = None
 
@@ -262,9 +262,10 @@ def _declaration(function: Callable[..., Any], declared: dict[str, Any]) -> dict
             job if first in ("job", "inputs") else getattr(job, "loaded" if reads == "model" else str(reads))
         )
         beside = {word: getattr(job, word) for word in ("query", "target", "cancelled") if word in takes}
-        if "progress" in takes:  # False draws no bar, where None would
-            is_drawn = takes["progress"].annotation == "ProgressLike"
-            beside["progress"] = job.progress or (False if is_drawn else None)
+        if (
+            "progress" in takes
+        ):  # told to somebody in any case: a public function that is given None draws a bar
+            beside["progress"] = job.progress or (lambda _share: None)
         return function(
             source, **beside, **({"options": options} if "options" in takes else options.values())
         )

@@ -212,20 +212,23 @@ class Trace:
 
         Raises:
             ParameterError: an index lies outside this trace, or a mask does not fit it.
+            CaptureError: the model made no numbers of what is asked for.
         """
         chosen = as_indices("Token", queries, self.num_tokens, words=self.layout.tokens)
-        return self._layer(layer).exact_rows(as_indices("Head", heads, self.num_heads), chosen)
+        rows = self._layer(layer).exact_rows(as_indices("Head", heads, self.num_heads), chosen)
+        return self.as_numbers(layer, rows)
 
     def received(self, layer: Index, keys: Tokens, heads: Indices = None) -> Tensor:
         """Who looks at these keys: fp32 [heads, tokens, keys], columns of the attention; they do not sum to 1.
 
         Raises:
             ParameterError: an index lies outside this trace.
+            CaptureError: the model made no numbers of what is asked for.
         """
         chosen = as_indices("Token", keys, self.num_tokens, words=self.layout.tokens)
         columns = list(range(self.num_tokens)) if chosen is None else chosen
         heads = as_indices("Head", heads, self.num_heads)
-        return self._layer(layer).columns(heads, columns, self.normaliser(layer))
+        return self.as_numbers(layer, self._layer(layer).columns(heads, columns, self.normaliser(layer)))
 
     def tiles(
         self, layer: Index, block: int | None = None, heads: Indices = None
@@ -237,7 +240,23 @@ class Trace:
         """
         attention, chosen = self._layer(layer), as_indices("Head", heads, self.num_heads)
         for rows in attention.blocks(block, None if chosen is None else len(chosen)):
-            yield rows, attention.rows(chosen, rows)
+            yield rows, self.as_numbers(layer, attention.rows(chosen, rows))
+
+    def as_numbers(self, layer: Index, attention: Tensor) -> Tensor:
+        """Attention that was read of a layer, as it is.
+
+        Raises:
+            CaptureError: some of it is NaN; the sentence names the first layer that has any.
+        """
+        number = self._number(layer)
+        is_doubtful = self.layers[number].weights is not None or math.isnan(self.differences[number])
+        if is_doubtful and bool(attention.isnan().any()):
+            first = next(i for i, one in enumerate(self.layers) if one.rows(None, slice(None)).isnan().any())
+            raise CaptureError(
+                f"The attention of layer {first} is no number (NaN) for some tokens: a softmax there is over keys that are all "
+                "masked, or over scores that are NaN or infinite."
+            )
+        return attention
 
     def normaliser(self, layer: Index) -> Tensor:
         """log sum exp of each row's scores in one layer, [heads, tokens]; computed when first needed."""

@@ -21,7 +21,7 @@ from vit_viz.figures.scene import Scene, drawn
 from vit_viz.figures.sheet import Sheet, stacked
 from vit_viz.results import PatchMap
 from vit_viz.session.inputs import Json
-from vit_viz.session.request import Request
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.serialization import facts_of, numbers_of, provenance_in
 from vit_viz.session.session import Session
 
@@ -63,7 +63,8 @@ def file_of(session: Session, figure: FigureRequest, output: Output | None = Non
     """One figure as a file; equal arguments give equal bytes."""
     output, figure = output or Output(), named(session, figure)
     data = _WRITERS[output.format](session, figure, output)
-    return Encoded(data, MEDIA_TYPES[output.format], file_name(session, figure, output.format))
+    name = file_name(session, figure.request, output.format, photo=figure.photo)
+    return Encoded(data, MEDIA_TYPES[output.format], name)
 
 
 def named(session: Session, figure: FigureRequest) -> FigureRequest:
@@ -81,7 +82,8 @@ def made_of(session: Session, figure: FigureRequest, output: Output) -> dict[str
     by its name and the hash of its weights. The paths of both are told as they were given on the command line or in Python, and
     never where the app saves a file.
     """
-    subject, shown = figure.subject, elsewhere(session, figure)
+    subject = figure.subject
+    shown = figure.about(elsewhere(session, subject))
     weights = session.model(subject.model).provenance.weights
     facts: dict[str, Any] = {"model": shown.subject.model, "weights": weights}
     if subject.image:
@@ -96,22 +98,24 @@ def made_of(session: Session, figure: FigureRequest, output: Output) -> dict[str
     return facts | {"request": request, "figure": shown.to_dict(), "output": asdict(output)}
 
 
-def elsewhere(session: Session, figure: FigureRequest) -> FigureRequest:
-    """The figure with names that mean something elsewhere: never a path, and of pictures those of samples."""
-    loaded, image = session.model(figure.subject.model), figure.subject.image
+def elsewhere(session: Session, subject: Subject) -> Subject:
+    """The subject with names that mean something elsewhere: never a path, and of pictures those of samples."""
+    loaded, image = session.model(subject.model), subject.image
     model = loaded.provenance.model or loaded.name
-    return figure.about(model=model, image=image if image in samples.sample_names() else "")
+    return replace(subject, model=model, image=image if image in samples.sample_names() else "", owner="")
 
 
-def file_name(session: Session, figure: FigureRequest, form: str) -> str:
-    """A name that says what the file holds: photo, kind, model, layer and head."""
-    model = session.model(figure.subject.model).name
-    parts = ["vit_viz", slug(figure.photo), slug(figure.request.question), slug(model)]
-    parts += [
-        f"{name}-{slug(str(figure.parameters[name]))}"
-        for name in ("layer", "head")
-        if name in figure.parameters
-    ]
+def file_name(session: Session, request: Request, form: str, *, photo: str = "") -> str:
+    """A name that says what the file of an answer holds: photo, question, model, layer and head.
+
+    Args:
+        photo: what it is called; "" asks the session.
+    """
+    subject, parameters = request.subject, dict(request.parameters)
+    if subject.image and not photo:
+        photo = session.name_of(subject.image, owner=subject.owner)
+    parts = ["vit_viz", slug(photo), slug(request.question), slug(session.model(subject.model).name)]
+    parts += [f"{name}-{slug(str(parameters[name]))}" for name in ("layer", "head") if name in parameters]
     return "_".join(part for part in parts if part) + f".{form}"
 
 
@@ -259,15 +263,11 @@ class Answered:
         return provenance or self.session.model(subject.model).provenance
 
     @property
-    def shown(self) -> Request:
-        """The request with names that mean something elsewhere."""
-        return elsewhere(self.session, FigureRequest(self.request)).request
-
-    @property
     def request_json(self) -> Json:
-        """The same as JSON."""
-        asked: Json = json.loads(self.shown.to_json())
-        return asked
+        """The request as JSON, with names that mean something elsewhere."""
+        subject = elsewhere(self.session, self.request.subject)
+        request: Json = json.loads(replace(self.request, subject=subject).to_json())
+        return request
 
     def to_json(self, *, with_numbers: bool = True) -> Json:
         """All of it: the numbers exactly, the facts, what they say, where they came from, and what was asked."""

@@ -42,7 +42,7 @@ def replay(
         may_fetch: asked before the Hub is, for a model that is not on this machine; nothing is fetched otherwise.
     """
     facts = record_of(file)
-    figure, output = _asked(facts)
+    figure, output = _figure_in(facts)
     folder = None if isinstance(file, bytes) else Path(file).parent
     source = _Source(facts, figure, folder)
     loaded, missing = source.model(session, may_fetch), []
@@ -62,7 +62,7 @@ def replay(
         for what, key in (("model", loaded.name), ("image", photo))
         if what in source.paths
     }
-    figure = figure.about(model=loaded.name, image=photo)
+    figure = figure.about(replace(figure.subject, model=loaded.name, image=photo))
     return file_of(own, figure, output)
 
 
@@ -210,7 +210,7 @@ _READERS: tuple[tuple[bytes, Callable[[bytes], dict[str, Any]]], ...] = (
 """How a file begins, and how its record is read."""
 
 
-def _asked(facts: dict[str, Any]) -> tuple[FigureRequest, Output]:
+def _figure_in(facts: dict[str, Any]) -> tuple[FigureRequest, Output]:
     """The figure and the format that a record names."""
     figure, output = facts.get("figure"), facts.get("output")
     if not isinstance(figure, dict) or not isinstance(output, dict):

@@ -129,14 +129,10 @@ class FigureRequest:
         """What the numbers are asked for with, by name."""
         return dict(self.request.parameters)
 
-    def about(self, *, model: str, image: str, owner: str = "") -> FigureRequest:
-        """The same of another model and photo."""
-
-        def moved(request: Request) -> Request:
-            return replace(request, subject=replace(request.subject, model=model, image=image, owner=owner))
-
-        beside = None if self.beside is None else moved(self.beside)
-        return replace(self, request=moved(self.request), beside=beside)
+    def about(self, subject: Subject) -> FigureRequest:
+        """The same of another subject."""
+        beside = None if self.beside is None else replace(self.beside, subject=subject)
+        return replace(self, request=replace(self.request, subject=subject), beside=beside)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for the files that are made of it."""

@@ -375,8 +375,8 @@ class Engine:
         is_quick = not computed(request).is_slow_with(dict(request.parameters))
 
         def answer_of(name: str, *, share: tuple[float, float] = (0.0, 1.0), **parameters: Any) -> Any:
-            told, (begin, end) = progress, share
-            part = None if told is None else lambda done: told(begin + (end - begin) * done)
+            report, (begin, end) = progress, share
+            part = None if report is None else lambda done: report(begin + (end - begin) * done)
             return self.run(request.about(name, **parameters), progress=part, cancelled=cancelled)
 
         def prepare() -> PreparedImage:

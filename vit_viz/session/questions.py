@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from vit_viz.analyses.agreement import AgreementOptions
+from vit_viz.analyses.explain import ComparisonOptions
 from vit_viz.analyses.options import Options
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
@@ -64,7 +64,7 @@ def options_of_methods(
     question: AnyQuestion, chosen: Options, options: object, layers: int = 0
 ) -> tuple[tuple[str, Any], ...]:
     """The changed options of the method whose map a question is about, or of several methods by their names."""
-    if not question.takes_options or not isinstance(chosen, OfMethodOptions | AgreementOptions):
+    if not question.takes_options or not isinstance(chosen, OfMethodOptions | ComparisonOptions):
         raise ParameterError(f"{question.name!r} takes no options of a method.")
     return chosen.of_methods(options, layers)
 

@@ -52,7 +52,7 @@ class PageCall:
         problems: what of the link is not possible, a sentence each.
         body: all that was sent.
         cancelled: whether nobody waits any more.
-        told: takes how far the answer is and, under `preview`, what there is of it as `preview` writes it.
+        so_far: takes how far the answer is and, under `preview`, what there is of it as `preview` writes it.
     """
 
     session: Session
@@ -61,7 +61,7 @@ class PageCall:
     problems: tuple[str, ...]
     body: dict[str, Any]
     cancelled: StopCheck
-    told: AnswerProgress = field(default_factory=AnswerProgress)
+    so_far: AnswerProgress = field(default_factory=AnswerProgress)
 
     @property
     def subject(self) -> Subject:
@@ -70,11 +70,11 @@ class PageCall:
 
     def progress(self, share: float) -> None:
         """Say how much of the answer is done, in [0, 1]."""
-        self.told.share = share
+        self.so_far.share = share
 
     def preview(self, value: dict[str, Any]) -> None:
         """Say what there is of the answer so far, or what is being done."""
-        self.told.preview = json.dumps(value).encode()
+        self.so_far.preview = json.dumps(value).encode()
 
 
 def page_route(session: Session, name: str, answer: Callable[[PageCall], dict[str, Any]]) -> Route:
@@ -83,18 +83,20 @@ def page_route(session: Session, name: str, answer: Callable[[PageCall], dict[st
 
     async def post(request: Request) -> Response:
         try:
-            asked = await run_in_threadpool(read_json, await request.body())
-            if not isinstance(asked, dict) or not isinstance(asked.get("view"), str):
+            body = await run_in_threadpool(read_json, await request.body())
+            if not isinstance(body, dict) or not isinstance(body.get("view"), str):
                 raise ParameterError(f'A page asks {name!r} of a view: {{"view": LINK}}.')
         except ParameterError as error:
             return refusal(error)
         owner, visitor = request.scope[OWNER], visitor_in(request.cookies)
 
-        def computed(told: AnswerProgress | None, cancelled: StopCheck) -> Response:
+        def computed(progress: AnswerProgress | None, cancelled: StopCheck) -> Response:
             VISITOR.set(visitor)  # in the context of this thread: whose the handles are
             try:
-                view, problems = arrived(session, asked["view"], owner)
-                called = PageCall(session, owner, view, problems, asked, cancelled, told or AnswerProgress())
+                view, problems = arrived(session, body["view"], owner)
+                called = PageCall(
+                    session, owner, view, problems, body, cancelled, progress or AnswerProgress()
+                )
                 return JSONResponse(answer(called))
             except Exception as error:
                 return refusal(error)
@@ -109,19 +111,19 @@ def routes(session: Session) -> list[Route]:
     return [page_route(session, "open", _opened), page_route(session, "target", _target)]
 
 
-def _opened(asked: PageCall) -> dict[str, Any]:
-    session, view, owner = asked.session, asked.view, asked.owner
+def _opened(call: PageCall) -> dict[str, Any]:
+    session, view, owner = call.session, call.view, call.owner
     try:
-        load(asked, asked.subject.model)
+        load(call, call.subject.model)
     except Cancelled:
         raise
     except VitVizError as error:
         if view.model == default_name(session):
             raise
         return {"refused": sentence(error), "instead": {"model": default_name(session)}}
-    asked.preview({"words": f"Running {view.model} …"})
+    call.preview({"words": f"Running {view.model} …"})
     try:
-        session.run(asked.subject.request("trace"), progress=asked.progress, cancelled=asked.cancelled)
+        session.run(call.subject.request("trace"), progress=call.progress, cancelled=call.cancelled)
     except (ParameterError, CaptureError) as error:
         if not (view.size or view.part or view.edits):
             raise
@@ -130,26 +132,26 @@ def _opened(asked: PageCall) -> dict[str, Any]:
     offered |= {image: stored.name for image, stored in session.uploads.of(owner).items()}
     return {
         **explorer_value(session, view, owner),
-        **facts_value(session, view, owner, notes=asked.problems),
+        **facts_value(session, view, owner, notes=call.problems),
         "sizes": sizes.value(session, view, owner),
         "awaits": view.awaits_upload,
-        "output_query": session.trace_of(asked.subject).layout.output_query,
-        "positions": _positions(session.model(asked.subject.model)),
+        "output_query": session.trace_of(call.subject).layout.output_query,
+        "positions": _positions(session.model(call.subject.model)),
         "pictures": [{"id": image, "name": name} for image, name in offered.items()],
     }
 
 
-def load(asked: PageCall, ref: str) -> None:
+def load(call: PageCall, ref: str) -> None:
     """Wait until a model is here, and say how far it is."""
-    if not asked.session.has_model(ref):
+    if not call.session.has_model(ref):
         entry = entry_of(ref)
         title = entry.title if entry else ref
-        asked.preview(far_words(title))
+        call.preview(far_words(title))
 
         def fetched(done: int, total: int) -> None:
-            asked.preview(far_words(title, done, total))
+            call.preview(far_words(title, done, total))
 
-        asked.session.model(ref, progress=fetched, cancelled=asked.cancelled)
+        call.session.model(ref, progress=fetched, cancelled=call.cancelled)
 
 
 def far_words(title: str, done: int = 0, total: int = 0) -> dict[str, Any]:
@@ -163,10 +165,10 @@ def far_words(title: str, done: int = 0, total: int = 0) -> dict[str, Any]:
     return {"words": f"Downloading {title}", "amount": megabytes, "loads": True} | share
 
 
-def _target(asked: PageCall) -> dict[str, Any]:
-    asked.session.run(asked.subject.request("trace"), cancelled=asked.cancelled)
-    find = str(asked.body["find"])[:100] if "find" in asked.body else None
-    return target.value(asked.session, asked.subject, asked.view, find)
+def _target(call: PageCall) -> dict[str, Any]:
+    call.session.run(call.subject.request("trace"), cancelled=call.cancelled)
+    find = str(call.body["find"])[:100] if "find" in call.body else None
+    return target.value(call.session, call.subject, call.view, find)
 
 
 def _positions(loaded: Model) -> dict[str, Any]:

@@ -64,13 +64,13 @@ def about_of(view: ViewState) -> Value:
     """What a view is of, as a question takes it."""
     is_sample, is_upload = view.image in sample_names(), UPLOAD.fullmatch(view.image)
     kind = "sample" if is_sample else "upload" if is_upload else "survey"
-    given = {"mode": view.mode, "size": view.size, "part": view.part, "edits": view.edits}
-    return {"model": view.model, "image": {kind: view.image}} | given
+    subject = {"mode": view.mode, "size": view.size, "part": view.part, "edits": view.edits}
+    return {"model": view.model, "image": {kind: view.image}} | subject
 
 
-def saved_value(view: ViewState, name: str, **asked: Any) -> list[Any]:
+def saved_value(view: ViewState, name: str, **arguments: Any) -> list[Any]:
     """The answer to a question about a view as a file, drawn as the view says: the question and its body."""
-    return [name, about_of(view) | asked | {"figure": dict(view.drawing.changed())}]
+    return [name, about_of(view) | arguments | {"figure": dict(view.drawing.changed())}]
 
 
 def photo_value(session: Session, subject: Subject) -> Value:

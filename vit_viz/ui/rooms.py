@@ -76,8 +76,8 @@ def _explain() -> dict[str, Any]:
             "mind a mirror.",
         ),
     )
-    told = {"methods": declared.methods(), "drawing": declared.drawing()}
-    return part("web/explain/room", html=place("explain"), how=how, tables=colour_tables(), **told)
+    values = {"methods": declared.methods(), "drawing": declared.drawing()}
+    return part("web/explain/room", html=place("explain"), how=how, tables=colour_tables(), **values)
 
 
 def _heads() -> dict[str, Any]:

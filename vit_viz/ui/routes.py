@@ -239,9 +239,9 @@ _ANSWERS: dict[str, Callable[[Session, HttpRequest, Subject], Response]] = {
 }
 
 
-def as_json(told: object) -> Response:
+def as_json(value: object) -> Response:
     """Plain values as the page reads them."""
-    return Response(json.dumps(told), media_type="application/json")
+    return Response(json.dumps(value), media_type="application/json")
 
 
 def _picture_response(drawn: Encoded, *, save: bool) -> Response:

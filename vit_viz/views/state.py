@@ -99,8 +99,8 @@ class ViewState:
             pairs = parse_qsl(search.lstrip("?")[:_LONGEST], max_num_fields=100)
         except ValueError:
             return cls(), ("The link holds more options than a view has; it was not read.",)
-        panel, told = Panel.from_link({name: text for name, text in pairs if is_of_panel(name)})
-        view, problems = cls(panel=panel), list(told)
+        panel, panel_problems = Panel.from_link({name: text for name, text in pairs if is_of_panel(name)})
+        view, problems = cls(panel=panel), list(panel_problems)
         for name, text in pairs:
             try:
                 view = view.with_options({name: text})

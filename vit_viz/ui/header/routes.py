@@ -43,17 +43,17 @@ _TOKENS = {"class": "the class token", "everything": "all tokens"}
 Value = dict[str, Any]
 
 
-def _load(asked: PageCall) -> Value:
-    ref = choices.model_reference(asked.session, str(asked.body.get("name", "")).strip())
-    if asked.body.get("agreed") is not True and not offers.is_here(asked.session, ref):
+def _load(call: PageCall) -> Value:
+    ref = choices.model_reference(call.session, str(call.body.get("name", "")).strip())
+    if call.body.get("agreed") is not True and not offers.is_here(call.session, ref):
         return offers.download_question(ref)
-    load(asked, ref)
+    load(call, ref)
     return {}
 
 
-def _offered(asked: PageCall) -> Value:
-    models = offers.picker_value(asked.session)
-    return {"models": models} | tray(asked.session, asked.view.image, asked.owner)
+def _offered(call: PageCall) -> Value:
+    models = offers.picker_value(call.session)
+    return {"models": models} | tray(call.session, call.view.image, call.owner)
 
 
 # --- the pictures of a visit
@@ -112,18 +112,18 @@ def bring_route(session: Session) -> Route:
 # --- what is changed inside the model
 
 
-def edited(asked: PageCall) -> Value:
+def edited(call: PageCall) -> Value:
     """The edits of a view in words, each by itself with what is left without it, and the answers before and after them."""
-    edits = ModelEdits.parse(asked.body.get("edits", asked.view.edits))
-    if "edits" in asked.body:
-        edits.of(asked.session.trace_of(replace(asked.subject, edits=NO_EDITS)))
+    edits = ModelEdits.parse(call.body.get("edits", call.view.edits))
+    if "edits" in call.body:
+        edits.of(call.session.trace_of(replace(call.subject, edits=NO_EDITS)))
         return {"edits": str(edits)}
     each = [{"said": _said(single), "left": str(edits.without(single))} for single in edits.singles]
     value: Value = {"words": edits.sentence, "each": each}
     if not edits:
         return value
     try:
-        return value | _compared(asked.session, asked.subject)
+        return value | _compared(call.session, call.subject)
     except Exception as error:  # they can be taken back all the same
         return value | {"error": sentence(error)}
 

@@ -191,7 +191,7 @@ def _chosen(query: _Asked) -> Response:
     except ParameterError:
         changes = routes.NO_CHANGES  # why, says the answer to `compared`
     room, (layer, head) = query.room, query.head
-    told = routes.chosen_value(
+    value = routes.chosen_value(
         room.files,
         query.text("where"),
         layer=layer,
@@ -200,7 +200,7 @@ def _chosen(query: _Asked) -> Response:
         patch_size=room.patch_size,
         changes=changes,
     )
-    return as_json(told)
+    return as_json(value)
 
 
 def _compared(query: _Asked) -> Response:

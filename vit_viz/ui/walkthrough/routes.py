@@ -40,18 +40,18 @@ _SCREENS: tuple[Callable[[StepInput], Screen], ...] = (
 """In the order of `STEPS`."""
 
 
-def answer(asked: PageCall) -> dict[str, Any]:
+def answer(call: PageCall) -> dict[str, Any]:
     """What the page draws of the step of a view."""
-    asked.session.run(asked.subject.request("trace"), cancelled=asked.cancelled)
-    scene = StepInput.of(asked.session, asked.view, asked.owner)
-    step = asked.view.walkthrough.step
+    call.session.run(call.subject.request("trace"), cancelled=call.cancelled)
+    scene = StepInput.of(call.session, call.view, call.owner)
+    step = call.view.walkthrough.step
     screen = screen_of(scene, step)
     return {
         "step": step,
         "html": html_of(screen, step),
         "photo": photo_value(scene, screen),
         "controls": control_values(scene, screen),
-        "note": " ".join(asked.problems),
+        "note": " ".join(call.problems),
     }
 
 

@@ -3,7 +3,7 @@
 import { Job } from '../kit/job.js';
 import { Classes, JobLine, Toggle, useJob } from '../kit/parts.js';
 import { html, useLayoutEffect, useMemo, signal } from '../kit/preact.js';
-import { capital, correlation, costWords, tableOf } from './words.js';
+import { capital, correlation, tableOf } from './words.js';
 /** @import { asker } from '../kit/ask.js' */
 /** @import { Target as Chosen } from '../kit/parts.js' */
 /** @import { Seen } from './room.js' */
@@ -37,7 +37,7 @@ export function useEffects(ask, key, body, how) {
   const maps = useMemo(
     () => ({
       effects: signal(/** @type {Record<string, Effect>} */ ({})),
-      seconds: signal(/** @type {number | null | undefined} of one pass */ (undefined)),
+      cost: signal(''),
       how: '',
       stop: new AbortController(),
     }),
@@ -57,7 +57,7 @@ export function useEffects(ask, key, body, how) {
   const isAsked = Boolean(body);
   useLayoutEffect(() => {
     if (!isAsked || how in effects.peek()) return;
-    const hear = (/** @type {any} */ said) => void (maps.seconds.value = said.pass_seconds ?? null);
+    const hear = (/** @type {any} */ said) => void (maps.cost.value = said.cost ?? '');
     ask.kept('ablation', { ...body, how }, stop.signal, hear).then(
       (answer) => answer && !(how in effects.peek()) && tell(how, whole(answer)),
       () => {}, // it can be started all the same
@@ -81,7 +81,7 @@ export function useEffects(ask, key, body, how) {
   return {
     effect: /** @type {Effect | undefined} */ (effects.value[how]),
     job: maps.how === how ? job : new Job(),
-    seconds: maps.seconds.value,
+    cost: maps.cost.value,
     ...{ start, end },
   };
 }
@@ -127,13 +127,13 @@ export function agreement(estimate, { values }) {
 export function Causal({ seen }) {
   const { store, ask } = seen.page;
   const { measure, how, targeted } = seen.look;
-  const { effect, job, target, seconds, note, start, end, foretold } = seen.numbers;
+  const { effect, job, target, cost, note, start, end, foretold } = seen.numbers;
   const isMeasured = measure === 'effect';
   const heads = seen.subject.layers * seen.subject.heads;
   const isDone = !job.isRunning && effect?.done === heads;
   const go = isDone || !isMeasured ? '' : effect?.done ? 'Start again' : 'Switch off each head';
-  const isPriced = !isDone && !job.isRunning && seconds !== undefined && isMeasured;
-  const price = note || (isPriced ? `${capital(costWords(heads, seconds))}.` : '');
+  const isPriced = !isDone && !job.isRunning && cost && isMeasured;
+  const price = note || (isPriced ? `${capital(cost)}.` : '');
   const far = isMeasured ? jobWords(effect, job, heads, foretold) : '';
   return html`<div class="vv-heads-causal vv-stack">
     <div class="vv-heads-classes">

@@ -1,6 +1,6 @@
 // Numbers of heads in words.
 
-import { duration, fixed, short } from '../../ui/kit/numbers.js';
+import { fixed, short } from '../../ui/kit/numbers.js';
 
 /**
  * A head of the model.
@@ -145,12 +145,4 @@ export function correlation(a, b) {
     two += (b[i] - mb) ** 2;
   }
   return one && two ? both / Math.sqrt(one * two) : 0;
-}
-
-const PASSES_PER_HEAD = 0.45; // of a whole one: a run starts behind the layers before its head
-
-/** How often the model runs for a causal map, and about how long that takes. @param {number} heads @param {number | null} [seconds] of one pass, where that is known */
-export function costWords(heads, seconds) {
-  const words = `switches off ${heads} heads, one after the other, at about half a pass each`;
-  return seconds ? `${words}: about ${duration(seconds * PASSES_PER_HEAD * heads)}` : words;
 }
