@@ -402,6 +402,7 @@ def maps_by(names: Sequence[str], make: Callable[[str], PatchMap]) -> Explanatio
 COMPARISON = asks(
     _comparison,
     label="Methods side by side",
+    also_called="compare methods, comparison, all maps",
     shows="the maps of several methods for one photo and one class.",
     hides="which of them is right: raw values of methods have different units, so each map has its own scale.",
     formula=r"the map of each method",
