@@ -21,8 +21,8 @@ def listing() -> bytes:
 
     "tab" is the one that draws it, "" where it opens in the panel, and "link" what links say where it is shown; "controls" are
     what it takes, the query and the class first, which links have under names of their own. A measure that a question opens
-    already has no second row, and no controls; its heads stand the largest first. Browsers fetch the list when palette or panel is first opened, so that the page
-    itself stays small, and keep it until it changes.
+    already has no second row, and no controls; its heads stand the largest first. Browsers fetch the list when palette or panel
+    is first opened, so that the page itself stays small, and keep it until it changes.
     """
     in_links = {field.name: name for name, (owner, field) in link_options().items() if owner in GROUPS}
     said: list[dict[str, object]] = []
