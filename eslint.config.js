@@ -44,6 +44,7 @@ const browser = [
   'getComputedStyle',
   'history',
   'localStorage',
+  'sessionStorage',
   'location',
   'matchMedia',
   'navigator',

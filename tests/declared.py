@@ -17,6 +17,7 @@ from tests.views.test_old_links import OLD
 from vit_viz.analyses.methods import METHODS
 from vit_viz.cli.parser import command_line
 from vit_viz.explorer.value import link_fields
+from vit_viz.ui.palette.view import listing
 from vit_viz.views.panel import is_of_panel
 from vit_viz.views.state import ViewState
 
@@ -75,6 +76,15 @@ def links() -> str:
     return "{" + ",\n".join(lists) + "}\n"
 
 
+def questions() -> str:
+    """What the palette finds questions by, a line each: for tests/js/palette.test.js."""
+    names = ("name", "label", "called", "shows", "also", "tab", "slow", "link")
+    lines = [
+        json.dumps({name: one[name] for name in names}, ensure_ascii=False) for one in json.loads(listing())
+    ]
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
 def _looks() -> list[tuple[str, dict[str, Any], dict[str, str]]]:
     """Links, what is looked at instead, and the link that this leads to."""
     edits = "off 3.1;temperature 7=0.5;forbid class>2-4,3-5@6-8;forbid patches>registers;forbid token 5>patches;forbid 0,0>class"
@@ -125,6 +135,7 @@ FILES: dict[Path, Callable[[str], str]] = {
     _DOCS / "COMMANDS.md": commands,
     _DOCS / "METHODS.md": methods,
     _ROOT / "tests" / "js" / "links.json": lambda _: links(),
+    _ROOT / "tests" / "js" / "questions.json": lambda _: questions(),
 }
 """From what such a file holds to what it should hold."""
 

@@ -27,6 +27,19 @@ def test_the_citation_names_the_version_and_the_licence_of_the_package() -> None
     assert f'license = "{fields["license"]}"' in text("pyproject.toml")
 
 
+def test_llms_txt_leads_to_every_page_and_its_lines_of_python_run() -> None:
+    said = text("llms.txt")
+    assert said.startswith("# vit_viz\n\n> ")
+    linked = re.findall(r"^- \[[^]]+\]\(([^)]+)\): ", said, re.MULTILINE)
+    assert [name for name in linked if not (ROOT / name).is_file()] == []
+    assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= {*linked}
+    assert "llms.txt" in text("docs/site/conf.py")
+    (lines,) = re.findall(r"`(import vit_viz as vv; .+?)`", said)
+    made: dict[str, Any] = {}
+    exec(lines, made)
+    assert made["answer"].values.ndim == 2
+
+
 def test_checks_elsewhere_are_those_of_this_repository_and_a_release_waits_for_them() -> None:
     assert "run: bash .ci/run" in text(".github/workflows/checks.yml")
     full = text(".github/workflows/full.yml")

@@ -40,7 +40,7 @@ exclude_patterns = ["node_modules", "build", "vit_viz", "tests"]
 
 html_theme = "furo"
 html_title = f"vit_viz {release}"
-html_extra_path = ["start"]
+html_extra_path = ["start", "../../llms.txt"]
 html_static_path = html_css_files = ["site.css"]
 html_show_sphinx = html_copy_source = False
 

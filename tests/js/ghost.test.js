@@ -14,11 +14,16 @@ function page({
   still = false,
   acted = false,
   pointed = /** @returns {boolean} */ () => false,
+  kept = /** @type {Map<string, string> | null} */ (new Map()),
 } = {}) {
   const browser = new Browser();
   browser.still = still;
   const document = Object.assign(new Element('document'), { hidden: false });
-  browser.install({ document, navigator: { userActivation: { hasBeenActive: acted } } });
+  const sessionStorage = kept && {
+    getItem: (/** @type {string} */ name) => kept.get(name) ?? null,
+    setItem: (/** @type {string} */ name, /** @type {string} */ value) => void kept.set(name, value),
+  };
+  browser.install({ document, sessionStorage, navigator: { userActivation: { hasBeenActive: acted } } });
   const ring = new Element('div');
   ring.hidden = true;
   /** @type {(string | null)[]} */
@@ -35,7 +40,7 @@ function page({
   return { browser, document, ring, shown, ghost };
 }
 
-test('it stays at each patch for two seconds, rests at the pinned query, and begins again', () => {
+test('it stays at each patch for two seconds, and is over', () => {
   const { browser, ring, shown } = page();
   assert.equal(STAY, 2000);
   browser.pass(1999);
@@ -47,8 +52,15 @@ test('it stays at each patch for two seconds, rests at the pinned query, and beg
   assert.deepEqual([parseFloat(left), parseFloat(width)].map(Math.round), [33, 17]);
   browser.pass(3 * STAY);
   assert.deepEqual([shown, ring.hidden], [['1,2', '3,5', '0,0', null], true]);
-  browser.pass(STAY);
-  assert.equal(shown.at(-1), '1,2');
+  browser.pass(20 * STAY);
+  assert.deepEqual([shown.length, browser.timers.size], [4, 0]);
+});
+
+test('it comes once a visit; a browser that keeps nothing shows it again', () => {
+  const kept = new Map();
+  assert.notEqual(page({ kept }).ghost, null);
+  assert.equal(page({ kept }).ghost, null); // as after a reload
+  for (let time = 0; time < 2; time++) assert.notEqual(page({ kept: null }).ghost, null);
 });
 
 for (const input of ['pointerdown', 'pointermove', 'keydown', 'touchstart', 'wheel', 'scroll'])

@@ -6,18 +6,20 @@ import { test } from 'node:test';
 import { asker } from '../../vit_viz/web/kit/ask.js';
 import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
+import { ACTIONS } from '../../vit_viz/web/palette/actions.js';
 import { Palette, search } from '../../vit_viz/web/palette/palette.js';
 import { Browser, mount, read } from './browser.js';
 import { placeAt, settle } from './room.js';
 
 const { fields } = JSON.parse(read('./links.json'));
+const QUESTIONS = JSON.parse(read('./questions.json'));
 
 const listed = (
   /** @type {string} */ name,
   /** @type {string} */ label,
   /** @type {object} */ more = {},
 ) => ({
-  ...{ name, label, shows: '', also: '', tab: '', slow: false, link: { ask: name } },
+  ...{ name, label, called: '', shows: '', also: '', tab: '', slow: false, link: { ask: name } },
   ...more,
 });
 const LIST = [
@@ -41,9 +43,35 @@ test('a question is found by beginnings of its words, in any order, the likelies
   assert.deepEqual(names('gradcam'), ['gradcam']);
   assert.deepEqual(names('tokengrad'), ['gradcam']);
   assert.deepEqual(names('kornblíth'), ['layer_similarity']);
-  assert.deepEqual(names('head zebra'), []);
+  assert.deepEqual(names('head zebra'), ['head_importance']); // none has both
+  assert.deepEqual(names('zebra'), []);
   const rollouts = [listed('gradient_rollout', 'Gradient rollout'), listed('rollout', 'Attention rollout')];
   for (const text of ['rollout', 'roll']) assert.equal(search(text, rollouts)[0].name, 'rollout');
+});
+
+/** What people type, and what they mean. */
+const MEANT = {
+  ...{ pca: 'token_components', shapley: 'kernel_shap', shap: 'kernel_shap', gradcam: 'gradcam' },
+  ...{ 'saliency map': 'saliency', heatmap: 'look', 'attention map': 'look', lrp: 'relevance' },
+  ...{ 'where does the model look': 'look', 'previous token head': 'heads.left_neighbour' },
+  ...{ 'previous patch': 'heads.left_neighbour', deletion: 'trust', faithfulness: 'trust' },
+  ...{ 'can I believe this': 'trust', ig: 'integrated_gradients', cka: 'layer_similarity' },
+  ...{ 'activation patching': 'ablation', prediction: 'classes', rope: 'rotary_similarity' },
+  ...{ 'positional encoding': 'positions', 'attention sink': 'sink_kinds', clustering: 'segments' },
+  ...{ 'pointing game': 'on_object', 'bounding box': 'on_object', dla: 'decomposition' },
+  ...{ 'which head matters': 'head_importance', 'similar patches': 'token_similarity' },
+  ...{ 'remove a patch': 'without_patches', save: 'save', download: 'save', 'dark mode': 'theme' },
+  ...{ reset: 'reset', upload: 'open', help: 'help', share: 'link', tutorial: 'tour' },
+};
+
+test('what people type finds what they mean first', () => {
+  const first = (/** @type {string} */ words) => search(words, [...QUESTIONS, ...ACTIONS])[0]?.name;
+  assert.deepEqual(Object.fromEntries(Object.keys(MEANT).map((words) => [words, first(words)])), MEANT);
+});
+
+test('the head that looks at the previous patch is the first where that opens', () => {
+  const [{ link }] = /** @type {any[]} */ (search('previous patch', QUESTIONS));
+  assert.deepEqual([link.measure, link.order], ['left_neighbour', 'value']);
 });
 
 // --- the palette
@@ -57,7 +85,13 @@ function palette(link = '?image=lion&ask.old=1&run=1') {
   Object.assign(browser.globals.navigator, { platform: 'MacIntel' });
   const at = placeAt(link);
   const store = new Store(fields, at);
-  const ask = asker({ keeps: () => false, answer: async (name) => assert.fail(name) });
+  /** @type {any[]} */
+  const searched = [];
+  const answer = async (/** @type {string} */ name, /** @type {any} */ { find }) => {
+    searched.push([name, find]);
+    return { hits: /^lion|cougar$/.test(find) ? [{ index: 291, name: 'lion' }] : [] };
+  };
+  const ask = asker({ keeps: () => false, answer: /** @type {any} */ (answer) });
   const page = { store, ask, turn: signal(0) };
   const props = { tabs: { heads: 'Heads', explain: 'Explain' }, questions: '/vit_viz/page/d/questions.json' };
   const start = (/** @type {any} */ element) =>
@@ -71,7 +105,7 @@ function palette(link = '?image=lion&ask.old=1&run=1') {
     input.fire('input');
     await settle();
   };
-  return { ...mounted, ...{ dialog, input, rows, type, store }, at, fetches: () => fetches };
+  return { ...mounted, ...{ dialog, input, rows, type, store, searched }, at, fetches: () => fetches };
 }
 
 test('the palette opens by its keys, fetches the list once, and opens what is chosen', async () => {
@@ -81,10 +115,12 @@ test('the palette opens by its keys, fetches the list once, and opens what is ch
   assert.ok(browser.window.fire('keydown', { key: 'K', metaKey: true }).prevented);
   assert.ok(dialog.open && input.focused);
   await settle();
-  assert.equal(rows().length, LIST.length);
-  assert.equal(find('palette-words').textContent, '4 questions');
+  assert.equal(rows().length, LIST.length + ACTIONS.length);
+  assert.equal(find('palette-words').textContent, `${rows().length} found`);
   await type('ablat');
-  assert.equal(find('palette-words').textContent, '1 question');
+  browser.pass(200);
+  await settle();
+  assert.equal(find('palette-words').textContent, '1 found');
   assert.match(rows()[0].textContent, /panel · takes a while/);
   input.fire('keydown', { key: 'Enter' });
   await settle();
@@ -125,7 +161,7 @@ test('another view is written once the entry of the dialog is left', async () =>
 });
 
 test('arrows go through the rows and around, and say which is chosen', async () => {
-  const { input, rows, type, find, at, store } = palette();
+  const { browser, input, rows, type, find, at, store } = palette();
   find('ask').click();
   await settle();
   const press = async (/** @type {string} */ key) => {
@@ -137,15 +173,22 @@ test('arrows go through the rows and around, and say which is chosen', async () 
       .map((row) => row.getAttribute('aria-selected') === 'true')
       .indexOf(true);
   await press('ArrowUp');
-  assert.deepEqual([chosen(), input.getAttribute('aria-activedescendant')], [3, 'vv-palette-list-3']);
-  assert.ok(rows()[3].scrolled);
+  const last = rows().length - 1;
+  assert.deepEqual(
+    [chosen(), input.getAttribute('aria-activedescendant')],
+    [last, `vv-palette-list-${last}`],
+  );
+  assert.ok(rows()[last].scrolled);
   await press('ArrowDown');
   assert.equal(chosen(), 0);
   rows()[2].fire('pointermove');
   await settle();
   assert.equal(chosen(), 2);
   await type('zebra');
-  assert.match(find('palette-words').textContent, /No question/);
+  assert.match(find('palette-words').textContent, /Looking among the classes/);
+  browser.pass(200);
+  await settle();
+  assert.match(find('palette-words').textContent, /Nothing has these words/);
   assert.equal(input.getAttribute('aria-activedescendant'), null);
   input.fire('keydown', { key: 'Enter' });
   assert.equal(at.written.length, 0);
@@ -170,5 +213,64 @@ test('a list that cannot be fetched is said in words, and fetched again', async 
   globalThis.fetch = fetch;
   browser.window.fire('keydown', { key: 'k', ctrlKey: true });
   await settle();
-  assert.equal(rows().length, 4);
+  assert.equal(rows().length, LIST.length + ACTIONS.length);
+});
+
+test('a class is found by its name once the hand rests, and opens explained', async () => {
+  const { browser, input, rows, type, find, store, searched } = palette('?q=3,4');
+  find('ask').click();
+  await settle();
+  for (const text of ['co', 'cougar', 'why is it a lion?']) await type(text);
+  assert.deepEqual(searched, []);
+  input.fire('keydown', { key: 'Enter' }); // before it is there
+  await settle();
+  assert.equal(store.view.target.value, '');
+  browser.pass(200);
+  await settle();
+  assert.deepEqual(searched, [['target', 'lion']]);
+  const { tab, explain, target, q } = store.view;
+  assert.deepEqual([tab.value, explain.value, target.value, q.value], ['explain', 'why', '291', '3,4']);
+  find('ask').click();
+  await type('cougar');
+  browser.pass(200);
+  await settle();
+  assert.match(rows()[0].textContent, /Why “lion”\?.*Explain/);
+});
+
+test('what is a name of a question does not wait for classes', async () => {
+  const { input, type, find, dialog } = palette();
+  find('ask').click();
+  await settle();
+  await type('ablation');
+  input.fire('keydown', { key: 'Enter' });
+  await settle();
+  assert.equal(dialog.open, false);
+});
+
+test('an action is done once the palette is closed; one that says something leaves it open', async () => {
+  const { browser, input, type, find, dialog, store, at } = palette(
+    '?image=tower&tab=heads&layer=3&edits=off 3.1',
+  );
+  const written = /** @type {string[]} */ ([]);
+  const clipboard = { writeText: async (/** @type {string} */ text) => void written.push(text) };
+  Object.assign(browser.globals.navigator, { clipboard });
+  const act = async (/** @type {string} */ text) => {
+    if (!dialog.open) find('ask').click();
+    await settle();
+    await type(text);
+    input.fire('keydown', { key: 'Enter' });
+    await settle();
+  };
+  await act('save'); // of nothing
+  assert.equal(dialog.open, true);
+  assert.match(find('palette-words').textContent, /Nothing on this tab/);
+  await act('copy link');
+  assert.deepEqual([dialog.open, written.length], [true, 1]);
+  assert.match(find('palette-words').textContent, /Link copied/);
+  await act('reset');
+  assert.equal(dialog.open, false);
+  const { image, tab, layer, edits } = store.view;
+  assert.deepEqual([image.value, tab.value, edits.value], ['tower', 'heads', '']);
+  assert.notEqual(layer.value, 3);
+  assert.equal(at.written.at(-1)?.[1], true); // Back undoes it
 });

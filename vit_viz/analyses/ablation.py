@@ -466,6 +466,7 @@ def _ablation(job: Job, *, target: TargetLike, how: Annotated[Ablation, _HOW] = 
 HEAD_IMPORTANCE = asks(
     head_importance,
     label="Importance of heads",
+    also_called="which heads matter, pruning heads, head pruning, Taylor importance",
     shows="by how much the target would change if one head were switched off, estimated from one gradient.",
     hides="what does change: the estimate is of first order, see the ablation.",
     formula=r"$\sum_i \frac{\partial f}{\partial o_{l h i}} \cdot (0 - o_{l h i})$",
@@ -479,6 +480,7 @@ HEAD_IMPORTANCE = asks(
 ABLATION = asks(
     _ablation,
     label="Causal effect of heads",
+    also_called="ablating heads, activation patching, knockout, lesion, zero ablation, mean ablation, pruning",
     shows="by how much the target changes when one head is switched off, for every head.",
     hides="what heads do together: each is switched off alone.",
     formula=r"$f(x \mid o_{l h} \leftarrow 0) - f(x)$",

@@ -144,6 +144,7 @@ def _agreement(job: Job, options: ComparisonOptions) -> Agreement:
 AGREEMENT = asks(
     _agreement,
     label="Agreement of methods",
+    also_called="correlation of methods, do methods agree",
     shows="whether the methods point at the same patches: the rank correlation of every two maps.",
     hides="which of them is right: methods can agree and all be wrong.",
     formula=r"$\rho_{ab} = \mathrm{corr}(\mathrm{rank}\, m_a, \mathrm{rank}\, m_b)$ over patches",

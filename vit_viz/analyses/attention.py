@@ -288,6 +288,7 @@ def _look(trace: Trace, *, query: Query | None, options: LookOptions) -> PatchMa
 LOOK = asks(
     _look,
     label="Attention",
+    also_called="where the model looks, where does it look, attention map, attention heatmap, heat map, attention weights",
     shows="what a token looks at in one layer, in one head or in all fused.",
     hides="whether the answer depends on it: what is looked at need not be used.",
     formula=r"$A_{l h}[q, :] = \mathrm{softmax}(q k^\top / \sqrt{d})$; as a column: $A_{l h}[:, q]$",
@@ -344,6 +345,7 @@ def _head_rows(job: Job) -> HeadRows:
 MOSAIC = asks(
     _mosaic,
     label="All heads",
+    also_called="mosaic, grid of attention maps, multi-head attention",
     shows="what a token looks at in every head of every layer.",
     hides="whether the answer depends on it: what is looked at need not be used.",
     formula=r"$A_{l h}[q, :]$ for all $l$, $h$",

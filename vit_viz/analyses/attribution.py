@@ -57,6 +57,7 @@ def saliency(inputs: MethodInput) -> PatchMap:
 SALIENCY = explains(
     saliency,
     label="Saliency",
+    also_called="saliency map, vanilla gradient, backpropagation, sensitivity map",
     shows="how strongly the target reacts to a small change of each patch's pixels.",
     hides="whether the pixels, as they are, speak for or against the target; and neighbouring pixels can differ a lot by "
     "chance.",
@@ -85,6 +86,7 @@ def input_x_gradient(inputs: MethodInput) -> PatchMap:
 INPUT_X_GRADIENT = explains(
     input_x_gradient,
     label="Input x gradient",
+    also_called="gradient times input, ixg, grad * input",
     shows="what each patch would add to the target if the model were linear around this image; blue patches move it down.",
     hides="everything about the model that is not linear, such as evidence of which it has enough already.",
     formula=r"$x \circ \frac{\partial y}{\partial x}$, summed over each patch",
@@ -148,6 +150,7 @@ def integrated_gradients(
 INTEGRATED_GRADIENTS = explains(
     integrated_gradients,
     label="Integrated gradients",
+    also_called="ig, path integral, axiomatic attribution",
     shows="how much each patch raises the target as a gray image turns into this one; blue patches lower it.",
     hides="patches that are as gray as the start: they count little, whatever they mean.",
     formula=r"$(x - x_0) \circ \int_0^1 \frac{\partial y}{\partial x} (x_0 + t (x - x_0))\, dt$, summed over each patch; "
@@ -202,6 +205,7 @@ def smoothgrad(inputs: MethodInput, *, samples: int = 16, noise: float = 0.15, s
 SMOOTHGRAD = explains(
     smoothgrad,
     label="SmoothGrad",
+    also_called="smooth gradient, noisy gradients, sg",
     shows="where small changes to pixels change the target most, averaged over noisy copies of the photo.",
     hides="whether the pixels, as they are, speak for or against the target.",
     formula=r"$\max_c \lvert \mathrm{mean}_\varepsilon\, \frac{\partial y}{\partial x_c} (x + \varepsilon) \rvert$ over "
@@ -239,6 +243,7 @@ def gradient_shap(inputs: MethodInput, *, samples: int = 32, seed: int = 0) -> P
 GRADIENT_SHAP = explains(
     gradient_shap,
     label="GradientShap",
+    also_called="gradient shap, expected gradients",
     shows="how much each patch raises the target, measured at random points between a gray image and this one; blue "
     "patches lower it.",
     hides="its own error: the points are few and random, and the parts do not add up as those of integrated gradients do.",
@@ -278,6 +283,7 @@ def occlusion(inputs: MethodInput) -> PatchMap:
 OCCLUSION = explains(
     occlusion,
     label="Occlusion",
+    also_called="perturbation, sliding window, patch masking",
     shows="by how much the target falls when this patch alone is painted gray; where it rises, the patch is blue.",
     hides="patches that can stand in for each other: with one of them gone, the others still carry the answer.",
     formula=r"$y(x) - y(x_{-i})$; $x_{-i}$: the photo with patch $i$ painted gray",

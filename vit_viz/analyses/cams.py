@@ -105,6 +105,7 @@ _LABELS: dict[Combine, str] = {
 TOKEN_GRADCAM = _declared(
     gradcam,
     label="Token Grad-CAM",
+    also_called="gradcam, grad-cam, class activation map, cam",
     shows="which patches carry the features that raise the target, as the last attention reads them.",
     hides="how earlier layers built those features, and evidence against the target.",
     formula=r"$(\sum_c w_c F[:, c])^{+}$ with $w_c = \mathrm{mean}_i\, \partial y / \partial F[i, c]$ over patches $i$; "
@@ -115,6 +116,7 @@ TOKEN_GRADCAM = _declared(
 HIRESCAM = _declared(
     hirescam,
     label="HiResCAM",
+    also_called="cam, class activation map",
     shows="how much of the target each patch's own features account for, as the last attention reads them.",
     hides="how earlier layers built those features, and evidence against the target.",
     formula=r"$(\sum_c g[:, c] F[:, c])^{+}$ with $g = \partial y / \partial F$; $F$: what the last attention reads",
@@ -124,6 +126,7 @@ HIRESCAM = _declared(
 LAYERCAM = _declared(
     layercam,
     label="LayerCAM",
+    also_called="cam, class activation map",
     shows="which patches carry features that the target would grow with if the patch had more of them.",
     hides="features that lower the target, which are left out before they are added up.",
     formula=r"$(\sum_c g[:, c]^{+} F[:, c])^{+}$ with $g = \partial y / \partial F$; $F$: what the last attention reads",
@@ -133,6 +136,7 @@ LAYERCAM = _declared(
 XGRADCAM = _declared(
     xgradcam,
     label="XGrad-CAM",
+    also_called="xgradcam, cam, class activation map",
     shows="as token Grad-CAM, with gradients that count by how strong the feature is at each patch.",
     hides="how earlier layers built those features; a feature whose sum over patches is near 0 weighs too much.",
     formula=r"$(\sum_c w_c F[:, c])^{+}$ with $w_c = \sum_i g[i, c] F[i, c] / \sum_i F[i, c]$; $g = \partial y / \partial F$",

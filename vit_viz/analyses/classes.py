@@ -47,6 +47,7 @@ def _classes(
 CLASSES = asks(
     _classes,
     label="Answer",
+    also_called="prediction, confidence, top-5, probabilities, logits, softmax, output, classification",
     shows="the model's first classes or values.",
     hides="how far its probabilities can be believed: they are seldom calibrated.",
     formula=r"$\mathrm{softmax}(z)$; for classes that may hold beside others $\mathrm{sigmoid}(z)$; values as they are",

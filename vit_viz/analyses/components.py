@@ -244,6 +244,7 @@ def _token_components(job: Job, options: ComponentsOptions) -> TokenComponents:
 TOKEN_COMPONENTS = asks(
     _token_components,
     label="Common colours",
+    also_called="pca, principal components, dino features, feature colours, embeddings",
     shows="by what the patches differ most: three components of all layers, as colours.",
     hides="the rest of the variance: the shares say how much that is.",
     formula=r"the first eigenvectors of $X^\top X / n$, each layer centred",

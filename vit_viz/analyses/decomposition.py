@@ -411,6 +411,7 @@ def _decomposition(
 DECOMPOSITION = asks(
     _decomposition,
     label="What the answer is made of",
+    also_called="direct logit attribution, dla, logit attribution, mlps, residual stream, contributions, circuits",
     shows="what heads, MLPs and the rest gave to the answer: an exact sum, with maps.",
     hides="what a part does through later layers: a head that gave nothing itself can still matter, see the causal effect of "
     "heads.",

@@ -411,6 +411,7 @@ COMPARISON = asks(
     compared_maps,
     name="comparison",
     label="Methods side by side",
+    also_called="compare methods, comparison, all maps",
     shows="the maps of several methods for one photo and one class.",
     hides="which of them is right: raw values of methods have different units, so each map has its own scale.",
     formula=r"the map of each method",

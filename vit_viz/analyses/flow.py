@@ -118,6 +118,7 @@ def _attention_flow(
 ATTENTION_FLOW = explains(
     _attention_flow,
     label="Attention flow",
+    also_called="max flow",
     shows="how much could flow from each patch to the output through layers of pipes as wide as the weights.",
     hides="the predicted class, and what the values and the MLPs do; flows often differ little, because the first layer is "
     "the narrowest. For models of up to 400 tokens.",

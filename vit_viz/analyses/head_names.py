@@ -227,6 +227,7 @@ HEAD_NAMES = asks(
     lambda job: HeadNames.of(job.answer_of("head_tables").tables),
     name="head_names",
     label="Names of heads",
+    also_called="types of heads, kinds of heads, head roles, what each head does",
     shows="a name for each head, such as local or content, with the numbers that gave it.",
     hides="what else a head does: names are words for a few measures on one photo, with thresholds set by hand.",
     formula="the first rule whose numbers all pass their thresholds",

@@ -168,11 +168,13 @@ class MeasureWords:
         group: of measures that stand together in the chooser.
         label: its name.
         sentence: what it means, and what low and high values say.
+        also_called: what else people call heads that have much of it, by which the page finds it, with commas.
     """
 
     group: str
     label: str
     sentence: str
+    also_called: str = ""
 
 
 _REACH, _WHERE, _BESIDE = "How far and how widely", "On what it falls", "On the patch beside"
@@ -218,11 +220,13 @@ MEASURES: dict[str, MeasureWords] = {
         _BESIDE,
         "left neighbour",
         "Share of the patches' attention that falls on the patch to the left, the previous one.",
+        "previous token head, previous patch head",
     ),
     "right_neighbour": MeasureWords(
         _BESIDE,
         "right neighbour",
         "Share of the patches' attention that falls on the patch to the right, the next one.",
+        "next token head, next patch head",
     ),
     "upper_neighbour": MeasureWords(
         _BESIDE, "upper neighbour", "Share of the patches' attention that falls on the patch above."

@@ -240,6 +240,7 @@ def _head_tables(job: Job) -> HeadTables:
 HEADS = asks(
     _heads,
     label="Heads",
+    also_called="head statistics, metrics of heads",
     shows="one number for each head of each layer: how far it looks, how widely, at what.",
     hides="whether the answer depends on the head: see its ablation.",
     formula=r"distance: $\mathrm{mean}_i \sum_j a_{ij} d_{ij}$; entropy: $-\sum_j a_{ij} \ln a_{ij} / \ln N$; "
@@ -254,6 +255,7 @@ HEADS = asks(
 HEAD_TABLES = asks(
     _head_tables,
     label="All measures of heads",
+    also_called="table of heads, head metrics",
     shows="every measure of each head of each layer, from one pass over the attention.",
     hides="whether the answer depends on the head: see its ablation.",
     formula="as the measures one by one",

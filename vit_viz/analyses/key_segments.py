@@ -226,6 +226,7 @@ def _segments(job: Job, options: SegmentOptions) -> Segments:
 SEGMENTS = asks(
     _segments,
     label="Segments",
+    also_called="segmentation, clusters, clustering, k-means, kmeans, tokencut, ncut, regions",
     shows="which patches a layer treats alike, as regions of the photo.",
     hides="what a region is: nothing here has names.",
     formula=r"k-means, or the second solution of $(D - W) y = \lambda D y$",

@@ -140,6 +140,7 @@ def _layer_similarity(
 LAYER_SIMILARITY = asks(
     _layer_similarity,
     label="Layers compared",
+    also_called="cka, representation similarity, centered kernel alignment",
     shows="how alike the patches are to each other in any two layers.",
     hides="by what they are alike.",
     formula=r"$\lVert Y^\top X \rVert_F^2 / (\lVert X^\top X \rVert_F \lVert Y^\top Y \rVert_F)$",

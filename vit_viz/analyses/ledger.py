@@ -103,6 +103,7 @@ def _shares(trace: Trace, layer: int, weights: Tensor | None, factor: float) -> 
 LEDGER = asks(
     ledger,
     label="Where attention goes",
+    also_called="attention budget, attention mass, cls attention, register attention",
     shows="how the attention of every layer or head splits over class token, registers, sinks and other patches.",
     hides="what a head does with it: a share on a sink often moves almost nothing.",
     formula=r"$\sum_{j \in S} A_{lh}[q, j]$ for each set $S$ of keys; together 1",

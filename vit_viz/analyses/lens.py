@@ -200,6 +200,7 @@ LOGIT_LENS = asks(
     lambda job, target: lens_of(job.image, job.tokens, target=target),
     name="logit_lens",
     label="Logit lens",
+    also_called="probing, early exit, patch classification, per-patch prediction",
     shows="what the head would say of each patch after every layer: a probe.",
     hides="what the model uses: the head was trained on the pooled output of the last layer only.",
     formula=r"$\mathrm{softmax}(\mathrm{head}(\mathrm{norm}(x)))$, or the sigmoid of each class, or values as they are",

@@ -189,6 +189,7 @@ def _links(trace: Trace, *, query: Query | None, options: LinkOptions) -> Links:
 LINKS = asks(
     _links,
     label="Strongest links",
+    also_called="attention graph, bertviz, arrows, edges",
     shows="which token looks hardest at which in one layer: the best pairs of a head, or of one query.",
     hides="the many weak links, which together often hold more.",
     formula=r"the $k$ largest $A_{l h}[i, j]$, $i \ne j$",

@@ -116,6 +116,7 @@ class StabilityOptions(OfMethodOptions):
 MAP_STABILITY = asks(
     map_stability,
     label="Stability of a map",
+    also_called="robustness, flip, mirror, noise",
     shows="whether a method's map stays when the photo is mirrored, moved by a little, or has noise.",
     hides="whether the map is right: one that never changes is perfectly stable.",
     formula=r"$\rho(m(x), T^{-1} m(T x))$, rank correlation, with the band of its tries",

@@ -105,6 +105,7 @@ def token_norms(trace: Trace, *, factor: Annotated[float, FACTOR] = OUTLIER_FACT
 TOKEN_NORMS = asks(
     token_norms,
     label="Norms",
+    also_called="token norms, outliers, artifacts, artefacts, high-norm tokens",
     shows="how long each token is after every layer, which stand far out, and the attention that these receive.",
     hides="what an outlier is used for.",
     formula=r"$\lVert x_i \rVert > c \cdot \mathrm{median}_j \lVert x_j \rVert$",

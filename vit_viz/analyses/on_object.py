@@ -169,6 +169,7 @@ def _on_object(job: Job, options: OnObjectOptions) -> StateMatrix:
 ON_OBJECT = asks(
     _on_object,
     label="On the object",
+    also_called="pointing game, localisation, localization, iou, bounding box, ground truth, mask",
     shows="whether a map lies on an object that you mark, beside chance, the centre, and the best map that its grid can hold.",
     hides="whether the model needs the object: a faithful map may point beside it.",
     formula=r"peak inside; $\sum (m)^{+} s / \sum (m)^{+}$; $\mathrm{IoU}$ of as many top patches as the object has",

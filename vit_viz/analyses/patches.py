@@ -101,6 +101,7 @@ def _sequence(job: Job) -> ReceivedImage:
 PATCHES = asks(
     _patches,
     label="Patches",
+    also_called="patchify, grid of patches",
     shows="where the model cuts the photo: the rectangle of each patch in its pixels.",
     hides="what the model makes of a patch.",
     formula=r"patches $[n, P^2 C]$ with $n = \frac{H}{P} \cdot \frac{W}{P}$",
@@ -114,6 +115,7 @@ PATCHES = asks(
 SEQUENCE = asks(
     _sequence,
     label="Sequence",
+    also_called="tokenization, tokens, input",
     shows="the pixels that the model receives, cut into patches in the order of its tokens.",
     hides="what the model makes of a patch.",
     formula=r"tokens $[p + n, D]$",

@@ -262,6 +262,7 @@ def _resampling(
 RESAMPLING = asks(
     _resampling,
     label="Positions on another grid",
+    also_called="resampling, interpolation of position embeddings, resolution",
     shows="what the model's positions become on another grid, in each family's own way, and how much the ways differ.",
     hides="whether the answer changes with them.",
     formula=r"$\lVert p_i - p_i^{\mathrm{own}} \rVert / \mathrm{mean}_j \lVert p_j^{\mathrm{own}} \rVert$",
@@ -275,6 +276,7 @@ ROTARY_SIMILARITY = asks(
     lambda loaded, options: rotary_similarity(loaded, grid=options.grid),
     name="rotary_similarity",
     label="Rotary positions by period",
+    also_called="rope, rotary position embedding, frequencies",
     shows="which distances each period of rotary positions tells apart, down and across.",
     hides="which periods the heads use.",
     formula=r"$\cos(2 \pi \cdot 2 d / (g T))$",
@@ -289,6 +291,7 @@ POSITION_COMPONENTS = asks(
     lambda loaded, options: position_components(loaded, grid=options.grid),
     name="position_components",
     label="Positions in colours",
+    also_called="pca of position embeddings",
     shows="by what the positions differ most: three components, as colours.",
     hides="the rest of the variance: the shares say how much that is.",
     formula=r"the first eigenvectors of $P^\top P / n$, $P$ centred",
@@ -302,6 +305,7 @@ POSITION_COMPONENTS = asks(
 FILTER_COMPONENTS = asks(
     filter_components,
     label="Patch filters",
+    also_called="conv filters, convolution kernels, patch embedding, first layer, rgb filters",
     shows="what the model sees in a patch first: the components of its patch filters.",
     hides="what later layers make of it.",
     formula=r"the first eigenvectors of $W^\top W / n$, the filters $W$ centred",

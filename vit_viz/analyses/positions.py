@@ -205,6 +205,7 @@ def as_pair(text: str) -> tuple[int, int]:
 POSITIONS = asks(
     _positions,
     label="Positions",
+    also_called="position embeddings, positional encoding, pos embed, similarity of positions",
     shows="how similar the position embeddings of any two patches are.",
     hides="what the model makes of them.",
     formula=r"$\cos(p_i, p_j)$",
@@ -330,6 +331,7 @@ def _position_fit(
 POSITION_FIT = asks(
     _position_fit,
     label="Sine-cosine fit",
+    also_called="sinusoidal positions",
     shows="how near learned positions come to fixed sine and cosine waves, and what these leave.",
     hides="whether the model uses what is left.",
     formula=r"$\min_{s, R} \lVert P - s\, S_b R \rVert^2 / \lVert P \rVert^2$ over scales and rotations, for each base $b$",
@@ -515,6 +517,7 @@ POSITION_DISTANCE = asks(
     lambda loaded, options: position_distance(loaded, grid=options.grid),
     name="position_distance",
     label="Positions by distance",
+    also_called="relative position, distance decay",
     shows="how alike two positions are by how far apart they lie, and whether positions know rows and columns.",
     hides="which two positions: those of one distance are taken together.",
     formula=r"$\mathrm{mean}_{d(i, j) = s} \cos(p_i, p_j)$",

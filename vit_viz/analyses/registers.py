@@ -285,6 +285,7 @@ def _added_register(
 ADDED_REGISTER = asks(
     _added_register,
     label="A register at test time",
+    also_called="registers, test-time registers, adding a register",
     shows="norms and attention before and after outlier patches have left their part to a register.",
     hides="what a model would do that was trained with one.",
     formula=r"$h_{\mathrm{register}, c} \leftarrow \max_i h_{i c}$, $h_{\mathrm{patch}, c} \leftarrow 0$",

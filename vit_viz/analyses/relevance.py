@@ -56,6 +56,7 @@ def _relevance(inputs: MethodInput) -> PatchMap:
 RELEVANCE = explains(
     _relevance,
     label="Relevance",
+    also_called="lrp, layer-wise relevance propagation, chefer, transformer attribution, hila chefer, explainability",
     shows="which patches raised the target, traced back through the attention of all layers; each head counts by how much "
     "the target depends on it.",
     hides="evidence against the target, and what the MLPs add: only positive influence that attention passes on is counted.",
@@ -99,6 +100,7 @@ def _gradient_rollout(inputs: MethodInput, chain: Chain = _ROLLOUT_CHAIN) -> Pat
 GRADIENT_ROLLOUT = explains(
     _gradient_rollout,
     label="Gradient rollout",
+    also_called="grad rollout, attention times gradient",
     shows="attention rollout in which each head counts by how much the target depends on it.",
     hides="how large the influence is: every layer is rescaled to sum to 1, so only proportions remain.",
     formula=r"$A'_\ell = a\, \mathrm{mean}_h (\nabla A_{\ell h} \circ A_{\ell h})^{+} + (1 - a) I$, each row divided by "
@@ -162,6 +164,7 @@ LEGRAD = explains(
     lambda inputs: legrad(inputs.subject, inputs.target, layers=inputs.layers),
     name="legrad",
     label="LeGrad",
+    also_called="gradient of attention",
     shows="which patches the layers would have to look at more to raise the target, summed over all layers.",
     hides="where the layers actually look: it is a sensitivity and is not multiplied by the attention itself.",
     formula=r"$\sum_\ell \mathrm{mean}_{h, i}\, (\partial y_\ell / \partial A_{\ell h}[i, :])^{+}$; $y_\ell$: the target, "

@@ -252,6 +252,7 @@ def _without_patches(
 WITHOUT_PATCHES = asks(
     _without_patches,
     label="Without patches",
+    also_called="remove patches, drop patches, delete patches, mask patches, erase, counterfactual",
     shows="what the model says when patches are removed from the sequence, beside what it says of the whole photo.",
     hides="whether the patches that are left were enough: a model that never saw such a photo may say anything.",
     formula=r"$\mathrm{softmax}(z)$ of the tokens without those of the patches, which keep their positions",

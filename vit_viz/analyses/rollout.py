@@ -152,6 +152,7 @@ ROLLOUT = explains(
     ),
     name="rollout",
     label="Attention rollout",
+    also_called="abnar, attention through all layers",
     shows="how much the query draws on each patch of the photo when the attention of all chosen layers is multiplied "
     "together.",
     hides="the predicted class, and what the values and the MLPs do: it shows where information could flow, not why the "
@@ -235,6 +236,7 @@ def _value_rollout(inputs: MethodInput, options: ValueRolloutOptions) -> PatchMa
 VALUE_ROLLOUT = explains(
     _value_rollout,
     label="Value-aware rollout",
+    also_called="value norms, globenc, kobayashi",
     shows="rollout in which a weight counts by how much it moves: attention to a token with a short value, as sinks have, "
     "counts little.",
     hides="the predicted class, where the moved vectors point, and whether those of several heads cancel.",
@@ -258,6 +260,7 @@ def _attention(inputs: MethodInput) -> PatchMap:
 LAST_LAYER_ATTENTION = explains(
     _attention,
     label="Last-layer attention",
+    also_called="raw attention, class token attention, cls attention, dino attention",
     shows="where the output token looks in the last layer, averaged over its heads.",
     hides="the class, and all earlier layers: it is the map that is shown most, and it often misses the object.",
     formula=r"$\mathrm{mean}_h\, A_{L h}[o, :]$; $L$: the last layer; $o$: the token that the output is read from",

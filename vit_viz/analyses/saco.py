@@ -107,6 +107,7 @@ class SacoOptions(OfMethodOptions):
 SACO = asks(
     saco,
     label="SaCo of a map",
+    also_called="salience-guided faithfulness coefficient",
     shows="whether patches that the map ranks higher matter more to the answer, group by group.",
     hides="what patches do together: each group is painted over alone.",
     formula=r"$\sum_{i<j} \pm (s_i - s_j) \,/\, \sum_{i<j} (s_i - s_j)$, plus where the answer falls at least as far "

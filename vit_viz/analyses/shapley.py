@@ -113,6 +113,7 @@ def kernel_shap(
 KERNEL_SHAP = explains(
     kernel_shap,
     label="KernelShap",
+    also_called="shapley, shap, shapley values, lime, game theory",
     shows="each segment's fair share of the target, estimated from subsets of twenty segments; blue shares count against it.",
     hides="differences within a segment: all its patches show the same share.",
     formula=r"the $\phi$ that minimise $\sum_S w_S (y(x_S) - \phi_0 - \sum_{g \in S} \phi_g)^2$ over subsets $S$ of the "

@@ -125,6 +125,7 @@ def _quick(job: Job, options: OfMethodOptions) -> tuple[AnyMethod, Options]:
 CLASS_DIFFERENCE = asks(
     _class_difference,
     label="One class, and not the other",
+    also_called="contrast, difference of classes, why not, contrastive explanation",
     shows="where a method gives one class a larger share of its map than another.",
     hides="what speaks for both classes alike: where the shares are equal, nothing is drawn.",
     formula=r"$m_a / \sum |m_a| - m_b / \sum |m_b|$",
@@ -196,6 +197,7 @@ OWN_PARTS = Part(
 OWN_PART = asks(
     _own_part,
     label="What only this method says",
+    also_called="unique to a method, consensus, outlier method",
     shows="where a method has more of its map than the quick methods in the mean, and where less.",
     hides="whether it is right: a method that stands apart may be the only one that is, or the only one that is not.",
     formula=r"$m / \sum |m| - \frac{1}{n} \sum_k m_k / \sum |m_k|$ over the $n$ quick methods",

@@ -167,6 +167,7 @@ SINK_KINDS = asks(
     lambda image: sink_kinds(image.trace(keep_values=True)),
     name="sink_kinds",
     label="Kinds of sinks",
+    also_called="attention sinks, no-op heads, bos",
     shows="heads that look at one token alone, and whether they write nothing with it or the same everywhere.",
     hides="whether the answer depends on it: see the causal effect of heads.",
     formula=r"sink $s$: $A_{is} \geq 0.5$ for 90% of $i$; with $u_j = \gamma W_{O,h} v_j$ and $U = A u$: no-op if "

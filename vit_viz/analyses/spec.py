@@ -43,6 +43,7 @@ class Words:
 
     Args:
         label: its name on the screen.
+        also_called: what else people call it or what they look for, by which the page finds it, with commas.
         shows: one sentence on what the result shows.
         hides: one sentence on what it does not show.
         formula: words, and mathematics as LaTeX between dollar signs.
@@ -58,6 +59,7 @@ class Words:
     source: str
     class_blind: bool = False
     runs: str = ""
+    also_called: str = ""
 
 
 @dataclass(frozen=True)

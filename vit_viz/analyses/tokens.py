@@ -164,6 +164,7 @@ def cosines(a: Tensor, b: Tensor) -> Tensor:
 TOKEN_SIMILARITY = asks(
     token_similarity,
     label="Similar tokens",
+    also_called="cosine similarity, similar patches, patch similarity, correspondence, nearest neighbours",
     shows="how much every token resembles the chosen one, before and after every layer.",
     hides="whether the model uses the resemblance, or what it consists of.",
     formula=r"$\cos(x_q, x_j)$",
@@ -176,6 +177,7 @@ TOKEN_SIMILARITY = asks(
 TOKEN_CHANGE = asks(
     token_change,
     label="Change of tokens",
+    also_called="residual updates, layer by layer change",
     shows="how much of each token stays as it was in each layer.",
     hides="what changes, and whether the answer depends on it.",
     formula=r"$\cos(x_l, x_{l-1})$",

@@ -241,6 +241,7 @@ RANDOM_BAND = Part(
 TRUST = asks(
     _trust,
     label="Trust",
+    also_called="deletion, insertion, faithfulness, auc, can I believe it, evaluation of maps, pixel flipping, removal curve",
     shows="how the answer changes as a map's patches are taken away or brought in, beside random orders.",
     hides="what a photo with removed patches means to a model that never saw one.",
     formula=r"areas under $p(c)$, a value, or $z_a - z_b$ of two classes, over the share of patches removed, or brought in",
@@ -357,6 +358,7 @@ def _randomisation(job: Job, options: OfMethodOptions) -> Randomisation:
 RANDOMISATION = asks(
     _randomisation,
     label="Sanity check",
+    also_called="model randomisation, randomization test, random weights, adebayo",
     shows="how a map changes as the model's weights are made random, from the last layer to the first.",
     hides="whether the map of the trained model is right.",
     formula=r"Spearman correlation of the map with that of the randomised model",

@@ -1,15 +1,18 @@
-// Before anybody has done anything: a ring that visits patches of a sample, as a pointer would, to show what pointing does.
+// Before anybody has done anything: a ring that visits patches of a sample, as a pointer would, to show what pointing does. It does so
+// once a visit.
 
 import { patchQuery, placeIn } from './geometry.js';
 /** @import { Explorer } from './explorer.js' */
 /** @import { Trace } from './geometry.js' */
 
-export const STAY = 2000; // milliseconds at each patch, and before the first and after the last at the pinned query
+export const STAY = 2000; // milliseconds at each patch, and before the first at the pinned query
+
+const SEEN = 'vit_viz-ghost'; // in the storage of the visit
 
 const INPUTS = ['pointerdown', 'pointermove', 'keydown', 'touchstart', 'wheel', 'scroll'];
 
 /**
- * Sends the ghost on its tour of a sample, unless motion is unwelcome or the visitor has acted; the first input ends it for good.
+ * Sends the ghost on its tour of a sample, unless motion is unwelcome, the visitor has acted or has seen it; the first input ends it.
  * @param {Explorer} explorer
  * @param {boolean} isFirst whether this is the first picture of the visit, and no link named a query
  */
@@ -18,6 +21,12 @@ export function startTour(explorer, isFirst) {
   const hasActed = navigator.userActivation?.hasBeenActive ?? false;
   if (!isFirst || !trace?.tour?.length || hasActed) return null;
   if (matchMedia('(prefers-reduced-motion: reduce)').matches) return null;
+  try {
+    if (sessionStorage.getItem(SEEN)) return null;
+    sessionStorage.setItem(SEEN, 'yes');
+  } catch {
+    // a browser that keeps nothing shows it again
+  }
   return new Ghost(explorer, trace);
 }
 
@@ -30,7 +39,7 @@ export class Ghost {
     this.ring = explorer.parts.ghost;
     this.trace = trace;
     this.tour = trace.tour ?? [];
-    this.next = 0; // place in the tour; after its end it rests once
+    this.next = 0; // place in the tour
     this.input = (/** @type {Event} */ event) => this.acted(event);
     this.watch = () => this.wait();
     for (const name of INPUTS) window.addEventListener(name, this.input, { capture: true, passive: true });
@@ -46,11 +55,10 @@ export class Ghost {
 
   step() {
     if (this.explorer.parts.stage.matches(':hover')) return this.stop(); // a browser tells nobody of a pointer that rests
-    const patch = this.tour[this.next];
-    this.next = patch === undefined ? 0 : this.next + 1;
-    this.ring.hidden = patch === undefined;
-    if (patch === undefined) this.explorer.preview(null);
-    else this.visit(patch);
+    const patch = this.tour[this.next++];
+    if (patch === undefined) return this.stop();
+    this.ring.hidden = false;
+    this.visit(patch);
     this.wait();
   }
 

@@ -21,8 +21,8 @@ def listing() -> bytes:
 
     "tab" is the one that draws it, "" where it opens in the panel, and "link" what links say where it is shown; "controls" are
     what it takes, the query and the class first, which links have under names of their own. A measure that a question opens
-    already has no second row, and no controls. Browsers fetch the list when palette or panel is first opened, so that the page
-    itself stays small, and keep it until it changes.
+    already has no second row, and no controls; its heads stand the largest first. Browsers fetch the list when palette or panel
+    is first opened, so that the page itself stays small, and keep it until it changes.
     """
     in_links = {field.name: name for name, (owner, field) in link_options().items() if owner in GROUPS}
     said: list[dict[str, object]] = []
@@ -34,6 +34,7 @@ def listing() -> bytes:
             {
                 "name": question.name,
                 "label": words.label,
+                "called": words.also_called,
                 "shows": words.shows,
                 "hides": words.hides,
                 "source": words.source,
@@ -52,11 +53,12 @@ def listing() -> bytes:
         {
             "name": f"heads.{name}",
             "label": f"Heads by {measure.label}",
+            "called": measure.also_called,
             "shows": measure.sentence,
             "also": measure.group,
             "tab": "heads",
             "slow": False,
-            "link": {"ask": None, "tab": "heads", "face": "atlas", "measure": name},
+            "link": {"ask": None, "tab": "heads", "face": "atlas", "measure": name, "order": "value"},
         }
         for name, measure in HEAD_MEASURES.items()
         if name not in placed

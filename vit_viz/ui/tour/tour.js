@@ -1,20 +1,20 @@
 // The tour: five stops on the page itself. Each opens its tab, frames what it is about, does one thing there as a visitor would,
-// and says what that shows. Nothing is covered or blocked meanwhile; it remembers where somebody left.
+// and says what that shows. Nothing is blocked meanwhile; it remembers where somebody left, and leaves the view as it was.
 
+import { thePage } from '../../web/kit/page.js';
 import { finder, giveFocus } from '../kit/elements.js';
+/** @import { Store } from '../../web/kit/store.js' */
 
 export const START = 'vv-tour'; // the event of the window that begins it
 const KEPT = 'vit_viz-tour'; // in the browser's storage: the stop that was left, or DONE
 const DONE = 'done';
-const AGAIN = 1000; // milliseconds until a tab that did not open is pressed again
 const SOON = 12_000; // milliseconds until a stop goes on without what it is about, which a model may not have
 
 /**
  * @typedef {object} Stop
- * @property {string} tab
+ * @property {Record<string, string>} view what it opens, by names in links
  * @property {string} about what it frames, as a selector
  * @property {string} [folded] what it frames where that is folded away
- * @property {string} [face] the button of the face of the tab that shows it
  * @property {string} title
  * @property {string} words
  * @property {(framed: Element) => void} [act] what it does there, once
@@ -23,7 +23,7 @@ const SOON = 12_000; // milliseconds until a stop goes on without what it is abo
 /** @type {Stop[]} */
 export const STOPS = [
   {
-    tab: 'look',
+    view: { tab: 'look' },
     about: '#vv-explorer [data-vv=stage]',
     title: 'One patch asks',
     words:
@@ -31,7 +31,7 @@ export const STOPS = [
       'A click or a tap keeps the patch as the one that asks.',
   },
   {
-    tab: 'look',
+    view: { tab: 'look' },
     about: '#vv-explorer [data-vv=mosaic]',
     title: 'Every head of every layer answers',
     words:
@@ -40,9 +40,8 @@ export const STOPS = [
     act: (mosaic) => key(mosaic, 'ArrowUp'),
   },
   {
-    tab: 'explain',
+    view: { tab: 'explain', explain: 'why' },
     about: '#vv-explain-picture input[type=range]',
-    face: '#vv-target [data-face=why]',
     title: 'What made it say this class?',
     words:
       'Attention is not yet a reason. Here a method marks the patches that speak for the answer, and the slider takes the best of ' +
@@ -50,7 +49,7 @@ export const STOPS = [
     act: (slider) => slide(/** @type {HTMLInputElement} */ (slider), 0.2),
   },
   {
-    tab: 'heads',
+    view: { tab: 'heads' },
     about: '#vv-heads',
     title: 'What is each head for?',
     words:
@@ -58,19 +57,23 @@ export const STOPS = [
       'Switch heads off, and the whole page shows the model without them.',
   },
   {
-    tab: 'look',
+    view: { tab: 'look' },
     about: '#vv-palette .vv-ask',
     folded: '#vv-menu .vv-opener',
     title: 'Ask anything, and take it with you',
     words:
-      '“Find a question” (Ctrl+K) finds every question by its words. Save, beside each picture, makes files and the lines of Python ' +
+      '“Find a question” (Ctrl+K) finds every question, class and action by its words. Save, beside each picture, makes files and the lines of Python ' +
       'that draw it again; Copy link opens exactly this view elsewhere. For the whole machine step by step, see Walkthrough.',
   },
 ];
 
-/** @type {import('../kit/elements.js').Mount<object>} */
-export function mount(element) {
-  const tour = new Tour(element);
+/** Corners of the screen in which the card may stand: the end that CSS calls top or bottom, and the side. */
+const CORNERS = ['bottom', 'top'].flatMap((end) => ['right', 'left'].map((side) => [end, side]));
+const SHARES = [0.02, 0.2, 0.4, 0.6, 0.8, 0.98]; // of the card's width and height, at which is looked what lies behind it
+
+/** @type {import('../kit/elements.js').Mount<{store?: Store}>} */
+export function mount(element, { store = thePage().store }) {
+  const tour = new Tour(element, store);
   const begin = () => (element.isConnected ? tour.begin() : window.removeEventListener(START, begin));
   window.addEventListener(START, begin);
 }
@@ -81,14 +84,17 @@ export function isSeen() {
 }
 
 class Tour {
-  /** @param {HTMLElement} element */
-  constructor(element) {
+  /** @param {HTMLElement} element @param {Store} store */
+  constructor(element, store) {
+    this.store = store;
     this.find = finder(element);
     this.card = this.find('tour');
     this.ring = this.find('tour-ring');
     this.at = 0;
     /** @type {Element | null} */ this.framed = null;
-    /** @type {HTMLElement | null} */ this.before = null;
+    /** @type {{focus: HTMLElement | null, view: Record<string, any>, subject: string, scroll: number} | null} */
+    this.before = null; // as the page was
+    this.around = ''; // where the ring is
     this.follow = () => this.frame();
     this.next = 0; // the frame of the screen that follows
     this.find('tour-back').addEventListener('click', () => this.go(this.at - 1));
@@ -101,7 +107,13 @@ class Tour {
 
   begin() {
     const left = Number(kept());
-    this.before = /** @type {HTMLElement | null} */ (document.activeElement);
+    const { view } = this.store;
+    this.before ??= {
+      focus: /** @type {HTMLElement | null} */ (document.activeElement),
+      view: Object.fromEntries(Object.entries(view).map(([name, value]) => [name, value.peek()])),
+      subject: this.store.subject(),
+      scroll: window.scrollY,
+    };
     this.go(left > 0 && left < STOPS.length ? left : 0);
   }
 
@@ -112,6 +124,7 @@ class Tour {
     keep(String(this.at));
     this.framed = null;
     this.say();
+    this.store.set(STOPS[this.at].view, { push: false });
     void this.open(STOPS[this.at]);
   }
 
@@ -127,7 +140,7 @@ class Tour {
     this.find('tour-title').focus();
   }
 
-  /** Opens the tab of a stop, waits for what it is about, frames it and acts. @param {Stop} stop */
+  /** Waits for what a stop is about, frames it and acts. @param {Stop} stop */
   async open(stop) {
     const isWanted = () => !this.card.hidden && STOPS[this.at] === stop;
     const framed = await shown(stop, isWanted);
@@ -140,23 +153,39 @@ class Tour {
     this.frame();
   }
 
-  /** Keeps the ring around what it frames, wherever that moves, and the card in the corner that hides least of it. */
+  /** Keeps the ring around what it frames, wherever that moves, and the card in the corner where it hides least. */
   frame() {
     const box = this.framed?.isConnected ? this.framed.getBoundingClientRect() : null;
     this.ring.hidden = !box?.width;
     if (this.card.hidden) return;
     if (box?.width) {
-      Object.assign(this.ring.style, {
-        left: `${box.left}px`,
-        top: `${box.top}px`,
-        width: `${box.width}px`,
-        height: `${box.height}px`,
-      });
-      this.card.dataset.side = box.left + box.width / 2 > window.innerWidth / 2 ? 'left' : 'right';
-      this.card.dataset.end = box.top > window.innerHeight / 2 ? 'top' : 'bottom';
+      const { left, top, width, height } = box;
+      Object.assign(this.ring.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` }); // prettier-ignore
+      const around = [left, top, width, height, this.at].join();
+      if (around !== this.around) this.settle(box);
+      this.around = around;
     }
     cancelAnimationFrame(this.next); // of the stop before
     this.next = requestAnimationFrame(this.follow);
+  }
+
+  /** Puts the card where it hides the least: of what is framed, of words, and of pictures. @param {DOMRect} framed */
+  settle(framed) {
+    const costs = CORNERS.map(([end, side]) => {
+      Object.assign(this.card.dataset, { end, side });
+      const { left, top, right, bottom, width, height } = this.card.getBoundingClientRect();
+      const across = Math.max(0, Math.min(right, framed.right) - Math.max(left, framed.left));
+      const down = Math.max(0, Math.min(bottom, framed.bottom) - Math.max(top, framed.top));
+      const lost = SHARES.flatMap((x) =>
+        SHARES.map((y) => lossAt(left + x * width, top + y * height, this.card)),
+      );
+      return (
+        (across * down) / (framed.width * framed.height) +
+        lost.reduce((all, one) => all + one, 0) / lost.length
+      );
+    });
+    const [end, side] = CORNERS[costs.indexOf(Math.min(...costs))];
+    Object.assign(this.card.dataset, { end, side });
   }
 
   end() {
@@ -164,28 +193,38 @@ class Tour {
     this.card.hidden = true;
     this.ring.hidden = true;
     this.framed = null;
-    giveFocus(this.before);
+    const { focus = null, view = {}, subject, scroll } = this.before ?? {};
+    this.before = null;
+    if (this.store.subject() !== subject) return giveFocus(focus); // somebody looks at something else by now
+    this.store.set(view, { push: false });
+    requestAnimationFrame(() => {
+      giveFocus(focus);
+      window.scrollTo({ top: scroll });
+    });
   }
 }
 
+/** How much is lost, up to 1, where the card lies over a point of the screen. @param {number} x @param {number} y @param {Element} card @returns {number} */
+function lossAt(x, y, card) {
+  const seen = document.elementsFromPoint(x, y).find((part) => !card.contains(part));
+  const isRead = [...(seen?.childNodes ?? [])].some(
+    (node) => node.nodeType === Node.TEXT_NODE && node.nodeValue?.trim(),
+  );
+  return isRead ? 1 : seen?.matches('canvas, img, svg, input, select, button') ? 0.3 : 0;
+}
+
 /**
- * Opens the tab of a stop and finds what it is about, once that is on the screen; null where that takes too long, or nobody waits
- * any more. The tab, or its face, is pressed again where a page that is just opening goes to another one.
+ * What a stop is about, once that is on the screen; null where that takes too long, or nobody waits any more.
  * @param {Stop} stop @param {() => boolean} isWanted
  */
-async function shown({ tab, about, folded, face }, isWanted) {
+async function shown({ view, about, folded }, isWanted) {
   const since = performance.now();
-  for (let pressed = -Infinity; isWanted() && performance.now() - since < SOON;) {
-    const button = document.getElementById(`vv-tab-${tab}-button`);
-    const isOpen = button?.getAttribute('aria-selected') === 'true';
+  while (isWanted() && performance.now() - since < SOON) {
+    const isOpen =
+      document.getElementById(`vv-tab-${view.tab}-button`)?.getAttribute('aria-selected') === 'true';
     const found = (isOpen ? [about, folded] : []).map((one) => one && document.querySelector(one));
     const seen = found.find((part) => part && part.getBoundingClientRect().width);
     if (seen) return seen;
-    const other = isOpen ? face && document.querySelector(`${face}[aria-pressed=false]`) : button;
-    if (other && performance.now() - pressed > AGAIN) {
-      /** @type {HTMLElement} */ (other).click();
-      pressed = performance.now();
-    }
     await new Promise((next) => requestAnimationFrame(next));
   }
   return null;

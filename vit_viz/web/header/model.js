@@ -124,7 +124,7 @@ const found = (/** @type {Offer} */ offer) => ({
  * @returns {{groups: Group[], place: number}}
  */
 export function groupsOf(text, { offered, own_ids: takesIds }, chosen) {
-  const offers = /** @type {Offer[]} */ (search(text, offered.map(found)));
+  const offers = /** @type {Offer[]} */ (search(text, offered.map(found), { isStrict: true }));
   const typed = text.trim();
   const isListed = offered.some(({ name, hub }) => name === typed || hub === typed);
   const isOther = Boolean(takesIds) && HUB_ID.test(typed) && !isListed;

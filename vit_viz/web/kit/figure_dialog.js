@@ -42,7 +42,7 @@ const STILL = ['png', 'svg', 'pdf', 'csv', 'npz'];
 const UNWRITTEN = ['json', 'html']; // no lines of code make them
 const RECIPES = { python: 'text/x-python', command: 'text/x-shellscript' };
 const SIZED = ['png', 'svg', 'pdf', ...MOVING];
-const LINKED = 'Link copied. It opens this view; a photo of your own stays with you.';
+export const LINKED = 'Link copied. It opens this view; a photo of your own stays with you.';
 const UNSAID = 'No command says this: the method has options of its own here. The lines of Python do.';
 const FAILED = 'This figure could not be fetched; please try again.';
 
@@ -51,9 +51,9 @@ export function mount(element) {
   render(html`<${FigureDialog} />`, element);
 }
 
-/** The button that saves what somebody looks at: in the dialog that is open, else on the page. */
-function savingButton() {
-  const open = document.querySelector('dialog[open]') ?? document;
+/** The button that saves what somebody looks at: in the dialog that is open behind the palette, else on the page. */
+export function savingButton() {
+  const open = document.querySelector('dialog[open]:not(.vv-palette)') ?? document;
   const buttons = /** @type {HTMLElement[]} */ ([...open.querySelectorAll('[data-save]')]);
   return buttons.find((button) => button.checkVisibility());
 }

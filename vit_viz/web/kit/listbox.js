@@ -29,6 +29,7 @@ export function useListbox(id, count, choose) {
     ref.current.querySelectorAll('[role=option]')[next]?.scrollIntoView({ block: 'nearest' });
   };
   return {
+    active,
     activate,
     list: { id, ref, role: 'listbox' },
     field: {

@@ -4,6 +4,7 @@ import { headerOf } from '../header/header.js';
 import { Header } from '../header/room.js';
 import { thePage } from '../kit/page.js';
 import { html, render, useLayoutEffect, useRef } from '../kit/preact.js';
+import { keepTheme } from '../kit/theme.js';
 /** @import { Store } from '../kit/store.js' */
 
 /**
@@ -17,6 +18,7 @@ import { html, render, useLayoutEffect, useRef } from '../kit/preact.js';
  * @param {HTMLElement} element @param {{page: string, samples: string}} props
  */
 export function mount(element, { page, samples }) {
+  keepTheme();
   const { questions, tabs, parts } = JSON.parse(page);
   const labels = Object.fromEntries(tabs.map((/** @type {Tab} */ { name, label }) => [name, label]));
   const header = headerOf(thePage(), JSON.parse(samples));

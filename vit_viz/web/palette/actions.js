@@ -1,0 +1,90 @@
+// What the page does beside answering questions, as the palette lists it: each as its own button or key does it.
+
+import { START as WHAT } from '../../ui/help/help.js';
+import { START as TOUR } from '../../ui/tour/tour.js';
+import { wholeAddress } from '../../ui/visit/link.js';
+import { LINKED, savingButton } from '../kit/figure_dialog.js';
+import { turnTheme } from '../kit/theme.js';
+/** @import { Page } from '../kit/page.js' */
+/** @import { Entry } from './palette.js' */
+
+/**
+ * @typedef {{where: string, says?: () => string | void | Promise<string>, act?: (page: Page) => void}}
+ *   Action where: the key that does the same; says: what is told in the palette, which then stays open; act: does it once that is closed
+ */
+
+/** Names in links that stay when a view is reset. */
+const KEPT = ['model', 'image', 'tab'];
+
+const PLAIN = { also: '', tab: '', slow: false };
+
+const press = (/** @type {string} */ selector) =>
+  /** @type {HTMLElement | null} */ (document.querySelector(selector))?.click();
+const begin = (/** @type {string} */ event) => () => window.dispatchEvent(new window.CustomEvent(event));
+
+/** @type {Entry[]} */
+export const ACTIONS = [
+  {
+    ...{
+      name: 'save',
+      label: 'Save',
+      called: 'download, export, screenshot, png, svg, pdf, csv, python code',
+    },
+    ...{ shows: 'what is seen, as a picture, as numbers or as lines of Python.', where: 'Ctrl+S', ...PLAIN },
+    says: () => (savingButton() ? '' : 'Nothing on this tab is saved as a file.'),
+    act: () => savingButton()?.click(),
+  },
+  {
+    ...{ name: 'link', label: 'Copy link', called: 'share, send, url, address, permalink' },
+    ...{ shows: 'the address of exactly this view.', where: '', ...PLAIN },
+    says: () => navigator.clipboard.writeText(wholeAddress()).then(() => LINKED, () => 'The address bar has the link.'), // prettier-ignore
+  },
+  {
+    ...{ name: 'open', label: 'Open a picture', called: 'upload, own photo, my image, file, drop, bring' },
+    ...{ shows: 'a file of yours; nobody else sees it.', where: '', ...PLAIN },
+    act: () => press('.vv-choose-file'),
+  },
+  {
+    ...{
+      name: 'theme',
+      label: 'Light or dark',
+      called: 'dark mode, light mode, night, theme, colours of the page',
+    },
+    ...{ shows: 'turns the page dark, or light again.', where: '', ...PLAIN },
+    act: turnTheme,
+  },
+  {
+    ...{
+      name: 'reset',
+      label: 'Reset this view',
+      called: 'start over, undo everything, clear, default, all heads on',
+    },
+    ...{
+      shows: 'all choices but model, picture and tab are as at the beginning; Back undoes it.',
+      where: '',
+      ...PLAIN,
+    },
+    act: ({ store }) => {
+      const names = [...store.fields.keys()].filter((name) => !KEPT.includes(name));
+      store.take(Object.fromEntries(names.map((name) => [name, null])), { push: true });
+    },
+  },
+  {
+    ...{
+      name: 'tour',
+      label: 'Tour',
+      called: 'tutorial, introduction, getting started, how to begin, new here',
+    },
+    ...{ shows: 'the page in five stops.', where: '', ...PLAIN },
+    act: begin(TOUR),
+  },
+  {
+    ...{
+      name: 'help',
+      label: 'Help: what’s this?',
+      called: 'keys, shortcuts, keyboard, explain a button, manual',
+    },
+    ...{ shows: 'point at any control to read what it does.', where: '?', ...PLAIN },
+    act: begin(WHAT),
+  },
+];
