@@ -266,7 +266,7 @@ test('the chosen map has a curve, sentences and what it does not show; another p
     'M0.00 0.00L50.00 25.00L100.00 50.00L100.00 100.00L50.00 75.00L0.00 50.00Z',
   );
   const beside = () => texts(all('.vv-belief .vv-plot > [aria-hidden] > span'));
-  assert.deepEqual(beside(), ['100.0%', '0', 'no patch gone', 'all gone']);
+  assert.deepEqual(beside(), ['100%', '0', 'no patch gone', 'all gone']);
   const plot = find('.vv-belief .vv-plot-area');
   plot.box = { left: 10, top: 0, width: 200, height: 50 };
   plot.fire('pointermove', { clientX: 10 + 110 });

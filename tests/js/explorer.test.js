@@ -33,10 +33,10 @@ test('a trace opens with its photo, axes, chips, layers and words', async () => 
     [kept.chosen.layer, kept.chosen.head, kept.chosen.query, kept.chosen.style],
     [2, 'mean', 'class', 'light'],
   );
-  assert.match(parts.caption.textContent, /^Layer 2, all heads: where the class token looks$/);
+  assert.match(parts.caption.textContent, /^Layer 2, all heads: the class token looks mostly at 6 of 24 patches$/);
   assert.equal(
     parts.readout.textContent,
-    'Most on patch (3, 1), 43.21%. Point at the photo to ask any other patch; click to keep it.',
+    'Most on patch (3, 1), 43.21%. Point at another patch; click to keep it.',
   );
   assert.deepEqual(shares(parts), ['20%', '5%', '75%']);
   assert.equal(parts.progress.textContent, '');
@@ -50,10 +50,7 @@ test('a finger is told to tap, and the tokens of no patch say what they are', as
   const { browser, parts, show } = open();
   browser.touch = true;
   await show();
-  assert.equal(
-    parts.readout.textContent,
-    'Most on patch (3, 1), 43.21%. Tap the photo to ask any other patch.',
-  );
+  assert.equal(parts.readout.textContent, 'Most on patch (3, 1), 43.21%. Tap another patch.');
   const [, chip, register] = parts.chips.children;
   assert.match(chip.title, /class token: belongs to no patch; it gathers from all/);
   assert.match(register.title, /register 0: belongs to no patch; a spare token/);
@@ -79,7 +76,7 @@ test('a click on a patch pins it: ring, words, event, address; the brightest pix
   ]);
   assert.deepEqual(places(parts['pinned-halo']), places(parts.pinned));
   assert.equal(parts.stage.captured, 4);
-  assert.equal(parts.caption.textContent, 'Layer 1, head 3: where patch (2, 4) looks');
+  assert.equal(parts.caption.textContent, 'Layer 1, head 3: patch (2, 4) looks mostly at 2 of 24 patches');
   assert.equal(parts.mark.textContent, 'lit where patch (2, 4) looks');
   assert.equal(parts.details.textContent, 'mini. Scale: each layer, peaks clipped. Light, smooth.');
   assert.deepEqual(

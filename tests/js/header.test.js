@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { giveFocus } from '../../vit_viz/ui/kit/elements.js';
-import { percent } from '../../vit_viz/web/header/said.js';
+import { percent } from '../../vit_viz/ui/kit/numbers.js';
 import { PROOF, SAMPLES, headerPage, later } from './header_page.js';
 import { pressed, texts } from './room.js';
 

@@ -4,12 +4,13 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { agreement, jobWords } from '../../vit_viz/web/heads/causal.js';
-import { atlasFinding } from '../../vit_viz/web/heads/findings.js';
+import { atlasFinding, depthFinding } from '../../vit_viz/web/heads/findings.js';
 import { evidenceOf, nameWords, numberWords, ruleWords, thinWords } from '../../vit_viz/web/heads/names.js';
 import {
   agreementWords,
   cellText,
   endsOf,
+  keyOf,
   layerMeans,
   orderOf,
   scaleWords,
@@ -27,32 +28,51 @@ const table = (/** @type {(number | null)[][]} */ values, signed = false, unit =
 
 test('a value has its unit, and a share is in percent', () => {
   assert.equal(valueWords(0.2345, SHARE), '23.4% of the attention');
+  assert.equal(valueWords(0.006, SHARE), '0.6% of the attention');
   assert.equal(valueWords(56.44, 'pixels of the model input'), '56.4 pixels of the model input');
   assert.equal(valueWords(-0.5, 'correlation'), '-0.5 correlation');
   assert.equal(valueWords(null, SHARE), 'not computed yet');
 });
 
-test('the ends of a measure are in its unit, and a share is in percent', () => {
-  const beside = { target: '', counts: [{ kind: 'local', count: 2 }] };
+test('a title names the head that has most of what is measured, or says that none has much', () => {
+  const beside = (/** @type {number} */ most) =>
+    atlasFinding(table([[0.00006, most]]), 'attention on the left neighbour', null);
   assert.equal(
-    atlasFinding(table([[0.00006, 0.029]]), 'left neighbour', beside),
-    'Left neighbour: from less than 0.1% in layer 0, head 0 to 2.9% in layer 0, head 1; 2 of 2 heads are called local',
+    beside(0.029),
+    'No head has much attention on the left neighbour: at most 2.9%, in layer 0, head 1',
   );
-  assert.match(
-    atlasFinding(table([[4, 30]], false, 'pixels'), 'distance', beside),
-    /^Distance: from 4 in layer 0, head 0 to 30 in/,
+  assert.equal(beside(0.71), 'Attention on the left neighbour is largest in layer 0, head 1: 71%');
+  assert.equal(
+    atlasFinding(table([[4, 30]], false, 'pixels'), 'distance', null),
+    'Distance is largest in layer 0, head 1: 30 pixels; smallest in layer 0, head 0: 4',
   );
+  assert.equal(atlasFinding(table([[4, 4]], false, 'pixels'), 'distance', null), 'Distance is 4 pixels in all heads'); // prettier-ignore
+  assert.equal(atlasFinding(table([[null, null]]), 'distance', null), '');
+  assert.equal(
+    depthFinding(table([[0.25, 0.75], [0, 0.006]]), 'attention'),
+    'Attention is highest in layer 0 (mean 50%) and lowest in layer 1 (mean 0.3%)',
+  ); // prettier-ignore
+});
+
+test('which head matters most is said of those that were switched off, and an estimate is called one', () => {
+  const change = 'change of the logit of class 7';
+  const lion = { name: 'lion', isEstimate: false };
+  const of = (/** @type {(number | null)[]} */ row, target = lion) =>
+    atlasFinding(table([row, [null, 2]], true, change), 'causal effect', target);
+  assert.equal(of([1, null]), '2 of 4 heads switched off: so far layer 1, head 1 matters most for lion: +2 without it'); // prettier-ignore
+  const all = table([[1, -3], [0, 2]], true, change); // prettier-ignore
+  assert.equal(atlasFinding(all, '', lion), 'Layer 0, head 1 matters most for lion: -3 without it');
+  const guess = { ...lion, isEstimate: true };
+  assert.equal(atlasFinding(all, '', guess), 'By one gradient, layer 0, head 1 matters most for lion: about -3 without it'); // prettier-ignore
+  assert.equal(atlasFinding(table([[0]], true, change), '', lion), 'No head changes the answer for lion');
 });
 
 test('what is lit has its share of the attention', () => {
   assert.equal(
     scaleWords({ most: 0.0221, lit: 0.0221, sum: 0.998 }),
-    "Brightest: 2.21% of its attention, this head's own scale; 99.8% falls on patches.",
+    "Brightest: 2.2% of its attention, this head's own scale; 99.8% falls on patches.",
   );
-  assert.match(
-    scaleWords({ most: 2e-7, lit: 2e-7, sum: 8e-6 }),
-    /: less than 0.1% of .*; less than 0.1% falls on patches/,
-  );
+  assert.match(scaleWords({ most: 2e-7, lit: 2e-7, sum: 8e-6 }), /: <0.001% of .*; <0.001% falls on patches/);
   assert.match(scaleWords({ most: 5e-4, lit: 5e-4, sum: 1 }), /^Brightest: 0.05% of/);
   assert.equal(
     scaleWords({ most: 0.19, lit: 0.025, sum: 0.998 }),
@@ -63,7 +83,9 @@ test('what is lit has its share of the attention', () => {
 test('a cell has room for three letters and a sign', () => {
   const values = [114.4, 9.97, 7.16, 0.997, 0.234, 0, -0.05, -3.43, -0.001, null];
   const expected = ['114', '10', '7.2', '1.0', '.23', '.00', '−.05', '−3.4', '.00', ''];
-  assert.deepEqual(values.map(cellText), expected);
+  const texts = (/** @type {(number | null)[]} */ some, unit = '') => some.map((one) => cellText(one, unit));
+  assert.deepEqual(texts(values), expected);
+  assert.deepEqual(texts([0.006, 0.0994, 0.0996, 0.71, 1, 0, null], SHARE), ['0.6%', '9.9%', '10%', '71%', '100%', '0.0%', '']); // prettier-ignore
 });
 
 test('colours go from the smallest to the largest value, and as far below zero as above where values have signs', () => {
@@ -73,9 +95,15 @@ test('colours go from the smallest to the largest value, and as far below zero a
   assert.deepEqual([endsOf(table([[null]])), endsOf(table([[null]], true))], [[0, 1], [-1, 1]]); // prettier-ignore
 });
 
-test('the largest come first, equal ones in their order, and the unknown last', () => {
-  assert.deepEqual(orderOf([0.1, null, 0.7, 0.1], 'value'), [2, 0, 3, 1]);
-  assert.deepEqual(orderOf([0.1, null, 0.7, 0.1], 'head'), [0, 1, 2, 3]);
+test('of all heads the largest come first, equal ones in their order, and the unknown last', () => {
+  const keys = (/** @type {any} */ of, /** @type {string} */ order) =>
+    orderOf(of, order).map((row) => row.map(keyOf).join(' '));
+  const some = table([[0.1, null, 0.7], [0.1, 0.9, null]]); // prettier-ignore
+  assert.deepEqual(keys(some, 'value'), ['1.1 0.2 0.0', '1.0 0.1 1.2']);
+  assert.deepEqual(keys(some, 'head'), ['0.0 0.1 0.2', '1.0 1.1 1.2']);
+  const changes = table([[1, -3], [0, 2]], true, 'change of the logit'); // prettier-ignore
+  assert.deepEqual(keys(changes, 'value'), ['0.1 1.1', '0.0 1.0']); // by what they change in either direction
+  assert.deepEqual(keys({ ...changes, unit: 'correlation' }, 'value'), ['1.1 0.0', '1.0 0.1']);
 });
 
 test('the mean of a layer is over the heads that are known', () => {
@@ -107,10 +135,26 @@ const named = {
 };
 
 test('a name has its evidence: every number beside its threshold', () => {
-  assert.equal(ruleWords(RULES[1]), "mean distance, as a share of the photo's diagonal, at most 0.2");
+  assert.equal(ruleWords(RULES[1]), "mean distance, as a share of the photo's diagonal, at most 20%");
   assert.deepEqual(evidenceOf(named, RULES), [
-    { name: 'neighbour', number: 'neighbour', value: 0.21, bound: 'at least 0.2', limit: 0.2, passes: true },
-    { name: 'local', number: 'distance', value: 0.3, bound: 'at most 0.2', limit: 0.2, passes: false },
+    {
+      name: 'neighbour',
+      number: 'neighbour',
+      value: 0.21,
+      text: '21%',
+      bound: 'at least 20%',
+      limit: 0.2,
+      passes: true,
+    },
+    {
+      name: 'local',
+      number: 'distance',
+      value: 0.3,
+      text: '30%',
+      bound: 'at most 20%',
+      limit: 0.2,
+      passes: false,
+    },
   ]);
   assert.equal(numberWords('unevenness'), 'unevenness (1 - entropy)');
   assert.equal(nameWords(named), 'left neighbour (thin evidence)');
@@ -155,7 +199,7 @@ test('the table has a row for each layer with the numbers of the measure, and ma
   const reached = part.cells().filter((/** @type {any} */ cell) => cell.getAttribute('tabindex') === '0');
   assert.equal(reached.length, 1);
   assert.deepEqual(['low', 'high'].map(part.text), ['0', '30']);
-  assert.equal(part.text('caption'), 'Layer 1, head 2: what the patch (0, 1) looks at');
+  assert.equal(part.text('caption'), 'Layer 1, head 2: patch (0, 1) looks at all patches alike');
   assert.equal(part.text('readout'), 'mean distance: 4 pixels');
   assert.deepEqual(part.asked, ['head_tables lion', 'head_names lion']);
   assert.ok(part.lit.some((path) => path.includes('/rows/h4ndle/1?query=0%2C1')));

@@ -19,7 +19,7 @@ test('the estimate is asked for once for a class and a way of switching off', as
   assert.deepEqual(bars.slice(0, 3).map(drawn), [['50.00%', '50.00%'], ['25.00%', '25.00%'], ['50.00%', '0.00%']]); // prettier-ignore
   assert.equal(
     part.text('found'),
-    'Layer 0, head 0 matters most for lion: 4 without it; 2 of 2 heads are called local',
+    'By one gradient, layer 0, head 0 matters most for lion: about +4 without it',
   );
   assert.equal(part.find('causal').hidden, false);
   assert.deepEqual([part.find('start').hidden, part.find('cost').hidden], [true, true]);

@@ -145,7 +145,7 @@ test('names are a legend in the order of the rules, and say which no head has', 
   assert.equal(legendWords(namesIn([], 'No names here.'), RULES, ''), 'No names here.');
   const every = namesIn([named(0, 0), named(0, 1, { name: 'local' }), named(0, 2, { name: 'other' })], '');
   assert.match(legendWords(every, RULES, ''), /thin\.$/); // every name has a head
-  assert.equal(legendWords(names, RULES, 'neighbour'), 'Beside. Share of the attention on that patch at least 0.2, unevenness (1 - entropy) at most 0.5.'); // prettier-ignore
+  assert.equal(legendWords(names, RULES, 'neighbour'), 'Beside. Share of the attention on that patch at least 20%, unevenness (1 - entropy) at most 0.5.'); // prettier-ignore
   assert.equal(legendWords(names, RULES, 'mixed'), 'Nothing stands out: no measure passes its threshold.');
 });
 

@@ -25,7 +25,7 @@ test('measures stand in their groups, with what the chosen one says', async () =
   ]);
   assert.equal(find('table').getAttribute('aria-label'), 'mean distance: a row for each layer, a cell for each head'); // prettier-ignore
   assert.deepEqual(['low', 'high', 'unit'].map(text), ['0', '30', 'pixels']);
-  assert.equal(text('found'), 'Mean distance: from 4 in layer 1, head 2 to 30 in layer 0, head 2; 2 of 2 heads are called local'); // prettier-ignore
+  assert.equal(text('found'), 'Mean distance is largest in layer 0, head 2: 30 pixels; smallest in layer 1, head 2: 4'); // prettier-ignore
 });
 
 test('the head that is looked at has its name and its numbers against their thresholds', async () => {
@@ -33,7 +33,9 @@ test('the head that is looked at has its name and its numbers against their thre
   const rows = () => part.all('.vv-heads-evidence li').map((row) => row.textContent.trim());
   assert.equal(part.text('name'), 'local (thin evidence)');
   assert.equal(part.text('name-words'), 'Near. The evidence is thin: with thresholds 25% stricter or looser it would be mixed.'); // prettier-ignore
-  assert.deepEqual(rows(), ["Mean distance, as a share of the photo's diagonal1local: at most 2, passes"]);
+  assert.deepEqual(rows(), [
+    "Mean distance, as a share of the photo's diagonal100%local: at most 200%, passes",
+  ]);
   await part.fire(part.cell(0), 'pointermove', { pointerType: 'mouse' }); // a head without a name
   assert.deepEqual([part.seen('name'), rows()], [[], []]);
   const tables = { ...ANSWERS.head_tables, facts: { ...ANSWERS.head_tables.facts, note: 'Not of all.' } };
@@ -70,10 +72,13 @@ test('a click on the grid switches a head in surgery alone, a number its layer, 
     part.all('.vv-surgery-answers li').map((row) => row.textContent.trim().replace(/\s+/g, ' '));
   assert.deepEqual(rows(), [
     'lion96.3% → 90.8%',
-    'cougar3.2% → not among the first',
-    'lynxnot among the first → 6.0%',
+    'cougar3.2% → <6.0%', // it is not among those that are known, of which the last has 6%
+    'lynx<3.2% → 6.0%',
   ]);
   await part.click(part.cell(5));
+  assert.equal(part.text('found'), '2 heads off: computing …');
+  assert.equal(part.find('found').getAttribute('aria-busy'), 'true');
+  assert.equal(part.text('surgery-maps-title'), 'Layer 1, mean of the 2 heads that are on: computing …');
   assert.deepEqual([part.says('layer'), part.says('head')], ['1', '2']);
   assert.deepEqual(states()[5], 'off');
   assert.match(part.cell(5).getAttribute('aria-label'), /; local \(thin evidence\); off$/);
@@ -104,7 +109,7 @@ test('while the heads are measured it says so, and nothing is shown that is not 
   assert.equal(part.text('wait'), 'Measuring the heads …');
   assert.deepEqual(part.seen('bar', 'plot', 'kinds'), []);
   assert.deepEqual([part.ready(), part.text('readout')], ['', '']);
-  assert.equal(part.text('caption'), 'Layer 1, head 2: what the patch (0, 1) looks at');
+  assert.equal(part.text('caption'), 'Layer 1, head 2: patch (0, 1) looks at all patches alike');
   assert.ok(part.find('measure').options.every((/** @type {any} */ one) => !one.disabled));
 });
 
@@ -140,12 +145,15 @@ test('another query lights the photo anew without measuring again', async () => 
   const part = await open();
   await part.set({ q: 'class' });
   assert.deepEqual(part.asked, ['head_tables lion', 'head_names lion']);
-  assert.equal(part.text('caption'), 'Layer 1, head 2: what the class token looks at');
+  assert.equal(part.text('caption'), 'Layer 1, head 2: the class token looks at all patches alike');
   assert.equal(part.find('rings').childElementCount, 0);
   await part.back('?tab=heads&image=lion&layer=1&head=2&q=1,1');
-  assert.equal(part.text('caption'), 'Layer 1, head 2: what the patch (1, 1) looks at');
+  assert.equal(part.text('caption'), 'Layer 1, head 2: patch (1, 1) looks at all patches alike');
   await part.set({ q: '9,9' }); // of another grid: what the model's output is read from
-  assert.equal(part.text('caption'), `Layer 1, head 2: what the ${photo.default_query} token looks at`);
+  assert.equal(
+    part.text('caption'),
+    `Layer 1, head 2: the ${photo.default_query} token looks at all patches alike`,
+  );
 });
 
 test('numbers of the photo before stand dimmed until those of the next are there', async () => {
@@ -159,6 +167,7 @@ test('numbers of the photo before stand dimmed until those of the next are there
   assert.deepEqual(isOld(), [false, 'distance']);
   await part.set({ image: 'other' });
   assert.equal(isOld()[0], true);
+  assert.equal(part.text('found'), 'Mean distance: computing …');
   assert.deepEqual(part.texts(), ['10', '20', '30', '6.0', '5.0', '4.0']);
   held[0]();
   await settle();
@@ -180,7 +189,7 @@ test('only the tab that is open asks, and what changed meanwhile is shown when i
   await part.set({ tab: 'look', q: '1,1' });
   assert.equal(part.lit.length, before);
   await part.set({ tab: 'heads' });
-  assert.equal(part.text('caption'), 'Layer 1, head 2: what the patch (1, 1) looks at');
+  assert.equal(part.text('caption'), 'Layer 1, head 2: patch (1, 1) looks at all patches alike');
   assert.deepEqual(part.asked, ['head_tables other', 'head_names other']);
 });
 
@@ -332,7 +341,7 @@ test('a head is chosen by a click on its cell or its dot, by Enter or by Space; 
   assert.ok(!(await key(part.cell(0), 'x')));
   assert.ok(!(await key(part.find('table'), 'ArrowDown')));
   await part.click('[data-order=value]');
-  await key(part.cell(0), 'ArrowRight'); // heads 2, 1, 0 above heads 0, 1, 2
+  await key(part.cell(0), 'ArrowRight'); // the largest of all heads first, row by row
   assert.ok(part.cell(1).focused);
   await key(part.cell(0), 'ArrowDown');
   assert.equal(
@@ -341,7 +350,7 @@ test('a head is chosen by a click on its cell or its dot, by Enter or by Space; 
       .find((cell) => cell.focused)
       ?.getAttribute('aria-label')
       ?.split(':')[0],
-    'layer 1, head 0',
+    '1·0 6.0; layer 1, head 0',
   );
   await part.click('[data-face=depth]');
   await part.click(part.find('dots').children[1]);
@@ -405,14 +414,17 @@ test('what replaces a head and the order of the heads are chosen by their button
   const pressed = (/** @type {string} */ of_) => part.find(of_).querySelectorAll('button').map((/** @type {any} */ one) => one.getAttribute('aria-pressed')).join(); // prettier-ignore
   await part.click(part.all('[data-order=value]')[0]);
   assert.equal(pressed('orders'), 'false,true');
+  assert.deepEqual([part.text('caption').split(':')[0], part.texts()], ['Layer 0, head 2', ['0·2 30', '0·1 20', '0·0 10', '1·0 6.0', '1·1 5.0', '1·2 4.0']]); // prettier-ignore
+  await part.choose('entropy');
   await part.choose('effect');
   await part.click(part.all('[data-how=uniform]')[0]);
   assert.equal(pressed('hows'), 'false,false,true');
   part.find('hows').fire('click');
   part.find('hows').fire('click', { target: null });
   assert.deepEqual(part.written, [
-    [{ order: 'value' }, false],
-    [{ measure: 'effect' }, true],
+    [{ order: 'value', layer: '0' }, false], // the largest of all
+    [{ measure: 'entropy' }, true],
+    [{ measure: 'effect' }, true], // nothing is known yet
     [{ how: 'uniform' }, false],
   ]);
   await part.click(part.find('start'));

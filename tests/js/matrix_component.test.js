@@ -17,7 +17,7 @@ const pressed = (/** @type {any} */ element, /** @type {string} */ name) =>
 test('a matrix has its title, its size, the choosers of layers and heads, and the photo', async () => {
   const { find, text, asked, element } = await open();
   assert.deepEqual(asked, ['/vit_viz/layer/abc/1']);
-  assert.equal(text('caption'), 'Layer 1, head 2: every token against every token');
+  assert.equal(text('caption'), 'Layer 1, head 2: half of the attention falls on 11 of 26 tokens');
   assert.equal(text('size'), 'Rows are queries, columns are keys: 26 x 26 tokens, and each row sums to 1.');
   assert.deepEqual(texts(find('layer').children), ['0', '1', '2']);
   assert.deepEqual(texts(find('head').children), ['0', '1', '2', '3', '4', 'mean', 'max', 'min']);
@@ -79,7 +79,7 @@ test('the pinned query has its row, its ring and its strongest links', async () 
     ['vv-link-under 7.0', 'vv-link-tip-under', 'vv-link-line 5.0', 'vv-link-tip'],
   );
   assert.equal(find('legend').hidden, false);
-  assert.deepEqual([text('strong'), text('weak')], ['0.5', '0.25']);
+  assert.deepEqual([text('strong'), text('weak')], ['50%', '25%']);
   const look = (/** @type {string} */ name) => [find(name).style.height, find(name).style.opacity];
   assert.deepEqual([look('thick'), look('thin')], [['5px', '1.00'], ['3px', '0.68']]); // prettier-ignore
   assert.equal(
@@ -96,8 +96,8 @@ test('the links of the whole head, and as many as are asked for', async () => {
   assert.equal(find('count').value, '5');
   assert.equal(arrows().length, 5);
   assert.match(arrows()[4], /^M500\.0 320\.0Q/); // from the last patch
-  assert.deepEqual([text('strong'), text('weak')], ['0.75', '0.016']);
-  assert.match(text('said'), /^The 5 strongest of 552 links between patches hold 15% of their weight\./);
+  assert.deepEqual([text('strong'), text('weak')], ['75%', '1.6%']);
+  assert.match(text('said'), /^The 5 strongest of 552 links between patches hold 15\.2% of their weight\./);
 });
 
 test('a region looks where all its patches look, and a query that has no place draws dots', async () => {
@@ -105,10 +105,10 @@ test('a region looks where all its patches look, and a query that has no place d
   await set({ view: { layer: 1, head: 2, query: '1,2;3,5' } });
   assert.equal(band('pinned'), '');
   assert.equal(rings().length, 2);
-  assert.deepEqual([text('strong'), text('weak')], ['0.75', '0.5']);
+  assert.deepEqual([text('strong'), text('weak')], ['75%', '50%']);
   assert.match(
     text('said'),
-    /^The 2 strongest links of a region of 2 patches to patches hold 63% of its attention\. A/,
+    /^The 2 strongest links of a region of 2 patches to patches hold 62\.5% of its attention\. A/,
   );
   await set({ view: { layer: 1, head: 2, query: 'class' } });
   assert.equal(band('pinned'), '0px 14px');
@@ -131,7 +131,7 @@ test('a pair that is pointed at has its row, its column, its rings and its weigh
   await over('pointermove', 25, 2);
   await frames(1);
   assert.deepEqual(['row', 'column', 'pinned'].map(band), ['264px 10px', '34px 10px', '114px 10px']);
-  assert.equal(text('readout'), 'patch (3, 5) looks at patch (0, 0): 0.75');
+  assert.equal(text('readout'), 'patch (3, 5) looks at patch (0, 0): 75%');
   assert.equal(find('readout').dataset.weight, '0.75');
   assert.deepEqual(rings(), [
     `query 70% ${23000 / 300}% ${4000 / 300}% 20%`,
@@ -153,7 +153,7 @@ test('a patch that is pointed at on the photo is a query, and says where it look
   await onPhoto('pointermove', 3, 5);
   await frames(1);
   assert.deepEqual(['row', 'column'].map(band), ['264px 10px', '']);
-  assert.equal(text('readout'), 'patch (3, 5) looks most at patch (0, 0): 0.75');
+  assert.equal(text('readout'), 'patch (3, 5) looks most at patch (0, 0): 75%');
   assert.equal(find('readout').dataset.weight, undefined);
   await fire(find('stage'), 'pointermove', { clientX: 501, clientY: 31 }); // outside what the model received
   await frames(1);
@@ -166,16 +166,16 @@ test('a patch that is pointed at on the photo is a query, and says where it look
 
 test('the bar has the ends of the scale, and says where smaller weights have the lowest colour', async () => {
   const { text, set, find } = await open();
-  assert.deepEqual(['low', 'high', 'unit'].map(text), ['0.016', '0.75', 'attention weight, logarithmic']);
-  assert.match(find('strip').style.background, /^linear-gradient\(to right, rgb\(0 0 0\), /);
+  assert.deepEqual(['low', 'high', 'unit'].map(text), ['1.6%', '75%', 'of the attention, logarithmic']);
+  assert.match(find('strip').style.background, /^linear-gradient\(to right, rgb\(45 45 45\), /);
   await set({}, { matrix_scale: 'linear' });
-  assert.deepEqual(['low', 'high', 'unit'].map(text), ['0', '0.75', 'attention weight']);
+  assert.deepEqual(['low', 'high', 'unit'].map(text), ['0%', '75%', 'of the attention']);
   const small = await open({ answer: () => layerOf(1, 5, [[3, 4, 2 ** -14], [3, 5, 2 ** -14]]) }); // prettier-ignore
-  assert.equal(small.text('low'), '6.1e-5');
+  assert.equal(small.text('low'), '0.0061%');
   const tiny = layerOf(1);
   new Uint16Array(tiny, 4 * 5 * 26)[2 * 26 * 26] = 1; // the smallest number of fp16
   const { text: textOf } = await open({ answer: () => tiny });
-  assert.equal(textOf('low'), '7.5e-6 or less');
+  assert.equal(textOf('low'), '<0.001%');
 });
 
 test('another layer is fetched once, and an answer that came too late is not shown', async () => {

@@ -33,7 +33,7 @@ test('a click chooses the row of the pair as the query of the page, and marks th
   await fire(part.find('sheet'), 'click', part.point(30, 100)); // in the gap
   await frames(1);
   assert.equal(pins(told).length, 3);
-  assert.equal(text('readout'), 'class token looks at patch (0, 5): 0.016');
+  assert.equal(text('readout'), 'class token looks at patch (0, 5): 1.6%');
 });
 
 test('a pointer that moves over a gap or leaves points at nothing; a finger that leaves keeps its pair', async () => {
@@ -103,10 +103,10 @@ test('another layer or head is told, and shown at once', async () => {
   await fire(part.find('head'), 'change');
   assert.deepEqual(part.told, [{ layer: '0', head: '2' }, { head: 'max' }]);
   await new Promise((done) => setImmediate(done));
-  assert.equal(part.text('caption'), 'Layer 0, max over heads: every token against every token');
+  assert.equal(part.text('caption'), 'Layer 0, max over heads: computing …');
   part.find('head').value = '4';
   await fire(part.find('head'), 'change');
-  assert.equal(part.text('caption'), 'Layer 0, head 4: every token against every token');
+  assert.equal(part.text('caption'), 'Layer 0, head 4: computing …');
 });
 
 test('arrows move the pair from the pinned query on, to the edges, with Shift ten at a time', async () => {
@@ -132,7 +132,7 @@ test('arrows move the pair from the pinned query on, to the edges, with Shift te
   await part.frames(24);
   assert.equal(part.text('status'), '');
   await part.frames(1);
-  assert.equal(part.text('status'), 'patch (3, 5) looks at class token: 0.016');
+  assert.equal(part.text('status'), 'patch (3, 5) looks at class token: 1.6%');
 });
 
 test('from a query on the photo the arrows go on to a pair; from a pool that is not known they begin at the first', async () => {

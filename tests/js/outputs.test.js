@@ -62,6 +62,12 @@ test('surgery says what became of a value', () => {
   const edits = { heads: new Map([['0.1', 'off']]), temperatures: new Map(), forbidden: [] };
   const answers = { before: [{ name: 'age', value: 37.25 }], now: [{ name: 'age', value: -2 }] };
   assert.equal(surgeryFinding(edits, answers), '1 head off: still age, 37.3 → -2');
+  const of = (/** @type {number[]} */ shares, /** @type {string[]} */ names) =>
+    names.map((name, i) => ({ name, probability: shares[i] }));
+  const lost = { before: of([0.963, 0.03], ['lion', 'lynx']), now: of([0.5, 0.012], ['wheel', 'vase']) };
+  assert.equal(surgeryFinding(edits, lost), '1 head off: lion (96.3% → <1.2%) gives way to wheel (50.0%)');
+  const none = { ...edits, heads: new Map() };
+  assert.equal(surgeryFinding(none, { ...lost, now: lost.before }), 'Nothing is edited: the model says lion, 96.3%'); // prettier-ignore
 });
 
 test('surveys of values are compared without answers', () => {

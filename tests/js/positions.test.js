@@ -370,7 +370,7 @@ test('maps that are refused leave the words in their place', async () => {
 test('a way of resampling is told by how far it lies from the own one', () => {
   assert.equal(variantWords('dino', 0.184, 'timm'), 'dino: differs by 18%');
   assert.equal(variantWords('dino', 0, 'timm'), 'dino: differs by nothing');
-  assert.equal(variantWords('dino', 1e-6, 'timm'), 'dino: differs by < 1%');
+  assert.equal(variantWords('dino', 1e-6, 'timm'), 'dino: differs by <0.1%');
   assert.equal(variantWords('dino', 0.2, 'dino'), "dino: this model's own way");
   assert.match(sameWords([4, 6]), /^This photo's grid, 4 x 6, is the checkpoint's own/);
 });
@@ -424,7 +424,7 @@ test('the table on another grid stands beside its own, and each other way with i
     [0, 255, 0, 255],
     [0, 255, 0, 255, 0, 255],
     [0, 255, 0, 255, 0, 255],
-    [0, 51, 102, 153, 204, 255],
+    [45, 87, 129, 171, 213, 255],
   ]); // the own way has no difference
   const cells = part.figures()[2].children[2];
   assert.equal(cells.getAttribute('aria-label'), "Difference of dino from this model's own way");
@@ -485,7 +485,7 @@ test('positions in colours tell the levels of a cell, and the shares of their va
   };
   const part = await open('?positions=components', { answers: { position_components } });
   assert.deepEqual(part.questions.at(-1), ['position_components', { model: 'mini', rows: 4, cols: 2 }]);
-  assert.match(part.words('words'), /their variance: red 50%, green 25%, blue < 1%[.]$/);
+  assert.match(part.words('words'), /their variance: red 50%, green 25%, blue 0\.4%[.]$/);
   assert.deepEqual([part.captions(), part.reds()[0]], [['1 x 2 positions'], [0, 255]]);
   assert.ok(part.find('tables-grids'));
   const [cells] = part.find('tables-figures').querySelectorAll('.vv-cells');

@@ -4,7 +4,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { editsIn, wordsOf } from '../../vit_viz/web/kit/edits.js';
-import { changeWords, comparedNames, meanMap, temperatureOf } from '../../vit_viz/web/heads/surgery.js';
+import {
+  comparedNames,
+  meanMap,
+  movedWords,
+  scaleWords,
+  temperatureOf,
+} from '../../vit_viz/web/heads/surgery.js';
 import { namedTokens } from '../../vit_viz/web/heads/views.js';
 import { open as openTab } from './heads_page.js';
 import { settle } from './room.js';
@@ -329,19 +335,17 @@ test('the maps before and after are of the heads that are on, on one scale', asy
   const part = await open('off 1.0');
   assert.equal(
     part.text('surgery-maps-title'),
-    'Where the patch (0, 1) looks in layer 1, mean of the 2 heads that are on',
+    'Layer 1, mean of the 2 heads that are on: patch (0, 1) looks where it did',
   );
   assert.deepEqual(part.all('.vv-surgery-maps figcaption').map(({ textContent }) => textContent), ['before', 'now', 'difference']); // prettier-ignore
-  assert.equal(
-    part.text('surgery-maps-words'),
-    'The map is the same: an edit changes where later layers look, not its own.',
-  );
+  assert.equal(part.text('surgery-maps-words'), 'An edit changes where later layers look, not its own.');
   assert.ok(
     part.lit.some((path) => path.includes('/h4ndle/1?')) &&
       part.lit.some((path) => path.includes('/edited%20off%201.0/1?')),
   );
   await part.click('[data-all="1"]');
-  assert.equal(part.text('surgery-maps-words'), 'No head of this layer is on: nothing is looked at.');
+  await part.pass(250);
+  assert.match(part.text('surgery-maps-title'), /: no head is on, and patch \(0, 1\) looks at nothing$/);
   const failed = await open('off 1.0', {
     rows: (/** @type {string} */ path) => path.includes('h4ndle') && { status: 500, ok: false },
   });
@@ -351,7 +355,10 @@ test('the maps before and after are of the heads that are on, on one scale', asy
   assert.deepEqual([...(meanMap(rows, shape, new Set()) ?? [])], [0.5, 0.75]);
   assert.deepEqual([...(meanMap(rows, shape, new Set([0])) ?? [])], [0.75, 1]);
   assert.equal(meanMap(rows, shape, new Set([0, 1])), null);
-  assert.match(changeWords(0.01, 0.02), /fully lit from 2% .* by at most 1% of it\.$/);
+  const change = Float32Array.of(0.01, -0.007, 0.002);
+  const moved = { now: change, before: change, change, most: 0.01, top: 0.02 };
+  assert.match(scaleWords(moved), /fully lit from 2% .* by at most 1% of it\.$/);
+  assert.equal(movedWords(moved, 'patch (0, 1)'), 'patch (0, 1) looks elsewhere with 1.2% of its attention');
   const named = (/** @type {string[]} */ ...names) => names.map((name) => ({ name }));
   assert.deepEqual(comparedNames(named('a', 'b', 'c', 'd'), named('b', 'e', 'a', 'f')), ['a', 'b', 'c', 'e']);
 });

@@ -73,7 +73,7 @@ test('while the vectors arrive, what is here is shown, the large photo first', a
   const { words, find, ready, small, frame, press } = await open({}, { answer });
   assert.equal(waiting.length, 1); // one state after the other
   assert.deepEqual(['tokens-readout', 'tokens-wait'].map(words), ['', 'Computing alike …']);
-  assert.equal(words('tokens-caption'), 'Which patches carry the same direction');
+  assert.equal(words('tokens-caption'), 'What is alike: computing …');
   assert.equal(find('tokens-scroll').getAttribute('aria-busy'), 'true');
   for (const measure of ['norms', 'similarity']) await press('token_measure', measure);
   assert.equal(waiting.length, 1); // it is on its way

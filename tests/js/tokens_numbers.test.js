@@ -39,9 +39,9 @@ test('colours become pixels of one opacity', () => {
 
 test('numbers are short', () => {
   const numbers = [0, 0.28349, -0.0123, 0.0004, 12345.6, 45.678, 999.6, 1000, 0.01, 0.0099];
-  const words = ['0', '0.283', '-0.0123', '4e-4', '12346', '45.7', '1000', '1000', '0.01', '1e-2'];
+  const words = ['0', '0.283', '-0.0123', '0.0004', '12346', '45.7', '1000', '1000', '0.01', '0.0099'];
   assert.deepEqual(numbers.map(short), words);
-  assert.deepEqual([0, 0.004, 0.5, 0.01, 1].map(percent), ['0%', '< 1%', '50%', '1%', '100%']);
+  assert.deepEqual([0, 0.004, 0.5, 0.01, 1].map(percent), ['0%', '0.4%', '50%', '1%', '100%']);
 });
 
 test('segments are pixels of their colours, each with its opacity', () => {

@@ -73,7 +73,7 @@ test('the lens is of the likeliest class, until one is chosen by its chip or its
     { chosen: { token_measure: 'lens' } },
     { answer: server },
   );
-  assert.deepEqual(texts(find('why').children), ['nail90%', 'lion5.0%']);
+  assert.deepEqual(texts(find('why').children), ['nail90%', 'lion5%']);
   assert.deepEqual([...find('why').children, find('tokens-likeliest')].map(pressed), [
     'false',
     'false',

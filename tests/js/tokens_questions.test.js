@@ -125,7 +125,7 @@ test('until colours have come, it says that they are computed; an answer to what
     kindOf(path) === 'token_components' ? new Promise((done) => (late = done)) : null;
   const part = await open({ chosen: COLOURS }, { answer });
   const said = ['tokens-wait', 'tokens-readout', 'tokens-caption'].map(part.words);
-  assert.deepEqual(said, ['Computing colours …', '', 'By what the patches differ most, after layer 2']);
+  assert.deepEqual(said, ['Computing colours …', '', 'Colours: computing …']);
   assert.deepEqual([part.small(0, 'components'), part.big()], [[], []]);
   await part.press('token_measure', 'similarity');
   const before = part.big();
@@ -224,7 +224,7 @@ test('an outlier is called so, a lonely bar is seen beside a high one, and a lim
   await part.click(part.cells('norms')[3]);
   assert.match(part.words('tokens-caption'), /: an outlier, 13 times as long as the median$/);
   await part.click(part.cells('norms')[4]); // there is no median
-  assert.match(part.words('tokens-caption'), /: how long the tokens are$/);
+  assert.match(part.words('tokens-caption'), /^1 patch is longer than 4 medians, after layer 3$/);
   assert.equal(part.under('norms')[4], '');
 });
 
@@ -352,7 +352,7 @@ test('the lens is as bright as it is sure, on one scale for all layers, and tell
   assert.deepEqual(rows(5, (state) => part.small(state, 'lens')[4]), [0, 51, 102, 153, 255]); // prettier-ignore
   const unsure = { ...lens, top_probability: rows(5, () => [0.2, 0.3, 0.2, 0.1, 0.099, 0.2]) };
   const other = await open({ chosen: LENS }, { answer: only('logit_lens', unsure) });
-  assert.match(other.words('tokens-caption'), /: the head would say nothing clear \(nail, tack, 10%\)$/);
+  assert.match(other.words('tokens-caption'), /: the head would say nothing clear \(nail, tack, 9\.9%\)$/);
   await other.point(other.patch(1, 0));
   assert.match(other.words('tokens-caption'), /: the head would say nail, tack, 10%$/); // from a tenth on
 });
@@ -405,7 +405,7 @@ test('values are called by their output, once its name is there, and never by th
 
 test('without classes the lens says a cosine; before it has answered there is its name alone', async () => {
   const waits = await open({ chosen: LENS }, { answer: () => new Promise(() => {}) });
-  assert.equal(waits.words('tokens-caption'), 'What the head would say of each patch');
+  assert.equal(waits.words('tokens-caption'), 'What the head would say: computing …');
   assert.equal(waits.words('tokens-readout'), '');
   assert.equal(waits.find('tokens-bar').hasAttribute('data-none'), true);
   assert.match(waits.asked[1], /^logit_lens/);
@@ -507,7 +507,7 @@ test('the matrix is a square of colours from its lowest value up to 1, of which 
   const square = part.find('tokens-matrix');
   const { data } = square.querySelector('canvas').canvas.data;
   const reds = [...data].filter((_, i) => i % 4 === 0);
-  assert.deepEqual(reds, [255, 85, 0, 85, 255, 213, 0, 213, 255]); // 255 · 0.25 / 0.75 and 255 · 0.625 / 0.75 = 212.5
+  assert.deepEqual(reds, [255, 115, 45, 115, 255, 220, 45, 220, 255]); // from 45 on, of 255: 0.25 / 0.75 and 0.625 / 0.75
   assert.deepEqual(texts(scale.children), ['input, then after each layer; down and across', '0.25', '', '1']);
   assert.match(scale.children[2].style.background, /^linear-gradient/);
   const [down, , across] = sides.children;
@@ -613,7 +613,7 @@ test('segments of tokens and cuts are asked for as such, and a box is told with 
   const chosen = { ...SEGMENTS, token_segment_role: 'tokens', token_method: 'cut', token_box: '40,10,80,30' };
   const part = await open({ chosen, query: 'class' }, { answer });
   assert.match(part.asked[0], /layer=2&role=tokens&method=cut&box=40%2C10%2C80%2C30$/);
-  assert.equal(part.words('tokens-caption'), 'Patches that belong together, after layer 2');
+  assert.equal(part.words('tokens-caption'), '3 segments, the largest with 67% of the patches, after layer 2');
   assert.equal(part.cells('segments').length, 4); // none before the first layer
   assert.equal(part.words('tokens-readout'), 'Point at a patch to read which segment it belongs to.');
   const [, list, note] = part.find('tokens-panel').children;
@@ -637,7 +637,7 @@ test('while segments arrive, those that are here are shown', async () => {
   assert.deepEqual(opacities(part.big()), Array(6).fill(130));
   assert.deepEqual([part.small(2, 'segments').length, part.small(3, 'segments').length], [6, 0]);
   await part.click(part.cells('segments')[3]); // not here yet
-  assert.equal(part.words('tokens-caption'), 'Patches that belong together, layer 3');
+  assert.equal(part.words('tokens-caption'), 'Segments: computing …');
   await part.press('token_measure', 'similarity');
   const before = waiting.length;
   waiting[1](segments(0));

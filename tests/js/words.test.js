@@ -12,6 +12,7 @@ import {
   valueText,
   caption,
   details,
+  finding,
   mark,
   title,
 } from '../../vit_viz/explorer/labels.js';
@@ -119,6 +120,37 @@ test('titles say layer, heads, and where the query looks', () => {
   );
   const mean = makeTrace({ pooling: 'mean', prefix: [], default_query: 'pool' });
   assert.equal(says('pool', 'mean', mean), 'Layer 2, all heads: where the pool (mean of patches) looks');
+});
+
+test('the title on the screen says on how few patches half of the map is, or what stands out more', () => {
+  const own = makeTrace({ prefix: ['class'], grid: [2, 5] });
+  const says = (/** @type {number[]} */ map, /** @type {any} */ more = {}, of = own) => {
+    const view = { layer: 1, head: 3, query: 'class', direction: 'row', norm: false, ...more };
+    return finding(Float32Array.from(map), view, of).replace('Layer 1, head 3: ', '');
+  };
+  const even = new Array(10).fill(0.1);
+  const few = [0.3, 0.25, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.1];
+  const one = (/** @type {number} */ patch) => even.map((_, i) => (i === patch ? 0.71 : 0.03));
+  const column = { direction: 'column', query: '1,2' };
+  assert.equal(says(even), 'the class token looks at all patches alike');
+  assert.equal(says(even, column), 'patch (1, 2) is looked at from all patches alike');
+  assert.equal(says(few), 'the class token looks mostly at 2 of 10 patches');
+  assert.equal(says(few, column), 'patch (1, 2) is looked at mostly from 2 of 10 patches');
+  const wide = even.map((share, i) => share + 0.001 * i);
+  assert.equal(says(wide), 'the class token looks at nearly all patches: 5 of 10 hold half');
+  const from = { query: '1,2' };
+  assert.deepEqual(
+    [7, 6, 8, 2, 5].map((patch) => says(one(patch), from).replace('patch (1, 2) looks mostly at ', '')),
+    ['itself, 71%', 'its left neighbour, 71%', 'its right neighbour, 71%', 'its upper neighbour, 71%', 'patch (1, 0), 71%'], // prettier-ignore
+  );
+  assert.equal(says(one(4), { query: '1,0' }), 'patch (1, 0) looks mostly at patch (0, 4), 71%'); // not across the edge
+  assert.equal(says(one(6), { query: '1,2;1,3' }), 'a region of 2 patches looks mostly at patch (1, 1), 71%');
+  const elsewhere = few.map((share) => 0.4 * share);
+  assert.equal(says(elsewhere), 'the class token looks mostly at itself, 60%');
+  assert.equal(says(elsewhere, from), 'patch (1, 2) looks mostly at the class token, 60%');
+  assert.equal(says(elsewhere, from, trace), 'patch (1, 2) looks mostly at tokens that are no patch, 60%');
+  for (const more of [{ ...column }, { norm: true }, { head: 'max' }])
+    assert.match(says(elsewhere, more), /mostly (at|from) 2 of 10 patches$/); // no shares of one row
 });
 
 test('the mark on the photo says what the style does, and the details why another style is drawn', () => {

@@ -80,6 +80,9 @@ The thresholds were set on ViT-Tiny and 120 photos, where what lies on the label
 square grid. Unevenness is 1 - entropy.
 """
 
+_FORMAT = {"content": ".2f", "unevenness": ".2f"}
+"""How numbers are written that are no shares."""
+
 MARGIN = 0.1
 """Where thresholds moved by this share give another name, the evidence is thin."""
 
@@ -190,7 +193,10 @@ def _sentence(rule: Rule | None, numbers: Mapping[str, float]) -> str:
         return "Nothing stands out: no measure passes its threshold."
     bounds = [(name, bound, "at least") for name, bound in rule.at_least.items()]
     bounds += [(name, bound, "at most") for name, bound in rule.at_most.items()]
-    measured = ", ".join(f"{name} {numbers[name]:.2f} ({words} {bound:g})" for name, bound, words in bounds)
+    measured = ", ".join(
+        f"{name} {numbers[name]:{_FORMAT.get(name, '.0%')}} ({words} {bound:{_FORMAT.get(name, '.0%')}})"
+        for name, bound, words in bounds
+    )
     return f"{rule.sentence} {measured[0].upper()}{measured[1:]}."
 
 

@@ -218,25 +218,29 @@ MEASURES: dict[str, MeasureWords] = {
     ),
     "left_neighbour": MeasureWords(
         _BESIDE,
-        "left neighbour",
+        "attention on the left neighbour",
         "Share of the patches' attention that falls on the patch to the left, the previous one.",
         "previous token head, previous patch head",
     ),
     "right_neighbour": MeasureWords(
         _BESIDE,
-        "right neighbour",
+        "attention on the right neighbour",
         "Share of the patches' attention that falls on the patch to the right, the next one.",
         "next token head, next patch head",
     ),
     "upper_neighbour": MeasureWords(
-        _BESIDE, "upper neighbour", "Share of the patches' attention that falls on the patch above."
+        _BESIDE,
+        "attention on the upper neighbour",
+        "Share of the patches' attention that falls on the patch above.",
     ),
     "lower_neighbour": MeasureWords(
-        _BESIDE, "lower neighbour", "Share of the patches' attention that falls on the patch below."
+        _BESIDE,
+        "attention on the lower neighbour",
+        "Share of the patches' attention that falls on the patch below.",
     ),
     "strongest_offset": MeasureWords(
         _BESIDE,
-        "strongest offset",
+        "attention at the strongest offset",
         "Share of the patches' attention that falls on the patch at one step, such as two to the right: the step that gets most.",
     ),
     "positional_share": MeasureWords(

@@ -2,6 +2,7 @@
 
 import { extent } from './attention.js';
 import { byPointer, make } from './elements.js';
+import { massMask } from './frame.js';
 import { isNamed, patchRect, queryPatches, queryWords, suffixKinds } from './geometry.js';
 import { suited } from './styles.js';
 /** @import { Frame } from './frame.js' */
@@ -33,7 +34,61 @@ function looks(/** @type {View} */ view, /** @type {Trace} */ trace) {
 
 /** Layer, heads, query and direction. */
 export function title(/** @type {View} */ view, /** @type {Trace} */ trace) {
-  return `Layer ${view.layer}, ${headWords(view.head)}: ${looks(view, trace)}`;
+  return `${headOf(view)}: ${looks(view, trace)}`;
+}
+
+/** Of what an answer is on its way: every title says it so while it waits. */
+export function computing(/** @type {string} */ of) {
+  return `${of[0].toUpperCase()}${of.slice(1)}: computing \u2026`;
+}
+
+/** From which share of the patches on half of a map is nearly everywhere; even attention has it on half of them. */
+const EVERYWHERE = 0.4;
+
+/**
+ * Where the query looks, or is looked at from: the fewest patches that hold half of the map; less where nothing stands out.
+ * @param {Float32Array} map a number per patch
+ * @param {Pick<View, 'layer' | 'head' | 'query' | 'direction' | 'norm'>} view @param {Trace} trace
+ */
+export function finding(map, view, trace) {
+  const { head, query, norm } = view;
+  const isRow = view.direction === 'row';
+  const start = `${headOf(view)}: ${subject(query, trace)}`;
+  const [at, mostly] = isRow
+    ? ['looks at', 'looks mostly at']
+    : ['is looked at from', 'is looked at mostly from'];
+  const [low, high] = extent(map);
+  if (low >= high) return `${start} ${at} all patches alike`;
+  const sum = map.reduce((all, value) => all + value, 0);
+  const others = [...trace.prefix, ...trace.suffix];
+  const isShare = isRow && !norm && (typeof head === 'number' || head === 'mean');
+  if (isShare && sum < 0.5 && others.length) {
+    const one = others.length > 1 ? 'tokens that are no patch' : subject(others[0], trace);
+    return `${start} ${mostly} ${others.join() === query ? 'itself' : one}, ${percent(1 - sum)}`;
+  }
+  const half = massMask(map, 0.5);
+  const few = half.reduce((all, one) => all + one, 0);
+  if (few > EVERYWHERE * map.length)
+    return `${start} ${at} nearly all patches: ${few} of ${map.length} hold half`;
+  if (few > 1) return `${start} ${mostly} ${few} of ${map.length} patches`;
+  const best = half.indexOf(1);
+  return `${start} ${mostly} ${besideWords(queryPatches(query, trace), best, trace.grid)}, ${valueText(map[best], view)}`;
+}
+
+/** A patch as a single patch sees it. @param {number[]} query @param {number} patch @param {[number, number]} grid */
+function besideWords([from, ...more], patch, [, cols]) {
+  const [row, col] = [Math.floor(patch / cols), patch % cols];
+  const name = `patch (${row}, ${col})`;
+  if (from === undefined || more.length) return name;
+  const [down, right] = [row - Math.floor(from / cols), col - (from % cols)];
+  if (!down && !right) return 'itself';
+  if (Math.abs(down) + Math.abs(right) > 1) return name;
+  return `its ${down ? (down < 0 ? 'upper' : 'lower') : right < 0 ? 'left' : 'right'} neighbour`;
+}
+
+/** Layer and heads. */
+export function headOf(/** @type {Pick<View, 'layer' | 'head'>} */ { layer, head }) {
+  return `Layer ${layer}, ${headWords(head)}`;
 }
 
 /** What the style does to the photo, on the photo itself. */
@@ -89,7 +144,7 @@ export function percent(/** @type {number} */ share, digits = 2) {
 }
 
 /** A value as this view reads it: a share, or a plain number where it is weighted by norms. */
-export function valueText(/** @type {number} */ value, /** @type {View} */ view, digits = 2) {
+export function valueText(/** @type {number} */ value, /** @type {Pick<View, 'norm'>} */ view, digits = 2) {
   return view.norm ? String(Number(value.toPrecision(Math.max(3, digits)))) : percent(value, digits);
 }
 
@@ -106,7 +161,8 @@ export function setText(/** @type {HTMLElement} */ node, /** @type {string} */ t
 export function describeFrame(parts, frame, view, { low, high, own }, exact) {
   const { trace } = frame;
   const fresh = Boolean(frame.fresh[view.layer]);
-  setText(parts.caption, title(view, trace));
+  setText(parts.caption, fresh ? finding(frame.map(view), view, trace) : computing(headOf(view)));
+  parts.caption.setAttribute('aria-busy', String(!fresh));
   setText(parts.mark, mark(view, trace));
   setText(parts.details, details(view, trace));
   parts.details.toggleAttribute('data-own', view.scale === 'own');
@@ -147,10 +203,7 @@ function readout(frame, view, exact) {
 
 /** What to do next, with a finger or with a mouse. */
 function invitation() {
-  return byPointer(
-    'Point at the photo to ask any other patch; click to keep it.',
-    'Tap the photo to ask any other patch.',
-  );
+  return byPointer('Point at another patch; click to keep it.', 'Tap another patch.');
 }
 
 /** Pixels of the original photo that a patch covers. */
@@ -170,10 +223,9 @@ export function patchText(/** @type {Frame} */ frame, /** @type {View} */ view, 
 
 /** What a cell of the mosaic is, for the pointer on it. */
 export function cellText(/** @type {Frame} */ frame, /** @type {View} */ view) {
-  const head = headWords(view.head);
-  if (!frame.fresh[view.layer]) return `Layer ${view.layer}, ${head}: not here yet`;
+  if (!frame.fresh[view.layer]) return `${headOf(view)}: not here yet`;
   const [low, high] = extent(frame.map(view));
-  return `Layer ${view.layer}, ${head}: ${valueText(low, view)} to ${valueText(high, view)}`;
+  return `${headOf(view)}: ${valueText(low, view)} to ${valueText(high, view)}`;
 }
 
 /** A sentence for screen readers. */

@@ -114,3 +114,6 @@ export function barPixels(style, table) {
   const places = Array.from({ length: 256 }, (_, i) => i);
   return new Uint32Array(drawn(pixel, places, style, layerTable(style, 1, table)).buffer);
 }
+
+/** Colours of a matrix, from dark to light, as those of light. */
+export const LIGHT = barPixels('light', new Uint32Array(256));

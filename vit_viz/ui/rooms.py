@@ -121,7 +121,6 @@ def _heads() -> dict[str, Any]:
     return part(
         "web/heads/room",
         html=f"<div id=vv-heads-faces>{place('heads')}{around}</div>",
-        tables=colour_tables(),
         measures=[{"name": name, **asdict(measure)} for name, measure in HEAD_MEASURES.items()],
         rules=[asdict(rule) for rule in RULES],
         margin=MARGIN,

@@ -48,12 +48,10 @@ export function rangeOf(maps) {
   return low <= high ? [low, high] : [0, 1];
 }
 
-/** A number as people read it: three digits that count. */
+/** A number as people read it: three digits that count, two of a small one. */
 export function short(/** @type {number} */ value) {
-  if (value === 0) return '0';
   const size = Math.abs(value);
-  if (size >= 1000) return value.toFixed(0);
-  return size >= 0.01 ? String(Number(value.toPrecision(3))) : value.toExponential(0);
+  return size >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(size >= 0.01 ? 3 : 2)));
 }
 
 /** A number with so many digits that count, as `number` of vit_viz/figures/lettering.py writes it. @param {number} value @param {number} [count] */
@@ -75,9 +73,11 @@ export function duration(/** @type {number} */ seconds) {
   return seconds < 90 ? `${Math.max(1, Math.round(seconds))}\u00a0s` : `${Math.round(seconds / 60)}\u00a0min`;
 }
 
-/** A share in percent. */
+/** A share for people, with a decimal where it is small or almost certain: 96%, 3.2%, 99.7%; never 0% or 100% where it is not. */
 export function percent(/** @type {number} */ share) {
-  return share > 0 && share < 0.01 ? '< 1%' : `${Math.round(100 * share)}%`;
+  if (share > 0 && share < 0.0005) return '<0.1%';
+  if (share >= 0.9995 && share < 1) return '>99.9%';
+  return `${Number((100 * share).toFixed(share >= 0.0995 && share <= 0.99 ? 0 : 1))}%`;
 }
 
 /**

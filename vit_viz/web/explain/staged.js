@@ -2,9 +2,8 @@
 
 import { patchRect, queryPatches, queryTokens, queryWords } from '../../explorer/geometry.js';
 import { barPixels, suited } from '../../explorer/styles.js';
-import { fixed, number, stopsOf } from '../../ui/kit/numbers.js';
+import { fixed, number, percent, stopsOf } from '../../ui/kit/numbers.js';
 import { endsOf, mapIn } from '../kit/map.js';
-import { shareWords } from '../kit/parts.js';
 import { signedStops } from '../kit/signed.js';
 import { commonScale, drawingOf, questionOf, shares, testedOf } from './maps.js';
 /** @import { PatchMap } from '../kit/map.js' */
@@ -259,7 +258,7 @@ export function wholeOf(target) {
     const amount =
       probability === undefined
         ? { text: number(value ?? 0) }
-        : { text: shareWords(probability ?? 0), now: probability ?? 0 };
+        : { text: percent(probability ?? 0), now: probability ?? 0 };
     return { name, ...amount, target: aimed.includes(entry) };
   });
   return { words: `With all patches: ${top[0].name} ${top[0].text}.`, top };
@@ -277,7 +276,7 @@ export function leftOf({ arrays, facts, words }, target) {
   const write = isValue
     ? number
     : indices.length
-      ? shareWords
+      ? percent
       : (/** @type {number} */ value) => fixed(value, 2);
   const top = names.flatMap((/** @type {string} */ name, /** @type {number} */ i) => {
     if (i >= listed && !best.includes(i)) return [];

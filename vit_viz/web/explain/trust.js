@@ -1,7 +1,6 @@
 // How far maps can be trusted: what their tests beside random orders of patches found, and which to believe first.
 
-import { fixed, number } from '../../ui/kit/numbers.js';
-import { shareWords } from '../kit/parts.js';
+import { fixed, number, percent } from '../../ui/kit/numbers.js';
 /** @import { Target } from '../kit/parts.js' */
 /** @import { Answer } from './staged.js' */
 
@@ -44,7 +43,7 @@ export function trustOf({ arrays, facts, words }, { classes = [], other, chosen 
   const isUnbounded = !Number.isFinite(Number(band.value_range[0])); // a lead, or a value
   const isOfValues = classes[0]?.value !== undefined;
   const isOne = (other ?? null) === null;
-  const write = !classes.length || isOfValues ? number : isOne ? shareWords : logits;
+  const write = !classes.length || isOfValues ? number : isOne ? percent : logits;
   const isValue = isOfValues && isOne;
   const exact = [area, mean, low, high].map((value) => number(value, 4));
   const curves = ['deletion', 'insertion', 'reverse']

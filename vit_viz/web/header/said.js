@@ -1,7 +1,7 @@
 // What the model says, as lines with a bar each, what is being done, and what went wrong. Names come from strangers: Preact writes
 // them as text.
 
-import { amountWords } from '../../ui/kit/numbers.js';
+import { amountWords, percent } from '../../ui/kit/numbers.js';
 import { Problem } from '../kit/parts.js';
 import { html } from '../kit/preact.js';
 /** @import { Amount } from '../../ui/kit/numbers.js' */
@@ -64,12 +64,4 @@ export function AnswerLine({ line, bar }) {
     <span class="vv-class" title=${line.name}>${line.name}</span>
     <span class="vv-number">${amountWords(line, percent)}</span>
   </li>`;
-}
-
-/** A probability as people say it: 96%, 3%, 0.3%; never 100% or 0% where it is not. */
-export function percent(/** @type {number} */ probability) {
-  const share = 100 * probability;
-  if (share > 99.9 && share < 100) return '>99.9%';
-  if (share > 0 && share < 0.1) return '<0.1%';
-  return `${share >= 1 && share < 99.5 ? share.toFixed(0) : Number(share.toFixed(1))}%`;
 }

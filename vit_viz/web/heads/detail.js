@@ -1,13 +1,15 @@
 // The head that is looked at: the photo as it sees it, the numbers that named it against their thresholds, what it is for the answer, its
 // matrix, its kin.
 
-import { patchQuery, queryPatches, queryWords } from '../../explorer/geometry.js';
+import { patchQuery, queryPatches } from '../../explorer/geometry.js';
+import { finding, headOf } from '../../explorer/labels.js';
 import { endsOf, shareOnScale } from '../../explorer/matrix.js';
 import { Picture } from '../../explorer/paint.js';
+import { LIGHT } from '../../explorer/styles.js';
 import { fixed, short } from '../../ui/kit/numbers.js';
 import { Bar } from '../kit/bar.js';
 import { withHeads } from '../kit/edits.js';
-import { PhotoStage } from '../kit/parts.js';
+import { Found, PhotoStage } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef } from '../kit/preact.js';
 import { useFilling } from './filling.js';
 import { Lit, LitBox } from './maps.js';
@@ -24,6 +26,7 @@ import {
 } from './words.js';
 /** @import { LayerStore } from '../../explorer/layers.js' */
 /** @import { Rows } from './maps.js' */
+/** @import { Named } from './names.js' */
 /** @import { Seen } from './room.js' */
 /** @import { Place } from './words.js' */
 
@@ -40,7 +43,6 @@ export function Detail({ seen }) {
     margin,
     numbers,
     edits,
-    colours,
     label,
     table,
     layers,
@@ -56,10 +58,10 @@ export function Detail({ seen }) {
   const named = numbers.names.known.get(keyOf(place));
   const patches = queryPatches(subject.query, subject);
   const value = numbers.table && !numbers.isOld ? table.values[place.layer]?.[place.head] : undefined;
-  const readout = value === undefined ? '' : `${label}: ${valueWords(value, table.unit)}`;
-  const why = named && [named.sentence, thinWords(named, margin)].filter(Boolean).join(' ');
+  const words = valueWords(value ?? null, table.unit).replace(' of the attention', ''); // which the label says
+  const readout = value === undefined ? '' : `${label}: ${words}`;
   const role = roleWords(numbers, place);
-  const lit = { subject, photo, colours };
+  const lit = { subject, photo };
   const pin = (/** @type {number} */ patch) =>
     page.store.set({ q: patchQuery([patch], subject.grid[1]) }, { push: true });
   const isOn = !edits.heads.has(keyOf(marks.chosen.value));
@@ -82,15 +84,9 @@ export function Detail({ seen }) {
         under=${html`<${LitBox} ...${{ ...lit, values: map?.values ?? null, top: map?.lit ?? 0, look: 'vv-heads-lit vv-layer' }} />`}
       />
       <div class="vv-stack">
-        <h2 class="vv-title vv-heads-caption vv-caption">
-          ${capital(`${headWords(place)}: what the ${queryWords(subject.query, subject)} looks at`)}
-        </h2>
+        <${Caption} ...${{ rows, place, map }} />
         <p class="vv-heads-readout vv-readout" hidden=${!readout}>${readout}</p>
-        ${
-          named &&
-          html`<p class="vv-heads-name"><${Dot} kind=${named.name} />${nameWords(named)}</p>
-            <p class="vv-heads-name-words vv-quiet" hidden=${!why}>${why}</p>`
-        }
+        ${named && html`<${Name} ...${{ named, margin }} />`}
         <p class="vv-heads-role" hidden=${!role}>${role}</p>
         <div class="vv-row">
           <button
@@ -123,10 +119,26 @@ export function Detail({ seen }) {
       </div>`
     }
     <div class="vv-heads-pair">
-      <${MiniMatrix} ...${{ layers, place: marks.chosen.value, colours, enlarge: () => go('matrix') }} />
+      <${MiniMatrix} ...${{ layers, place: marks.chosen.value, enlarge: () => go('matrix') }} />
       ${map && html`<${Kin} ...${{ rows, place, lit, choose }} />`}
     </div>
   </div>`;
+}
+
+/** Where the query looks. @param {{rows: Rows, place: Place, map: ReturnType<Rows['mapOf']>}} props */
+function Caption({ rows: { subject, error }, place, map }) {
+  const view = { ...place, query: subject.query, direction: /** @type {const} */ ('row'), norm: false };
+  return html`<${Found}
+    look="vv-heads-caption"
+    words=${map ? finding(map.values, view, subject) : headOf(place)}
+    pending=${!map && !error && headOf(place)}
+  />`;
+}
+
+/** What the head is called, and why. @param {{named: Named, margin: number}} props */
+function Name({ named, margin }) {
+  return html`<p class="vv-heads-name"><${Dot} kind=${named.name} />${nameWords(named)}</p>
+    <p class="vv-heads-name-words vv-quiet">${`${named.sentence} ${thinWords(named, margin)}`}</p>`;
 }
 
 /** What switching a head off does, where that was measured or estimated. @param {Seen['numbers']} numbers @param {Place} place */
@@ -141,18 +153,18 @@ function roleWords({ target, effect, estimate }, { layer, head }) {
 }
 
 /** A number of a rule as a bar with a line at its threshold. @param {ReturnType<typeof evidenceOf>[number]} props */
-function Evidence({ number, value, bound, limit, passes, name }) {
+function Evidence({ number, value, text, bound, limit, passes, name }) {
   return html`<li class=${passes ? 'vv-passes' : ''}>
     <span>${capital(numberWords(number)).replace(/,$/, '')}</span><${Bar} value=${value} tick=${limit} /><span
       class="vv-number"
-      >${short(value)}</span
+      >${text}</span
     ><span class="vv-small">${name}: ${bound}${passes ? ', passes' : ''}</span>
   </li>`;
 }
 
 /**
  * The heads whose maps of this query are most like this one's.
- * @param {{rows: Rows, place: Place, lit: {subject: any, photo: HTMLImageElement | null, colours: Uint32Array}, choose: (place: Place) => void}} props
+ * @param {{rows: Rows, place: Place, lit: {subject: any, photo: HTMLImageElement | null}, choose: (place: Place) => void}} props
  */
 function Kin({ rows, place, lit, choose }) {
   const own = /** @type {import('./maps.js').HeadMap} */ (rows.mapOf(place));
@@ -189,9 +201,9 @@ function Kin({ rows, place, lit, choose }) {
 
 /**
  * The matrix of the chosen head, small: rows are queries, columns keys, on a logarithmic scale. The matrix itself says why it cannot be shown.
- * @param {{layers: LayerStore, place: Place, colours: Uint32Array, enlarge: () => void}} props
+ * @param {{layers: LayerStore, place: Place, enlarge: () => void}} props
  */
-function MiniMatrix({ layers, place, colours, enlarge }) {
+function MiniMatrix({ layers, place, enlarge }) {
   const { filling, error } = useFilling(layers, place.layer, place.head, 1);
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const painted = useRef('');
@@ -203,7 +215,7 @@ function MiniMatrix({ layers, place, colours, enlarge }) {
     const ends = endsOf(filling, true);
     picture.resize(cells, cells);
     for (let i = 0; i < filling.values.length; i++)
-      picture.pixels[i] = colours[Math.round(255 * shareOnScale(filling.values[i], ends, true))];
+      picture.pixels[i] = LIGHT[Math.round(255 * shareOnScale(filling.values[i], ends, true))];
     picture.show();
   }, [filling, isDone]);
   if (isDone) painted.current = keyOf(place);

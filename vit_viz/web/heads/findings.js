@@ -1,7 +1,7 @@
 // What was found about the heads on this photo, in one sentence with its numbers; less where nothing stands out.
 
-import { amountWords, short } from '../../ui/kit/numbers.js';
-import { capital, headWords, layerMeans, shareWords, valueWords } from './words.js';
+import { amountWords, fixed, percent, short } from '../../ui/kit/numbers.js';
+import { amountOf, capital, headWords, isShare, layerMeans, sizeOf, valueWords } from './words.js';
 /** @import { Table } from './words.js' */
 
 /** @import { Amount } from '../../ui/kit/numbers.js' */
@@ -11,6 +11,11 @@ import { capital, headWords, layerMeans, shareWords, valueWords } from './words.
 /** Share of the differences between heads that depth has to explain to be called a finding. */
 const BY_DEPTH = 0.3;
 
+const NOTHING = 'Nothing is edited';
+
+/** Share of its attention below which no head is said to look there. */
+const MUCH = 0.1;
+
 /** @param {Table} table */
 function known({ values }) {
   return values.flatMap((row, layer) =>
@@ -19,28 +24,31 @@ function known({ values }) {
 }
 
 /**
- * The heads at the two ends of a measure, or those that matter most for a class, and the most frequent name.
+ * The head in which a measure is largest, or that matters most for a class; of the heads that are known.
  * @param {Table} table @param {string} label of the measure
- * @param {{target: string, counts: {kind: string, count: number}[]}} beside
+ * @param {{name: string, isEstimate: boolean} | null} target the class that the measure is about
  */
-export function atlasFinding(table, label, { target, counts }) {
+export function atlasFinding(table, label, target) {
   const heads = known(table);
   if (!heads.length) return '';
-  const most = [...counts].sort((a, b) => b.count - a.count)[0];
-  const total = counts.reduce((sum, { count }) => sum + count, 0);
-  const named = most ? `; ${most.count} of ${total} heads are called ${most.kind}` : '';
-  if (table.signed && target) {
-    const first = heads.reduce((a, b) => (Math.abs(b.value) > Math.abs(a.value) ? b : a));
-    if (!first.value) return `No head changes the answer for ${target}`;
-    return `${capital(headWords(first))} matters most for ${target}: ${short(first.value)} without it${named}`;
+  const { values, unit } = table;
+  const high = heads.reduce((a, b) => (sizeOf(table, b) > sizeOf(table, a) ? b : a));
+  if (target) {
+    const all = values.length * values[0].length;
+    const start = heads.length < all ? `${heads.length} of ${all} heads switched off: so far ` : '';
+    const of = target.name && ` for ${target.name}`;
+    if (!high.value) return capital(`${start}no head changes the answer${of}`);
+    const [how, about] = target.isEstimate ? ['by one gradient, ', 'about '] : ['', ''];
+    const change = `${high.value > 0 ? '+' : ''}${short(high.value)}`;
+    return capital(`${start}${how}${headWords(high)} matters most${of}: ${about}${change} without it`);
   }
   const low = heads.reduce((a, b) => (b.value < a.value ? b : a));
-  const high = heads.reduce((a, b) => (b.value > a.value ? b : a));
-  if (low.value === high.value)
-    return `${capital(label)} is ${valueWords(low.value, table.unit)} in all heads${named}`;
-  const size = table.unit.startsWith('share of ') ? shareWords : short;
-  const at = (/** @type {typeof low} */ one) => `${size(one.value)} in ${headWords(one)}`;
-  return `${capital(label)}: from ${at(low)} to ${at(high)}${named}`;
+  if (low.value === high.value) return `${capital(label)} is ${valueWords(low.value, unit)} in all heads`;
+  if (unit === 'share of the attention' && high.value < MUCH)
+    return `No head has much ${label}: at most ${amountOf(high.value, unit)}, in ${headWords(high)}`;
+  const said = `${capital(label)} is largest in ${headWords(high)}: `;
+  if (isShare(unit)) return `${said}${amountOf(high.value, unit)}`;
+  return `${said}${valueWords(high.value, unit)}; smallest in ${headWords(low)}: ${short(low.value)}`;
 }
 
 /** Whether a measure follows depth, and between which layers. @param {Table} table @param {string} label */
@@ -60,29 +68,31 @@ export function depthFinding(table, label) {
   const there = means.flatMap((mean, layer) => (mean === null ? [] : [{ mean, layer }]));
   const low = there.reduce((a, b) => (b.mean < a.mean ? b : a));
   const high = there.reduce((a, b) => (b.mean > a.mean ? b : a));
-  const at = (/** @type {typeof low} */ one) => `layer ${one.layer} (mean ${short(one.mean)})`;
+  const at = (/** @type {typeof low} */ one) => `layer ${one.layer} (mean ${amountOf(one.mean, table.unit)})`;
   return `${capital(label)} is highest in ${at(high)} and lowest in ${at(low)}`;
 }
 
-/** A probability in words. */
-function percentWords(/** @type {number} */ share) {
-  return share < 1e-3 ? '<0.1%' : `${(100 * share).toFixed(share < 0.1 || share > 0.9 ? 1 : 0)}%`;
+/** A probability that is compared with another, always with a decimal. */
+function tenths(/** @type {number} */ share) {
+  const text = percent(share);
+  return /[<>]/.test(text) ? text : `${fixed(100 * share, 1)}%`;
 }
 
-/** What a model says of an output, in words. */
-export function saidWords(/** @type {Answer | undefined} */ one) {
-  return one ? amountWords(one, percentWords) : 'not among the first';
+/** What a model says of an output, in words; of one that is not among those that are known, what it is less than. @param {Answer[]} answers @param {string} name */
+export function saidWords(answers, name) {
+  const one = answers.find((answer) => answer.name === name);
+  const last = answers.at(-1);
+  if (one) return amountWords(one, tenths);
+  return last ? `<${amountWords(last, tenths).replace('<', '')}` : '';
 }
 
 const counted = (/** @type {number} */ count, /** @type {string} */ words, many = `${words}s`) =>
   count ? `${count} ${count === 1 ? words : many}` : '';
 
-/**
- * What was edited, and what became of the answer.
- * @param {{heads: Map<string, string>, temperatures: Map<number, number>, forbidden: string[]}} edits
- * @param {{before: Answer[], now: Answer[]}} answers
- */
-export function surgeryFinding({ heads, temperatures, forbidden }, { before, now }) {
+/** @typedef {{heads: Map<string, string>, temperatures: Map<number, number>, forbidden: string[]}} Edited */
+
+/** What is edited. @param {Edited} edits */
+export function editedWords({ heads, temperatures, forbidden }) {
   const states = [...heads.values()];
   const off = states.filter((state) => state === 'off').length;
   const others = states.length - off;
@@ -93,13 +103,16 @@ export function surgeryFinding({ heads, temperatures, forbidden }, { before, now
     warm && `temperature of ${counted(warm, 'layer')}`,
     counted(forbidden.length, 'view') && `${counted(forbidden.length, 'view')} forbidden`,
   ].filter(Boolean);
-  const [first] = before;
-  const [top] = now;
-  const is = first ? `: the model says ${first.name}, ${saidWords(first)}` : '';
-  if (!what.length) return `Nothing is edited${is}`;
-  const said = capital(what.join(', '));
+  return capital(what.join(', ')) || NOTHING;
+}
+
+/** What was edited, and what became of the answer. @param {Edited} edits @param {{before: Answer[], now: Answer[]}} answers */
+export function surgeryFinding(edits, { before, now }) {
+  const said = editedWords(edits);
+  const [first, top] = [before[0]?.name, now[0]?.name];
   if (!first || !top) return said;
-  const then = saidWords(first);
-  if (first.name === top.name) return `${said}: still ${top.name}, ${then} → ${saidWords(top)}`;
-  return `${said}: ${first.name} (${then}) gives way to ${top.name} (${saidWords(top)})`;
+  const [then, is] = [before, now].map((answers) => saidWords(answers, first));
+  if (said === NOTHING) return `${said}: the model says ${top}, ${is}`;
+  if (first === top) return `${said}: still ${top}, ${then} → ${is}`;
+  return `${said}: ${first} (${then} → ${is}) gives way to ${top} (${saidWords(now, top)})`;
 }

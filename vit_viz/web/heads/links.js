@@ -1,13 +1,13 @@
 // The photo beside the matrix: rings around the pair that is pointed at, and the strongest links as arrows, with their legend.
 
 import { centreOf, patchRect, queryPatches } from '../../explorer/geometry.js';
-import { subject as subjectWords } from '../../explorer/labels.js';
+import { percent, subject as subjectWords } from '../../explorer/labels.js';
 import { rowInto, Strongest } from '../../explorer/matrix.js';
 import { PhotoStage } from '../kit/parts.js';
 import { html, useRef } from '../kit/preact.js';
 import { MOST_LINKS } from './filling.js';
 import { useSize } from './maps.js';
-import { linkWords, weightText } from './matrix_words.js';
+import { linkWords } from './matrix_words.js';
 /** @import { Axis, Filling, Link } from '../../explorer/matrix.js' */
 /** @import { ReadonlySignal, Signal } from '../kit/preact.js' */
 /** @import { Pair } from './matrix.js' */
@@ -132,7 +132,7 @@ export function LinkedPhoto({ known: { subject, axis }, head, pointed, drawn, pi
     />
     <div class="vv-matrix-legend vv-bar" hidden=${!links.length}>
       ${links.length > 0 && [links[0], links[links.length - 1]].map(({ weight }, i) => html`<${Sample} ...${{ weight, share: weight / links[0].weight, isLast: i > 0 }} />`)}
-      <span>attention weight</span>
+      <span>of the attention</span>
     </div>
     <p class="vv-matrix-said vv-quiet vv-column" hidden=${!strongest}>
       ${strongest && linkWords(links, strongest, of, head)}
@@ -147,7 +147,7 @@ function Sample({ weight, share, isLast }) {
     : ['vv-matrix-thick', 'vv-matrix-strong'];
   const look = { height: `${width.toFixed(1)}px`, opacity: opacity.toFixed(2) };
   return html`<span class=${`vv-matrix-sample ${line}`} style=${look} aria-hidden="true"></span
-    ><span class=${`${number} vv-number`}>${weightText(weight)}</span>`;
+    ><span class=${`${number} vv-number`}>${percent(weight)}</span>`;
 }
 
 /**

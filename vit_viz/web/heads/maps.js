@@ -5,7 +5,7 @@ import { cellSize } from '../../explorer/layout.js';
 import { Picture, paintMap } from '../../explorer/paint.js';
 import { MosaicScreen, PhotoScreen } from '../../explorer/screen.js';
 import { Gone, routeUrl } from '../../explorer/source.js';
-import { STRENGTHS, layerTable, suited } from '../../explorer/styles.js';
+import { LIGHT, STRENGTHS, layerTable, suited } from '../../explorer/styles.js';
 import { placeOfRect } from '../kit/parts.js';
 import { html, signal, useLayoutEffect, useMemo, useRef, useState } from '../kit/preact.js';
 import { paintSigned } from '../kit/signed.js';
@@ -134,21 +134,11 @@ export function useSize(element) {
  * @param {HTMLImageElement | null} props.photo
  * @param {Float32Array | null} props.values
  * @param {number} props.top
- * @param {Uint32Array} props.colours
  * @param {boolean} [props.isChange]
  * @param {boolean} [props.isAlone] whether it has the photo in it, too
  * @param {string} [props.look]
  */
-export function Lit({
-  subject,
-  photo,
-  values,
-  top,
-  colours,
-  isChange = false,
-  isAlone = false,
-  look = 'vv-layer',
-}) {
+export function Lit({ subject, photo, values, top, isChange = false, isAlone = false, look = 'vv-layer' }) {
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const size = useSize(canvas);
   const painted = useMemo(
@@ -164,14 +154,14 @@ export function Lit({
     const style = isChange ? 'tint' : suited('light', subject.unlit);
     map.resize(subject.grid[1], subject.grid[0]);
     if (isChange) paintSigned(map, values, top);
-    else map.paint(values, layerTable(style, STRENGTHS[style], colours), [0, top]);
+    else map.paint(values, layerTable(style, STRENGTHS[style], LIGHT), [0, top]);
     screen.fit(box, window.devicePixelRatio || 1);
     screen.show(map.canvas, photo, subject, { style, smooth: true });
     if (!isAlone || !screen.tile.prepare(photo, subject.crop, screen.size)) return;
     screen.context.globalCompositeOperation = 'destination-over';
     screen.context.drawImage(screen.tile.plain.canvas, 0, 0);
     screen.context.globalCompositeOperation = 'source-over';
-  }, [values, top, colours, size, photo]);
+  }, [values, top, size, photo]);
   const aspect = String(subject.crop.region[3] / subject.crop.region[2]);
   return html`<canvas class=${look} ref=${canvas} style=${{ aspectRatio: aspect }}></canvas>`;
 }
@@ -191,6 +181,7 @@ export const LABEL = 32; // width of the numbers of the layers
 const FOOT = 16; // height of the bar and number under each photo
 const BETWEEN = 12; // from one band of layers to the numbers of the next
 const MOST_BANDS = 4;
+const TALL = 0.76; // of the window
 const WORTH_A_BAND = 1.15; // by how much photos must grow for one more band
 
 /**
@@ -199,7 +190,7 @@ const WORTH_A_BAND = 1.15; // by how much photos must grow for one more band
  * @returns {{cell: Cell, rows: number, bands: number, shift: number}} rows: layers of a band; shift: from one band to the next
  */
 export function layoutOf({ layers, heads, crop }, width) {
-  const height = Math.max(320, window.innerHeight * 0.62);
+  const height = Math.max(320, window.innerHeight * TALL);
   const aspect = crop.region[3] / crop.region[2];
   const inBands = (/** @type {number} */ bands) => {
     const rows = Math.ceil(layers / bands);
@@ -222,12 +213,11 @@ export function layoutOf({ layers, heads, crop }, width) {
  * The small photos of the grid: every head's map on the photo, in one canvas under the cells.
  * @param {object} props
  * @param {Rows} props.rows
- * @param {number[][]} props.orders heads by layer and place in the row
+ * @param {Place[][]} props.orders heads by row and place in it
  * @param {ReturnType<typeof layoutOf>} props.layout
  * @param {HTMLImageElement | null} props.photo
- * @param {Uint32Array} props.colours
  */
-export function Tiles({ rows, orders, layout, photo, colours }) {
+export function Tiles({ rows, orders, layout, photo }) {
   const { subject } = rows;
   const { cell, bands, shift } = layout;
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
@@ -242,23 +232,23 @@ export function Tiles({ rows, orders, layout, photo, colours }) {
     screen.smooth = true; // as the large photo beside it
     screen.fit(cell, { layers, columns: heads, rows: layout.rows, shift }, window.devicePixelRatio || 1);
     const style = suited('light', subject.unlit);
-    const table = layerTable(style, STRENGTHS[style], colours);
+    const table = layerTable(style, STRENGTHS[style], LIGHT);
     const stride = heads * grid[1];
     atlas.resize(stride, layers * grid[0]);
     atlas.pixels.fill(table[0]);
     const fresh = new Uint8Array(layers);
-    orders.forEach((order, layer) =>
+    orders.forEach((order, row) =>
       order.forEach((head, place) => {
-        const map = rows.mapOf({ layer, head });
+        const map = rows.mapOf(head);
         if (!map) return;
-        fresh[layer] = 1;
-        const at = { at: layer * grid[0] * stride + place * grid[1], stride, rows: grid[0], cols: grid[1] };
+        fresh[row] = 1;
+        const at = { at: row * grid[0] * stride + place * grid[1], stride, rows: grid[0], cols: grid[1] };
         paintMap(atlas.pixels, at, map.values, table, [0, map.lit, map.most]);
       }),
     );
     atlas.show();
     screen.show(atlas.canvas, photo, /** @type {any} */ ({ trace: subject, fresh }), style);
-  }, [rows, rows.arrived.value, orders, layout, photo, colours]);
+  }, [rows, rows.arrived.value, orders, layout, photo]);
   const size = {
     width: `${(bands - 1) * shift + cell.width * heads}px`,
     height: `${cell.height * layout.rows}px`,

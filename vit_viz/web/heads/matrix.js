@@ -3,17 +3,19 @@
 
 import { FUSIONS } from '../../explorer/attention.js';
 import { ARROWS } from '../../explorer/elements.js';
+import { headOf, percent } from '../../explorer/labels.js';
 import { clamp, patchQuery, pointerIn, queryTokens } from '../../explorer/geometry.js';
 import { endsOf } from '../../explorer/matrix.js';
 import { measure } from '../../explorer/paint.js';
+import { LIGHT } from '../../explorer/styles.js';
 import { byPointer } from '../../ui/kit/elements.js';
-import { ColourBar, Problem, Toggle } from '../kit/parts.js';
+import { ColourBar, Found, Problem, Toggle } from '../kit/parts.js';
 import { computed, html, useLayoutEffect, useMemo, useRef, useSignal, useState } from '../kit/preact.js';
 import { MOST_LINKS, useFilling } from './filling.js';
 import { LinkedPhoto, linksOf } from './links.js';
 import { useSize } from './maps.js';
 import { Panes, Sheet } from './matrix_sheet.js';
-import { matrixTitle, mostWords, pairWords, sizeWords, weightText } from './matrix_words.js';
+import { matrixFinding, mostWords, pairWords, sizeWords } from './matrix_words.js';
 /** @import { LayerStore } from '../../explorer/layers.js' */
 /** @import { Filling } from '../../explorer/matrix.js' */
 /** @import { ReadonlySignal, Signal } from '../kit/preact.js' */
@@ -39,10 +41,9 @@ export const OPTIONS = Object.freeze(['matrix_scale', 'links', 'strongest', 'zoo
  * @param {LayerStore} props.layers
  * @param {number} props.layer
  * @param {number | string} props.head
- * @param {Uint32Array} props.colours
  * @param {{current: boolean}} props.isLinked whether the page was opened by a link to the matrix, which is then brought into sight
  */
-export function Matrix({ store, subject, layers, layer, head, colours, isLinked }) {
+export function Matrix({ store, subject, layers, layer, head, isLinked }) {
   const { view } = store;
   const { query } = subject;
   const root = useRef(/** @type {HTMLElement | null} */ (null));
@@ -105,10 +106,7 @@ export function Matrix({ store, subject, layers, layer, head, colours, isLinked 
             ...${{ known, head, pointed, drawn, pin: (/** @type {number} */ patch) => pinPatches([patch]) }}
           />
         </div>
-        <${Plane}
-          ...${{ known, head, scale, colours, pointed, pinCell, zoom: view.zoom.value, set }}
-          spoken=${spoken}
-        >
+        <${Plane} ...${{ known, head, scale, pointed, pinCell, zoom: view.zoom.value, set }} spoken=${spoken}>
           <${Choice}
             ...${{ label: 'layer', title: 'The layer whose matrix is seen.', values: upTo(subject.layers), value: layer }}
             choose=${(/** @type {string} */ chosen) => store.set({ layer: Number(chosen), head })}
@@ -169,6 +167,8 @@ function Choice({ label, name = label, title, option, values, value, choose }) {
 function Heading({ known: { filling, axis, links }, layer, head, pointed, drawn, spoken, isRefused }) {
   const [said, say] = useState('');
   const words = useRef('');
+  const isDone = Boolean(filling?.isDone);
+  const found = useMemo(() => (filling && isDone ? matrixFinding(layer, filling) : null), [filling, isDone]);
   const pair = pointed.value;
   const of = (/** @type {Filling} */ matrix) => {
     if (pair && pair[1] !== null) return pairWords(matrix, [pair[0], pair[1]]);
@@ -187,7 +187,11 @@ function Heading({ known: { filling, axis, links }, layer, head, pointed, drawn,
   }, [spoken.value]);
   const weight = pair && pair[1] !== null ? filling?.at(pair[0], pair[1]) : undefined; // with all digits, for tests
   return html`<div class="vv-matrix-heading">
-      <h2 class="vv-title vv-matrix-caption vv-caption">${matrixTitle(layer, head)}</h2>
+      <${Found}
+        look="vv-matrix-caption"
+        words=${found ?? headOf({ layer, head })}
+        pending=${!found && !isRefused && headOf({ layer, head })}
+      />
       <p class="vv-matrix-status vv-unseen" role="status">${said}</p>
     </div>
     <p class="vv-matrix-readout vv-readout" data-weight=${weight}>${words.current}</p>`;
@@ -199,7 +203,6 @@ function Heading({ known: { filling, axis, links }, layer, head, pointed, drawn,
  * @param {KnownMatrix} props.known
  * @param {number | string} props.head
  * @param {string} props.scale of the colours
- * @param {Uint32Array} props.colours
  * @param {Signal<Pair | null>} props.pointed
  * @param {(cell: number) => void} props.pinCell
  * @param {string} props.zoom what is in sight, as the link says it
@@ -207,7 +210,7 @@ function Heading({ known: { filling, axis, links }, layer, head, pointed, drawn,
  * @param {Signal<number>} props.spoken how often keys have moved the pair
  * @param {any} props.children more controls
  */
-function Plane({ known, head, scale, colours, pointed, pinCell, zoom, set, spoken, children }) {
+function Plane({ known, head, scale, pointed, pinCell, zoom, set, spoken, children }) {
   const { axis, filling, pinned } = known;
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const plot = useRef(/** @type {HTMLElement | null} */ (null));
@@ -219,7 +222,7 @@ function Plane({ known, head, scale, colours, pointed, pinCell, zoom, set, spoke
   const log = scale === 'log';
   if (zoom !== panes.seen) panes.see(zoom);
   useLayoutEffect(() => {
-    sheet.current ??= new Sheet(/** @type {HTMLCanvasElement} */ (canvas.current), colours);
+    sheet.current ??= new Sheet(/** @type {HTMLCanvasElement} */ (canvas.current), LIGHT);
     sheet.current.measure();
     box.current?.style.setProperty('--vv-margin', `${sheet.current.margin}px`);
     panes.resize(plot.current?.clientWidth ?? 0, sheet.current.unit);
@@ -303,7 +306,9 @@ function Plane({ known, head, scale, colours, pointed, pinCell, zoom, set, spoke
     if (event.pointerType === 'mouse') point(null);
   };
   const ends = filling && endsOf(filling, log);
-  const low = filling && ends && `${weightText(ends[0])}${filling.low < ends[0] ? ' or less' : ''}`;
+  const least = ends ? percent(ends[0]) : '';
+  const isOpen = filling && ends && filling.low < ends[0] && !least.startsWith('<');
+  const low = isOpen ? `${least} or less` : least;
   return html`<div class="vv-matrix-right vv-stack">
     <div class="vv-matrix-controls vv-row">
       ${children}
@@ -336,8 +341,8 @@ function Plane({ known, head, scale, colours, pointed, pinCell, zoom, set, spoke
     </div>
     <${ColourBar}
       look="vv-matrix-bar"
-      ...${{ low: low ?? '', high: ends ? weightText(ends[1]) : '', colours }}
-      unit=${ends ? `attention weight${log ? ', logarithmic' : ''}` : ''}
+      ...${{ low, high: ends ? percent(ends[1]) : '', colours: LIGHT }}
+      unit=${ends ? `of the attention${log ? ', logarithmic' : ''}` : ''}
     />
     <p class="vv-matrix-size vv-quiet vv-column">${sizeWords(axis, head)}</p>
   </div>`;

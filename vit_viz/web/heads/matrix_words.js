@@ -1,21 +1,15 @@
 // What is said of the matrix and of its links.
 
-import { headWords } from '../../explorer/labels.js';
-import { percent } from '../../ui/kit/numbers.js';
+import { massMask } from '../../explorer/frame.js';
+import { headOf, headWords, percent } from '../../explorer/labels.js';
 /** @import { Axis, Filling, Link } from '../../explorer/matrix.js' */
-
-/** An attention weight in two digits that count. */
-export function weightText(/** @type {number} */ weight) {
-  if (weight === 0) return '0';
-  return weight < 1e-4 ? weight.toExponential(1) : String(Number(weight.toPrecision(2)));
-}
 
 /** The pair under the pointer. @param {Filling} filling @param {[number, number]} pair query, key */
 export function pairWords(filling, [query, key]) {
   const { axis } = filling;
   const value = filling.at(query, key);
   const isBlock = [query, key].some((cell) => axis.patchesOf(cell).length > 1);
-  const number = Number.isNaN(value) ? 'not computed yet' : `${isBlock ? 'mean ' : ''}${weightText(value)}`;
+  const number = Number.isNaN(value) ? 'not computed yet' : `${isBlock ? 'mean ' : ''}${percent(value)}`;
   return `${axis.nameOf(query)} ${verb(axis, query)} at ${axis.nameOf(key)}: ${number}`;
 }
 
@@ -27,12 +21,44 @@ function verb(/** @type {Axis} */ axis, /** @type {number} */ cell) {
 export function mostWords(axis, query, link) {
   const name = axis.nameOf(query);
   if (!link) return name;
-  return `${name} ${verb(axis, query)} most at ${axis.nameOf(axis.cellOf[link.key])}: ${weightText(link.weight)}`;
+  return `${name} ${verb(axis, query)} most at ${axis.nameOf(axis.cellOf[link.key])}: ${percent(link.weight)}`;
 }
 
-/** What the matrix is of. @param {number} layer @param {number | string} head */
-export function matrixTitle(layer, head) {
-  return `Layer ${layer}, ${headWords(head)}: every token against every token`;
+const MUCH = 0.1; // mean share of the attention from which on a place is named
+const PLACES = /** @type {[number, number, string][]} */ ([
+  [0, 0, 'themselves'],
+  [0, -1, 'their left neighbour'],
+  [0, 1, 'their right neighbour'],
+  [-1, 0, 'their upper neighbour'],
+  [1, 0, 'their lower neighbour'],
+]);
+
+/** Where all tokens together look, of a matrix that is computed: the place or the token that gets most, else how many get half. @param {number} layer @param {Filling} filling */
+export function matrixFinding(layer, { axis, head, values }) {
+  const { cells, block, grid, patches, prefix } = axis;
+  const start = headOf({ layer, head });
+  if (block > 1 || !sumsToOne(head)) return `${start}: every token against every token`;
+  const first = prefix.length;
+  const places = PLACES.map(([down, right, name]) => {
+    let [sum, count] = [0, 0];
+    for (let patch = 0; patch < patches; patch++) {
+      const [row, col] = [Math.floor(patch / grid[1]) + down, (patch % grid[1]) + right];
+      if (row < 0 || row >= grid[0] || col < 0 || col >= grid[1]) continue;
+      sum += values[(first + patch) * cells + first + row * grid[1] + col];
+      count += 1;
+    }
+    return { name, share: sum / Math.max(1, count) };
+  });
+  const place = places.reduce((best, one) => (one.share > best.share ? one : best));
+  const received = new Float32Array(cells);
+  for (let at = 0; at < values.length; at++) received[at % cells] += values[at] / cells;
+  const most = received.reduce((best, share, key) => (share > received[best] ? key : best), 0);
+  if (place.share >= Math.max(MUCH, received[most]))
+    return `${start}: patches look most at ${place.name}, ${percent(place.share)} on average`;
+  if (received[most] >= MUCH)
+    return `${start}: tokens look most at ${axis.nameOf(most)}, ${percent(received[most])} on average`;
+  const few = massMask(received, 0.5).reduce((all, one) => all + one, 0);
+  return `${start}: half of the attention falls on ${few} of ${cells} tokens`;
 }
 
 /** Whether the rows of a head, or of heads fused, sum to 1. */

@@ -1,5 +1,7 @@
 // A name for each head: the names as a legend of the grid; a name says its rule and lets the other heads fade.
 
+import { percent as shareWords } from '../../explorer/labels.js';
+import { short } from '../../ui/kit/numbers.js';
 import { html } from '../kit/preact.js';
 import { capital, keyOf } from './words.js';
 /** @import { Place } from './words.js' */
@@ -36,18 +38,20 @@ export function numberWords(/** @type {string} */ number) {
   return NUMBERS.get(number) ?? number;
 }
 
-/** What a rule asks for: a number, and its bound in words. */
+/** What a rule asks for: a number, its bound, and how both are written; shares in percent. */
 function boundsOf(/** @type {Rule} */ { at_least: least, at_most: most }) {
-  return [
-    ...Object.entries(least).map(([number, bound]) => ({ number, bound, words: 'at least' })),
-    ...Object.entries(most).map(([number, bound]) => ({ number, bound, words: 'at most' })),
-  ];
+  const of = (/** @type {Record<string, number>} */ bounds, /** @type {string} */ words) =>
+    Object.entries(bounds).map(([number, bound]) => {
+      const write = /share/.test(numberWords(number)) ? shareWords : short;
+      return { number, bound, write, words: `${words} ${write(bound)}` };
+    });
+  return [...of(least, 'at least'), ...of(most, 'at most')];
 }
 
 /** What a rule asks for, in words: "unevenness (1 - entropy) at most 0.13". */
 export function ruleWords(/** @type {Rule} */ rule) {
   return boundsOf(rule)
-    .map(({ number, bound, words }) => `${numberWords(number)} ${words} ${bound}`)
+    .map(({ number, words }) => `${numberWords(number)} ${words}`)
     .join(', ');
 }
 
@@ -70,10 +74,10 @@ export function thinWords(/** @type {Named} */ { name, could_be: others }, /** @
  */
 export function evidenceOf(named, rules) {
   return rules.flatMap((rule) =>
-    boundsOf(rule).map(({ number, bound, words }) => {
+    boundsOf(rule).map(({ number, bound: limit, write, words: bound }) => {
       const value = named.numbers[number];
-      const passes = words === 'at least' ? value >= bound : value <= bound;
-      return { name: rule.name, number, value, bound: `${words} ${bound}`, limit: bound, passes };
+      const passes = number in rule.at_least ? value >= limit : value <= limit;
+      return { name: rule.name, number, value, text: write(value), bound, limit, passes };
     }),
   );
 }

@@ -1,10 +1,9 @@
 // A dot for every head: a measure against depth with the mean of each layer (Dosovitskiy et al. 2021, Fig. 7), or estimate against truth.
 
-import { short } from '../../ui/kit/numbers.js';
 import { byArrows } from '../kit/grid.js';
 import { heightOf, Plot as Lines } from '../kit/plot.js';
 import { html, useComputed } from '../kit/preact.js';
-import { capital, endsOf, headWords, isSame, layerMeans, placeOf } from './words.js';
+import { amountOf, capital, endsOf, headWords, isSame, layerMeans, placeOf } from './words.js';
 /** @import { Seen } from './room.js' */
 /** @import { Marks } from './table.js' */
 /** @import { Place, Table } from './words.js' */
@@ -54,6 +53,7 @@ export function Plot({ seen: { table, label, look, numbers, marks, choose } }) {
   const estimate = look.measure === 'effect' ? numbers.effect?.estimate : undefined; // which the table is compared with
   const ends = endsOf(estimate ? { ...table, values: [...table.values, ...estimate] } : table);
   const [low, high] = ends;
+  const short = (/** @type {number} */ value) => amountOf(value, table.unit);
   const dots = estimate ? agreementDots(estimate, table, ends) : depthDots(table, ends);
   const means = layerMeans(table).map((mean) => (mean === null ? 'unknown' : short(mean)));
   const words = estimate

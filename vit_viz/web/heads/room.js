@@ -2,12 +2,11 @@
 // pointer, or the chosen one, in detail.
 
 import { LayerStore } from '../../explorer/layers.js';
-import { decodeTable } from '../../explorer/paint.js';
 import { initialView, updateView } from '../../explorer/state.js';
 import { askForFigure } from '../../explorer/source.js';
 import { editsIn, wordsOf } from '../kit/edits.js';
 import { opened, thePage } from '../kit/page.js';
-import { JobLine, Problem, Toggle } from '../kit/parts.js';
+import { Found, JobLine, Problem, Toggle } from '../kit/parts.js';
 import { computed, html, render, signal, useLayoutEffect, useMemo, useRef, useState } from '../kit/preact.js';
 import { TARGETED } from '../kit/store.js';
 import { chosenIn } from '../look/keeper.js';
@@ -23,7 +22,7 @@ import { OF_THE_CLASS, questionOf, useNumbers } from './numbers.js';
 import { Plot } from './plot.js';
 import { Surgery } from './surgery.js';
 import { HeadGrid } from './table.js';
-import { isSame, placeOf } from './words.js';
+import { isSame, orderOf, placeOf } from './words.js';
 /** @import { Answer } from '../kit/ask.js' */
 /** @import { Page } from '../kit/page.js' */
 /** @import { Signal } from '../kit/preact.js' */
@@ -43,7 +42,7 @@ import { isSame, placeOf } from './words.js';
  *
  * @typedef {ReturnType<typeof useNumbers>} Numbers
  * @typedef {{name: string, group: string, label: string, sentence: string}} MeasureWords
- * @typedef {{tables: Record<string, string>, measures: MeasureWords[], rules: Rule[], margin: number}} Props
+ * @typedef {{measures: MeasureWords[], rules: Rule[], margin: number}} Props
  */
 
 /** Before there is something to look at. */
@@ -88,13 +87,13 @@ function lookIn({ store }, open) {
 }
 
 /** @param {Props & {page: Page}} props */
-export function Heads({ page, tables, measures, rules, margin }) {
+export function Heads({ page, measures, rules, margin }) {
   const { store, ask } = page;
   const root = useRef(/** @type {HTMLElement | null} */ (null));
   const isLinked = useRef(
     OPTIONS.some((name) => store.view[name].peek() !== store.fields.get(name)?.default),
   ); // by what opened the page
-  const { open, looked, marks, warmed, editor, colours } = useMemo(() => {
+  const { open, looked, marks, warmed, editor } = useMemo(() => {
     const answer = opened(page, 'heads');
     const seen = lookIn(page, answer);
     return {
@@ -104,7 +103,6 @@ export function Heads({ page, tables, measures, rules, margin }) {
         hovered: signal(/** @type {Place | null} */ (null)),
       },
       warmed: signal(0), // the layer whose temperature is seen
-      colours: decodeTable(tables.viridis),
     };
   }, [page]);
   const look = looked.value;
@@ -125,7 +123,7 @@ export function Heads({ page, tables, measures, rules, margin }) {
   const hover = (/** @type {Place | null} */ place) => {
     if (!isSame(place, marks.hovered.peek())) marks.hovered.value = place;
   };
-  const seen = { page, look, numbers, editor, marks, warmed, colours, measures, rules, margin, isOpening };
+  const seen = { page, look, numbers, editor, marks, warmed, measures, rules, margin, isOpening };
   return html`<div
       class="vv-heads vv-room"
       ref=${root}
@@ -150,7 +148,7 @@ export function Heads({ page, tables, measures, rules, margin }) {
       html`<div id="vv-head-matrix">
         <${Matrix}
           key=${subject.trace}
-          ...${{ store, subject, layers, layer: look.layer, head: look.head, colours, isLinked }}
+          ...${{ store, subject, layers, layer: look.layer, head: look.head, isLinked }}
         />
       </div>`
     }`;
@@ -197,7 +195,7 @@ function Told({ refused, numbers, isFirst }) {
 function Top({ store, look, numbers, measures, about }) {
   const { face, measure, how, order } = look;
   const row = useRef(/** @type {HTMLElement | null} */ (null));
-  const go = (/** @type {Record<string, string>} */ changed) => store.set(changed, { push: true });
+  const go = (/** @type {Record<string, string | number>} */ changed) => store.set(changed, { push: true });
   const save = () => {
     const [name, options] = questionOf(measure, how);
     const towards = OF_THE_CLASS.includes(measure) && { target: store.view.target.peek() || null };
@@ -216,14 +214,14 @@ function Top({ store, look, numbers, measures, about }) {
       html`<label class="vv-field" data-option="measure"
         >measure
         <${Measures}
-          ...${{ measures, measure, known: numbers.measures, choose: (/** @type {string} */ chosen) => go({ measure: chosen }) }}
+          ...${{ measures, measure, known: numbers.measures, choose: (/** @type {string} */ chosen) => go({ measure: chosen, ...firstOf(numbers.measures?.[chosen], order) }) }}
       /></label>`
     }
     ${
       (face === 'atlas' || face === 'surgery') &&
       html`<${Toggle}
         ...${{ name: 'order', look: 'vv-heads-orders', choices: ORDERS, value: order, label: 'Order of the heads of a layer' }}
-        choose=${(/** @type {string} */ chosen) => store.set({ order: chosen })}
+        choose=${(/** @type {string} */ chosen) => store.set({ order: chosen, ...firstOf(numbers.table, chosen) })}
       />`
     }
     ${
@@ -232,6 +230,11 @@ function Top({ store, look, numbers, measures, about }) {
       html`<button type="button" class="vv-button vv-heads-save" data-save onClick=${save}>Save</button>`
     }
   </div>`;
+}
+
+/** The head that a new order begins with, which is chosen. @param {Table | null | undefined} table @param {string} order */
+function firstOf(table, order) {
+  return order === 'value' && table && isKnown(table) ? orderOf(table, order)[0][0] : {};
 }
 
 /** Whether there are numbers of some heads. @param {Table | null} table */
@@ -286,7 +289,6 @@ function Measures({ measures, measure, known, choose }) {
  * @property {Marks} marks
  * @property {Signal<number>} warmed
  * @property {LayerStore} layers
- * @property {Uint32Array} colours
  * @property {MeasureWords[]} measures
  * @property {Rule[]} rules
  * @property {number} margin by what share a threshold is moved to see whether another name holds
@@ -351,20 +353,22 @@ function Main(props) {
 
 /** The title of a face, with what its measure is. @param {{seen: Seen, title: string}} props */
 function Titled({ seen, title }) {
-  return html`<h2 class="vv-heads-found vv-title vv-caption">${title}</h2>
+  const { isOld, table, job } = seen.numbers;
+  const isPending = isOld || seen.isOpening || !table || (job.isRunning && !isKnown(table));
+  return html`<${Found} look="vv-heads-found" words=${title} pending=${isPending && seen.label} />
     <p class="vv-heads-sentence vv-quiet vv-column">${seen.sentence}</p>
     ${seen.isOfClass && html`<${Causal} seen=${seen} />`}`;
 }
 
 /** @param {{seen: Seen}} props */
 function Atlas({ seen }) {
-  const { numbers, rules, table, label, isOfClass } = seen;
+  const { numbers, rules, table, label, isOfClass, look } = seen;
   const { names, measures, target } = numbers;
   const [chosen, choose] = useState(''); // the name whose heads stand out
   const counts = useMemo(() => countsOf(names, rules), [names]);
   const shown = counts.some(({ kind }) => kind === chosen) ? chosen : '';
-  const of = table.signed && isOfClass ? (target?.name ?? '') : '';
-  return html`<${Titled} seen=${seen} title=${atlasFinding(table, label, { target: of, counts })} />
+  const of = isOfClass ? { name: target?.name ?? '', isEstimate: look.measure === 'estimate' } : null;
+  return html`<${Titled} seen=${seen} title=${atlasFinding(table, label, of)} />
     ${measures && html`<${Legend} counts=${counts} shown=${shown} show=${choose} />`}
     <${HeadGrid} seen=${seen} shown=${shown} />
     ${measures && html`<p class="vv-heads-names-words vv-small">${legendWords(names, rules, shown)}</p>`}`;

@@ -1,15 +1,14 @@
 // Surgery beside the grid: the answer and the maps before and after, the temperatures, and what is taken back.
 
 import { topOf } from '../../explorer/frame.js';
-import { queryWords } from '../../explorer/geometry.js';
+import { computing, percent, subject as queryOf } from '../../explorer/labels.js';
 import { Bar } from '../kit/bar.js';
 import { editsIn, withHeads } from '../kit/edits.js';
-import { PhotoStage, Problem, Toggle, useAsked } from '../kit/parts.js';
+import { Found, PhotoStage, Problem, Toggle, useAsked } from '../kit/parts.js';
 import { html, useLayoutEffect, useMemo, useRef, useState } from '../kit/preact.js';
-import { short } from '../../ui/kit/numbers.js';
 import { SUBJECT } from '../kit/store.js';
 import { SERVER } from '../look/server_source.js';
-import { saidWords, surgeryFinding } from './findings.js';
+import { editedWords, saidWords, surgeryFinding } from './findings.js';
 import { LitBox } from './maps.js';
 import { HeadGrid } from './table.js';
 import { Forbid, namedTokens } from './views.js';
@@ -22,6 +21,7 @@ import { Forbid, namedTokens } from './views.js';
  * @typedef {{of: string, trace: string, before: Answer[], now: Answer[]}} Panel
  */
 
+const SAME = 1e-6; // differences of attention that are none
 const RANKED = 50; // classes that are compared before and after an edit
 const ANSWERS = 3; // of each, before and now, that are shown
 
@@ -44,6 +44,7 @@ export function Surgery({ seen }) {
   const [brush, setBrush] = useState(/** @type {State} */ ('off'));
   const { panel, isNow, error } = usePanel(seen);
   const tokens = namedTokens(subject);
+  const isBusy = editor.isDraft.value || !isNow;
   const switches = {
     next: (/** @type {string[]} */ keys) =>
       keys.every((key) => (editsIn(editor.words.peek(), subject).heads.get(key) ?? 'on') === brush)
@@ -53,22 +54,24 @@ export function Surgery({ seen }) {
       edit((before) => withHeads(before, keys, state), { movement }),
   };
   return html`<div class="vv-heads-left vv-stack">
-      <h2 class="vv-heads-found vv-title vv-caption">
-        ${surgeryFinding(edits, panel ?? { before: [], now: [] })}
-      </h2>
+      <${Found}
+        look="vv-heads-found"
+        words=${surgeryFinding(edits, panel ?? { before: [], now: [] })}
+        pending=${isBusy && editedWords(edits)}
+      />
       <${Tools} ...${{ seen, brush, choose: setBrush }} />
       <${Problem} look="vv-surgery-error vv-error" words=${editor.refused.value || error} />
       <${HeadGrid} seen=${seen} switches=${switches} />
       <p class="vv-small">
-        The number of a layer switches all of its heads; drag across heads for several. Every tab then shows
-        the edited model, and its link opens it; nothing changes for anybody else.
+        The number of a row switches all of its heads; drag across heads for several. Every tab then shows the
+        edited model, and its link opens it; nothing changes for anybody else.
       </p>
     </div>
     <div class="vv-surgery vv-stack" role="group" aria-label="Before and after">
       <div class="vv-surgery-first vv-stack">
         <h3 class="vv-heads-sub">The answer, before and after</h3>
-        <${Answers} panel=${panel} isBusy=${editor.isDraft.value || !isNow} />
-        ${panel && html`<${Maps} seen=${seen} panel=${panel} />`}
+        <${Answers} panel=${panel} isBusy=${isBusy} />
+        ${panel && html`<${Maps} ...${{ seen, panel, isWaiting: isBusy }} />`}
       </div>
       <h3 class="vv-heads-sub">More edits</h3>
       <${Temperatures} seen=${seen} />
@@ -151,12 +154,13 @@ function Answers({ panel, isBusy }) {
   return html`<ul class="vv-surgery-answers" aria-busy=${String(isBusy)} hidden=${!before.length}>
     ${comparedNames(before, now).map((name) => {
       const [was, is] = [before, now].map((answers) => answers.find((one) => one.name === name));
+      const [then, after] = [before, now].map((answers) => saidWords(answers, name));
       return html`<li key=${name}>
         <span class="vv-class" title=${name}>${name}</span
         ><span class="vv-surgery-bars"
           ><${Bar} value=${was?.probability ?? 0} look="vv-was" /><${Bar}
             value=${is?.probability ?? 0} /></span
-        ><span class="vv-number">${saidWords(was)} → <b>${saidWords(is)}</b></span>
+        ><span class="vv-number">${then} → <b>${after}</b></span>
       </li>`;
     })}
   </ul>`;
@@ -168,8 +172,8 @@ export function comparedNames(before, now) {
   return [...new Set(first.map(({ name }) => name))];
 }
 
-/** Where the query looks in the last layer, before and now, over the heads that are on there. @param {{seen: Seen, panel: Panel}} props */
-function Maps({ seen: { subject, edits, photo, colours }, panel }) {
+/** Where the query looks in the last layer, before and now, over the heads that are on there. @param {{seen: Seen, panel: Panel, isWaiting: boolean}} props */
+function Maps({ seen: { subject, edits, photo }, panel, isWaiting }) {
   const isOne = panel.of === subject.trace; // the maps are of one state of the model
   const now = { ...subject, opened: null };
   const { state, value, error } = useAsked(rowsOfBoth, isOne && ['rows', { now, before: panel.trace }]);
@@ -182,13 +186,12 @@ function Maps({ seen: { subject, edits, photo, colours }, panel }) {
   const on = left.length
     ? `the ${subject.heads - left.length} heads that are on`
     : `all ${subject.heads} heads`;
-  const words = maps && changeWords(maps.most, maps.top, maps.now === null);
-  return html`<div
-    class="vv-surgery-maps-part vv-stack"
-    aria-busy=${String(state !== 'done' && state !== 'failed')}
-  >
+  const where = `Layer ${last}, mean of ${on}`;
+  const isBusy = isWaiting || (state !== 'done' && state !== 'failed');
+  const title = maps && movedWords(maps, queryOf(subject.query, subject));
+  return html`<div class="vv-surgery-maps-part vv-stack" aria-busy=${String(isBusy)}>
     <h3 class="vv-heads-sub vv-surgery-maps-title">
-      ${`Where the ${queryWords(subject.query, subject)} looks in layer ${last}, mean of ${on}`}
+      ${isBusy ? computing(where) : title ? `${where}: ${title}` : where}
     </h3>
     <div class="vv-surgery-maps">
       ${
@@ -196,7 +199,7 @@ function Maps({ seen: { subject, edits, photo, colours }, panel }) {
         ['before', 'now', 'difference'].map((name) => {
           const isChange = name === 'difference';
           const lit = {
-            ...{ subject: value.now, photo, colours, isChange, look: 'vv-map vv-layer' },
+            ...{ subject: value.now, photo, isChange, look: 'vv-map vv-layer' },
             values: isChange ? maps.change : (maps[/** @type {'before' | 'now'} */ (name)] ?? maps.none),
             top: isChange ? maps.most : maps.top,
           };
@@ -207,7 +210,7 @@ function Maps({ seen: { subject, edits, photo, colours }, panel }) {
         })
       }
     </div>
-    <p class="vv-surgery-maps-words vv-small">${error ?? words}</p>
+    <p class="vv-surgery-maps-words vv-small">${error ?? (maps && scaleWords(maps))}</p>
   </div>`;
 }
 
@@ -243,13 +246,23 @@ export function meanMap(rows, { heads, tokens, prefix, grid }, left) {
   return left.size < heads ? map : null;
 }
 
-/** What the difference shows, in numbers. */
-export function changeWords(/** @type {number} */ most, /** @type {number} */ top, areOff = false) {
-  if (areOff) return 'No head of this layer is on: nothing is looked at.';
-  if (most < 1e-6) return 'The map is the same: an edit changes where later layers look, not its own.';
+/** @typedef {Pick<ReturnType<typeof mapsOf>, 'before' | 'now' | 'change' | 'most' | 'top'>} Compared */
+
+/** How much of what the query gives to patches has gone elsewhere. @param {Compared} maps @param {string} query */
+export function movedWords({ now, change, most }, query) {
+  if (!now) return `no head is on, and ${query} looks at nothing`;
+  if (most < SAME) return `${query} looks where it did`;
+  const [more, less] = [1, -1].map((sign) => change.reduce((sum, one) => sum + Math.max(0, sign * one), 0));
+  return `${query} looks elsewhere with ${percent(Math.max(more, less))} of its attention`;
+}
+
+/** What the difference shows, in numbers. @param {Compared} maps */
+export function scaleWords({ now, most, top }) {
+  if (!now) return '';
+  if (most < SAME) return 'An edit changes where later layers look, not its own.';
   return (
-    `Before and now share one scale, fully lit from ${short(100 * top)}% of the attention on a patch. Orange: more attention now, ` +
-    `blue: less, by at most ${short(100 * most)}% of it.`
+    `Before and now share one scale, fully lit from ${percent(top)} of the attention on a patch. Orange: more attention now, ` +
+    `blue: less, by at most ${percent(most)} of it.`
   );
 }
 

@@ -1,14 +1,25 @@
 // The grid of all heads as small photos: a row for each layer, of each head a dot for its name, a bar for its number and a word where it
 // is edited.
 
-import { short } from '../../ui/kit/numbers.js';
+import { subject as queryOf } from '../../explorer/labels.js';
 import { Bar } from '../kit/bar.js';
 import { Grid } from '../kit/grid.js';
 import { ColourBar } from '../kit/parts.js';
 import { html, useComputed, useLayoutEffect, useMemo, useRef } from '../kit/preact.js';
 import { LABEL, layoutOf, Tiles, useSize } from './maps.js';
 import { Dot, nameWords } from './names.js';
-import { cellText, endsOf, headWords, isSame, keyOf, orderOf, placeOf, valueWords } from './words.js';
+import {
+  amountOf,
+  cellText,
+  endsOf,
+  headWords,
+  isSame,
+  keyOf,
+  orderOf,
+  placeOf,
+  unitWords,
+  valueWords,
+} from './words.js';
 /** @import { Signal } from '../kit/preact.js' */
 /** @import { State } from '../kit/edits.js' */
 /** @import { Seen } from './room.js' */
@@ -48,7 +59,7 @@ export function HeadGrid({ seen, shown = '', switches = null }) {
   const size = useSize(box);
   const width = box.current?.clientWidth || 600;
   const layout = useMemo(() => layoutOf(subject, width - 1), [layers, heads, subject.crop, width, size]);
-  const orders = useMemo(() => table.values.map((row) => orderOf(row, order)), [table.values, order]);
+  const orders = useMemo(() => orderOf(table, order), [table, order]);
   const drag = useDrag(switches);
   const isSorted = order === 'value';
   const hasRoom = heads <= 8;
@@ -61,71 +72,74 @@ export function HeadGrid({ seen, shown = '', switches = null }) {
     const place = placeOf(target);
     if (place) act(place);
   };
-  const cellAt = (/** @type {number} */ layer, /** @type {number} */ head) => {
+  const cellAt = (/** @type {Place} */ place) => {
+    const { layer, head } = place;
+    const key = keyOf(place);
     const value = table.values[layer][head];
-    const name = named.get(`${layer}.${head}`);
-    const text = isSorted ? (hasRoom ? `head ${head}` : String(head)) : cellText(value);
-    const [edited, how] = STATES[states.get(`${layer}.${head}`) ?? 'on'];
-    const seenThere = [edited, text].filter(Boolean).join(' ');
-    const number = `${headWords({ layer, head })}: ${valueWords(value, table.unit)}`;
+    const name = named.get(key);
+    const number = cellText(value, table.unit);
+    const text = isSorted ? `${layer}\u00b7${head} ${hasRoom ? number : ''}`.trim() : number;
+    const state = states.get(key) ?? 'on';
+    const [edited, how] = STATES[state];
     // what can be seen is part of what is heard, so that it can be spoken to
-    const heard = [isSorted && seenThere === text ? '' : seenThere, number, nameWords(name), how];
+    const seenThere = [edited, text].filter(Boolean).join(' ');
+    const heard = [seenThere, `${headWords(place)}: ${valueWords(value, table.unit)}`, nameWords(name), how];
     const said = heard.filter(Boolean).join('; ');
     const look = `${value === null ? 'vv-unknown ' : ''}${shown && name?.name !== shown ? 'vv-faded ' : ''}${
       name?.thin && name.name !== 'mixed' ? 'vv-thin ' : ''
     }`;
-    const state = states.get(`${layer}.${head}`) ?? 'on';
     return html`<${HeadCell}
-      key=${head}
+      key=${key}
       ...${{ layer, head, value, ends, isSigned: table.signed, text, edited, state, said, look, kind: name?.name ?? '', marks }}
     />`;
   };
   const { cell, bands } = layout;
+  const isKnown = table.values.flat().some((value) => value !== null);
   const sizes = {
     '--vv-cell-width': `${cell.width}px`,
     '--vv-cell-height': `${cell.height}px`,
     '--vv-band-rows': layout.rows,
     '--vv-grid-width': `${LABEL + (bands - 1) * layout.shift + cell.width * heads}px`,
   };
-  const ranks = [
-    'largest',
-    ...Array.from({ length: heads }, (_, place) => place + 1).slice(1, -1),
-    'smallest',
-  ];
   const columns = Array.from({ length: heads }, (_, place) =>
-    isSorted ? [ranks[place], `rank ${place + 1}`] : [place, `head ${place}`],
+    isSorted ? [place ? '' : 'largest', `place ${place + 1} of a row`] : [place, `head ${place}`],
   );
-  const layerHead = (/** @type {number} */ layer) => {
-    if (!switches) return layer;
-    const all = Array.from({ length: heads }, (_, head) => `${layer}.${head}`);
-    return html`<button
-      type="button"
-      class="vv-bare"
-      data-all=${layer}
-      aria-label=${`all heads of layer ${layer}`}
-      onClick=${() => switches.set(all, switches.next(all))}
-    >
-      ${layer}
-    </button>`;
-  };
-  const lines = orders.map((row, layer) => ({
-    ...{ key: layer, head: layerHead(layer), said: `layer ${layer}` },
-    cells: row.map((head) => cellAt(layer, head)),
-  }));
-  return html`<div class="vv-heads-scroll vv-scroll" ref=${box}>
+  const rowHead = (/** @type {string[]} */ all, /** @type {number} */ number, /** @type {string} */ said) =>
+    switches
+      ? html`<button
+          type="button"
+          class="vv-bare"
+          data-all=${number}
+          aria-label=${`all heads of ${said}`}
+          onClick=${() => switches.set(all, switches.next(all))}
+        >
+          ${number}
+        </button>`
+      : number;
+  const lines = orders.map((row, line) => {
+    const [number, said] = isSorted
+      ? [line * heads + 1, `places ${line * heads + 1} to ${(line + 1) * heads}`]
+      : [line, `layer ${line}`];
+    return { key: line, head: rowHead(row.map(keyOf), number, said), said, cells: row.map(cellAt) };
+  });
+  return html`<p class="vv-heads-pictures vv-small">
+      ${`Pictures: where ${queryOf(subject.query, subject)} looks, each on its own scale.${isKnown ? ` Bars: ${label}.` : ''}`}
+    </p>
+    <div class="vv-heads-scroll vv-scroll" ref=${box}>
       <div class=${bands > 1 ? 'vv-heads-grid vv-banded' : 'vv-heads-grid'} style=${sizes}>
-        <${Tiles} ...${{ rows, orders, layout, photo, colours: seen.colours }} />
+        <${Tiles} ...${{ rows, orders, layout, photo }} />
         <${Grid}
           look="vv-heads-table"
-          label=${`${label}: a row for each layer, a cell for each head`}
+          label=${`${label}: ${isSorted ? 'all heads, the largest first' : 'a row for each layer, a cell for each head'}`}
           ...${{ columns, bands, rows: lines, more: { onClick: clicked, ...drag } }}
+          corner=${isSorted ? 'place' : 'layer'}
         />
       </div>
     </div>
     ${
-      table.values.flat().some((value) => value !== null) &&
+      isKnown &&
       html`<${ColourBar}
-        ...${{ low: short(ends[0]), high: short(ends[1]), unit: table.unit, ends: ['bars:'] }}
+        ...${{ low: amountOf(ends[0], table.unit), high: amountOf(ends[1], table.unit), unit: unitWords(table.unit), ends: ['bars:'] }}
         colours=${table.signed ? ['var(--vv-against) 50%', 'var(--vv-for) 50%'] : ['var(--vv-accent)', 'var(--vv-accent)']}
       />`
     }`;

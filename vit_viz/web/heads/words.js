@@ -1,5 +1,6 @@
 // Numbers of heads in words.
 
+import { percent } from '../../explorer/labels.js';
 import { fixed, short } from '../../ui/kit/numbers.js';
 
 /**
@@ -56,31 +57,39 @@ export function capital(/** @type {string} */ text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** A number with its unit; shares in percent. */
-export function valueWords(/** @type {number | null} */ value, unit = '') {
-  if (value === null) return 'not computed yet';
-  const of = /^share of (.*)$/.exec(unit);
-  return of ? `${short(100 * value)}% of ${of[1]}` : `${short(value)} ${unit}`.trim();
+/** A number as its unit is written: shares in percent. */
+export function amountOf(/** @type {number} */ value, /** @type {string} */ unit) {
+  return isShare(unit) ? percent(value) : short(value);
 }
 
-/** A share in percent; one that is next to none is not told exactly. */
-export function shareWords(/** @type {number} */ share) {
-  return share < 5e-4 ? 'less than 0.1%' : `${short(100 * share)}%`;
+/** What stands behind an amount: of a share what it is of. */
+export function unitWords(/** @type {string} */ unit) {
+  return unit.replace(/^share /, '');
+}
+
+export function isShare(/** @type {string} */ unit) {
+  return unit.startsWith('share of ');
+}
+
+/** A number with its unit; shares in percent. */
+export function valueWords(/** @type {number | null} */ value, unit = '') {
+  return value === null ? 'not computed yet' : `${amountOf(value, unit)} ${unitWords(unit)}`.trim();
 }
 
 /** What a head lights on the photo, in numbers. @param {{most: number, lit: number, sum: number}} map */
 export function scaleWords({ most, lit, sum }) {
   const full =
     lit < most
-      ? `Fully lit from ${shareWords(lit)} of its attention on, at most ${shareWords(most)}`
-      : `Brightest: ${shareWords(most)} of its attention`;
-  return `${full}, this head's own scale; ${shareWords(sum)} falls on patches.`;
+      ? `Fully lit from ${percent(lit)} of its attention on, at most ${percent(most)}`
+      : `Brightest: ${percent(most)} of its attention`;
+  return `${full}, this head's own scale; ${percent(sum)} falls on patches.`;
 }
 
-/** A number in the few letters that a cell has room for: "114", "7.2", ".23", "−.05". */
-export function cellText(/** @type {number | null} */ value) {
+/** A number in the few letters that a cell has room for: "114", "7.2", ".23", "−.05", and of a share "71%", "0.6%". */
+export function cellText(/** @type {number | null} */ value, unit = '') {
   if (value === null) return '';
   const size = Math.abs(value);
+  if (isShare(unit)) return `${(100 * value).toFixed(size < 0.0995 ? 1 : 0)}%`;
   const digits = size >= 9.95 ? 0 : size >= 0.995 ? 1 : 2;
   const text = size.toFixed(digits).replace(/^0\./, '.');
   return value < 0 && /[1-9]/.test(text) ? `\u2212${text}` : text;
@@ -100,16 +109,24 @@ export function endsOf({ values, signed }) {
   return [-most, most];
 }
 
+/** What is large of a measure: a change in either direction, of other numbers the number. @param {Table} table @param {Place} place */
+export function sizeOf({ values, unit }, { layer, head }) {
+  const value = values[layer][head];
+  if (value === null) return -Infinity;
+  return unit.startsWith('change of ') ? Math.abs(value) : value;
+}
+
 /**
- * In which order the heads of a layer stand: indices of heads.
- * @param {(number | null)[]} row
- * @param {string} order 'head' or 'value', which has the largest first and what is not known last
+ * Which heads stand in each row of the grid.
+ * @param {Table} table
+ * @param {string} order 'head', where a row is a layer, or 'value': of all heads the largest first, and what is not known last
  */
-export function orderOf(row, order) {
-  const heads = row.map((_, head) => head);
-  if (order !== 'value') return heads;
-  const size = (/** @type {number} */ head) => row[head] ?? -Infinity;
-  return heads.sort((a, b) => size(b) - size(a) || a - b);
+export function orderOf(table, order) {
+  const { values } = table;
+  const rows = everyHead(values.length, values[0].length, (place) => place);
+  if (order !== 'value') return rows;
+  const all = rows.flat().sort((a, b) => sizeOf(table, b) - sizeOf(table, a) || 0); // NaN: neither is known
+  return rows.map(({ length }, row) => all.slice(row * length, (row + 1) * length));
 }
 
 /** The mean of each layer over the heads that are known; null without any. */

@@ -10,10 +10,11 @@ import {
   pointerIn,
   shareOf,
 } from '../../explorer/geometry.js';
+import { computing } from '../../explorer/labels.js';
 import { Picture } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
 import { gradient, unfolds } from '../../ui/kit/elements.js';
-import { amountWords, short, stopsOf } from '../../ui/kit/numbers.js';
+import { amountWords, percent, short, stopsOf } from '../../ui/kit/numbers.js';
 import { asked } from './ask.js';
 import { byArrows } from './grid.js';
 import { Job } from './job.js';
@@ -87,6 +88,20 @@ export function Problem({ words, again, stays = false, look = 'vv-error', role =
     ${isSaid && again && html` <button type="button" class="vv-again" onClick=${again}>Try again</button>`}
     ${isSaid && !stays && html`<button type="button" class="vv-close" ...${named} onClick=${close}></button>`}
   </p>`;
+}
+
+/**
+ * A title that says what was found. While that is on its way it is dimmed, and says of what.
+ * @param {{words?: string | null, pending?: string | false | null, look?: string}} props pending: of what it is on its way
+ */
+export function Found({ words, pending, look = '' }) {
+  return html`<h2
+    class=${`vv-title vv-caption ${look}`}
+    aria-busy=${String(Boolean(pending))}
+    hidden=${!pending && !words}
+  >
+    ${pending ? computing(pending) : words}
+  </h2>`;
 }
 
 /**
@@ -451,17 +466,9 @@ function Chip({ entry: { name, index, probability, value }, on, choose }) {
   >
     ${name}${
       hasAmount &&
-      html`<span class="vv-number"
-        >${amountWords({ probability: probability ?? 0, value }, shareWords)}</span
-      >`
+      html`<span class="vv-number">${amountWords({ probability: probability ?? 0, value }, percent)}</span>`
     }
   </button>`;
-}
-
-/** A probability for people, as `percent` of vit_viz/sentences.py writes it. */
-export function shareWords(/** @type {number} */ share) {
-  if (share > 0 && share < 0.0005) return '<0.1%';
-  return `${(100 * share).toFixed(share >= 0.0995 && share <= 0.99 ? 0 : 1)}%`;
 }
 
 /**

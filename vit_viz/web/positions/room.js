@@ -3,6 +3,7 @@
 
 import { patchQuery } from '../../explorer/geometry.js';
 import { decodeTable } from '../../explorer/paint.js';
+import { LIGHT } from '../../explorer/styles.js';
 import { percent, short } from '../../ui/kit/numbers.js';
 import { asked } from '../kit/ask.js';
 import { opened, thePage } from '../kit/page.js';
@@ -17,7 +18,7 @@ import { Places, gridAsked, shownGrid, similarity } from './places.js';
  * @typedef {{shape: number[], data: Float32Array}} Numbers
  *
  * What the parts draw with: the colour tables, and where the cell that is pointed at is told.
- * @typedef {{viridis: Uint32Array, signed: Uint32Array, tell: (words: string) => void}} Pens
+ * @typedef {{signed: Uint32Array, tell: (words: string) => void}} Pens
  * @typedef {{words: string, figures: any[]}} Drawn
  * @typedef {{label: string, question: string, ask: (ask: Ask, of: Of, stop: AbortSignal) => Promise<any>, draw?: (told: any, pens: Pens) => Drawn}} Part
  */
@@ -31,10 +32,7 @@ export function mount(element, { tables }) {
 export function Positions({ page: one, tables }) {
   const { store, ask } = one;
   const { view } = store;
-  const colours = useMemo(
-    () => ({ viridis: decodeTable(tables.viridis), signed: decodeTable(tables.diverging) }),
-    [tables],
-  );
+  const signed = useMemo(() => decodeTable(tables.diverging), [tables]);
   const open = useMemo(() => opened(one, 'positions'), [one]);
   /** @returns {[string, Of] | null} */
   const question = () => {
@@ -72,8 +70,8 @@ export function Positions({ page: one, tables }) {
       ...${{ part, of, isDrawn: Boolean(told), set: (/** @type {any} */ chosen) => store.set(chosen) }}
     />
     <${Problem} look="vv-tables-note vv-notice" words=${refused} stays />
-    ${told && part === 'similarity' && html`<${Places} told=${told} table=${colours.signed} pin=${pin} />`}
-    ${told && part !== 'similarity' && html`<${Figures} ...${{ part, told, colours }} />`}
+    ${told && part === 'similarity' && html`<${Places} told=${told} table=${signed} pin=${pin} />`}
+    ${told && part !== 'similarity' && html`<${Figures} ...${{ part, told, signed }} />`}
   </div>`;
 }
 
@@ -119,8 +117,8 @@ const ON_EITHER_GRID = ['similarity', 'periods', 'components'];
 
 // --- what is shown beside similarity
 
-/** @param {{part: string, told: Answer, colours: Omit<Pens, 'tell'>}} props */
-function Figures({ part, told, colours }) {
+/** @param {{part: string, told: Answer, signed: Uint32Array}} props */
+function Figures({ part, told, signed }) {
   const cell = useSignal('');
   useLayoutEffect(() => {
     cell.value = part === 'filters' ? '' : 'Point at a cell, or move with the arrow keys, to read it.';
@@ -128,7 +126,7 @@ function Figures({ part, told, colours }) {
   const { words, figures } = useMemo(
     () =>
       /** @type {any} */ (PARTS[part].draw)(told, {
-        ...colours,
+        signed,
         tell: (/** @type {string} */ said) => (cell.value = said),
       }),
     [told],
@@ -212,7 +210,7 @@ export function sameWords(/** @type {Grid} */ grid) {
 }
 
 /** @param {Answer} answer @param {Pens} pens @returns {Drawn} */
-function drawResampled({ arrays, facts }, { viridis, tell }) {
+function drawResampled({ arrays, facts }, { tell }) {
   const [old, grid] = ['before.values', 'after.values'].map(
     (name) => /** @type {Grid} */ (arrays[name].shape.slice(1, 3)),
   );
@@ -229,7 +227,7 @@ function drawResampled({ arrays, facts }, { viridis, tell }) {
     const label = `Difference of ${name} from this model's own way`;
     const more =
       name !== facts.own &&
-      cellsOf(grid, (picture) => picture.paint(values, viridis, [0, high]), { label, read });
+      cellsOf(grid, (picture) => picture.paint(values, LIGHT, [0, high]), { label, read });
     return figureOf(coloursOf(grid, after[i]), variantWords(name, arrays.overall.data[i], facts.own), {
       more,
     });

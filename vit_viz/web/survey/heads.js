@@ -2,7 +2,7 @@
 
 import { decodeTable, tableIndex } from '../../explorer/paint.js';
 import { percent, short } from '../../ui/kit/numbers.js';
-import { cellText, headWords, valueWords } from '../heads/words.js';
+import { amountOf, cellText, headWords, unitWords, valueWords } from '../heads/words.js';
 import { Grid } from '../kit/grid.js';
 import { ColourBar } from '../kit/parts.js';
 import { html, useMemo, useSignal } from '../kit/preact.js';
@@ -36,7 +36,9 @@ export function Heads({ state: { survey, store, choice, chosen, head: choose }, 
         <div class="vv-scroll">
           <${Table} ...${{ atlas, ends, colours, choose, pointed, chosen: { layer, head } }} />
         </div>
-        <${ColourBar} low=${short(ends[0])} high=${short(ends[1])} unit=${atlas.unit} colours=${colours} />
+        <${ColourBar}
+          ...${{ low: amountOf(ends[0], atlas.unit), high: amountOf(ends[1], atlas.unit), unit: unitWords(atlas.unit), colours }}
+        />
         <p class="vv-small">
           Colour and number: mean over the photos. The line in a cell: one standard deviation to each side, on
           the same scale.
@@ -79,7 +81,7 @@ function Table({ atlas: { mean, spread, unit, names }, ends, colours, chosen, ch
     const { ground = '', ink = '' } = value === null ? {} : inkOn(colours, tableIndex(value, ...ends));
     // what can be seen is part of what is heard, so that it can be spoken to
     const heard = [
-      cellText(value),
+      cellText(value, unit),
       `${headWords(place)}: ${valueWords(value, unit)}`,
       names[layer * heads + head]?.name,
     ];
@@ -94,7 +96,7 @@ function Table({ atlas: { mean, spread, unit, names }, ends, colours, chosen, ch
       onPointerEnter=${() => (pointed.value = place)}
       onFocusIn=${() => (pointed.value = place)}
     >
-      ${cellText(value)}
+      ${cellText(value, unit)}
     </td>`;
   };
   const leave = () => (pointed.value = null);

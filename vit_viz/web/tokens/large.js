@@ -7,11 +7,12 @@ import { sharpness } from '../../explorer/screen.js';
 import { STRENGTHS } from '../../explorer/styles.js';
 import { gradient } from '../../ui/kit/elements.js';
 import { short, stopsOf } from '../../ui/kit/numbers.js';
-import { PhotoStage, Toggle, patchUnder, placeOfRect } from '../kit/parts.js';
+import { Found, PhotoStage, Toggle, patchUnder, placeOfRect } from '../kit/parts.js';
 import { effect, html, useLayoutEffect, useMemo, useRef } from '../kit/preact.js';
 import { coloursOf } from './colours.js';
 import { Plate } from './plate.js';
 import { QUESTIONS, litSegment } from './questions.js';
+import { WORDS } from './table.js';
 /** @import { Parts, Ready } from './room.js' */
 /** @import { Scene } from './scene.js' */
 
@@ -40,7 +41,8 @@ export function Large(parts) {
 /** @param {{scene: Scene | null}} props */
 function Said({ scene }) {
   const title = scene?.say('title');
-  return html`<h2 class="vv-title vv-tokens-caption vv-caption" hidden=${!title}>${title}</h2>
+  const pending = scene && !title && !scene.held.errorOf(scene.measure) && WORDS[scene.measure].row;
+  return html`<${Found} look="vv-tokens-caption" words=${title} pending=${pending} />
     <p class="vv-tokens-readout vv-readout vv-quiet">${scene?.say('readout')}</p>`;
 }
 

@@ -1,7 +1,7 @@
 // What stands beside the maps of the Tokens tab: a histogram, a matrix of layers, segments, and a register that is added.
 
 import { Picture } from '../../explorer/paint.js';
-import { layerTable } from '../../explorer/styles.js';
+import { LIGHT, layerTable } from '../../explorer/styles.js';
 import { gradient } from '../../ui/kit/elements.js';
 import { rangeOf, short, stopsOf } from '../../ui/kit/numbers.js';
 import { Cells, PhotoStage, Problem } from '../kit/parts.js';
@@ -18,7 +18,7 @@ export function Panel({ scene }) {
   const compared = measure === 'layers' && held.known(/** @type {any} */ (scene.more).piece);
   return html`<div class="vv-tokens-panel vv-stack">
     ${measure === 'norms' && told && html`<${Histogram} ...${{ scene, told }} />`}
-    ${compared && html`<${Matrix} key=${scene.subject.trace + scene.options.token_role} ...${{ scene, told: compared }} />`}
+    ${compared && html`<${Matrix} key=${scene.subject.trace + scene.options.token_role} told=${compared} />`}
     ${measure === 'segments' && told && html`<${Legend} ...${{ scene, told }} />`}
   </div>`;
 }
@@ -65,14 +65,14 @@ function Histogram({ scene: { state, options }, told: { arrays } }) {
 
 // --- layers
 
-/** How alike any two layers are. @param {{scene: Scene, told: Answer}} props */
-function Matrix({ scene: { colours }, told }) {
+/** How alike any two layers are. @param {{told: Answer}} props */
+function Matrix({ told }) {
   const { names, unit, note } = told.facts;
   const [cell, setCell] = useState(/** @type {[number, number] | null} */ (null));
   const values = useMemo(() => Float32Array.from(told.arrays.values.data), [told]);
   const [low] = rangeOf([values]);
   const paint = useMemo(
-    () => (/** @type {Picture} */ picture) => picture.paint(values, colours, [low, 1]),
+    () => (/** @type {Picture} */ picture) => picture.paint(values, LIGHT, [low, 1]),
     [told],
   );
   const cellWords = (/** @type {[number, number]} */ [row, col]) => {
@@ -102,7 +102,7 @@ function Matrix({ scene: { colours }, told }) {
     </div>
     <div class="vv-tokens-ends vv-bar vv-small">
       <span>${names[0]}, then after each layer; down and across</span><span>${short(low)}</span
-      ><span class="vv-strip" style=${{ background: gradient(stopsOf(colours)) }}></span><span>1</span>
+      ><span class="vv-strip" style=${{ background: gradient(stopsOf(LIGHT)) }}></span><span>1</span>
     </div>
     <p class="vv-quiet vv-tokens-cell" aria-live="polite">
       ${cell ? cellWords(cell) : 'Point at a cell, or move with the arrow keys.'}

@@ -26,7 +26,6 @@ import { segmentPixels } from './plate.js';
  * @property {(told: any, scene: Scene, state: number, isLarge: boolean) => Drawing} draw
  * @property {(scene: Scene) => string} unit of the scale; '' where there is none
  * @property {(told: any, scene: Scene, state: number) => string} [words] under a small photo
- * @property {(where: string) => string} before a title, until there is one
  * @property {(told: any, scene: Scene, state: number) => string} title
  * @property {(told: any, scene: Scene, state: number) => string} readout
  */
@@ -136,7 +135,6 @@ const similarity = {
   told: alike,
   key: ({ token, options, held }) => [token, options.token_scale === 'shared' && held.vectors.size],
   unit: () => 'cosine',
-  before: () => 'Which patches carry the same direction',
 
   draw: ({ values, range }, scene) => ({
     values,
@@ -184,7 +182,6 @@ const components = {
     return asking('token_components', { role, foreground, whitened, second });
   },
   unit: () => '',
-  before: (where) => `By what the patches differ most, ${where}`,
   draw: (told, _, state) => ({ pixels: coloursOf(told)[0][state], how: 'colours' }),
   title: ({ arrays: { explained } }, scene, state) =>
     `Three directions hold ${percent(sum(lineOf(explained, state)))} of what differs between the patches, ${scene.namesOf('components')[state]}`,
@@ -223,7 +220,6 @@ const norms = {
     return scene.options.token_register ? { row: 'register', piece, words } : null;
   },
   unit: () => 'length',
-  before: () => 'How long the tokens are',
   draw: ({ arrays }, scene, state) => onScale(scene, arrays['maps.values'], state),
 
   words(told, scene, state) {
@@ -233,8 +229,11 @@ const norms = {
 
   title(told, scene, state) {
     const { times } = lengthOf(told, scene, state);
-    if (times === null) return `${who(scene, state)}: how long the tokens are`;
-    const outlier = times > scene.options.token_factor ? 'an outlier, ' : '';
+    const { token_factor: factor } = scene.options;
+    const long = outliersOf(scene, told.facts, state).length;
+    if (times === null)
+      return `${long ? count(long, 'patch is|patches are') : 'No patch is'} longer than ${factor} medians, ${scene.namesOf('norms')[state]}`;
+    const outlier = times > factor ? 'an outlier, ' : '';
     return `${who(scene, state)}: ${outlier}${Number(times.toPrecision(2))} times as long as the median`;
   },
 
@@ -301,7 +300,6 @@ function lensUnit({ facts: { maps } }, { subject }) {
 const lens = {
   role: () => 'tokens',
   piece: ({ subject }) => asking('logit_lens', { target: subject.target }),
-  before: () => 'What the head would say of each patch',
 
   unit(scene) {
     const told = scene.held.known(lens.piece(scene, 0));
@@ -393,7 +391,6 @@ const layers = {
     words: 'Comparing all layers …',
   }),
   unit: () => 'degrees turned',
-  before: () => 'How much each layer changes the tokens',
   draw: ({ arrays: { values } }, scene, state) =>
     onScale(scene, { ...values, data: Float32Array.from(values.data, degrees) }, state),
 
@@ -450,7 +447,6 @@ const segments = {
     return asking('segments', { layer, role, method, box, ...(method === 'cut' ? {} : { count: many }) });
   },
   unit: () => '',
-  before: (where) => `Patches that belong together, ${where}`,
 
   draw(told, scene, _, isLarge) {
     const lit = isLarge ? litSegment(scene, told) : null;
@@ -458,8 +454,11 @@ const segments = {
   },
 
   title(told, scene, layer) {
-    const { labels, sizes } = labelsOf(told);
-    if (scene.patch === undefined) return segments.before(scene.namesOf('segments')[layer]);
+    const { labels, sizes, share } = labelsOf(told);
+    if (scene.patch === undefined) {
+      const largest = share(sizes.indexOf(Math.max(...sizes)));
+      return `${count(sizes.length, 'segment|segments')}, the largest with ${largest} of the patches, ${scene.namesOf('segments')[layer]}`;
+    }
     const segment = labels[scene.patch];
     const words =
       sizes[segment] > 1

@@ -138,10 +138,8 @@ export class Scene {
    * @param {'title' | 'readout' | 'words'} how @param {Measure} [measure] @param {number} [state]
    */
   say(how, measure = this.measure, state = this.state) {
-    const question = QUESTIONS[measure];
     const told = this.told(measure, state);
-    if (told) return question[how]?.(told, this, state) ?? '';
-    return how === 'title' ? question.before(this.namesOf(measure)[state]) : '';
+    return told ? (QUESTIONS[measure][how]?.(told, this, state) ?? '') : '';
   }
 
   /** What a photo depends on; "" until it is here. @param {Measure} measure @param {number} state */

@@ -13,7 +13,7 @@ import { MEASURES, offsetOf } from './scene.js';
 const SLICE = 8; // ms of drawing in one frame: what is left is drawn in the next
 
 /** Of each question its name, what unfolds its row, and what it is. @type {Record<Measure, {label: string, row: string, about: any}>} */
-const WORDS = {
+export const WORDS = {
   components: {
     label: 'colours',
     row: 'colours',
