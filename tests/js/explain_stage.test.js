@@ -312,7 +312,7 @@ test('hovering reads the value of a patch, but not while a stroke is drawn', asy
   assert.ok(find('.vv-tip').hidden);
   await up(2, 5);
   await move(0, 0);
-  assert.equal(text('.vv-tip'), 'row 0, column 0: 24 (5.70%)');
+  assert.equal(text('.vv-tip'), 'patch (0, 0): 24 (5.70%)');
   marks.fire('pointerleave');
   await settle();
   assert.ok(find('.vv-tip').hidden);

@@ -212,7 +212,7 @@ test('with Alt, or as a reading pointer, the pinned map is read beside the point
   const value = expected(trace, 0)[2][2 + 7][2 + 15];
   assert.equal(
     parts.tip.textContent,
-    `${Number((100 * value).toPrecision(value >= 0.1 ? 3 : 2))}%  (2, 3)  pixels x 150-200, y 100-150`,
+    `patch (2, 3): ${Number((100 * value).toPrecision(value >= 0.1 ? 3 : 2))}%, pixels x 150-200, y 100-150`,
   );
   assert.equal(parts.tip.style.transform, `translate(${100 + 350 - 90 + 14}px, ${50 + 250 - 40 + 20}px)`);
   assert.equal(explorer.hovered, null);

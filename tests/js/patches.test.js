@@ -162,6 +162,10 @@ test('what is pointed at in the photo is marked in the sequence, and the other w
   grid.fire('pointermove', { clientX: 100 + 174, clientY: 50 + 13 }); // row 1, column 5: patch 11
   await settle();
   const marks = () => all('.vv-pointed .vv-patch-ring').map(placeOf);
+  assert.match(
+    find('.vv-readout').textContent,
+    /^Patch \(1, 5\) is number 11 of the sequence[.] Patches are named by /,
+  );
   assert.deepEqual(marks(), [
     [150, 12.5, 25, 12.5],
     [4 * 31, 31, 28, 28],

@@ -1,6 +1,14 @@
 // The chosen map on the photo, and on the same photo the patches that are taken away (gone.js).
 
-import { centreOf, movedPatch, patchQuery, patchRect, placeIn } from '../../explorer/geometry.js';
+import {
+  centreOf,
+  movedPatch,
+  patchQuery,
+  patchRect,
+  placeIn,
+  PLACES,
+  placeWords,
+} from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
 import { stepOf } from '../../ui/kit/elements.js';
 import { SaveLink } from '../kit/figure.js';
@@ -111,7 +119,7 @@ function Sides({ store, ask, photo: { sides, method, drawing, ...of }, tables })
 function CaptionLine({ photo }) {
   const { caption, saved, note } = photo ?? {};
   return html`<div class="vv-caption-line">
-      <span class="vv-caption">${caption}</span><${SaveLink} save=${saved} hidden=${!photo} />
+      <span class="vv-caption" title=${PLACES}>${caption}</span><${SaveLink} save=${saved} hidden=${!photo} />
     </div>
     <p class="vv-note vv-small" hidden=${!note}>${note}</p>`;
 }
@@ -217,11 +225,11 @@ function Marks({ photo, gone }) {
 function tipAt(event, image, { textOf, grid, area, photo: { crop } }) {
   const cell = cellUnder(event, image, area, crop.region, grid);
   if (!cell) return null;
-  const [row, col] = cell;
+  const patch = cell[0] * grid[1] + cell[1];
   const box = /** @type {HTMLElement} */ (image.parentElement).getBoundingClientRect();
   const isNear = event.clientX - box.left > box.width - 230; // the right edge
   return {
-    words: `row ${row}, column ${col}: ${textOf(row * grid[1] + col)}`,
+    words: `patch ${placeWords(patch, grid[1])}: ${textOf(patch)}`,
     style: {
       top: `${Math.max(0, event.clientY - box.top - 30)}px`,
       ...(isNear

@@ -8,6 +8,8 @@ import {
   movedPatch,
   patchQuery,
   patchRect,
+  PLACES,
+  placeWords,
   pointerIn,
   queryPatches,
 } from '../../explorer/geometry.js';
@@ -76,6 +78,7 @@ export function Patches({ page: one }) {
           onChange=${(/** @type {any} */ { target }) => store.set({ numbers: target.checked })}
         />number the patches</label
       >
+      <${Where} ...${{ photo, looked }} />
       ${photo.note && html`<p class="vv-note vv-small">${photo.note}</p>`}
     </div>
     <div>
@@ -167,6 +170,14 @@ function Grid({ photo, looked, numbers, facts }) {
       </svg>
     </div>
   <//>`;
+}
+
+/** The patch that is pointed at, or the query, by its place and by its number. @param {{photo: Opened, looked: Looked}} props */
+function Where({ photo: { grid }, looked: { pointed, pinned } }) {
+  const [patch] = pointed.value === null ? pinned() : [pointed.value];
+  const words =
+    patch !== undefined && `Patch ${placeWords(patch, grid[1])} is number ${patch} of the sequence. `;
+  return html`<p class="vv-readout vv-small">${words}${PLACES}</p>`;
 }
 
 /** What of the photo is seen, and the padding beyond it: top, left, bottom, right in its pixels. @param {Opened} photo */

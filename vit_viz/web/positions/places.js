@@ -2,7 +2,7 @@
 // and the curve of likeness over distance. All small maps are fetched once; the pointer enlarges one without asking the server.
 
 import { unpackHalf } from '../../explorer/attention.js';
-import { cellAt, movedPatch, placeIn, pointerIn } from '../../explorer/geometry.js';
+import { cellAt, movedPatch, placeIn, placeWords, pointerIn } from '../../explorer/geometry.js';
 import { Picture, tableIndex } from '../../explorer/paint.js';
 import { askForFigure } from '../../explorer/source.js';
 import { byPointer, fetched } from '../../ui/kit/elements.js';
@@ -245,7 +245,7 @@ export function Places({ told, table, pin }) {
   const say =
     (/** @type {Float32Array} */ map, from = '') =>
     (/** @type {number} */ row, /** @type {number} */ col) =>
-      (read.value = `${from}with place (${row}, ${col}): ${unit} ${short(map[row * cols + col])}`);
+      (read.value = `${from}with position ${placeWords(row * cols + col, cols)}: ${unit} ${short(map[row * cols + col])}`);
   const aspect = (cell * cols) / rows;
   const save = (/** @type {number} */ which) =>
     html`<button
@@ -294,16 +294,17 @@ export function Places({ told, table, pin }) {
 
 /** The small map of the chosen place, large. @param {any} props */
 function Enlarged({ chosen, enlarged, grid, aspect, table, say, save }) {
-  const place = chosen().join(', ');
+  const [row, col] = chosen();
+  const place = `position ${placeWords(row * grid[1] + col, grid[1])}`;
   const values = enlarged();
   return html`<figure class="vv-stack">
     <${Cells}
       ...${{ grid, aspect }}
       label="Likeness of one place with all"
       paint=${(/** @type {Picture} */ picture) => picture.paint(values, table, RANGE)}
-      read=${say(values, `place (${place}) `)}
+      read=${say(values, `${place} `)}
     />
-    <figcaption class="vv-small"><span>place (${place}) with all places</span>${save}</figcaption>
+    <figcaption class="vv-small"><span>${place} with all places</span>${save}</figcaption>
   </figure>`;
 }
 

@@ -1,7 +1,7 @@
 // The Positions tab: how alike places are (places.js), the table on another grid in each family's way, rotary periods, and components of
 // positions and of patch filters, as small pictures whose cells can be read. What a model has nothing of is not offered.
 
-import { patchQuery } from '../../explorer/geometry.js';
+import { patchQuery, placeWords } from '../../explorer/geometry.js';
 import { decodeTable } from '../../explorer/paint.js';
 import { percent, short } from '../../ui/kit/numbers.js';
 import { asked } from '../kit/ask.js';
@@ -266,7 +266,9 @@ function drawComponents({ arrays }, { tell }) {
   const read = (/** @type {number} */ row, /** @type {number} */ col) => {
     const first = 3 * (row * grid[1] + col);
     const said = [0, 1, 2].map((colour) => percent(Math.min(1, Math.max(0, levels[first + colour]))));
-    tell(`position (${row}, ${col}): red ${said[0]}, green ${said[1]}, blue ${said[2]} of their scale`);
+    tell(
+      `position ${placeWords(first / 3, grid[1])}: red ${said[0]}, green ${said[1]}, blue ${said[2]} of their scale`,
+    );
   };
   const cells = coloursOf(grid, levels, { label: 'Positions in three components', read });
   const [red, green, blue] = [...arrays.shares.data].map(percent);
