@@ -190,7 +190,10 @@ test('the place under the pointer is enlarged without asking, and leaving brings
   assert.equal(page.caption(), 'position (2, 0) with all places');
   page.one()?.fire('keydown', { key: 'ArrowDown' });
   await settle();
-  assert.equal(page.find('places-read').textContent, 'position (2, 0) with position (1, 0): cosine similarity 1');
+  assert.equal(
+    page.find('places-read').textContent,
+    'position (2, 0) with position (1, 0): cosine similarity 1',
+  );
   page.find('places-tiles').fire('pointerleave', {});
   await settle();
   assert.equal(page.caption(), 'position (1, 1) with all places');
@@ -215,8 +218,13 @@ test('a click on a map or on the photo pins, arrow keys pin the next place, and 
   assert.equal(page.caption(), 'position (2, 0) with all places');
   assert.equal(await pinned(() => page.find('stage').fire('click', { clientX: 55, clientY: 35 })), '3,1');
   assert.equal(await pinned(() => page.find('stage').fire('click', { clientX: 5, clientY: 35 })), '3,1'); // beside what the model sees
-  assert.equal(await pinned(() => page.find('places-tiles').fire('keydown', { key: 'ArrowUp' })), '2,1');
-  assert.equal(await pinned(() => page.find('stage').fire('keydown', { key: 'ArrowLeft' })), '2,0');
+  const keys = (/** @type {string} */ part, /** @type {string[]} */ names) =>
+    pinned(() => names.forEach((key) => page.find(part).fire('keydown', { key })));
+  assert.equal(await keys('places-tiles', ['ArrowUp', 'ArrowUp']), '3,1');
+  assert.equal(page.caption(), 'position (0, 0) with all places'); // the nearest that has a small map
+  assert.equal(await keys('places-tiles', ['ArrowDown', 'Enter']), '2,1');
+  assert.equal(await keys('places-tiles', ['Escape', 'Escape']), '');
+  assert.equal(await keys('stage', ['ArrowUp', 'ArrowLeft', 'Enter']), '1,0');
   assert.equal(page.fetched.length, 1);
 });
 
@@ -227,7 +235,7 @@ test('on the grid of the training a place is that of the photo, scaled there and
     ['positions', { model: 'mini', grid: '', place: '1,1' }],
   ]);
   assert.deepEqual(page.fetched, [`/vit_viz/positions/${page.handle}?places=trained`]);
-  page.find('places-tiles').fire('keydown', { key: 'ArrowUp' });
+  for (const key of ['ArrowUp', 'Enter']) page.find('places-tiles').fire('keydown', { key });
   await settle();
   assert.equal(page.store.view.q.value, '0,1');
   page.element.querySelector('[data-places=image]').click();
@@ -249,7 +257,7 @@ test('while another tab is open nothing is asked, and then what its link says', 
   assert.equal(asked(), before);
   store.set({ tab: 'positions', q: '2,0' });
   await settle();
-  assert.match(caption(), /^place \(2, 0\)/);
+  assert.match(caption(), /^position \(2, 0\)/);
 });
 
 test('all places, the pinned one and the prefix token are saved on the grid that is shown', async () => {

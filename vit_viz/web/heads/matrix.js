@@ -102,7 +102,7 @@ export function Matrix({ store, subject, layers, layer, head, colours, isLinked 
             />
           </div>
           <${LinkedPhoto}
-            ...${{ known, head, pointed, drawn, pin: (/** @type {number} */ patch) => pinPatches([patch]) }}
+            ...${{ known, head, pointed, drawn, pin: (/** @type {number | null} */ patch) => pinPatches(patch === null ? [] : [patch]) }}
           />
         </div>
         <${Plane}

@@ -62,10 +62,11 @@ export function Positions({ page: one, tables }) {
     ? { part: view.positions.value, of: question()?.[1], told: null }
     : (drawn.value.value ?? { part: 'similarity' });
   const { part, of, told } = shown;
-  const pin = (/** @type {Place} */ place) => {
+  const pin = (/** @type {Place | null} */ place) => {
+    if (!place) return store.set({ q: '' });
     const [[rows, cols], [down, across]] = [of.photo.grid, shownGrid(of)];
     const patch = Math.floor((place[0] * rows) / down) * cols + Math.floor((place[1] * cols) / across);
-    store.set({ q: patchQuery([patch], cols) });
+    return store.set({ q: patchQuery([patch], cols) });
   };
   return html`<div class="vv-tables vv-stack" data-part=${part} aria-busy=${isBusy}>
     <${Choices}
