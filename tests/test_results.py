@@ -77,8 +77,8 @@ def test_peak_is_the_first_of_equals() -> None:
 @pytest.mark.parametrize(
     ("values", "signed", "words"),
     [
-        ([[0, 2, 1], [0, 2, 0]], False, "Half of the map lies on 2 of 6 patches; most at row 0, column 1."),
-        ([[-9, 1, 4]], True, "Half of what is above 0 lies on 1 of 3 patches; most at row 0, column 2."),
+        ([[0, 2, 1], [0, 2, 0]], False, "Half of the map lies on 2 of 6 patches; most on patch (0, 1)."),
+        ([[-9, 1, 4]], True, "Half of what is above 0 lies on 1 of 3 patches; most on patch (0, 2)."),
         ([[-2, -1]], True, ""),
         ([[3, 3, 3]], False, "The map is the same everywhere: it has no peak."),
     ],

@@ -172,7 +172,7 @@ class TokenLayout:
         rows, cols = self.grid
         if not (0 <= row < rows and 0 <= col < cols):
             raise ParameterError(
-                f"Patch ({row}, {col}) does not exist: rows are 0-{rows - 1} and columns 0-{cols - 1}."
+                f"Patch {place_words(where)} does not exist: rows are 0-{rows - 1} and columns 0-{cols - 1}."
             )
         return self.num_prefix + int(row) * cols + int(col)
 
@@ -210,7 +210,7 @@ class TokenLayout:
         """A token in words: "class", "register 0", "patch (3, 5)", "detection 3"."""
         place = self.place(token)
         if place is not None:
-            return f"patch ({place[0]}, {place[1]})"
+            return f"patch {place_words(place)}"
         return self.prefix[token] if token < self.num_prefix else self.suffix[token - self.suffix_slice.start]
 
     def describe(self, query: Query) -> str:
@@ -239,6 +239,11 @@ class TokenLayout:
                 'a token, such as query="0,0".'
             )
         return list(range(self.patch_slice.start, self.patch_slice.stop))
+
+
+def place_words(place: Sequence[int]) -> str:
+    """What a patch is called everywhere, by its row and column, both counted from 0: "(3, 5)"."""
+    return f"({place[0]}, {place[1]})"
 
 
 def kind_of(name: str, prefix: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vit_viz.answer import Answer, Provenance, Table, ValueRange, array_table, axes, checked_array
 from vit_viz.errors import ParameterError
-from vit_viz.geometry import CropBox, Grid, kind_of
+from vit_viz.geometry import CropBox, Grid, kind_of, place_words
 from vit_viz.lazy import named
 from vit_viz.sentences import formatted
 
@@ -145,8 +145,8 @@ def half_words(values: NDArray[np.float32], what: str) -> str:
         return ""
     falling = np.cumsum(np.sort(above, axis=None)[::-1])
     half = int(np.searchsorted(falling, falling[-1] / 2)) + 1
-    row, col = np.unravel_index(int(values.argmax()), values.shape)
-    return f"Half of {what} lies on {half} of {values.size} patches; most at row {row}, column {col}."
+    most = place_words(np.unravel_index(int(values.argmax()), values.shape))
+    return f"Half of {what} lies on {half} of {values.size} patches; most on patch {most}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -217,7 +217,9 @@ class TokenMatrix(Answer):
         """The values of position (row, col) against all others, [rows, cols]."""
         rows, cols = self.grid
         if not (0 <= row < rows and 0 <= col < cols):
-            raise ParameterError(f"Position ({row}, {col}) does not exist: the grid is {rows} x {cols}.")
+            raise ParameterError(
+                f"Position {place_words((row, col))} does not exist: the grid is {rows} x {cols}."
+            )
         tile: NDArray[np.float32] = self.values[row * cols + col].reshape(self.grid)
         return tile
 

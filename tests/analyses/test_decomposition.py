@@ -449,7 +449,7 @@ def test_of_the_bundled_model_the_parts_sum_to_the_logit() -> None:
     assert found.heads[4, 3] == pytest.approx(0.96, abs=0.01)
     assert found.mlps[5] == pytest.approx(6.16, abs=0.01)
     assert found.finding == (
-        "Half of lion comes from the last MLP; of the heads, head 3 of layer 4 gave most, from around (4, 7)"
+        "Half of lion comes from the last MLP; of the heads, head 3 of layer 4 gave most, from around patch (4, 7)"
     )
     assert found.note == NOTE
 
@@ -555,14 +555,14 @@ def test_what_is_equal_to_another_is_not_named_as_the_most() -> None:
     apart = with_heads([[0, 0, 0], [0, 4, 0]], terms)
     assert apart.finding == "Half of cat comes from head 1 of layer 1"
     terms[1, 1, 1 + 34] = 3
-    assert with_heads([[0, 0, 0], [0, 5, 0]], terms).finding.endswith("from around (3, 4)")
+    assert with_heads([[0, 0, 0], [0, 5, 0]], terms).finding.endswith("from around patch (3, 4)")
 
 
 def test_the_finding_says_from_where_only_where_a_head_took_it_from_one_place() -> None:
     heads = np.array([[0, 0, 0], [0, 4.0, 0]])
     terms = np.zeros((2, 3, 101))
     terms[1, 1, 1 + 34] = terms[1, 1, 1 + 36] = 2
-    assert with_heads(heads, terms).finding == "Half of cat comes from head 1 of layer 1, from around (3, 5)"
+    assert with_heads(heads, terms).finding == "Half of cat comes from head 1 of layer 1, from around patch (3, 5)"
     terms[1, 1, 1:] = 0.04
     assert with_heads(heads, terms).finding == "Half of cat comes from head 1 of layer 1"
     terms[1, 1] = 0.0

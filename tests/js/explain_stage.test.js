@@ -306,13 +306,13 @@ test('hovering reads the value of a patch, but not while a stroke is drawn', asy
   const { move, down, up, find, text, marks } = await open(t);
   assert.ok(find('.vv-tip').hidden);
   await move(2, 4);
-  assert.deepEqual([text('.vv-tip'), find('.vv-tip').hidden], ['row 2, column 4: 8 (1.90%)', false]);
+  assert.deepEqual([text('.vv-tip'), find('.vv-tip').hidden], ['patch (2, 4): 8 (1.90%)', false]);
   await down(2, 4);
   await move(2, 5);
   assert.ok(find('.vv-tip').hidden);
   await up(2, 5);
   await move(0, 0);
-  assert.equal(text('.vv-tip'), 'row 0, column 0: 24 (5.70%)');
+  assert.equal(text('.vv-tip'), 'patch (0, 0): 24 (5.70%)');
   marks.fire('pointerleave');
   await settle();
   assert.ok(find('.vv-tip').hidden);
@@ -376,15 +376,23 @@ test('where a map follows a query, it is chosen on the photo by pointer and keys
   const { down, key, click, set, place, store, gone, find, known } = page;
   await click('[data-tool=choose]');
   await key('ArrowUp');
+  assert.deepEqual(place.written, []); // pointed at alone
+  await key('Enter');
   assert.deepEqual(place.written.at(-1), [{ q: '2,3' }, true]); // from no patch to the centre
   await down(1, 4);
   assert.equal(store.view.q.value, '1,4');
+  await key('Escape');
   for (const name of ['ArrowDown', 'ArrowRight', 'ArrowRight', ' ']) await key(name);
   assert.equal(store.view.q.value, '2,5');
+  for (const name of ['ArrowUp', 'Escape']) await key(name);
+  assert.equal(store.view.q.value, '2,5');
+  await key('Escape');
+  assert.equal(store.view.q.value, '');
   for (const other of ['class', '0,0;1,1', '9,9']) {
     await set({ q: other });
-    await key('ArrowLeft');
+    for (const name of ['ArrowLeft', 'Enter']) await key(name);
     assert.equal(store.view.q.value, '2,3', other);
+    await key('Escape');
   }
   await down(0, -1); // outside of what the model received
   assert.equal(store.view.q.value, '2,3');

@@ -209,7 +209,7 @@ test('with Alt, or as a reading pointer, the pinned map is read beside the point
   const value = expected(trace, 0)[2][2 + 7][2 + 15];
   assert.equal(
     parts.tip.textContent,
-    `${Number((100 * value).toPrecision(value >= 0.1 ? 3 : 2))}%  (2, 3)  pixels x 150-200, y 100-150`,
+    `patch (2, 3): ${Number((100 * value).toPrecision(value >= 0.1 ? 3 : 2))}%, pixels x 150-200, y 100-150`,
   );
   assert.equal(parts.tip.style.transform, `translate(${100 + 350 - 90 + 14}px, ${50 + 250 - 40 + 20}px)`);
   assert.equal(explorer.hovered, null);
@@ -229,39 +229,55 @@ test('with Alt, or as a reading pointer, the pinned map is read beside the point
   assert.equal(explorer.view?.query, '2,3');
 });
 
-test('keys walk through layers, heads and patches, play, collect and reset', async () => {
-  const { parts, show, explorer, browser } = open();
+test('keys point at patches and heads, which are shown and said; Enter keeps them, Shift and Enter add, Escape lets go', async () => {
+  const { parts, show, explorer, browser, told } = open();
   await show();
-  const key = (/** @type {string} */ name, more = {}, where = parts.mosaic) =>
+  const key = (/** @type {string} */ name, more = {}, where = parts.stage) =>
     where.fire('keydown', { key: name, ...more });
+  const caption = () => {
+    browser.pass(20);
+    return parts.caption.textContent;
+  };
+  assert.ok(!key('Enter').prevented && !key('Escape').prevented); // nothing is pointed at, nothing was chosen
   assert.ok(key('ArrowUp').prevented);
-  assert.equal(explorer.view?.layer, 1);
+  assert.equal(caption(), 'Layer 2, all heads: where patch (2, 3) looks'); // the centre
+  browser.pass(600);
+  assert.match(parts.status.textContent, /where patch \(2, 3\) looks/);
+  key('ArrowDown');
+  assert.deepEqual([explorer.view?.query, explorer.hovered, told.length], ['class', '3,3', 0]);
+  assert.equal(key('Enter').prevented, true);
+  assert.deepEqual([explorer.view?.query, explorer.hovered, told.length], ['3,3', null, 1]);
   key('ArrowRight');
-  assert.equal(explorer.view?.head, 'mean');
-  explorer.change({ extremes: true });
+  key('Enter', { shiftKey: true });
+  assert.equal(explorer.view?.query, '3,3;3,4');
+  parts.region.fire('click');
   key('ArrowRight');
-  assert.equal(explorer.view?.head, 'max');
-  key('d', {}, parts.stage);
-  assert.equal(explorer.view?.query, '1,2');
-  key('ArrowDown', { shiftKey: true });
-  assert.equal(explorer.view?.query, '2,2');
-  key('r');
-  assert.equal(explorer.collecting, true);
-  key('d');
-  assert.equal(explorer.view?.query, '2,2;2,3');
+  key(' ');
+  assert.equal(explorer.view?.query, '3,3;3,4;3,5');
+  key('ArrowLeft');
+  parts.stage.fire('blur');
+  assert.equal(explorer.hovered, null);
+  key('ArrowLeft');
+  assert.ok(key('Escape').prevented);
+  assert.deepEqual([explorer.hovered, explorer.view?.query], [null, '3,3;3,4;3,5']);
   key('Escape');
   assert.equal(explorer.view?.query, 'class');
-  assert.ok(!key('x').prevented && !key('a', { metaKey: true }).prevented);
-  key(' ');
-  assert.equal(parts.play.getAttribute('aria-pressed'), 'true');
-  browser.pass(700);
-  assert.equal(explorer.view?.layer, 2);
-  browser.pass(700);
-  assert.equal(explorer.view?.layer, 0);
-  key(' ');
-  assert.equal(parts.play.getAttribute('aria-pressed'), 'false');
-  browser.pass(1400);
-  assert.equal(explorer.view?.layer, 0);
+  const on = (/** @type {string} */ name) => key(name, {}, parts.mosaic);
+  assert.ok(on('ArrowUp').prevented);
+  assert.deepEqual([caption(), explorer.view?.layer], ['Layer 1, all heads: where the class token looks', 2]);
+  assert.equal(parts.over.hidden, false);
+  on('ArrowLeft');
+  on('Enter');
+  assert.deepEqual([explorer.view?.layer, explorer.view?.head], [1, 4]);
+  on('ArrowUp');
+  assert.equal(on('Escape').prevented, true);
+  assert.equal(caption(), 'Layer 1, head 4: where the class token looks');
+  assert.deepEqual([parts.over.hidden, on('Escape').prevented, on('x').prevented], [true, false, false]);
+  on('ArrowUp');
+  parts.mosaic.fire('blur');
+  assert.equal(explorer.reached, null);
+  for (const part of [parts.stage, parts.mosaic])
+    assert.ok(part.getAttribute('aria-label').endsWith(parts.keys.textContent));
 });
 
 test('what changes while playing is told once it stops', async () => {

@@ -359,6 +359,8 @@ test('a head is chosen by a click on its cell or its dot, by Enter or by Space; 
     ['0', '1', 'vv-heads-dot vv-chosen'],
   );
   assert.ok(await key(part.plot(), 'ArrowRight'));
+  assert.deepEqual([part.says('layer'), part.says('head')], ['0', '1']); // pointed at alone
+  assert.ok(await key(part.plot(), 'Enter'));
   assert.deepEqual([part.says('layer'), part.says('head')], ['1', '0']);
 });
 
@@ -373,14 +375,18 @@ test('a patch of the photo becomes the query, by a click or by the arrows', asyn
   const key = async (/** @type {string} */ of_) =>
     (await part.fire(part.find('stage'), 'keydown', { key: of_ })).prevented;
   assert.ok((await key('ArrowDown')) && (await key('ArrowRight')) && !(await key('x')));
-  assert.deepEqual(pinned(), ['0,0', '1,2']); // at the edge of the photo there is no other
-  assert.ok((await key('ArrowUp')) && (await key('ArrowLeft')));
+  assert.equal(part.find('at').style.left, part.find('ring').style.left); // at the edge of the photo there is no other
+  assert.ok((await key('ArrowUp')) && (await key('Enter')));
+  assert.ok((await key('ArrowLeft')) && (await key('Enter')));
   assert.deepEqual(pinned().slice(2), ['0,2', '0,1']);
+  assert.ok((await key('Escape')) && (await key('Escape')));
+  assert.equal(part.says('q'), null);
   await part.set({ q: 'class' });
   await key('ArrowDown');
+  await key('Enter');
   assert.equal(pinned().at(-1), '1,1'); // the middle one
   const large = await open({ link: 'q=pool', of: { grid: [5, 7], tokens: 37 } });
-  large.find('stage').fire('keydown', { key: 'ArrowUp' });
+  for (const name of ['ArrowUp', 'Enter']) large.find('stage').fire('keydown', { key: name });
   assert.equal(large.says('q'), '2,3');
   const none = await open({ answer: (name) => name === 'open' && new Promise(() => {}) });
   assert.deepEqual(none.seen('stage', 'main'), []);

@@ -83,7 +83,7 @@ test('a problem that was closed stays closed until there is another, or it went 
   assert.equal(tries, 1);
 });
 
-test('a click and the arrow keys choose a patch of the photo, and a ring lies where its patch does', () => {
+test('a click chooses a patch of the photo, keys point at one, choose it and let go, and rings lie where patches do', async () => {
   const { root, draw } = place();
   const photo = makeTrace({
     grid: [2, 4],
@@ -91,12 +91,12 @@ test('a click and the arrow keys choose a patch of the photo, and a ring lies wh
     photo_size: [40, 80],
     crop: { region: [0, 0, 40, 80], original: [40, 80], input: [16, 32] },
   });
-  /** @type {number[]} */
+  /** @type {(number | null)[]} */
   const chosen = [];
   /** @type {(number | null)[]} */
   const pointed = [];
   const look = {
-    choose: (/** @type {number} */ patch) => chosen.push(patch),
+    choose: (/** @type {number | null} */ patch) => chosen.push(patch),
     point: (/** @type {any} */ patch) => pointed.push(patch),
     rings: [[5, 'vv-ring']],
     map: {},
@@ -107,11 +107,25 @@ test('a click and the arrow keys choose a patch of the photo, and a ring lies wh
   stage.fire('click', { clientX: 70, clientY: 30 });
   stage.fire('pointermove', { clientX: 10, clientY: 10 });
   stage.fire('pointerleave');
-  stage.fire('keydown', { key: 'ArrowLeft' }); // none is pinned: the centre
+  assert.deepEqual([chosen, pointed], [[7], [0, null]]);
+  const key = (/** @type {string} */ name) => stage.fire('keydown', { key: name }).prevented;
+  assert.ok(!key('Enter')); // nothing is pointed at
+  assert.ok(key('ArrowLeft')); // none is pinned: the centre
+  await settle();
+  assert.equal(root.querySelector('[role=status]').textContent, 'patch (1, 2)');
+  assert.ok(key('ArrowLeft') && key('Enter'));
+  await settle();
+  assert.equal(parseFloat(root.querySelector('.vv-at').style.left), 25);
+  assert.ok(key('Escape'));
+  await settle();
+  assert.deepEqual([chosen, pointed.slice(2), root.querySelector('.vv-at')], [[7, 5], [6, 5, null], null]);
   draw(html`<${PhotoStage} photo=${photo} ...${look} pinned=${5} />`);
-  const key = stage.fire('keydown', { key: 'ArrowRight' });
-  stage.fire('keydown', { key: 'a' });
-  assert.deepEqual([chosen, pointed, key.prevented], [[7, 6, 6], [0, null], true]);
+  assert.ok(key('ArrowRight') && !key('a'));
+  stage.fire('pointermove', { clientX: 10, clientY: 10 }); // the pointer goes on
+  assert.ok(key('Escape')); // lets go of what is pinned
+  key('ArrowUp');
+  stage.fire('blur');
+  assert.deepEqual([chosen.slice(2), pointed.slice(5)], [[null], [6, null, 0, 1, null]]);
   const { left, top, width } = root.querySelector('.vv-ring').style;
   assert.deepEqual([left, top, width].map(parseFloat), [25, 50, 25]);
   assert.deepEqual([root.querySelector('canvas').getAttribute('width'), root.querySelector('img').src], ['4', '/photo/x']); // prettier-ignore

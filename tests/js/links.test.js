@@ -15,13 +15,13 @@ import {
   queryWords,
   shareOf,
 } from '../../vit_viz/explorer/geometry.js';
-import { keyIntent } from '../../vit_viz/explorer/gestures.js';
+import { byKeys, KEY_WORDS, KEYS } from '../../vit_viz/explorer/elements.js';
 import {
   columnHead,
   headColumn,
   initialView,
+  besideQuery,
   stepHead,
-  stepQuery,
   updateView,
 } from '../../vit_viz/explorer/state.js';
 import { makeTrace } from './oracle.js';
@@ -88,15 +88,10 @@ test('arrows stop at the first and last head and layer', () => {
 });
 
 test('a region moves on from its first patch backwards and from its last one forwards', () => {
-  const view = { ...initialView(trace), query: '1,2;2,4' };
-  assert.equal(stepQuery(view, trace, 0, 1).query, '2,5');
-  assert.equal(stepQuery(view, trace, 1, 0).query, '3,4');
-  assert.equal(stepQuery(view, trace, 0, -1).query, '1,1');
-  assert.equal(stepQuery(view, trace, -1, 0).query, '0,2');
-  assert.equal(
-    stepQuery({ ...view, query: 'class' }, makeTrace({ grid: [7, 4], tokens: 30 }), 1, 0).query,
-    '3,1',
-  );
+  const beside = (/** @type {[number, number]} */ step) => besideQuery('1,2;2,4', trace, step);
+  assert.deepEqual([beside([0, 1]), beside([1, 0])], ['2,5', '3,4']);
+  assert.deepEqual([beside([0, -1]), beside([-1, 0])], ['1,1', '0,2']);
+  assert.equal(besideQuery('class', makeTrace({ grid: [7, 4], tokens: 30 }), [1, 0]), '3,2');
 });
 
 test('an outline runs along the outer edges only', () => {
@@ -130,16 +125,40 @@ test('queries are read to the last patch and written in order', () => {
   assert.equal(queryWords('pool', makeTrace({ pooling: 'odd' })), 'pool (odd)');
 });
 
-test('keys are what the help says they are, each in its direction', () => {
-  const intent = (/** @type {string} */ key, more = {}) =>
-    keyIntent({ key, shiftKey: false, ctrlKey: false, metaKey: false, altKey: false, ...more });
-  const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-  for (const [key, step] of Object.entries(steps)) assert.deepEqual(intent(key), { kind: 'head', step });
-  for (const [key, step] of Object.entries({ w: [-1, 0], s: [1, 0], a: [0, -1], d: [0, 1] }))
-    assert.deepEqual(intent(key), { kind: 'query', step });
-  assert.deepEqual(intent('R'), { kind: 'region', step: [0, 0] });
+test('keys do what the help says: arrows point at the next one, Enter and Space choose it, Escape lets go', () => {
+  /** @type {any[]} */
+  const done = [];
+  let at = /** @type {number | null} */ (null);
+  const hear = byKeys({
+    at: () => at,
+    beside: ([down, right]) => ((at ?? 0) + 10 * down + right < 0 ? null : (at ?? 0) + 10 * down + right),
+    point: (spot) => void (at = spot),
+    choose: (spot) => (spot === 7 ? false : void done.push(spot)),
+  });
+  const press = (/** @type {string} */ key, more = {}) => {
+    let heard = '';
+    hear(any({ key, ...more, preventDefault: () => (heard += 'p'), stopPropagation: () => (heard += 's') }));
+    return heard;
+  };
+  const steps = { ArrowDown: 10, ArrowRight: 11, ArrowUp: 1, ArrowLeft: 0 };
+  for (const [key, spot] of Object.entries(steps)) assert.deepEqual([press(key), at], ['ps', spot]);
+  assert.deepEqual([press('ArrowLeft'), at], ['ps', 0]); // there is no further
+  for (const key of ['Enter', ' ']) assert.equal(press(key), 'ps');
+  assert.deepEqual([press('Escape'), at, done], ['ps', null, [0, 0]]);
+  assert.deepEqual([press('Enter'), press('Escape'), done], ['', 'ps', [0, 0, null]]);
+  at = 7;
+  assert.equal(press('Enter'), ''); // nothing to do: the key is left to others
   for (const more of [{ ctrlKey: true }, { metaKey: true }, { altKey: true }])
-    assert.equal(intent('r', more), null);
+    assert.equal(press('Enter', more), '');
+  assert.deepEqual(
+    ['x', 'Tab', 'r', 'w'].map((key) => press(key)),
+    ['', '', '', ''],
+  );
+  const reads = byKeys({ at: () => at, beside: () => 3, point: (spot) => void (at = spot) });
+  for (const key of ['Enter', 'Escape', 'Escape'])
+    reads(any({ key, preventDefault: () => done.push(key), stopPropagation() {} }));
+  assert.deepEqual([at, done.slice(3)], [null, ['Escape']]); // where nothing can be chosen
+  for (const { name, words } of KEYS) assert.ok(KEY_WORDS.includes(`${name} ${words}`));
 });
 
 // --- places

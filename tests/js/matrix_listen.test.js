@@ -288,14 +288,16 @@ test('a patch of the photo is chosen by a click, and the arrows choose its neigh
   const key = (/** @type {string} */ name, more = {}) =>
     fire(find('stage'), 'keydown', { key: name, ...more });
   assert.ok((await key('ArrowUp')).prevented);
+  await key('Enter');
   await key('ArrowRight');
+  await key('Enter');
   for (const more of [{ ctrlKey: true }, { metaKey: true }, { altKey: true }])
     assert.ok(!(await key('ArrowUp', more)).prevented);
   assert.ok(!(await key('x')).prevented);
   assert.deepEqual(pins(told), ['3,4', '2,4', '2,5']);
   const pooled = await open({ now: { ...trace, view: { layer: 1, head: 2, query: 'class' } } });
-  pooled.find('stage').fire('keydown', { key: 'ArrowLeft' });
-  assert.deepEqual(pins(pooled.told), ['2,2']); // of a query that is no patch the middle one, (2, 3)
+  for (const name of ['ArrowLeft', 'Enter']) pooled.find('stage').fire('keydown', { key: name });
+  assert.deepEqual(pins(pooled.told), ['2,3']); // of a query that is no patch the middle one
 });
 
 test('a patch under the pointer is left with the photo', async () => {

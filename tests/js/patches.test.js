@@ -137,16 +137,22 @@ test('a click, or the arrow keys, choose the query; outside of the patches nothi
   const press = (/** @type {string} */ key, more = {}) => grid.fire('keydown', { key, ...more });
   assert.ok(press('ArrowRight').prevented);
   press('ArrowDown', { ctrlKey: true });
+  await settle();
+  assert.deepEqual(placeOf(all('.vv-pointed .vv-patch-ring')[0]), [50, 12.5, 25, 12.5]);
+  assert.equal(store.view.q.value, '1,0'); // pointed at alone
+  press('Enter');
   assert.equal(store.view.q.value, '1,1');
-  for (let i = 0; i < 9; i++) {
-    press('ArrowDown');
-    await settle();
-  }
+  for (let i = 0; i < 9; i++) press('ArrowDown');
+  press('Enter');
+  await settle();
   assert.equal(store.view.q.value, '3,1');
+  press('Escape');
+  press('Escape');
+  assert.equal(store.view.q.value, '');
   for (const query of ['class', '0,0;1,1', '']) {
     store.set({ q: query });
     await settle();
-    press('ArrowDown');
+    for (const key of ['ArrowDown', 'Enter', 'Escape']) press(key);
     assert.equal(store.view.q.value, '2,3'); // the centre
   }
 });
@@ -162,6 +168,10 @@ test('what is pointed at in the photo is marked in the sequence, and the other w
   grid.fire('pointermove', { clientX: 100 + 174, clientY: 50 + 13 }); // row 1, column 5: patch 11
   await settle();
   const marks = () => all('.vv-pointed .vv-patch-ring').map(placeOf);
+  assert.match(
+    find('.vv-readout').textContent,
+    /^Patch \(1, 5\) is number 11 of the sequence[.] Patches are named by /,
+  );
   assert.deepEqual(marks(), [
     [150, 12.5, 25, 12.5],
     [4 * 31, 31, 28, 28],

@@ -155,7 +155,7 @@ test('the pinned place is enlarged from its own numbers, and ringed on the maps 
     ['positions', { model: 'mini', grid: '4,2', place: '1,1' }],
   ]);
   assert.deepEqual(page.map(), [128, 191, 128, 255, 128, 128, 128, 64]);
-  assert.equal(page.caption(), 'place (1, 1) with all places');
+  assert.equal(page.caption(), 'position (1, 1) with all places');
   assert.deepEqual(page.ring(), [0, 0, 100, 50]); // the nearest place that has a map
   assert.deepEqual(page.onPhoto(), [25, 50, 25, 25]); // the model sees the middle half of the photo
   assert.equal(page.find('places-tiles').style.getPropertyValue('--vv-aspect'), '1');
@@ -187,16 +187,19 @@ test('the place under the pointer is enlarged without asking, and leaving brings
   page.find('places-tiles').fire('pointermove', { clientX: 150, clientY: 150 });
   await settle();
   assert.deepEqual(page.map(), [...[255, 255, 255, 255], ...[3, 2, 1, 0].map((i) => GRAY[i])]);
-  assert.equal(page.caption(), 'place (2, 0) with all places');
+  assert.equal(page.caption(), 'position (2, 0) with all places');
   page.one()?.fire('keydown', { key: 'ArrowDown' });
   await settle();
-  assert.equal(page.find('places-read').textContent, 'place (2, 0) with place (1, 0): cosine similarity 1');
+  assert.equal(
+    page.find('places-read').textContent,
+    'position (2, 0) with position (1, 0): cosine similarity 1',
+  );
   page.find('places-tiles').fire('pointerleave', {});
   await settle();
-  assert.equal(page.caption(), 'place (1, 1) with all places');
+  assert.equal(page.caption(), 'position (1, 1) with all places');
   page.find('stage').fire('pointermove', { clientX: 45, clientY: 25 }); // row 2 and column 1, whose map is that of column 0
   await settle();
-  assert.equal(page.caption(), 'place (2, 0) with all places');
+  assert.equal(page.caption(), 'position (2, 0) with all places');
   assert.deepEqual([page.questions.length, page.fetched.length], [asked, 1]);
 });
 
@@ -212,11 +215,16 @@ test('a click on a map or on the photo pins, arrow keys pin the next place, and 
     '2,0',
   );
   assert.deepEqual(page.place.written, [[{ q: '2,0' }, true]]);
-  assert.equal(page.caption(), 'place (2, 0) with all places');
+  assert.equal(page.caption(), 'position (2, 0) with all places');
   assert.equal(await pinned(() => page.find('stage').fire('click', { clientX: 55, clientY: 35 })), '3,1');
   assert.equal(await pinned(() => page.find('stage').fire('click', { clientX: 5, clientY: 35 })), '3,1'); // beside what the model sees
-  assert.equal(await pinned(() => page.find('places-tiles').fire('keydown', { key: 'ArrowUp' })), '2,1');
-  assert.equal(await pinned(() => page.find('stage').fire('keydown', { key: 'ArrowLeft' })), '2,0');
+  const keys = (/** @type {string} */ part, /** @type {string[]} */ names) =>
+    pinned(() => names.forEach((key) => page.find(part).fire('keydown', { key })));
+  assert.equal(await keys('places-tiles', ['ArrowUp', 'ArrowUp']), '3,1');
+  assert.equal(page.caption(), 'position (0, 0) with all places'); // the nearest that has a small map
+  assert.equal(await keys('places-tiles', ['ArrowDown', 'Enter']), '2,1');
+  assert.equal(await keys('places-tiles', ['Escape', 'Escape']), '');
+  assert.equal(await keys('stage', ['ArrowUp', 'ArrowLeft', 'Enter']), '1,0');
   assert.equal(page.fetched.length, 1);
 });
 
@@ -227,7 +235,7 @@ test('on the grid of the training a place is that of the photo, scaled there and
     ['positions', { model: 'mini', grid: '', place: '1,1' }],
   ]);
   assert.deepEqual(page.fetched, [`/vit_viz/positions/${page.handle}?places=trained`]);
-  page.find('places-tiles').fire('keydown', { key: 'ArrowUp' });
+  for (const key of ['ArrowUp', 'Enter']) page.find('places-tiles').fire('keydown', { key });
   await settle();
   assert.equal(page.store.view.q.value, '0,1');
   page.element.querySelector('[data-places=image]').click();
@@ -249,7 +257,7 @@ test('while another tab is open nothing is asked, and then what its link says', 
   assert.equal(asked(), before);
   store.set({ tab: 'positions', q: '2,0' });
   await settle();
-  assert.match(caption(), /^place \(2, 0\)/);
+  assert.match(caption(), /^position \(2, 0\)/);
 });
 
 test('all places, the pinned one and the prefix token are saved on the grid that is shown', async () => {
@@ -282,7 +290,7 @@ test('the curve is read step by step, and a token with a position has a map of i
   const [, cells] = page.find('places-pair').querySelectorAll('.vv-cells');
   cells.fire('keydown', { key: 'ArrowRight' });
   await settle();
-  assert.equal(page.find('places-read').textContent, 'with place (0, 1): cosine similarity 0.5');
+  assert.equal(page.find('places-read').textContent, 'with position (0, 1): cosine similarity 0.5');
   assert.doesNotMatch(page.find('places-about').textContent, /no position/);
 });
 

@@ -12,15 +12,14 @@ import {
   rectangle,
   suffixKinds,
 } from '../../vit_viz/explorer/geometry.js';
-import { keyIntent } from '../../vit_viz/explorer/gestures.js';
 import { sharesOf, caption } from '../../vit_viz/explorer/labels.js';
 import {
+  besideQuery,
   columnHead,
   headColumn,
   initialView,
   shownColumns,
   stepHead,
-  stepQuery,
   updateView,
   viewLink,
 } from '../../vit_viz/explorer/state.js';
@@ -71,7 +70,7 @@ test('tokens after the patches are queries too, and move no patch', () => {
   const view = updateView(initialView(late), { query: 'detection 2' }, late);
   assert.equal(view.query, 'detection 2');
   assert.equal(updateView(view, { query: 'detection 3' }, late).query, 'detection 2');
-  assert.equal(stepQuery(view, late, 0, 1).query, '1,2');
+  assert.equal(besideQuery(view.query, late, [0, 1]), '2,3');
   assert.match(viewLink(view, late), /&q=detection[+]2$/);
 });
 
@@ -179,17 +178,10 @@ test('arrows walk through heads into the fusions and stop at the edges', () => {
 });
 
 test('the query walks over the patches from the centre and stops at the edges', () => {
-  const view = initialView(trace);
-  const centre = stepQuery(view, trace, 0, 1);
-  assert.equal(centre.query, '1,2');
-  assert.equal(stepQuery(centre, trace, 0, 1).query, '1,3');
-  assert.equal(stepQuery({ ...view, query: '0,0' }, trace, -1, 0).query, '0,0');
-  assert.equal(stepQuery({ ...view, query: '3,5' }, trace, 0, 1).query, '3,5');
-});
-
-test('collecting by key makes the region grow', () => {
-  const view = { ...initialView(trace), query: '1,2' };
-  assert.equal(stepQuery(view, trace, 0, 1, true).query, '1,2;1,3');
+  assert.equal(besideQuery('class', trace, [0, 1]), '2,3');
+  assert.equal(besideQuery('2,3', trace, [0, 1]), '2,4');
+  assert.equal(besideQuery('0,0', trace, [-1, 0]), '0,0');
+  assert.equal(besideQuery('3,5', trace, [0, 1]), '3,5');
 });
 
 test('the caption says model, layer, head, query, direction and scale', () => {
@@ -205,16 +197,4 @@ test('the caption says model, layer, head, query, direction and scale', () => {
   const unread = makeTrace({ ...many, unread: ['class 0'] });
   assert.equal(queryWords('pool', unread), 'pool (class 1)');
   assert.deepEqual(queryTokens('pool', unread), [1]);
-});
-
-test('keys mean what the help says, and combinations with Control are left to the browser', () => {
-  const key = (/** @type {string} */ name, more = {}) =>
-    keyIntent({ key: name, shiftKey: false, ctrlKey: false, metaKey: false, altKey: false, ...more });
-  assert.deepEqual(key('ArrowUp'), { kind: 'head', step: [-1, 0] });
-  assert.deepEqual(key('ArrowUp', { shiftKey: true }), { kind: 'query', step: [-1, 0] });
-  assert.deepEqual(key('D', { shiftKey: true }), { kind: 'query', step: [0, 1] });
-  assert.equal(key('Escape')?.kind, 'reset');
-  assert.equal(key(' ')?.kind, 'play');
-  assert.equal(key('a', { ctrlKey: true }), null);
-  assert.equal(key('Tab'), null);
 });

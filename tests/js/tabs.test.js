@@ -69,6 +69,30 @@ test('another tab is filled when it is opened first, stays as it is, and has a p
   assert.equal(root.querySelector('#room-look').textContent, 'filled');
 });
 
+test('Tab reaches the open tab alone; arrows, Home and End go along the row, and Enter opens', async () => {
+  const { root, chosen } = await open();
+  const [look, heads] = root.querySelectorAll('[role=tab]');
+  assert.deepEqual([look, heads].map((tab) => tab.getAttribute('tabindex')), ['-1', '0']); // prettier-ignore
+  const focused = (/** @type {any} */ from, /** @type {string} */ key) => {
+    from.focus();
+    const { prevented } = from.fire('keydown', { key });
+    return [prevented, /** @type {any} */ (globalThis).document.activeElement.id];
+  };
+  for (const [from, key, to] of [
+    [heads, 'ArrowRight', look], // round
+    [look, 'ArrowLeft', heads],
+    [heads, 'ArrowLeft', look],
+    [heads, 'Home', look],
+    [look, 'End', heads],
+    [look, 'ArrowDown', look],
+  ])
+    assert.deepEqual(focused(from, key), [true, to.id], key);
+  assert.deepEqual([focused(look, 'Enter')[0], chosen()], [false, heads.id]); // a button opens by itself
+  look.click();
+  await settle();
+  assert.deepEqual([look, heads].map((tab) => tab.getAttribute('tabindex')), ['0', '-1']); // prettier-ignore
+});
+
 test('the chosen tab is moved into sight, and the row no further than that', async () => {
   const row = /** @type {any} */ (
     parse('<div><b aria-selected="false"></b><i aria-selected="true"></i></div>')

@@ -140,12 +140,15 @@ test('a click pins a patch for the whole page, and the arrow keys move it; beyon
     ['ArrowRight', '0,2'],
     ['ArrowDown', '1,2'],
   ]) {
+    const before = told.length;
     assert.equal(stage.fire('keydown', { key }).prevented, true);
+    assert.equal(told.length, before); // pointed at alone
+    assert.equal(stage.fire('keydown', { key: 'Enter' }).prevented, true);
     await settle();
     assert.deepEqual(told.at(-1), [{ q }, true]);
   }
-  assert.equal(stage.fire('keydown', { key: 'Enter' }).prevented, false);
-  assert.equal(told.length, 3);
+  for (const key of ['Escape', 'Escape']) assert.equal(stage.fire('keydown', { key }).prevented, true);
+  assert.deepEqual(told.slice(3), [[{ q: null }, true]]);
 });
 
 test('a token that is no patch is named, pinned by its button, has no ring, and the keys go on from the middle', async () => {
@@ -163,7 +166,7 @@ test('a token that is no patch is named, pinned by its button, has no ring, and 
   await show({ query: 'detection 0' });
   assert.match(words('tokens-caption'), /^The detection 0 after layer 2: /);
   assert.match(words('tokens-readout'), /cosine 65; the average patch 45; the class token 9[.]/); // token 8
-  stage.fire('keydown', { key: 'ArrowUp' });
+  for (const key of ['ArrowUp', 'Enter']) stage.fire('keydown', { key });
   assert.deepEqual(told.at(-1), [{ q: '1,1' }, true]);
   await show({ query: 'nobody' });
   assert.match(words('tokens-caption'), /^Patch \(1, 1\) after layer 2: /);

@@ -235,17 +235,23 @@ test('a click on a patch of the photo, or the arrow keys, follow it; beside the 
   const press = (/** @type {string} */ key, more = {}) => act('.vv-frame', 'keydown', { key, ...more });
   assert.ok((await press('ArrowRight')).prevented);
   assert.ok(!(await press('ArrowDown', { ctrlKey: true })).prevented);
+  assert.equal(store.view.q.value, '1,0'); // pointed at alone
+  assert.equal(find('[role=status]').textContent, 'patch (1, 1)');
+  await press('Enter');
   assert.equal(store.view.q.value, '1,1');
   find('.vv-frame').fire('keydown', { key: 'ArrowDown' }); // two before the page has drawn either
   find('.vv-frame').fire('keydown', { key: 'ArrowDown' });
-  await settled();
+  await press('Enter');
   assert.equal(store.view.q.value, '3,1');
   for (let i = 0; i < 9; i++) await press('ArrowLeft');
+  await press('Enter');
   assert.equal(store.view.q.value, '3,0');
+  for (let i = 0; i < 2; i++) await press('Escape');
+  assert.equal(store.view.q.value, '');
   for (const query of ['class', '0,0;1,1', '']) {
     store.set({ q: query });
     await settled();
-    await press('ArrowDown');
+    for (const key of ['ArrowDown', 'Enter', 'Escape']) await press(key);
     assert.equal(store.view.q.value, '2,3'); // the centre
   }
 });

@@ -27,17 +27,20 @@ const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 
 // --- words
 
-test('a token that is no patch is explained where it asks, by what this model does with it', () => {
+test('a token that is no patch is explained where it asks, by what this model does with it, and how patches are named', () => {
   const of = (/** @type {string} */ pooling) => ({
     ...trace,
     prefix: ['class', 'register 0', 'distillation'],
     pooling,
   });
-  assert.match(about('class', of('class')), /adds it to the patches, and reads its answer from it[.]$/);
-  assert.match(about('class', of('mean')), /elsewhere[.]$/);
+  const named = 'Patches are named by (row, column), counted from 0 at the top left.';
+  assert.ok(
+    about('class', of('class')).endsWith(`adds it to the patches, and reads its answer from it. ${named}`),
+  );
+  assert.match(about('class', of('mean')), /elsewhere[.] Patches/);
   assert.match(about('register 0', of('class')), /^A register /);
   assert.match(about('distillation', of('class')), /another model/);
-  assert.deepEqual([about('1,2', of('class')), about('pool', of('mean')), about('class', { ...of('mean'), prefix: [] })], ['', '', '']); // prettier-ignore
+  assert.deepEqual([about('1,2', of('class')), about('pool', of('mean')), about('class', { ...of('mean'), prefix: [] })], [named, named, named]); // prettier-ignore
 });
 
 test('shares have as many digits as are known', () => {

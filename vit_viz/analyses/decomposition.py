@@ -18,7 +18,7 @@ from vit_viz.capture import Trace, are_ours, is_edited, surrounding_edits
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.layers import exact
 from vit_viz.errors import CaptureError, ParameterError
-from vit_viz.geometry import CropBox, Grid
+from vit_viz.geometry import CropBox, Grid, place_words
 from vit_viz.images import Mode
 from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor, torch
@@ -391,7 +391,7 @@ def _place(decomposed: Decomposition, row: int, head: int, sign: float) -> str:
     if np.lib.stride_tricks.sliding_window_view(elsewhere, (3, 3)).sum((2, 3)).max() >= around.max():
         return ""  # as much from another place
     middle = [round(float((window.sum(1 - axis) @ np.arange(-1, 2)) / window.sum())) for axis in (0, 1)]
-    return f", from around ({top + middle[0]}, {left + middle[1]})"
+    return f", from around patch {place_words((top + middle[0], left + middle[1]))}"
 
 
 Maps = Literal["heads", "layers"]

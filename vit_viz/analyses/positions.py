@@ -17,7 +17,7 @@ from vit_viz.analyses.spec import Place, asks
 from vit_viz.answer import Provenance
 from vit_viz.capture.given import as_model
 from vit_viz.errors import ParameterError
-from vit_viz.geometry import Grid
+from vit_viz.geometry import Grid, place_words
 from vit_viz.lazy import F, Tensor, nn, torch
 from vit_viz.model import VisionTransformer
 from vit_viz.model.positions import rotary_angles, sinusoidal_2d
@@ -82,7 +82,7 @@ def place_similarity(matrix: TokenMatrix, place: str | Grid) -> PatchMap:
             raise ParameterError(f"There is no position {place!r} beside the patches; there is: {places}.")
         values, caption = matrix.extra[place].reshape(matrix.grid), f"The position of {place}"
     else:
-        values, caption = matrix.tile(*place), f"Position ({place[0]}, {place[1]})"
+        values, caption = matrix.tile(*place), f"Position {place_words(place)}"
     return PatchMap(
         values,
         unit=matrix.unit,

@@ -15,6 +15,7 @@ from vit_viz.analyses.spec import AnyMethod, Job, Part, Place, asks
 from vit_viz.analyses.trust import OfMethodOptions
 from vit_viz.answer import axes, checked_array, parts_of
 from vit_viz.errors import ParameterError
+from vit_viz.geometry import place_words
 from vit_viz.outputs import noun_of, output_kind, output_name
 from vit_viz.results import PatchMap
 
@@ -68,9 +69,9 @@ class ClassDifference(PatchMap):
         if apart < 0.0005:
             return "The two maps are alike: less than 0.1% of a map would have to move to turn one into the other."
         places = (self.values.argmax(), self.values.argmin())
-        most, least = (np.unravel_index(int(place), self.values.shape) for place in places)
+        most, least = (place_words(np.unravel_index(int(place), self.values.shape)) for place in places)
         return (
-            f"Most for {one} at row {most[0]}, column {most[1]}; most for {other} at row {least[0]}, column {least[1]}. "
+            f"Most for {one} on patch {most}; most for {other} on patch {least}. "
             f"{apart:.1%} of the map lies elsewhere."
         )
 

@@ -18,7 +18,7 @@ from vit_viz.capture.noise import noise_like, photos_of_noise
 from vit_viz.capture.probing import HALF, AttentionProbe, heads_by_image, joined, moved, rounding, signatures
 from vit_viz.capture.report import HOLDS, Check
 from vit_viz.errors import CaptureError, ParameterError
-from vit_viz.geometry import Grid, TokenLayout
+from vit_viz.geometry import Grid, TokenLayout, place_words
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model.submodules import submodules_of
 
@@ -325,7 +325,9 @@ def _check_single_patches(
 def _refuse(module: nn.Module, layout: TokenLayout, token: int | None = None, number: int = 0) -> NoReturn:
     what = "change of one patch's pixels moves tokens that are not its own"
     if token is not None and 0 <= token < layout.num_tokens:
-        patch = "no pixel at all" if number == 0 else f"patch {divmod(number - 1, layout.grid[1])}"
+        patch = (
+            "no pixel at all" if number == 0 else f"patch {place_words(divmod(number - 1, layout.grid[1]))}"
+        )
         what = f"token {token}, which would be {layout.name(token)}, answers to {patch}"
     raise CaptureError(
         f"The tokens that {type(module).__name__} attends over are not the {layout.grid[0]} x {layout.grid[1]} patches of its "

@@ -12,6 +12,57 @@ export const ARROWS = Object.freeze(
 );
 
 /**
+ * What keys point at, as a pointer does: the patches of a photo, the cells of a table.
+ * @template Spot
+ * @typedef {object} Keyed
+ * @property {() => Spot | null} at what is pointed at
+ * @property {(step: [number, number]) => Spot | null | undefined} beside what an arrow leads to, so far down and to the right; none: no further
+ * @property {(spot: Spot | null) => unknown} point null: at nothing
+ * @property {(spot: Spot | null, event: KeyboardEvent) => unknown} [choose] null: nothing any more
+ *
+ * Where one of them returns false it had nothing to do, and others hear the key.
+ */
+
+/** What keys do on every photo and table, and how the help says it. */
+export const KEYS = Object.freeze([
+  {
+    name: 'Arrows',
+    keys: Object.keys(ARROWS),
+    words: 'point at the next one',
+    does: (/** @type {Keyed<any>} */ { at, beside, point }, /** @type {KeyboardEvent} */ { key }) =>
+      point(beside(ARROWS[key]) ?? at()),
+  },
+  {
+    name: 'Enter',
+    keys: ['Enter', ' '],
+    words: 'chooses it, as a click does',
+    does: (/** @type {Keyed<any>} */ { at, choose }, /** @type {KeyboardEvent} */ event) =>
+      at() !== null && choose !== undefined && choose(at(), event),
+  },
+  {
+    name: 'Escape',
+    keys: ['Escape'],
+    words: 'lets go of it, then of what is chosen',
+    does: (/** @type {Keyed<any>} */ { at, point, choose }, /** @type {KeyboardEvent} */ event) =>
+      at() === null ? choose !== undefined && choose(null, event) : point(null),
+  },
+]);
+
+/** The same in a sentence, for the labels of what listens. */
+export const KEY_WORDS = `${KEYS.map(({ name, words }) => `${name} ${words}`).join('; ')}.`;
+
+/** A listener to these keys; Ctrl, Alt and Meta leave them to the browser. @template Spot @param {Keyed<Spot>} keyed */
+export function byKeys(keyed) {
+  return (/** @type {KeyboardEvent} */ event) => {
+    const { key, ctrlKey, metaKey, altKey } = event;
+    const known = ctrlKey || metaKey || altKey ? undefined : KEYS.find(({ keys }) => keys.includes(key));
+    if (!known || known.does(keyed, event) === false) return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+}
+
+/**
  * A new element of these classes, with what stands in it.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag

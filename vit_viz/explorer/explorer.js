@@ -58,6 +58,7 @@ export class Explorer {
   /** @type {import('./layout.js').Arrangement | null} */ mosaic = null;
   /** @type {ReturnType<typeof makeChips>} */ chips = { chips: new Map(), list: null };
   /** @type {string | null} query under the pointer */ hovered = null;
+  /** @type {Pick<View, 'layer' | 'head'> | null} head that the keys point at */ reached = null;
   /** @type {{key: string, numbers: Numbers} | null} */ exact = null;
   collecting = false;
   /** @type {import('./closer.js').Closer | null} */ closer = null;
@@ -228,6 +229,25 @@ export class Explorer {
     this.schedule();
   }
 
+  /** Shows a head while the keys point at it; null returns to the chosen one. @param {Pick<View, 'layer' | 'head'> | null} head */
+  reach(head) {
+    const { trace, mosaic, parts } = this;
+    this.reached = head;
+    parts.over.hidden = !head;
+    if (head && trace && mosaic) {
+      placeCell(parts.over, mosaic, head.layer, headColumn(head.head, trace.heads));
+      revealCell(parts.scroll, parts.over);
+      this.store?.load(head.layer);
+    }
+    this.speak();
+    this.schedule();
+  }
+
+  /** What is shown: the pinned view, or what is pointed at. @param {View} pinned @returns {View} */
+  seen(pinned) {
+    return { ...pinned, query: this.hovered ?? pinned.query, ...this.reached };
+  }
+
   hasNorms() {
     if (this.trace?.norms !== undefined) return this.trace.norms;
     for (const layer of this.store?.layers.values() ?? []) return layer.norms !== null;
@@ -270,7 +290,7 @@ export class Explorer {
     const { frame, store, view: pinned } = this;
     if (!frame || !store || !pinned) return;
     const start = performance.now();
-    const view = this.hovered === null ? pinned : { ...pinned, query: this.hovered };
+    const view = this.seen(pinned);
     const key = `${view.query}|${view.direction}|${view.norm}|${this.version}`;
     if (key !== this.computed) {
       const answer = (/** @type {number} */ l) => store.answer(l, view);
@@ -309,13 +329,13 @@ export class Explorer {
     markChips(this.chips, view.query, trace);
   }
 
-  /** Says the pinned view to screen readers, once it rests. */
+  /** Says the view to screen readers, once it rests. */
   speak() {
     clearTimeout(this.speakTimer);
     if (this.player.playing) return;
     this.speakTimer = window.setTimeout(() => {
       const { frame, view } = this;
-      if (frame && view && this.hovered === null) setText(this.parts.status, spokenFrame(frame, view));
+      if (frame && view) setText(this.parts.status, spokenFrame(frame, this.seen(view)));
     }, 500);
   }
 
@@ -338,7 +358,7 @@ export class Explorer {
     this.frame = null;
     this.asker.cancel();
     clearTimeout(this.speakTimer);
-    this.hovered = null;
+    this.hovered = this.reached = null;
     this.computed = '';
     this.exact = null;
   }

@@ -167,6 +167,14 @@ export function rectangle(from, to, cols) {
   return patches;
 }
 
+/** What a patch is called everywhere, by its row and column: "(3, 5)". */
+export function placeWords(/** @type {number} */ patch, /** @type {number} */ cols) {
+  return `(${Math.floor(patch / cols)}, ${patch % cols})`;
+}
+
+/** How to read that, where it is first met. */
+export const PLACES = 'Patches are named by (row, column), counted from 0 at the top left.';
+
 /** A query in words, as captions say it. @param {string} query @param {Pick<Trace, 'grid' | 'prefix' | 'suffix' | 'pooling' | 'unread'>} trace */
 export function queryWords(query, trace) {
   if (query === 'pool') {
@@ -183,7 +191,7 @@ export function queryWords(query, trace) {
   if (isNamed(query, trace)) return /\d$/.test(query) ? query : `${query} token`;
   const patches = queryPatches(query, trace);
   if (patches.length !== 1) return `region of ${patches.length} patches`;
-  return `patch (${Math.floor(patches[0] / trace.grid[1])}, ${patches[0] % trace.grid[1]})`;
+  return `patch ${placeWords(patches[0], trace.grid[1])}`;
 }
 
 /**

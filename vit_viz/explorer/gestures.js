@@ -1,12 +1,12 @@
 // Mouse, touch and keys on the explorer: what each means, and the actions of the explorer that it leads to.
 
 import { attachCloser } from './closer.js';
-import { ARROWS } from './elements.js';
+import { byKeys, KEY_WORDS } from './elements.js';
 import { cellAt, patchQuery, pointerIn, queryPatches, rectangle } from './geometry.js';
 import { cellText, patchText, placeTip, setText } from './labels.js';
 import { placeCell } from './layout.js';
 import { attachFinger, isFinger } from './long_press.js';
-import { columnHead, stepHead, stepQuery } from './state.js';
+import { besideQuery, columnHead, stepHead } from './state.js';
 /** @import { Explorer } from './explorer.js' */
 
 /** Listens to everything that a hand can do. */
@@ -15,8 +15,7 @@ export function attachHands(/** @type {Explorer} */ explorer) {
   attachStage(explorer);
   attachMosaic(explorer);
   explorer.closer = attachCloser(explorer);
-  for (const part of [parts.stage, parts.mosaic])
-    part.addEventListener('keydown', (event) => onKey(explorer, event));
+  attachKeys(explorer);
   parts.region.addEventListener('click', () => explorer.toggleRegion());
   parts.play.addEventListener('click', () => explorer.player.toggle());
   parts.save.addEventListener('click', () => explorer.save());
@@ -191,39 +190,46 @@ function showTip(explorer, patch, event) {
   placeTip(parts, event, patchText(frame, view, patch));
 }
 
-/** What a key asks for: a step of the query (down, right), of layer and head, or a command; null for other keys. */
-export function keyIntent(
-  /** @type {Pick<KeyboardEvent, 'key' | 'shiftKey' | 'ctrlKey' | 'metaKey' | 'altKey'>} */ event,
-) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return null;
-  /** @type {Record<string, [number, number]>} */
-  const letters = { w: [-1, 0], s: [1, 0], a: [0, -1], d: [0, 1] };
-  const step = ARROWS[event.key];
-  if (step) return { kind: event.shiftKey ? 'query' : 'head', step };
-  const key = event.key.toLowerCase();
-  if (letters[key]) return { kind: 'query', step: letters[key] };
-  /** @type {Record<string, string>} */
-  const commands = { escape: 'reset', ' ': 'play', r: 'region' };
-  return commands[key] ? { kind: commands[key], step: /** @type {[number, number]} */ ([0, 0]) } : null;
-}
-
-/** @param {Explorer} explorer @param {KeyboardEvent} event */
-function onKey(explorer, event) {
-  const intent = keyIntent(event);
-  const { trace, view } = explorer;
-  if (!intent || !trace || !view) return;
-  event.preventDefault();
-  event.stopPropagation();
-  const [down, right] = intent.step;
-  if (intent.kind === 'head') {
-    explorer.setView(stepHead(view, trace, down, right));
-  } else if (intent.kind === 'query') {
-    explorer.pin(stepQuery(view, trace, down, right, explorer.collecting).query, false);
-  } else if (intent.kind === 'reset') {
-    explorer.pin(trace.default_query);
-  } else if (intent.kind === 'play') {
-    explorer.player.toggle();
-  } else {
-    explorer.toggleRegion();
-  }
+/** The keys point at patches of the photo, Shift and Enter add one; and at heads of the mosaic. @param {Explorer} explorer */
+function attachKeys(explorer) {
+  const { stage, mosaic, keys } = explorer.parts;
+  setText(keys, KEY_WORDS);
+  for (const part of [stage, mosaic])
+    part.setAttribute('aria-label', `${part.getAttribute('aria-label')} ${KEY_WORDS}`);
+  const read = (/** @type {string | null} */ query) => {
+    explorer.preview(query);
+    explorer.speak();
+  };
+  const onPatches = byKeys({
+    at: () => explorer.hovered,
+    beside(step) {
+      const { trace, view, hovered } = explorer;
+      return trace && view && besideQuery(hovered ?? view.query, trace, step);
+    },
+    point: read,
+    choose(query, { shiftKey }) {
+      const { trace, view, collecting } = explorer;
+      if (!trace || !view || (query ?? trace.default_query) === view.query) return false;
+      const adds = query !== null && (shiftKey || collecting);
+      const [kept, [patch]] = [view.query, query ?? ''].map((one) => queryPatches(one, trace));
+      return void explorer.pin(
+        adds ? patchQuery(toggled(kept, patch), trace.grid[1]) : (query ?? trace.default_query),
+      );
+    },
+  });
+  const onHeads = byKeys({
+    at: () => explorer.reached,
+    beside([down, right]) {
+      const { trace, view, reached } = explorer;
+      if (!trace || !view) return null;
+      const { layer, head } = stepHead({ ...view, ...reached }, trace, down, right);
+      return { layer, head };
+    },
+    point: (place) => explorer.reach(place),
+    choose: (place) => place !== null && void explorer.change({ ...place }),
+  });
+  stage.addEventListener('keydown', onPatches);
+  stage.addEventListener('blur', () => explorer.preview(null));
+  mosaic.addEventListener('keydown', onHeads);
+  mosaic.addEventListener('blur', () => explorer.reach(null));
 }

@@ -3,7 +3,7 @@
 import { extent } from './attention.js';
 import { byPointer, make } from './elements.js';
 import { massMask } from './frame.js';
-import { isNamed, patchRect, queryPatches, queryWords, suffixKinds } from './geometry.js';
+import { isNamed, patchRect, PLACES, placeWords, queryPatches, queryWords, suffixKinds } from './geometry.js';
 import { suited } from './styles.js';
 /** @import { Frame } from './frame.js' */
 /** @import { Trace } from './geometry.js' */
@@ -97,8 +97,13 @@ export function mark(/** @type {View} */ view, /** @type {Trace} */ trace) {
   return `${does} ${looks(view, trace)}`;
 }
 
-/** What a token is that is no patch, for those who meet it first here; '' of a patch. @param {string} query @param {Trace} trace */
+/** What a token is that is no patch, and how patches are named, for those who meet them first here. @param {string} query @param {Trace} trace */
 export function about(query, trace) {
+  return [kindWords(query, trace), PLACES].filter(Boolean).join(' ');
+}
+
+/** @param {string} query @param {Trace} trace */
+function kindWords(query, trace) {
   const kind = isNamed(query, trace) ? query.replace(/ \d+$/, '') : '';
   if (kind === 'class') {
     const isRead = trace.pooling === 'class' && !trace.unread?.includes(query);
@@ -190,12 +195,12 @@ function readout(frame, view, exact) {
   let best = 0;
   for (let i = 1; i < map.length; i++) if (map[i] > map[best]) best = i;
   const isFlat = exact ? !exact.peak : map.every((one) => one === map[best]);
-  const [row, col] = exact?.peak ?? [Math.floor(best / cols), best % cols];
+  const peak = exact?.peak ? exact.peak[0] * cols + exact.peak[1] : best;
   const value = exact ? valueText(exact.max, view, 4) : `\u2248 ${valueText(map[best], view)}`;
   const at = view.direction === 'row' ? 'on' : 'from';
   const most = isFlat
     ? `No peak: ${value} ${at} every patch.`
-    : `Most ${at} patch (${row}, ${col}), ${value}.`;
+    : `Most ${at} patch ${placeWords(peak, cols)}, ${value}.`;
   const patches = queryPatches(view.query, trace);
   if (patches.length !== 1) return `${most} ${invitation()}`;
   return `${most} The query is the patch at ${pixels(trace, patches[0])}.`;
@@ -218,7 +223,7 @@ function pixels(/** @type {Trace} */ trace, patch = 0) {
 export function patchText(/** @type {Frame} */ frame, /** @type {View} */ view, /** @type {number} */ patch) {
   const cols = frame.trace.grid[1];
   const value = valueText(frame.map(view)[patch], view);
-  return `${value}  (${Math.floor(patch / cols)}, ${patch % cols})  ${pixels(frame.trace, patch)}`;
+  return `patch ${placeWords(patch, cols)}: ${value}, ${pixels(frame.trace, patch)}`;
 }
 
 /** What a cell of the mosaic is, for the pointer on it. */

@@ -5,7 +5,7 @@
 // is the mean of its block.
 
 import { attentionInto } from './attention.js';
-import { queryWords } from './geometry.js';
+import { placeWords, queryWords } from './geometry.js';
 /** @import { Layer } from './attention.js' */
 /** @import { Trace } from './geometry.js' */
 
@@ -67,9 +67,9 @@ export class Axis {
   nameOf(/** @type {number} */ cell) {
     const patches = this.patchesOf(cell);
     const cols = this.grid[1];
-    const place = (/** @type {number} */ patch) => `(${Math.floor(patch / cols)}, ${patch % cols})`;
-    if (patches.length > 1) return `patches ${place(patches[0])} to ${place(patches[patches.length - 1])}`;
-    return patches.length ? `patch ${place(patches[0])}` : tokenWords(this.namedOf(cell));
+    const [first, last] = [patches[0], patches[patches.length - 1]].map((patch) => placeWords(patch, cols));
+    if (patches.length > 1) return `patches ${first} to ${last}`;
+    return patches.length ? `patch ${first}` : tokenWords(this.namedOf(cell));
   }
 
   /** The name of a cell that is no patch, as queries write it; '' of a patch. */

@@ -1,7 +1,7 @@
 // What is being looked at, as a value: moves through layers, heads and patches, and the permalink. No document here.
 
 import { FUSIONS } from './attention.js';
-import { clamp, movedPatch, patchQuery, queryPatches, queryTokens } from './geometry.js';
+import { centreOf, clamp, movedPatch, patchQuery, queryPatches, queryTokens } from './geometry.js';
 import { defaultsOf, isPossible, writeOption } from './options.js';
 /** @import { Trace } from './geometry.js' */
 
@@ -101,18 +101,14 @@ export function stepHead(view, trace, layers, heads) {
 }
 
 /**
- * One step of the query patch; a token that is no patch, or the pool, starts at the centre, a region at its first patch.
- * @param {View} view @param {Trace} trace @param {number} down @param {number} right
- * @param {boolean} [extend] add the new patch to the region instead of moving
- * @returns {View}
+ * The query beside another: of a token that is no patch, or the pool, the centre, of a region the one beside its first or last patch.
+ * @param {string} query @param {Trace} trace @param {[number, number]} step down, right
  */
-export function stepQuery(view, trace, down, right, extend = false) {
-  const [rows, cols] = trace.grid;
-  const patches = queryPatches(view.query, trace);
-  const last = patches.length ? patches[down + right < 0 ? 0 : patches.length - 1] : null;
-  const centre = Math.floor((rows - 1) / 2) * cols + Math.floor((cols - 1) / 2);
-  const to = last === null ? centre : movedPatch(last, [down, right], trace.grid);
-  return { ...view, query: patchQuery(extend ? [...patches, to] : [to], cols) };
+export function besideQuery(query, trace, [down, right]) {
+  const patches = queryPatches(query, trace);
+  const last = patches[down + right < 0 ? 0 : patches.length - 1];
+  const to = patches.length ? movedPatch(last, [down, right], trace.grid) : centreOf(trace.grid);
+  return patchQuery([to], trace.grid[1]);
 }
 
 /**

@@ -18,6 +18,8 @@ from vit_viz.ui.page import Tab
 from vit_viz.ui.walkthrough.screen import STEPS
 from vit_viz.views.tab_options import HEAD_MEASURES, TokensTabOptions
 
+PLACES = " Patches are named by (row, column), counted from 0 at the top left."
+
 
 def _look() -> dict[str, Any]:
     said = words.explain(
@@ -48,7 +50,7 @@ def _look() -> dict[str, Any]:
 def _walkthrough() -> dict[str, Any]:
     said = words.explain(
         shows="how this photo becomes the answer above, one step at a time: every number and picture is computed by the "
-        "chosen model from this photo.",
+        f"chosen model from this photo.{PLACES}",
         hides="how the model was trained: its weights are taken as they are.",
     )
     return part(
@@ -88,7 +90,7 @@ def _heads() -> dict[str, Any]:
             "Vaswani et al. 2017, arXiv:1706.03762.",
         ),
         shows="all of one head at once: each row is a query, each column a key, and the arrows on the photo are the "
-        "strongest of these links.",
+        f"strongest of these links.{PLACES}",
         hides="what the links are used for. A few strong links are easy to draw, and the many weak ones often hold more: "
         "the share of what is drawn stands beside it.",
     )
@@ -168,7 +170,7 @@ def _tokens() -> dict[str, Any]:
         ),
         shows="what becomes of each patch, layer by layer: by what the patches differ most, which of them resemble the one that "
         "is pointed at or tapped, how long their vectors are, what the head would say of each, how far each layer turns them, "
-        "and which of them belong together.",
+        f"and which of them belong together.{PLACES}",
         hides="what the model uses: tokens can resemble each other in numbers that no later layer reads. What the head would say "
         "(the logit lens) is a probe, since the head was trained on the output of the last layer only.",
     )
@@ -197,7 +199,7 @@ def _positions() -> dict[str, Any]:
         ),
         shows="how alike the positions of any two patches are: one small map per place, laid out like the photo; point at one, or "
         "tap it, to enlarge it; choose it to make that patch the query. Then, where the model has them: what its table becomes on "
-        "another grid, what each rotary period tells apart, and by what positions and patch filters differ most.",
+        f"another grid, what each rotary period tells apart, and by what positions and patch filters differ most.{PLACES}",
         hides="the photo itself: positions are the same for every image of this size. Nor does it show how much the layers use "
         "them.",
     )

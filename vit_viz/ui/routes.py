@@ -35,7 +35,7 @@ from vit_viz.errors import BusyError, Cancelled, CaptureError, ExportError, Imag
 from vit_viz.explorer.packing import has_norms, layer_bytes, plain_bytes
 from vit_viz.figures.files import Encoded
 from vit_viz.figures.screen import photo_jpeg
-from vit_viz.geometry import parse_query
+from vit_viz.geometry import parse_query, place_words
 from vit_viz.results import PatchMap
 from vit_viz.sentences import sentence
 from vit_viz.session.handles import visitor_in
@@ -273,6 +273,6 @@ def _patch(text: str, grid: tuple[int, int]) -> tuple[int, int]:
     row, col = (int(n) for n in where)  # type: ignore[arg-type]
     if not (row < grid[0] and col < grid[1]):
         raise ParameterError(
-            f"Patch ({row}, {col}) does not exist: rows are 0-{grid[0] - 1} and columns 0-{grid[1] - 1}."
+            f"Patch {place_words((row, col))} does not exist: rows are 0-{grid[0] - 1} and columns 0-{grid[1] - 1}."
         )
     return row, col

@@ -28,8 +28,8 @@ def test_two_classes_subtracted_say_where_each_has_the_most(pair: str, method: s
     first, other = pair.split("-")
     most, least = np.argwhere(values == values.max())[0], np.argwhere(values == values.min())[0]
     assert found.to_words() == (
-        f"Most for animal {first} at row {most[0]}, column {most[1]}; most for animal {other} at row {least[0]}, "
-        f"column {least[1]}. {np.abs(values).sum() / 2:.1%} of the map lies elsewhere."
+        f"Most for animal {first} on patch ({most[0]}, {most[1]}); most for animal {other} on patch ({least[0]}, "
+        f"{least[1]}). {np.abs(values).sum() / 2:.1%} of the map lies elsewhere."
     )
     alike = class_difference(found, found, names=("a", "b"))
     assert alike.to_words().startswith("The two maps are alike: ")

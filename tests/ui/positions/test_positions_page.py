@@ -31,7 +31,7 @@ def test_the_place_under_the_pointer_is_enlarged_and_a_click_makes_it_the_query(
     title = page.locator(".vv-places-title")
     expect(title).to_have_text(re.compile(r"neighbours are 0\.\d\d alike, places 7 steps apart 0\.\d\d$"))
     caption = page.locator(".vv-places-pair figcaption span").first
-    expect(caption).to_have_text("place (8, 8) with all places")
+    expect(caption).to_have_text("position (8, 8) with all places")
     # alike is orange, unlike is blue
     (orange, _, low), (high, _, blue) = page.evaluate(PIXEL, [8, 8])[:3], page.evaluate(PIXEL, [0, 0])[:3]
     assert orange > low + 100
@@ -39,12 +39,12 @@ def test_the_place_under_the_pointer_is_enlarged_and_a_click_makes_it_the_query(
     tiles = page.locator(".vv-places-tiles")
     box = tiles.bounding_box()
     tiles.hover(position={"x": box["width"] * 1.5 / 16, "y": box["height"] * 2.5 / 16})
-    expect(caption).to_have_text("place (2, 1) with all places")
+    expect(caption).to_have_text("position (2, 1) with all places")
     assert page.evaluate(PIXEL, [2, 1])[2] < 100
     tiles.click(position={"x": box["width"] * 11.5 / 16, "y": box["height"] * 2.5 / 16})
     page.wait_for_function("new URLSearchParams(location.search).get('q') === '2,11'")
     title.hover()
-    expect(caption).to_have_text("place (2, 11) with all places")
+    expect(caption).to_have_text("position (2, 11) with all places")
     page = opened(visit, f"{app_url}?tab=positions&image=cheetah&size=20&positions=resampled")
     expect(page.locator(".vv-tables-figure", has_text="this model's own way")).to_have_count(1)
     page.locator(".vv-tables-figure .vv-cells[tabindex]").first.press("ArrowDown")

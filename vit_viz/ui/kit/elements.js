@@ -1,9 +1,9 @@
 // What the scripts of the small components share. Texts may come from strangers: they are written with textContent only.
 
-import { ARROWS, byPointer, make } from '../../explorer/elements.js';
+import { byKeys, byPointer, KEY_WORDS, make } from '../../explorer/elements.js';
 import { routeUrl } from '../../explorer/source.js';
 
-export { byPointer, make };
+export { byKeys, byPointer, KEY_WORDS, make };
 
 /**
  * A colour bar: the numbers at its ends, and its colours.
@@ -42,11 +42,6 @@ export function dataAt(/** @type {Event} */ { target }, /** @type {string} */ na
   return (
     /** @type {Element | null} */ (target)?.closest(`[data-${name}]`)?.getAttribute(`data-${name}`) ?? null
   );
-}
-
-/** The step of an arrow key; Ctrl, Alt and Meta leave it to the browser. @param {KeyboardEvent} event */
-export function stepOf({ key, ctrlKey, metaKey, altKey }) {
-  return ctrlKey || metaKey || altKey ? undefined : ARROWS[key];
 }
 
 /** The colours of a bar as a background. */

@@ -11,6 +11,7 @@ from vit_viz.analyses.patches import SEQUENCE, ReceivedImage
 from vit_viz.analyses.position_tables import FilterComponents
 from vit_viz.capture import Trace
 from vit_viz.checkpoints import Model
+from vit_viz.geometry import place_words
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
@@ -116,7 +117,7 @@ class StepInput:
     @property
     def patch_name(self) -> str:
         """The followed patch in words."""
-        return f"patch ({self.place[0]}, {self.place[1]})"
+        return f"patch {place_words(self.place)}"
 
     def class_name(self, index: int) -> str:
         """What an output is called."""

@@ -1,6 +1,6 @@
 // Which patches are taken away on the stage, and what the model says without them.
 
-import { centreOf, movedPatch, patchQuery } from '../../explorer/geometry.js';
+import { patchQuery } from '../../explorer/geometry.js';
 import { computed, effect, signal } from '../kit/preact.js';
 import { stroke } from './brush.js';
 /** @import { Ask } from '../kit/ask.js' */
@@ -32,7 +32,7 @@ export function goneFrom(photo, ask) {
     return { about: of, of: `${of} ${gone}`, body: { ...about, target: target.link || null, gone } };
   });
   const said = newest(ask, question);
-  const cursor = signal(/** @type {number | null} */ (null)); // the patch that the keys would take
+  const cursor = signal(/** @type {number | null} */ (null)); // the patch that the keys point at
   const wanted = signal(/** @type {Tool} */ ('erase'));
   const tool = computed(() =>
     wanted.value === 'choose' && !photo.value?.method.pick ? 'erase' : wanted.value,
@@ -61,14 +61,10 @@ export function goneFrom(photo, ask) {
         else now.delete(patch);
       if (now.size !== patches.peek().length) take({ patches: [...now] });
     },
-    /** The keys go over the patches, from the middle on; without a step the patch there is taken or put back. @param {[number, number]} [step] */
-    moveCursor(step) {
-      const { grid } = /** @type {Staged} */ (photo.peek());
-      const [at, now] = [cursor.peek(), new Set(patches.peek())];
-      const next = at === null ? centreOf(grid) : movedPatch(at, step ?? [0, 0], grid);
-      cursor.value = next;
-      if (step) return;
-      if (!now.delete(next)) now.add(next);
+    /** Takes a patch away, or puts it back. @param {number} patch */
+    toggle(patch) {
+      const now = new Set(patches.peek());
+      if (!now.delete(patch)) now.add(patch);
       take({ patches: [...now] });
     },
   };

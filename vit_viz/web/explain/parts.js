@@ -1,6 +1,7 @@
 // What the answer is made of: the photo with what each patch gave, a small one for each head, and bars. What is under the pointer is
 // drawn from the maps of all heads, which came with their sums. A click on a head switches it off or on.
 
+import { placeWords } from '../../explorer/geometry.js';
 import { isFinger } from '../../explorer/long_press.js';
 import { Picture } from '../../explorer/paint.js';
 import { askForFigure, routeUrl } from '../../explorer/source.js';
@@ -176,7 +177,7 @@ function captionOf({ name = '', now, target, decimals, terms }, shown) {
 /** What a patch gave, through what is on the photo and the head that took most. @param {Value} value @param {number} patch @param {string | null} shown */
 function wordsOf({ now, grid, decimals, terms }, patch, shown) {
   const digits = decimals + 1;
-  const where = `Patch (${Math.floor(patch / grid[1])}, ${patch % grid[1]})`;
+  const where = `Patch ${placeWords(patch, grid[1])}`;
   const all = terms.map(null)[patch];
   const one =
     shown === null ? '' : `${signed(terms.map(shown)[patch], digits)} through ${nameOf(shown, now.layers)}, `;

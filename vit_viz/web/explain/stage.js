@@ -1,8 +1,16 @@
 // The chosen map on the photo, and on the same photo the patches that are taken away (gone.js).
 
-import { centreOf, movedPatch, patchQuery, patchRect, placeIn } from '../../explorer/geometry.js';
+import {
+  centreOf,
+  movedPatch,
+  patchQuery,
+  patchRect,
+  placeIn,
+  PLACES,
+  placeWords,
+} from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
-import { stepOf } from '../../ui/kit/elements.js';
+import { byKeys, KEY_WORDS } from '../../ui/kit/elements.js';
 import { SaveLink } from '../kit/figure.js';
 import { MapOnPhoto, endsOf, mapIn } from '../kit/map.js';
 import { ColourBar, Problem, Toggle, cellUnder, useAsked } from '../kit/parts.js';
@@ -111,7 +119,7 @@ function Sides({ store, ask, photo: { sides, method, drawing, ...of }, tables })
 function CaptionLine({ photo }) {
   const { caption, saved, note } = photo ?? {};
   return html`<div class="vv-caption-line">
-      <span class="vv-caption">${caption}</span><${SaveLink} save=${saved} hidden=${!photo} />
+      <span class="vv-caption" title=${PLACES}>${caption}</span><${SaveLink} save=${saved} hidden=${!photo} />
     </div>
     <p class="vv-note vv-small" hidden=${!note}>${note}</p>`;
 }
@@ -141,32 +149,38 @@ function Frame({ store, photo, gone, error, isBusy, failed, tables }) {
     subject,
     photo: { crop, photo: src },
   } = photo ?? EMPTY;
-  const choose = (/** @type {Cell} */ [row, col]) => {
-    if (subject === store.subject()) store.set({ q: patchQuery([row * grid[1] + col], grid[1]) });
-  };
+  const pin = (/** @type {number | null} */ patch) =>
+    subject === store.subject() && store.set({ q: patchQuery(patch === null ? [] : [patch], grid[1]) });
   const pointer = useRef(/** @type {any} */ (null)); // what it does now
   pointer.current = {
-    ...{ brush: gone.brush, choose, isChoosing: () => gone.tool.value === 'choose' },
+    ...{ brush: gone.brush, isChoosing: () => gone.tool.value === 'choose' },
+    choose: (/** @type {Cell} */ [row, col]) => pin(row * grid[1] + col),
     cellAt: (/** @type {PointerEvent} */ event) =>
       cellUnder(event, image.current, [0, 0, tall, wide], crop.region, grid),
     read: (/** @type {PointerEvent | null} */ event) =>
       void (tip.value = event && photo && !isBusy ? tipAt(event, image.current, photo) : null),
   };
   useLayoutEffect(() => listenToPointers(marks.current, () => pointer.current), []);
-  const typed = (/** @type {KeyboardEvent} */ event) => {
-    const step = stepOf(event);
-    if (!photo || (!step && event.key !== ' ')) return;
-    event.preventDefault();
-    if (gone.tool.value !== 'choose') return gone.moveCursor(step);
-    const patch = patchIn(store.view.q.peek(), grid);
-    const next = patch === null || !step ? centreOf(grid) : movedPatch(patch, step, grid);
-    if (step) choose([Math.floor(next / grid[1]), next % grid[1]]);
-  };
+  const isChoosing = gone.tool.value === 'choose';
+  const typed = byKeys({
+    at: () => gone.cursor.peek(),
+    beside(step) {
+      const from = gone.cursor.peek() ?? (isChoosing ? patchIn(store.view.q.peek(), grid) : null);
+      return from === null ? centreOf(grid) : movedPatch(from, step, grid);
+    },
+    point: (patch) => void (gone.cursor.value = patch),
+    choose: (patch) => (isChoosing ? pin(patch) : patch !== null && gone.toggle(patch)),
+  });
   // a server that does not answer is told of once, for the whole page: then this request waits
   const look = () => void fetch(routeUrl(src), { credentials: 'same-origin' }).then(failed, failed);
-  const words = `${caption} Arrow keys move over the patches, space takes one away or puts it back.`;
+  const words = `${caption} ${isChoosing ? '' : 'A patch that is chosen is taken away, or put back. '}${KEY_WORDS}`;
   const frame = {
-    ...{ tabindex: 0, role: photo && !method.pick ? 'img' : 'application', onKeyDown: typed },
+    ...{
+      'data-photo': '',
+      tabindex: 0,
+      role: photo && !method.pick ? 'img' : 'application',
+      onKeyDown: photo && typed,
+    },
     'aria-label': photo ? words : 'Photo with the map over it',
     style: photo ? { width: `calc(${wide / tall} * var(--vv-tallest))` } : {},
     onBlur: () => void (gone.cursor.value = null),
@@ -217,11 +231,11 @@ function Marks({ photo, gone }) {
 function tipAt(event, image, { textOf, grid, area, photo: { crop } }) {
   const cell = cellUnder(event, image, area, crop.region, grid);
   if (!cell) return null;
-  const [row, col] = cell;
+  const patch = cell[0] * grid[1] + cell[1];
   const box = /** @type {HTMLElement} */ (image.parentElement).getBoundingClientRect();
   const isNear = event.clientX - box.left > box.width - 230; // the right edge
   return {
-    words: `row ${row}, column ${col}: ${textOf(row * grid[1] + col)}`,
+    words: `patch ${placeWords(patch, grid[1])}: ${textOf(patch)}`,
     style: {
       top: `${Math.max(0, event.clientY - box.top - 30)}px`,
       ...(isNear

@@ -1,6 +1,7 @@
 // The right end of the header: whether the attention was verified, with the model's facts behind it; the link; where to start; help.
 
 import { routeUrl } from '../../explorer/source.js';
+import { KEY_WORDS } from '../../ui/kit/elements.js';
 import { START as WHAT } from '../../ui/help/help.js';
 import { START, isSeen } from '../../ui/tour/tour.js';
 import { wholeAddress } from '../../ui/visit/link.js';
@@ -116,8 +117,8 @@ export function Facts({ header: { facts, known, turn }, leave }) {
         does.
       </p>
       <p class="vv-to-point">
-        <b>Keys</b> on the photo: arrows move, Enter keeps, Escape lets go. Anywhere: Ctrl+K finds a question,
-        Ctrl+S saves what is seen, ? says what a control does.
+        <b>Keys</b> on photos and tables: ${KEY_WORDS} Anywhere: Ctrl+K finds a question, Ctrl+S saves what is
+        seen, ? says what a control does.
       </p>
     <//>
   </div>`;

@@ -62,8 +62,8 @@ export function Detail({ seen }) {
   const readout = value === undefined ? '' : `${label}: ${words}`;
   const role = roleWords(numbers, place);
   const lit = { subject, photo };
-  const pin = (/** @type {number} */ patch) =>
-    page.store.set({ q: patchQuery([patch], subject.grid[1]) }, { push: true });
+  const pin = (/** @type {number | null} */ patch) =>
+    page.store.set({ q: patchQuery(patch === null ? [] : [patch], subject.grid[1]) }, { push: true });
   const isOn = !edits.heads.has(keyOf(marks.chosen.value));
   const change = () => {
     edit((before) => withHeads(before, [keyOf(marks.chosen.peek())], isOn ? 'off' : 'on'), {
@@ -77,7 +77,7 @@ export function Detail({ seen }) {
         key=${subject.photo}
         photo=${subject}
         look="vv-heads-stage"
-        label="The photo: arrow keys move the query"
+        label="The photo, lit by the head"
         rings=${patches.map((patch) => [patch, 'vv-ring'])}
         pinned=${patches[0]}
         choose=${pin}

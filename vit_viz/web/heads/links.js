@@ -1,6 +1,6 @@
 // The photo beside the matrix: rings around the pair that is pointed at, and the strongest links as arrows, with their legend.
 
-import { centreOf, patchRect, queryPatches } from '../../explorer/geometry.js';
+import { patchRect, queryPatches } from '../../explorer/geometry.js';
 import { percent, subject as subjectWords } from '../../explorer/labels.js';
 import { rowInto, Strongest } from '../../explorer/matrix.js';
 import { PhotoStage } from '../kit/parts.js';
@@ -115,12 +115,12 @@ export function LinkedPhoto({ known: { subject, axis }, head, pointed, drawn, pi
   return html`<${PhotoStage}
       photo=${subject}
       look="vv-matrix-stage"
-      label="Photo with the strongest links. Point at a patch to see where it looks; arrows choose the query."
+      label="Photo with the strongest links. Point at a patch to see where it looks"
       rings=${[
         ...(row ?? pinned).map((patch) => [patch, 'vv-ring vv-query']),
         ...(column ?? []).map((patch) => [patch, 'vv-ring vv-key']),
       ]}
-      pinned=${pinned[0] ?? centreOf(grid)}
+      pinned=${pinned[0]}
       choose=${pin}
       point=${(/** @type {number | null} */ patch) => {
         const cell = patch === null ? null : axis.cellOf[axis.prefix.length + patch];

@@ -103,7 +103,7 @@ export function Matrix({ store, subject, layers, layer, head, isLinked }) {
             />
           </div>
           <${LinkedPhoto}
-            ...${{ known, head, pointed, drawn, pin: (/** @type {number} */ patch) => pinPatches([patch]) }}
+            ...${{ known, head, pointed, drawn, pin: (/** @type {number | null} */ patch) => pinPatches(patch === null ? [] : [patch]) }}
           />
         </div>
         <${Plane} ...${{ known, head, scale, pointed, pinCell, zoom: view.zoom.value, set }} spoken=${spoken}>

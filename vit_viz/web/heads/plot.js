@@ -1,6 +1,6 @@
 // A dot for every head: a measure against depth with the mean of each layer (Dosovitskiy et al. 2021, Fig. 7), or estimate against truth.
 
-import { byArrows } from '../kit/grid.js';
+import { byKeys, KEY_WORDS } from '../../ui/kit/elements.js';
 import { heightOf, Plot as Lines } from '../kit/plot.js';
 import { html, useComputed } from '../kit/preact.js';
 import { amountOf, capital, endsOf, headWords, isSame, layerMeans, placeOf } from './words.js';
@@ -70,9 +70,11 @@ export function Plot({ seen: { table, label, look, numbers, marks, choose } }) {
         below: 'A dot for each head; the line is the mean of each layer.',
         label: `${label} by layer, mean over the heads: ${means.join(', ')}`,
       };
-  const typed = byArrows((step) => {
-    const place = besideIn(dots, marks.chosen.value, step);
-    if (place) choose({ layer: place.layer, head: place.head });
+  const typed = byKeys({
+    at: () => marks.hovered.peek(),
+    beside: (step) => besideIn(dots, marks.hovered.peek() ?? marks.chosen.peek(), step),
+    point: (place) => void (marks.hovered.value = place && { layer: place.layer, head: place.head }),
+    choose: (place) => place !== null && choose(place),
   });
   const clicked = (/** @type {MouseEvent} */ { target }) => {
     const place = placeOf(target);
@@ -97,7 +99,7 @@ export function Plot({ seen: { table, label, look, numbers, marks, choose } }) {
       below=${words.across.map((one, i) => [i / 2, one])}
       more=${{
         ...{ role: 'application', tabindex: 0, 'aria-label': words.label, onKeyDown: typed },
-        'aria-description': 'Left and right go through the layers, up and down through the heads of one.',
+        'aria-description': `Left and right go through the layers, up and down through the heads of one. ${KEY_WORDS}`,
       }}
     >
       <div class="vv-heads-dots" onClick=${clicked}>

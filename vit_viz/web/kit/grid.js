@@ -1,19 +1,31 @@
-// What arrow keys go through: a picture of cells, and a table of which one cell takes part in the tab order.
+// What keys go through: the patches of a photo, and a table of which one cell takes part in the tab order.
 
-import { stepOf } from '../../ui/kit/elements.js';
-import { html } from './preact.js';
+import { centreOf, movedPatch } from '../../explorer/geometry.js';
+import { byKeys } from '../../ui/kit/elements.js';
+import { html, useSignal } from './preact.js';
 
 /**
- * A listener that goes a step with each arrow key.
- * @param {(step: [number, number], event: KeyboardEvent) => void} go told how far down and to the right
+ * Lets keys point at the patches of a photo, from the chosen one or the centre on.
+ * @param {object} of
+ * @param {[number, number]} of.grid
+ * @param {number} [of.pinned] the chosen one
+ * @param {(patch: number | null) => void} [of.point] told what is pointed at
+ * @param {(patch: number | null, event: KeyboardEvent) => unknown} of.choose null: lets go of what is chosen
+ * @returns what is pointed at, what points elsewhere, and the listeners
  */
-export function byArrows(go) {
-  return (/** @type {KeyboardEvent} */ event) => {
-    const step = stepOf(event);
-    if (!step) return;
-    event.preventDefault();
-    go(step, event);
+export function usePointing({ grid, pinned, point, choose }) {
+  const at = useSignal(/** @type {number | null} */ (null));
+  const leave = (/** @type {number | null} */ patch = null) => {
+    if (at.peek() === patch) return;
+    at.value = patch;
+    point?.(patch);
   };
+  const beside = (/** @type {[number, number]} */ step) => {
+    const from = at.peek() ?? pinned;
+    return from === undefined ? centreOf(grid) : movedPatch(from, step, grid);
+  };
+  const onKeyDown = byKeys({ at: () => at.peek(), beside, point: leave, choose });
+  return { at: at.value, leave, listening: { onKeyDown, onBlur: () => leave() } };
 }
 
 /** What takes the focus in a cell. @param {Element | undefined} cell */
@@ -23,23 +35,24 @@ function seatOf(cell) {
   );
 }
 
-/** The focus goes from cell to cell, over those that do not take it; Enter and Space press the cell itself. @param {KeyboardEvent} event */
+/** The focus points at cells, over those that do not take it; what is a button in a cell hears Enter itself. @param {KeyboardEvent} event */
 function walk(event) {
   const target = /** @type {HTMLElement} */ (event.target);
   const cell = target.closest('td');
-  if (cell && cell === target && (event.key === 'Enter' || event.key === ' ')) {
-    event.preventDefault();
-    cell.click();
-  }
   if (!cell) return;
-  byArrows(([down, right]) => {
-    const rows = [.../** @type {Element} */ (cell.closest('table')).querySelectorAll('tr')];
-    const line = /** @type {Element} */ (cell.parentElement);
-    let [row, col] = [rows.indexOf(/** @type {any} */ (line)), [...line.children].indexOf(cell)];
-    let next;
-    do next = rows[(row += down)]?.children[(col += right)];
-    while (next && !seatOf(next));
-    (seatOf(next) ?? target).focus();
+  byKeys({
+    at: () => target,
+    beside([down, right]) {
+      const rows = [.../** @type {Element} */ (cell.closest('table')).querySelectorAll('tr')];
+      const line = /** @type {Element} */ (cell.parentElement);
+      let [row, col] = [rows.indexOf(/** @type {any} */ (line)), [...line.children].indexOf(cell)];
+      let next;
+      do next = rows[(row += down)]?.children[(col += right)];
+      while (next && !seatOf(next));
+      return seatOf(next);
+    },
+    point: (place) => (place ? place.focus() : false),
+    choose: () => cell === target && cell.click(),
   })(event);
 }
 

@@ -3,20 +3,20 @@
 
 import {
   cellAt,
-  centreOf,
   movedPatch,
   patchRect,
   placeIn,
+  placeWords,
   pointerIn,
   shareOf,
 } from '../../explorer/geometry.js';
 import { computing } from '../../explorer/labels.js';
 import { Picture } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
-import { gradient, unfolds } from '../../ui/kit/elements.js';
+import { byKeys, gradient, KEY_WORDS, unfolds } from '../../ui/kit/elements.js';
 import { amountWords, percent, short, stopsOf } from '../../ui/kit/numbers.js';
 import { asked } from './ask.js';
-import { byArrows } from './grid.js';
+import { usePointing } from './grid.js';
 import { Job } from './job.js';
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useSignal, useState } from './preact.js';
 /** @import { Answer } from './ask.js' */
@@ -296,11 +296,11 @@ export function patchUnder({ crop, grid }, event) {
 }
 
 /**
- * A photo with layers over it. A click chooses a patch, and the arrow keys one beside the pinned one, the centre where none is.
+ * A photo with layers over it. A pointer or keys point at a patch and choose it.
  * @param {object} props
  * @param {Photo} props.photo
  * @param {[number, string][]} [props.rings] patches, with the classes of their rings
- * @param {(patch: number, event: Event) => void} [props.choose]
+ * @param {(patch: number | null, event: Event) => void} [props.choose] null: none any more
  * @param {number} [props.pinned] the patch that the arrow keys begin at
  * @param {(patch: number | null) => void} [props.point] told the patch under the pointer
  * @param {string} [props.label]
@@ -327,21 +327,25 @@ export function PhotoStage({
 }) {
   const { crop, photo_size: size, grid, name = '' } = photo;
   const [top, left, height, width] = crop.region;
-  const typed = byArrows((step, event) =>
-    choose?.(pinned === undefined ? centreOf(grid) : movedPatch(pinned, step, grid), event),
-  );
+  const {
+    at,
+    leave,
+    listening: keys,
+  } = usePointing({ grid, pinned, point, choose: choose ?? (() => false) });
   const clicked = (/** @type {MouseEvent} */ event) => {
     const patch = patchUnder(photo, event);
     if (patch !== null) choose?.(patch, event);
   };
   const listening = {
-    ...(choose && { tabindex: 0, role: 'application', onKeyDown: typed, onClick: clicked }),
-    ...(point && {
-      onPointerMove: (/** @type {MouseEvent} */ event) => point(patchUnder(photo, event)),
-      onPointerLeave: () => point(null),
-    }),
-    ...(label && { 'aria-label': label }),
+    ...(choose && { ...keys, tabindex: 0, role: 'application', 'data-photo': '', onClick: clicked }),
+    ...(point && { onPointerLeave: () => point(null) }),
+    ...(label && { 'aria-label': `${label}. ${KEY_WORDS}` }),
     ...more,
+    onPointerMove(/** @type {PointerEvent} */ event) {
+      leave();
+      point?.(patchUnder(photo, event));
+      more.onPointerMove?.(event);
+    },
   };
   return html`<div class=${`vv-stage ${look}`} style=${{ '--vv-aspect': size[1] / size[0] }} ...${listening}>
     <img class="vv-photo vv-layer" ref=${image} src=${routeUrl(photo.photo)} alt=${name} draggable=${false} />
@@ -355,8 +359,15 @@ export function PhotoStage({
     <div class="vv-rings vv-layer" aria-hidden="true">
       ${rings.map(([patch, kind]) => html`<span class=${kind} style=${placeOfPatch(photo, patch)}></span>`)}
     </div>
+    ${choose && html`<${Pointed} ...${{ patch: at, cols: grid[1] }} placeOf=${(/** @type {number} */ patch) => placeOfPatch(photo, patch)} />`}
     ${children}
   </div>`;
+}
+
+/** The patch that the keys point at, also for those who listen. @param {{patch: number | null, cols: number, placeOf: (patch: number) => any}} props */
+export function Pointed({ patch, cols, placeOf }) {
+  return html`${patch !== null && html`<span class="vv-ring vv-at" aria-hidden="true" style=${placeOf(patch)}></span>`}
+    <span class="vv-unseen" role="status">${patch !== null && `patch ${placeWords(patch, cols)}`}</span>`;
 }
 
 /**
@@ -377,9 +388,9 @@ export function Cells({ grid, paint, label, read, aspect, look = '', children })
   useLayoutEffect(() => {
     if (paint && canvas.current) paint(new Picture(canvas.current, cols, rows));
   }, [paint, rows, cols]);
-  const show = (/** @type {number} */ cell) => {
+  const show = (/** @type {number | null} */ cell) => {
     setAt(cell);
-    read?.(Math.floor(cell / cols), cell % cols);
+    if (cell !== null) read?.(Math.floor(cell / cols), cell % cols);
   };
   const listening = read && {
     ...{ tabindex: 0, role: 'application', 'aria-label': label },
@@ -387,7 +398,7 @@ export function Cells({ grid, paint, label, read, aspect, look = '', children })
       const cell = cellAt(pointerIn(event, /** @type {Element} */ (event.currentTarget)), grid);
       if (cell) show(cell[0] * cols + cell[1]);
     },
-    onKeyDown: byArrows((step) => show(movedPatch(at ?? 0, step, grid))),
+    onKeyDown: byKeys({ at: () => at, beside: (step) => movedPatch(at ?? 0, step, grid), point: show }),
   };
   const [row, col] = [Math.floor((at ?? 0) / cols), (at ?? 0) % cols];
   const place = placeIn([row, col, row + 1, col + 1], [0, 0, rows, cols]);

@@ -2,6 +2,7 @@
 
 import { headerOf } from '../header/header.js';
 import { Header } from '../header/room.js';
+import { byKeys } from '../../ui/kit/elements.js';
 import { thePage } from '../kit/page.js';
 import { html, render, useLayoutEffect, useRef } from '../kit/preact.js';
 import { keepTheme } from '../kit/theme.js';
@@ -23,12 +24,39 @@ export function mount(element, { page, samples }) {
   const labels = Object.fromEntries(tabs.map((/** @type {Tab} */ { name, label }) => [name, label]));
   const header = headerOf(thePage(), JSON.parse(samples));
   render(
-    html`<${Header} ...${{ header, questions, tabs: labels }} />
+    html`<a class="vv-skip vv-button" href="#vv-tabs" onClick=${skip}>Go to the photo</a>
+      <${Header} ...${{ header, questions, tabs: labels }} />
       <${Tabs} ...${{ store: thePage().store, tabs }} />
       ${parts.map((/** @type {Part} */ part) => html`<${Filled} ...${part} id=${`vv-${part.name}`} />`)}`,
     element,
   );
   stayBelow();
+}
+
+/** The focus goes over the header to the photo of the open tab; where it has none, to its name. @param {Event} event */
+function skip(event) {
+  event.preventDefault();
+  const photos = [...document.querySelectorAll('[role=tabpanel]:not([hidden]) [data-photo]')];
+  const there = photos.find((one) => one.checkVisibility());
+  const place = there ?? document.querySelector('[role=tab][aria-selected=true]');
+  /** @type {HTMLElement | null} */ (place)?.focus();
+}
+
+/** Arrows, Home and End go along the row of tabs; Enter opens one. @param {KeyboardEvent} event */
+function along(event) {
+  const { currentTarget, target, key } = /** @type {any} */ (event);
+  const tabs = /** @type {HTMLElement[]} */ ([...currentTarget.children]);
+  const ends = /** @type {Record<string, number>} */ ({ Home: 0, End: -1 });
+  if (key in ends) {
+    event.preventDefault();
+    tabs.at(ends[key])?.focus();
+  }
+  byKeys({
+    at: () => target,
+    beside: ([down, right]) =>
+      down ? null : tabs[(tabs.indexOf(target) + right + tabs.length) % tabs.length],
+    point: (tab) => (tab ? tab.focus() : false),
+  })(event);
 }
 
 /** The row of tabs, and what each shows: made when it is first opened, and kept. @param {{store: Store, tabs: Tab[]}} props */
@@ -40,7 +68,7 @@ export function Tabs({ store, tabs }) {
   useLayoutEffect(() => showTab(row.current), [open]);
   return html`<div id="vv-tabs">
     <div class="tab-wrapper" ref=${row}>
-      <div class="tab-container" role="tablist">
+      <div class="tab-container" role="tablist" onKeyDown=${along}>
         ${tabs.map(
           ({ name, label }) =>
             html`<button
@@ -49,6 +77,7 @@ export function Tabs({ store, tabs }) {
               role="tab"
               id=${`vv-tab-${name}-button`}
               aria-selected=${String(name === open)}
+              tabindex=${name === open ? 0 : -1}
               aria-controls=${`vv-tab-${name}`}
               onClick=${() => store.set({ tab: name })}
             >

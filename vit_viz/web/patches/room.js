@@ -3,11 +3,11 @@
 
 import {
   cellAt,
-  centreOf,
   isNamed,
-  movedPatch,
   patchQuery,
   patchRect,
+  PLACES,
+  placeWords,
   pointerIn,
   queryPatches,
 } from '../../explorer/geometry.js';
@@ -16,7 +16,8 @@ import { percent } from '../../ui/kit/numbers.js';
 import { cellUnder } from '../kit/parts.js';
 import { asked } from '../kit/ask.js';
 import { Figure } from '../kit/figure.js';
-import { byArrows } from '../kit/grid.js';
+import { KEY_WORDS } from '../../ui/kit/elements.js';
+import { usePointing } from '../kit/grid.js';
 import { opened, thePage } from '../kit/page.js';
 import { html, render, useLayoutEffect, useMemo, useRef, useSignal, useState } from '../kit/preact.js';
 /** @import { Page } from '../kit/page.js' */
@@ -30,7 +31,7 @@ import { html, render, useLayoutEffect, useMemo, useRef, useSignal, useState } f
  * @typedef {object} Looked
  * @property {() => number[]} pinned patches of the query
  * @property {Signal<number | null>} pointed the patch under the pointer
- * @property {(patch: number) => void} pin
+ * @property {(patch: number | null) => void} pin null: none any more
  */
 
 /** @type {import('../../ui/kit/elements.js').Mount<{value: null}>} */
@@ -61,7 +62,8 @@ export function Patches({ page: one }) {
   const looked = {
     pointed,
     pinned: () => queryPatches(query(), photo),
-    pin: (/** @type {number} */ patch) => store.set({ q: patchQuery([patch], photo.grid[1]) }),
+    pin: (/** @type {number | null} */ patch) =>
+      store.set({ q: patchQuery(patch === null ? [] : [patch], photo.grid[1]) }),
   };
   const [top, left, bottom, right] = areaOf(photo);
   const shape = { '--vv-aspect': (right - left) / (bottom - top) };
@@ -76,6 +78,7 @@ export function Patches({ page: one }) {
           onChange=${(/** @type {any} */ { target }) => store.set({ numbers: target.checked })}
         />number the patches</label
       >
+      <${Where} ...${{ photo, looked }} />
       ${photo.note && html`<p class="vv-note vv-small">${photo.note}</p>`}
     </div>
     <div>
@@ -114,9 +117,10 @@ function Grid({ photo, looked, numbers, facts }) {
     const cell = cellUnder(event, /** @type {Element} */ (event.currentTarget), area, crop.region, grid);
     return cell && cell[0] * cols + cell[1];
   };
-  const typed = byArrows((step) => {
-    const pinned = looked.pinned();
-    looked.pin(pinned.length === 1 ? movedPatch(pinned[0], step, grid) : centreOf(grid));
+  const pinned = looked.pinned();
+  const { listening: keys } = usePointing({
+    ...{ grid, pinned: pinned.length === 1 ? pinned[0] : undefined, choose: looked.pin },
+    point: (patch) => void (looked.pointed.value = patch),
   });
   const lines = [
     ...Array.from({ length: rows + 1 }, (_, row) => `M${left} ${top + (row * height) / rows}h${width}`),
@@ -130,10 +134,11 @@ function Grid({ photo, looked, numbers, facts }) {
   >
     <div
       class="vv-patch-grid"
+      data-photo
       tabindex="0"
       role="application"
-      aria-label=${`${words}. Arrow keys move the query.`}
-      onKeyDown=${typed}
+      aria-label=${`${words}. ${KEY_WORDS}`}
+      ...${keys}
       ...${pointing(looked, patchAt)}
     >
       <svg viewBox="${area[1]} ${area[0]} ${wide} ${tall}" aria-hidden="true">
@@ -167,6 +172,14 @@ function Grid({ photo, looked, numbers, facts }) {
       </svg>
     </div>
   <//>`;
+}
+
+/** The patch that is pointed at, or the query, by its place and by its number. @param {{photo: Opened, looked: Looked}} props */
+function Where({ photo: { grid }, looked: { pointed, pinned } }) {
+  const [patch] = pointed.value === null ? pinned() : [pointed.value];
+  const words =
+    patch !== undefined && `Patch ${placeWords(patch, grid[1])} is number ${patch} of the sequence. `;
+  return html`<p class="vv-readout vv-small">${words}${PLACES}</p>`;
 }
 
 /** What of the photo is seen, and the padding beyond it: top, left, bottom, right in its pixels. @param {Opened} photo */

@@ -2,12 +2,12 @@
 // and the curve of likeness over distance. All small maps are fetched once; the pointer enlarges one without asking the server.
 
 import { unpackHalf } from '../../explorer/attention.js';
-import { cellAt, movedPatch, placeIn, pointerIn } from '../../explorer/geometry.js';
+import { cellAt, placeIn, placeWords, pointerIn } from '../../explorer/geometry.js';
 import { Picture, tableIndex } from '../../explorer/paint.js';
 import { askForFigure } from '../../explorer/source.js';
-import { byPointer, fetched } from '../../ui/kit/elements.js';
+import { byPointer, fetched, KEY_WORDS } from '../../ui/kit/elements.js';
 import { fixed, short } from '../../ui/kit/numbers.js';
-import { byArrows } from '../kit/grid.js';
+import { usePointing } from '../kit/grid.js';
 import { Cells, ColourBar, PhotoStage } from '../kit/parts.js';
 import { heightOf, Plot } from '../kit/plot.js';
 import { html, useLayoutEffect, useRef, useSignal } from '../kit/preact.js';
@@ -215,7 +215,7 @@ const placeAt = (patch, [, cols]) => [Math.floor(patch / cols), patch % cols];
 
 /**
  * All small maps, one of them enlarged beside the photo, and the curve over distance.
- * @param {{told: Similarity, table: Uint32Array, pin: (place: Place) => void}} props
+ * @param {{told: Similarity, table: Uint32Array, pin: (place: Place | null) => void}} props
  */
 export function Places({ told, table, pin }) {
   const { photo, every, place, cell, unit, prefix, values } = told;
@@ -240,12 +240,10 @@ export function Places({ told, table, pin }) {
     const tile = down * shown[1] + across;
     return values.subarray(tile * rows * cols, (tile + 1) * rows * cols);
   };
-  const beside = (/** @type {[number, number]} */ step) =>
-    pin(placeAt(movedPatch(place[0] * cols + place[1], step, grid), grid));
   const say =
     (/** @type {Float32Array} */ map, from = '') =>
     (/** @type {number} */ row, /** @type {number} */ col) =>
-      (read.value = `${from}with place (${row}, ${col}): ${unit} ${short(map[row * cols + col])}`);
+      (read.value = `${from}with position ${placeWords(row * cols + col, cols)}: ${unit} ${short(map[row * cols + col])}`);
   const aspect = (cell * cols) / rows;
   const save = (/** @type {number} */ which) =>
     html`<button
@@ -280,7 +278,10 @@ export function Places({ told, table, pin }) {
       <p class="vv-places-read vv-readout vv-small" aria-live="polite">${read}</p>
     </div>
     <div class="vv-places-all vv-stack">
-      <${Tiles} ...${{ values, shown, grid, every, aspect, table, chosen, point, pin, beside }} />
+      <${Tiles}
+        ...${{ values, shown, grid, every, aspect, table, chosen, point, pin }}
+        pinned=${place[0] * cols + place[1]}
+      />
       <${ColourBar} low="-1" high="1" unit=${unit} colours=${table} />
       <p class="vv-places-caption vv-small">
         one small map per place, laid out like the photo;
@@ -294,16 +295,17 @@ export function Places({ told, table, pin }) {
 
 /** The small map of the chosen place, large. @param {any} props */
 function Enlarged({ chosen, enlarged, grid, aspect, table, say, save }) {
-  const place = chosen().join(', ');
+  const [row, col] = chosen();
+  const place = `position ${placeWords(row * grid[1] + col, grid[1])}`;
   const values = enlarged();
   return html`<figure class="vv-stack">
     <${Cells}
       ...${{ grid, aspect }}
       label="Likeness of one place with all"
       paint=${(/** @type {Picture} */ picture) => picture.paint(values, table, RANGE)}
-      read=${say(values, `place (${place}) `)}
+      read=${say(values, `${place} `)}
     />
-    <figcaption class="vv-small"><span>place (${place}) with all places</span>${save}</figcaption>
+    <figcaption class="vv-small"><span>${place} with all places</span>${save}</figcaption>
   </figure>`;
 }
 
@@ -314,16 +316,16 @@ function OnPhoto({ photo, chosen, place, pin, point }) {
   return html`<figure class="vv-plate-figure vv-stack">
     <${PhotoStage}
       ...${{ photo, rings: [[index(chosen()), 'vv-ring']], pinned: index(place), look: 'vv-plate' }}
-      choose=${(/** @type {number} */ patch) => pin(placeAt(patch, grid))}
+      choose=${(/** @type {number | null} */ patch) => pin(patch === null ? null : placeAt(patch, grid))}
       point=${(/** @type {number | null} */ patch) => point(patch === null ? null : placeAt(patch, grid))}
-      label="The photo. Arrow keys choose a place."
+      label="The photo"
     />
     <figcaption class="vv-small">the same place on the photo</figcaption>
   </figure>`;
 }
 
 /** All small maps. @param {any} props */
-function Tiles({ values, shown, grid, every, aspect, table, chosen, point, pin, beside }) {
+function Tiles({ values, shown, grid, every, aspect, table, chosen, pinned, point, pin }) {
   const canvas = useRef(/** @type {any} */ (null));
   useLayoutEffect(
     () => paintTiles(new Picture(canvas.current), values, shown, grid, table),
@@ -334,19 +336,28 @@ function Tiles({ values, shown, grid, every, aspect, table, chosen, point, pin, 
     return cell && /** @type {Place} */ (cell.map((n) => n * every));
   };
   const [top, left] = chosen().map((/** @type {number} */ n) => Math.floor(n / every));
+  const placeOrNone = (/** @type {number | null} */ patch) => (patch === null ? null : placeAt(patch, grid));
+  const { leave, listening: keys } = usePointing({
+    ...{ grid, pinned },
+    point: (patch) => point(placeOrNone(patch)),
+    choose: (patch) => pin(placeOrNone(patch)),
+  });
   return html`<div
     class="vv-places-tiles vv-cells"
     tabindex="0"
     role="application"
-    aria-label="A small map for each place. Arrow keys choose a place."
+    aria-label=${`A small map for each place. ${KEY_WORDS}`}
     style=${{ '--vv-aspect': aspect }}
-    onPointerMove=${(/** @type {MouseEvent} */ event) => point(placeUnder(event))}
+    onPointerMove=${(/** @type {MouseEvent} */ event) => {
+      leave();
+      point(placeUnder(event));
+    }}
     onPointerLeave=${() => point(null)}
     onClick=${(/** @type {MouseEvent} */ event) => {
       const place = placeUnder(event);
       if (place) pin(place);
     }}
-    onKeyDown=${byArrows(beside)}
+    ...${keys}
   >
     <canvas ref=${canvas}></canvas>
     <span class="vv-ring" style=${placeIn([top, left, top + 1, left + 1], [0, 0, ...shown])}></span>
@@ -377,7 +388,7 @@ function Curve({ told }) {
       <${Cells}
         grid=${[1, count]}
         look="vv-places-curve vv-layer"
-        label="Likeness by distance. Arrow keys read it."
+        label="Likeness by distance. Arrows read it."
         read=${(/** @type {number} */ _, /** @type {number} */ of) =>
           (step.value = stepWords(of, [mean[of], low[of], high[of]], pairs[of]))}
       />

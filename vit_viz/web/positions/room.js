@@ -1,7 +1,7 @@
 // The Positions tab: how alike places are (places.js), the table on another grid in each family's way, rotary periods, and components of
 // positions and of patch filters, as small pictures whose cells can be read. What a model has nothing of is not offered.
 
-import { patchQuery } from '../../explorer/geometry.js';
+import { patchQuery, placeWords } from '../../explorer/geometry.js';
 import { decodeTable } from '../../explorer/paint.js';
 import { LIGHT } from '../../explorer/styles.js';
 import { percent, short } from '../../ui/kit/numbers.js';
@@ -60,10 +60,11 @@ export function Positions({ page: one, tables }) {
     ? { part: view.positions.value, of: question()?.[1], told: null }
     : (drawn.value.value ?? { part: 'similarity' });
   const { part, of, told } = shown;
-  const pin = (/** @type {Place} */ place) => {
+  const pin = (/** @type {Place | null} */ place) => {
+    if (!place) return store.set({ q: '' });
     const [[rows, cols], [down, across]] = [of.photo.grid, shownGrid(of)];
     const patch = Math.floor((place[0] * rows) / down) * cols + Math.floor((place[1] * cols) / across);
-    store.set({ q: patchQuery([patch], cols) });
+    return store.set({ q: patchQuery([patch], cols) });
   };
   return html`<div class="vv-tables vv-stack" data-part=${part} aria-busy=${isBusy}>
     <${Choices}
@@ -264,7 +265,9 @@ function drawComponents({ arrays }, { tell }) {
   const read = (/** @type {number} */ row, /** @type {number} */ col) => {
     const first = 3 * (row * grid[1] + col);
     const said = [0, 1, 2].map((colour) => percent(Math.min(1, Math.max(0, levels[first + colour]))));
-    tell(`position (${row}, ${col}): red ${said[0]}, green ${said[1]}, blue ${said[2]} of their scale`);
+    tell(
+      `position ${placeWords(first / 3, grid[1])}: red ${said[0]}, green ${said[1]}, blue ${said[2]} of their scale`,
+    );
   };
   const cells = coloursOf(grid, levels, { label: 'Positions in three components', read });
   const [red, green, blue] = [...arrays.shares.data].map(percent);

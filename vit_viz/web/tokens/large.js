@@ -7,7 +7,7 @@ import { sharpness } from '../../explorer/screen.js';
 import { STRENGTHS } from '../../explorer/styles.js';
 import { gradient } from '../../ui/kit/elements.js';
 import { short, stopsOf } from '../../ui/kit/numbers.js';
-import { Found, PhotoStage, Toggle, patchUnder, placeOfRect } from '../kit/parts.js';
+import { Found, PhotoStage, Toggle, placeOfRect } from '../kit/parts.js';
 import { effect, html, useLayoutEffect, useMemo, useRef } from '../kit/preact.js';
 import { coloursOf } from './colours.js';
 import { Plate } from './plate.js';
@@ -15,8 +15,6 @@ import { QUESTIONS, litSegment } from './questions.js';
 import { WORDS } from './table.js';
 /** @import { Parts, Ready } from './room.js' */
 /** @import { Scene } from './scene.js' */
-
-const LABEL = 'The photo: arrow keys move to another patch';
 
 /** @param {Parts} parts */
 export function Large(parts) {
@@ -91,10 +89,11 @@ function Stage({ scene, ready, boxing, choose, pin }) {
   const box = measure === 'segments' ? readBox(held.drawing.value || options.token_box) : null;
   const { isBox, listening } = useBox({ scene, boxing, choose });
   return html`<${PhotoStage}
-    ...${{ photo: subject, rings, image, map: canvas, label: LABEL, more: listening, pinned: scene.patchOf(scene.pinned) }}
+    ...${{ photo: subject, rings, image, map: canvas, label: 'The photo, with the chosen cell of the table over it', more: listening, pinned: scene.patchOf(scene.pinned) }}
+    point=${(/** @type {number | null} */ pointed) => held.point(pointed)}
     look=${`vv-tokens-main-stage ${boxing.value ? 'vv-drawing' : ''}`}
-    choose=${(/** @type {number} */ chosen, /** @type {Event} */ { type }) => {
-      if (type === 'keydown' || !isBox.current) pin(chosen);
+    choose=${(/** @type {number | null} */ chosen, /** @type {Event} */ { type }) => {
+      if (type === 'keydown' || !isBox.current) pin(chosen ?? '');
     }}
   >
     ${box && html`<span class="vv-ring vv-object" aria-hidden="true" style=${placeOfRect(subject.crop, box)}></span>`}
@@ -134,12 +133,10 @@ function useBox({ scene: { held, subject }, boxing, choose }) {
       from.current = pointAt(event);
     },
     onPointerMove(/** @type {PointerEvent} */ event) {
-      held.point(patchUnder(subject, event));
       held.drawing.value = boxTo(event);
     },
     onPointerUp: ended,
     onPointerCancel: ended,
-    onPointerLeave: () => held.point(null),
   };
   return { isBox, listening };
 }

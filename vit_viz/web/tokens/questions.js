@@ -1,5 +1,6 @@
 // The questions of the Tokens tab: what the photos of each need, how they are drawn, and what is said of them.
 
+import { placeWords } from '../../explorer/geometry.js';
 import { cosine, cosines, percent, rangeOf, short } from '../../ui/kit/numbers.js';
 import { coloursOf } from './colours.js';
 import { asking } from './held.js';
@@ -61,7 +62,7 @@ const meanOf = (/** @type {ArrayLike<number>} */ values) => sum(values) / values
 const count = (/** @type {number} */ number, words = 'patch|patches') =>
   `${number} ${words.split('|')[number === 1 ? 0 : 1]}`;
 const patchAt = (/** @type {number} */ patch, /** @type {number} */ cols) =>
-  `patch (${Math.floor(patch / cols)}, ${patch % cols})`;
+  `patch ${placeWords(patch, cols)}`;
 
 /** A token that is no patch, in words. @param {string} name */
 export function namedToken(name) {
@@ -71,7 +72,7 @@ export function namedToken(name) {
 /** Which token is pointed at, with its place in the model: "Patch (7, 7) after layer 4". @param {Scene} scene @param {number} state */
 function who(scene, state) {
   const { cols, measure, named, patch } = scene;
-  const name = patch === undefined ? `The ${namedToken(named)}` : `P${patchAt(patch, cols).slice(1)}`;
+  const name = patch === undefined ? `The ${namedToken(named)}` : `Patch ${placeWords(patch, cols)}`;
   const role = measure === 'layers' ? 'tokens' : QUESTIONS[measure].role(scene.options);
   const where = scene.namesOf(measure)[state];
   if (role !== 'tokens') return `${name}, by the ${role} of ${where}`;

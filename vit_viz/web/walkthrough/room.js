@@ -1,12 +1,13 @@
 // The Walkthrough tab: the steps from pixels to a class. Of a step the server says all at once (vit_viz/ui/walkthrough/routes.py): its
 // page of words and small pictures, as HTML in which every text is escaped, the photo beside it, and what can be chosen there.
 
-import { centreOf, clamp, movedPatch, patchQuery, placeIn, queryPatches } from '../../explorer/geometry.js';
+import { clamp, patchQuery, patchRect, placeIn, queryPatches } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
-import { stepOf } from '../../ui/kit/elements.js';
-import { ColourBar, cellUnder, useSlider } from '../kit/parts.js';
+import { KEY_WORDS } from '../../ui/kit/elements.js';
+import { ColourBar, Pointed, cellUnder, useSlider } from '../kit/parts.js';
 import { asked } from '../kit/ask.js';
 import { Figure } from '../kit/figure.js';
+import { usePointing } from '../kit/grid.js';
 import { thePage } from '../kit/page.js';
 import { html, render, untracked, useMemo, useRef, useState } from '../kit/preact.js';
 import { SUBJECT } from '../kit/store.js';
@@ -96,8 +97,8 @@ export function Walkthrough({ page, steps, drawing }) {
       ? chosen
       : told;
   };
-  const follow = (/** @type {number} */ patch, /** @type {Photo} */ { grid }) => {
-    if (isOf) store.set({ q: patchQuery([patch], grid[1]) });
+  const follow = (/** @type {number | null} */ patch, /** @type {Photo} */ { grid }) => {
+    if (isOf) store.set({ q: patchQuery(patch === null ? [] : [patch], grid[1]) });
   };
   const again = (/** @type {string} */ src) => {
     if (lost.current === src) return;
@@ -183,7 +184,7 @@ function Steps({ steps, now, go }) {
 
 /**
  * The photo beside a step. Until its picture is there, the one before stays, dimmed, with its rings.
- * @param {{photo: Photo, isBusy: boolean, query: () => string, follow: (patch: number, photo: Photo) => void, again: (src: string) => void}} props
+ * @param {{photo: Photo, isBusy: boolean, query: () => string, follow: (patch: number | null, photo: Photo) => void, again: (src: string) => void}} props
  *   query: that of the page, which may be newer than the photo; again: what was known of the picture is gone
  */
 function Beside({ photo, isBusy, query, follow, again }) {
@@ -198,13 +199,17 @@ function Beside({ photo, isBusy, query, follow, again }) {
     const cell = cellUnder(event, /** @type {Element} */ (event.currentTarget), area, region, grid);
     if (cell) follow(cell[0] * grid[1] + cell[1], photo);
   };
-  const typed = (/** @type {KeyboardEvent} */ event) => {
-    const step = stepOf(event);
-    if (!step) return;
-    event.preventDefault();
-    const patches = queryPatches(query(), /** @type {any} */ ({ grid, prefix: [], suffix: [] })); // of other tokens there are none
-    follow(patches.length === 1 ? movedPatch(patches[0], step, grid) : centreOf(grid), photo);
-  };
+  const patches = queryPatches(query(), /** @type {any} */ ({ grid, prefix: [], suffix: [] })); // of other tokens there are none
+  const {
+    at,
+    leave,
+    listening: keys,
+  } = usePointing({
+    ...{ grid, pinned: patches.length === 1 ? patches[0] : undefined },
+    choose: (patch) => follow(patch, photo),
+  });
+  const placeOf = (/** @type {number} */ patch) =>
+    placeIn(patchRect({ region }, Math.floor(patch / grid[1]), patch % grid[1], grid), area);
   const failed = () => {
     setLost(src);
     again(src);
@@ -216,11 +221,12 @@ function Beside({ photo, isBusy, query, follow, again }) {
     <div class=${isLate ? 'vv-part-picture vv-busy' : 'vv-part-picture'}>
       <div
         class=${pick ? 'vv-frame vv-pickable' : 'vv-frame'}
+        data-photo
         tabindex="0"
         role=${pick ? 'application' : 'img'}
-        aria-label=${caption + (pick ? '. Arrow keys move the query.' : '')}
+        aria-label=${caption + (pick ? `. ${KEY_WORDS}` : '')}
         style=${{ width: `calc(${wide / tall} * var(--vv-tallest))` }}
-        onKeyDown=${pick && typed}
+        ...${pick && { ...keys, onPointerMove: () => leave() }}
       >
         <img
           class="vv-image"
@@ -236,6 +242,7 @@ function Beside({ photo, isBusy, query, follow, again }) {
         <div class="vv-rings vv-layer" aria-hidden="true">
           ${rings?.rings.map((rect) => html`<span class="vv-ring" style=${placeIn(rect, rings.area)}></span>`)}
         </div>
+        <${Pointed} patch=${at} cols=${grid[1]} placeOf=${placeOf} />
         ${lost === src && html`<p class="vv-empty">${NOT_FETCHED}</p>`}
       </div>
       ${bar && html`<${ColourBar} ...${{ ...bar, colours: bar.stops, look: '' }} />`}
