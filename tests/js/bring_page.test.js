@@ -65,6 +65,20 @@ test('files that are chosen together are brought together, and the same may be c
   assert.deepEqual([sent.length, image.value, files.value], [2, 'u1', '']);
 });
 
+test('what opens to bring a picture closes when it is there, and not before', async () => {
+  const { find, paste, image } = page();
+  const panel = find('bring').parentNode;
+  for (const brought of ['u1', 'u2']) {
+    panel.parentNode.querySelector('.vv-opener').click();
+    await settle();
+    assert.equal(panel.hidden, false);
+    await paste({ target: panel, clipboardData: { files: [] } }); // nothing came, and another way may
+    assert.equal(panel.hidden, false);
+    await paste({ target: panel, clipboardData: { files: [picture()] } });
+    assert.deepEqual([image.value, panel.hidden], [brought, true]);
+  }
+});
+
 test('a paste into a field is text and left alone; a button or a slider takes no text', async () => {
   const { paste, sent } = page();
   const clipboardData = { files: [picture()] };

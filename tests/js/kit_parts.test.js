@@ -200,6 +200,22 @@ test('classes are chips; the chosen one cannot be set against itself', () => {
   assert.equal(find('unlike'), null);
 });
 
+test('on a phone the classes that are not chosen are folded, and counted', async () => {
+  const { find, show, root } = chooser({ classes, chosen: 7, other: null });
+  const more = () => [find('more-classes').textContent.trim(), find('target').hasAttribute('data-folded')];
+  assert.deepEqual(more(), ['and 1 more', true]); // the first one is there, too
+  find('more-classes').click();
+  await drawn();
+  assert.deepEqual(more(), ['fewer', false]);
+  assert.equal(find('more-classes').getAttribute('aria-expanded'), 'true');
+  find('more-classes').click();
+  await drawn();
+  show({ classes, chosen: 7, other: 2 });
+  assert.deepEqual(more(), ['another class…', true]);
+  show({ classes: [] });
+  assert.ok(root.querySelector('.vv-more-classes').hidden);
+});
+
 test('a search asks once the hand rests and shows the newest answer only', async () => {
   const { find, told, stops, browser, answer, type } = chooser({ classes, chosen: 4, other: null });
   type(' ti');

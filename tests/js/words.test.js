@@ -322,9 +322,17 @@ test('photo and mosaic are fitted to the window', () => {
   assert.equal(parts.root.dataset.shape, 'flat');
   fitPanels(parts, makeTrace({ crop: { original: [60, 10], input: [32, 48], region: [0, 0, 60, 10] } }), 8);
   assert.equal(parts.root.dataset.shape, 'narrow');
-  browser.window.innerHeight = 100;
-  fitPanels(parts, trace, 8);
-  assert.equal(parts.root.style.getPropertyValue('--vx-tall'), '280px');
+  for (const [height, width, tall] of [
+    [100, 819, '200px'],
+    [390, 599, '215px'],
+    [390, 600, '242px'], // a phone that lies on its side: photo and heads beside each other
+    [501, 819, '276px'],
+  ]) {
+    browser.window.innerHeight = height;
+    parts.root.box.width = width;
+    fitPanels(parts, trace, 8);
+    assert.equal(parts.root.style.getPropertyValue('--vx-tall'), tall);
+  }
 });
 
 test('the chosen cell is scrolled into its own box, as little as needed', () => {

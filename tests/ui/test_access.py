@@ -11,7 +11,7 @@ import pytest
 
 from tests.effort import WINDOWS
 from tests.serving import ROOT
-from tests.ui.access.places import open_tab, settle
+from tests.ui.access.places import open_tab, settle, tabs
 from tests.ui.conftest import wait_until_ready
 from vit_viz.ui.app import TABS
 
@@ -95,12 +95,14 @@ OVERLAPS = """() => {
     }
     return { left, right, top, bottom };
   };
-  const seen = [...document.querySelectorAll('button, input, select, a, .vv-caption, .vv-proof, .vv-sentence, li')].filter((e) => {
+  const wanted = 'button, input, select, a, td[tabindex], .vv-caption, .vv-proof, .vv-sentence, li';
+  const seen = [...document.querySelectorAll(wanted)].filter((e) => {
     const b = rectOf(e);
     return b.right - b.left > 1 && b.bottom - b.top > 1 && !e.closest('[aria-hidden=true]') && e.type !== 'file'
       && e.checkVisibility({ opacityProperty: true, visibilityProperty: true });
   });
-  const isFixed = (e) => /fixed|sticky/.test(getComputedStyle(e).position);
+  const scrolls = (e) => e.closest('.vv-scroll')?.scrollLeft !== 0;  // below the labels of a box that is not scrolled lies nothing
+  const isFixed = (e) => /fixed|sticky/.test(getComputedStyle(e).position) && scrolls(e);
   const stays = (e) => innerWidth <= 640 && Boolean(e) && (isFixed(e) || stays(e.parentElement));
   const bad = [];
   for (const [i, p] of seen.entries()) for (const q of seen.slice(i + 1)) {
@@ -112,6 +114,31 @@ OVERLAPS = """() => {
   }
   return bad;
 }"""
+
+CUT = """() => {
+  const found = new Set();
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let text = walker.nextNode(); text; text = walker.nextNode()) {
+    const owner = text.parentElement;
+    if (!text.data.trim() || !owner.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+    if (owner.closest('[aria-hidden=true], [title], .vv-unseen, script, style, noscript, math, svg, option')) continue;
+    const range = document.createRange();
+    range.selectNodeContents(text);
+    const box = range.getBoundingClientRect();
+    const cuts = (part) => {  // what a row that scrolls cuts off is reached by a swipe
+      if (!part || part === document.body) return box.right > innerWidth + 1 || box.left < -1;
+      const { overflowX, overflowY, position } = getComputedStyle(part);
+      const { left, right, top, bottom } = part.getBoundingClientRect();
+      if (/auto|scroll/.test(overflowX + overflowY)) return false;
+      if (overflowX !== 'visible' && (box.right > right + 2 || box.left < left - 2)) return true;
+      if (overflowY !== 'visible' && (box.bottom > bottom + 2 || box.top < top - 2)) return true;
+      return position !== 'fixed' && cuts(part.parentElement);
+    };
+    if (cuts(owner)) found.add(`${owner.className || owner.tagName}: ${text.data.trim().slice(0, 40)}`);
+  }
+  return [...found];
+}"""
+"""Text that is cut off, and that nothing says whole."""
 
 SIZES = """() => {
   const of = (part) => document.querySelector(part);
@@ -159,13 +186,23 @@ def test_text_controls_photo_and_mosaic_grow_on_a_wide_screen(
     assert wide["column"] <= 80 * 0.6 * wide["body"]  # some 70 characters, however wide the page is
 
 
-def test_whatever_a_finger_aims_at_is_forty_pixels_wide_and_high(browser: Any, app_url: str) -> None:
+def test_whatever_a_finger_aims_at_is_forty_pixels_wide_and_high_and_nothing_is_covered_or_cut(
+    browser: Any, app_url: str
+) -> None:
     context = browser.new_context(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, device_scale_factor=2
     )
     page = context.new_page()
     page.goto(app_url)
     wait_until_ready(page)
-    found = {open_tab(page, tab.name): page.evaluate(SMALL_TARGETS) for tab in TABS}
+    found = {}
+    for place in tabs(page):
+        for width, height in ((360, 740), (844, 390), (390, 844)):
+            page.set_viewport_size({"width": width, "height": height})
+            page.evaluate(LAID_OUT)
+            settle(page)
+            for fault in (SMALL_TARGETS, OVERLAPS, CUT):
+                if faulty := page.evaluate(fault):
+                    found[f"{place}, {width} x {height}"] = faulty
     context.close()
-    assert {tab: small for tab, small in found.items() if small} == {}, json.dumps(found, indent=1)
+    assert found == {}, json.dumps(found, indent=1)

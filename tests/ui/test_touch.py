@@ -176,19 +176,29 @@ def test_the_row_of_tabs_ends_with_the_last_and_shows_the_chosen_one_whole(phone
         phone.wait_for_function(IS_WHOLE, arg=tab.label)
 
 
+SENTENCE = """() => {
+  const sentence = document.querySelector('#vv-sentence');
+  const { top, right } = sentence.getBoundingClientRect();
+  return scrollY === 0 && sentence.innerText.endsWith('Tap the photo.') && top >= 0 && right <= innerWidth
+    && sentence.scrollWidth <= sentence.clientWidth;
+}"""
+"""What the page is can be read above the line that stays."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 360])
 def test_header_and_tabs_stay_in_one_line_each_with_the_answer(phone: Any, width: int) -> None:
     phone.set_viewport_size({"width": width, "height": 740})
     for name in DRAWN:
         opened(phone, name)  # by a swipe of the row where it is not in sight
+        phone.wait_for_function(SENTENCE)
         phone.evaluate("scrollTo(0, 500)")
         phone.wait_for_function(
             """() => {
               const [header, row, answer, menu] = ['#vv-header', '#vv-tabs > .tab-wrapper', '#vv-top li .vv-number', '#vv-menu']
                 .map((part) => document.querySelector(part).getBoundingClientRect());
               const inside = (part) => part.top >= 0 && part.bottom <= header.bottom && part.left >= 0 && part.right <= innerWidth;
-              return scrollY > 0 && header.top === 0 && header.height < 72 && Math.abs(row.top - header.bottom) < 1
+              return scrollY > 0 && header.top <= 0 && header.bottom < 72 && Math.abs(row.top - header.bottom) < 1
                 && row.height < 50 && answer.width > 0 && inside(answer) && inside(menu)
                 && document.documentElement.scrollWidth <= innerWidth;
             }"""
@@ -223,6 +233,20 @@ def test_the_photo_stays_in_sight_while_the_heads_are_read(
     box = phone.locator(photo).bounding_box()
     phone.touchscreen.tap(box["x"] + box["width"] * 3.5 / 16, box["y"] + box["height"] * 5.5 / 16)
     expect_in_address(phone, "q=5,3")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("phone", [(844, 390), (667, 375)], indirect=True)
+def test_a_phone_on_its_side_shows_the_photo_and_heads_beside_it(phone: Any) -> None:
+    phone.wait_for_function(
+        """([photo, cells]) => {
+          const [one, all] = [photo, cells].map((part) => document.querySelector(part).getBoundingClientRect());
+          const rows = (innerHeight - all.top) / (all.height / 6);
+          const isWhole = scrollY === 0 && one.bottom <= innerHeight && one.height >= 0.5 * innerHeight;
+          return isWhole && one.right <= all.left && rows >= 3;
+        }""",
+        arg=[PHOTO, MOSAIC],
+    )
 
 
 FOOT = {

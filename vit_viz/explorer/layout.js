@@ -142,13 +142,13 @@ export function fitPanels(parts, trace, columns) {
   const [photoHeight, photoWidth] = trace.crop.original;
   const isFlat = photoWidth >= PANORAMA * photoHeight;
   parts.root.dataset.shape = isFlat ? 'flat' : photoHeight >= PANORAMA * photoWidth ? 'narrow' : 'usual';
-  const narrow = parts.root.clientWidth < 820;
-  const tall = Math.max(280, window.innerHeight * (narrow ? 0.55 : 0.62));
+  const narrow = parts.root.clientWidth < (window.innerHeight > 500 ? 820 : 600); // as in explorer.css
+  const tall = Math.max(200, window.innerHeight * (narrow ? 0.55 : 0.62));
   parts.root.style.setProperty('--vx-tall', `${Math.round(tall)}px`);
   parts.root.toggleAttribute('data-slim', parts.caption.clientWidth < 480);
   const mosaic = arrange({
     width: (parts.scroll.parentElement ?? parts.root).clientWidth - LABEL - 8,
-    height: Math.max(360, window.innerHeight * 0.64),
+    height: Math.max(240, window.innerHeight * 0.64),
     layers: trace.layers,
     columns,
     aspect: trace.crop.region[3] / trace.crop.region[2],

@@ -99,6 +99,8 @@ def heads(page: Any) -> Iterator[str]:
 
 def explain(page: Any) -> Iterator[str]:
     """Two classes against each other, and what the answer is made of."""
+    if (folded := page.locator("#vv-target .vv-more-classes")).is_visible():  # on a phone
+        folded.click()
     page.locator("#vv-target .vv-unlike .vv-chip").first.click()
     yield drawn(page, "explain, difference")
     page.locator("#vv-target [data-face=parts]").click()

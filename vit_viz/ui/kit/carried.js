@@ -1,5 +1,7 @@
 // Pictures that are carried to the page: dropped or pasted anywhere on it, or read from the clipboard by a button.
 
+import { byPointer } from '../../explorer/elements.js';
+
 /**
  * @typedef {{files: Iterable<File>}} Carried what a paste or a drop carries
  * @typedef {object} Taker
@@ -8,8 +10,8 @@
  */
 
 const FORMATS = 'Pictures are JPEG, PNG, WebP, GIF, BMP, TIFF and AVIF files.';
-const NOTHING = 'There is no picture in the clipboard. Copy a picture, or drop a file anywhere on the page.';
-const NOT_ALLOWED = 'The browser does not let this page read the clipboard; press Ctrl+V instead.';
+const NOTHING = 'There is no picture in the clipboard. Copy a picture first, or choose a file.';
+const NOT_ALLOWED = 'The browser does not let this page read the clipboard;';
 
 /**
  * The pictures of what was carried here, and a sentence for each file that is none, or one where nothing was carried.
@@ -80,7 +82,7 @@ export function listenToButton(/** @type {Taker} */ taker, /** @type {HTMLElemen
     try {
       await taker.take({ files: await copied() });
     } catch {
-      taker.say(NOT_ALLOWED);
+      taker.say(`${NOT_ALLOWED} ${byPointer('press Ctrl+V', 'choose a file')} instead.`);
     }
   });
 }

@@ -315,7 +315,7 @@ function Slider({ photo: { grid, method }, gone }) {
   };
   return html`<label class="vv-play-slider vv-stack">
     <input class="vv-most" ...${range} />
-    <span class="vv-slider-words vv-quiet vv-number">${words}</span>
+    <span class="vv-slider-words vv-quiet vv-number" title=${words}>${words}</span>
   </label>`;
 }
 

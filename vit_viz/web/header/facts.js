@@ -124,14 +124,14 @@ export function Facts({ header: { facts, known, turn }, leave }) {
   </div>`;
 }
 
-/** Copies the link of the page, and says on the button what it holds. */
+/** Copies the link of the page, and says below the button what it holds. */
 export async function copyLink(/** @type {HTMLElement} */ button, /** @type {boolean} */ isOwn) {
   try {
     await navigator.clipboard.writeText(wholeAddress());
-    button.textContent = isOwn ? COPIED_WITHOUT : COPIED;
+    button.dataset.said = isOwn ? COPIED_WITHOUT : COPIED;
     if (isOwn) button.title = COPIED_WITHOUT_MORE;
   } catch {
-    button.textContent = 'See the address bar';
+    button.dataset.said = 'See the address bar';
   }
-  window.setTimeout(() => (button.textContent = 'Copy link'), isOwn ? 6000 : 2500);
+  window.setTimeout(() => delete button.dataset.said, isOwn ? 6000 : 2500);
 }

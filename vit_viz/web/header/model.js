@@ -29,6 +29,7 @@ export function Model({ header: { known: facts, offered, renew, model, choose } 
   const models = offered.value.models ?? UNKNOWN;
   const chosen = model.value;
   const title = models.offered.find(({ name }) => name === chosen)?.title ?? chosen;
+  const { short } = facts.value ?? {};
   const takesIds = models.own_ids;
   const { groups, place } = popover.isOpen ? groupsOf(text, models, chosen) : { groups: [], place: 0 };
   const shown = groups.flatMap(({ offers }) => offers);
@@ -56,13 +57,13 @@ export function Model({ header: { known: facts, offered, renew, model, choose } 
       type="button"
       class="vv-model-open"
       aria-haspopup="listbox"
-      title=${`${title}: choose another model`}
+      title=${`${[title, short].filter(Boolean).join(', ')}: choose another model`}
       data-model=${chosen}
       ...${popover.button}
     >
       <span class="vv-unseen">Model:</span>
       <b class="vv-model-name vv-class">${title}</b>
-      <span class="vv-model-short vv-quiet">${facts.value?.short}</span>
+      <span class="vv-model-short vv-class vv-quiet">${short}</span>
     </button>
     <div class="vv-popover vv-model-panel" role="group" aria-label="Choose a model" ...${popover.panel}>
       <div class="vv-model-top">

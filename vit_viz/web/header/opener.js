@@ -1,7 +1,7 @@
 // Buttons of the header, and the panels that they open.
 
 import { usePopover } from '../kit/parts.js';
-import { html } from '../kit/preact.js';
+import { html, useLayoutEffect } from '../kit/preact.js';
 
 /** @param {{id: string, words: string, label: string, opens: string, popover: ReturnType<typeof usePopover>}} props opens: id of the panel */
 export function Opener({ id, words, label, opens, popover }) {
@@ -11,9 +11,10 @@ export function Opener({ id, words, label, opens, popover }) {
   </div>`;
 }
 
-/** A button, and below it the panel with this id. @param {{id: string, words: string, label: string, children?: any}} props */
-export function Folded({ id, words, label, children }) {
+/** A button, and below it the panel with this id. @param {{id: string, words: string, label: string, done?: unknown, children?: any}} props done: the panel closes when this changes */
+export function Folded({ id, words, label, done, children }) {
   const popover = usePopover();
+  useLayoutEffect(() => (popover.isOpen ? popover.leave() : undefined), [done]);
   return html`<div id=${`${id}-place`} class="vv-anchor">
     <${Opener} id=${`${id}-opener`} opens=${id} ...${{ words, label, popover }} />
     <div id=${id} class="vv-panel vv-popover" ...${popover.panel}>${children}</div>

@@ -1,6 +1,6 @@
 // The pictures of a visit as buttons, one of them pressed. Names come from strangers: Preact writes them as text.
 
-import { html, useLayoutEffect, useRef } from '../kit/preact.js';
+import { html } from '../kit/preact.js';
 
 /**
  * @typedef {{id: string, name: string, thumbnail: string, own?: boolean}} Picture
@@ -9,16 +9,7 @@ import { html, useLayoutEffect, useRef } from '../kit/preact.js';
 
 /** @param {{pictures: Picture[], chosen: string, choose: (picture: Picture) => void}} props */
 export function Tray({ pictures, chosen, choose }) {
-  const box = useRef(/** @type {HTMLElement | null} */ (null));
-  const shown = useRef('');
-  useLayoutEffect(() => {
-    if (shown.current && shown.current !== chosen)
-      box.current
-        ?.querySelector('[aria-pressed=true]')
-        ?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-    shown.current = chosen;
-  });
-  return html`<div class="vv-samples" role="group" aria-label="Pictures" ref=${box}>
+  return html`<div class="vv-samples" role="group" aria-label="Pictures">
     ${pictures.map((picture) => {
       const { id, name, thumbnail, own } = picture;
       return html`<button

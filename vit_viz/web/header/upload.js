@@ -28,6 +28,7 @@ export function Bring({ bringer }) {
     id="vv-bring"
     words="+"
     label="Bring a picture: a file, the clipboard, or the camera"
+    done=${bringer.arrived.value}
   >
     <div id="vv-upload" class="vv-bring vv-stack">
       <button
@@ -36,7 +37,7 @@ export function Bring({ bringer }) {
         title="Opens a file of this machine, or several; nobody else sees them."
         onClick=${() => files.current.click()}
       >
-        Drop or choose a file
+        <span class="vv-to-point">Drop or choose a file</span><span class="vv-to-tap">Choose a photo</span>
       </button>
       <input class="vv-files" type="file" accept="image/*" multiple hidden ref=${files} onChange=${chosen} />
       <${Camera} bringer=${bringer}>
@@ -49,7 +50,7 @@ export function Bring({ bringer }) {
           Paste a picture
         </button>
       <//>
-      <p class="vv-small">or Ctrl+V, or drop pictures anywhere on the page</p>
+      <p class="vv-small vv-to-point">or Ctrl+V, or drop pictures anywhere on the page</p>
     </div>
   <//>`;
 }
@@ -57,6 +58,7 @@ export function Bring({ bringer }) {
 /** Sends the pictures of one gesture: a newer one ends what is left of the one before. */
 export class Bringer {
   said = signal('');
+  arrived = signal(0); // how many times what was brought came to be looked at
   upload = new AbortController();
   timer = 0;
 
@@ -96,7 +98,10 @@ export class Bringer {
     if (images.length) this.header.renew();
     if (stop.aborted) return;
     const first = images.find((image) => kept.includes(image));
-    if (first) this.header.lookAt(first);
+    if (first) {
+      this.header.lookAt(first);
+      this.arrived.value += 1;
+    }
     this.say(refused.join(' '));
   }
 

@@ -177,7 +177,8 @@ export function LitBox(props) {
 
 // --- the grid
 
-export const LABEL = 32; // width of the numbers of the layers
+/** Width of the numbers of the layers: on a screen that is touched they are as wide as a finger. */
+export const LABEL = globalThis.matchMedia?.('(pointer: coarse)').matches ? 44 : 32;
 const FOOT = 16; // height of the bar and number under each photo
 const BETWEEN = 12; // from one band of layers to the numbers of the next
 const MOST_BANDS = 4;

@@ -99,6 +99,7 @@ export function HeadGrid({ seen, shown = '', switches = null }) {
     '--vv-cell-width': `${cell.width}px`,
     '--vv-cell-height': `${cell.height}px`,
     '--vv-band-rows': layout.rows,
+    '--vv-label': `${LABEL}px`,
     '--vv-grid-width': `${LABEL + (bands - 1) * layout.shift + cell.width * heads}px`,
   };
   const columns = Array.from({ length: heads }, (_, place) =>

@@ -430,8 +430,10 @@ export function Cells({ grid, paint, label, read, aspect, look = '', children })
  */
 export function Classes({ target, why, unlike, find, label, title }) {
   const { classes = [], chosen, other = null, words = '', single = false } = target;
+  const [isOpen, setOpen] = useState(false); // on a phone the chips that are not chosen are folded
+  const rest = classes.filter(({ index }, place) => place && index !== chosen && index !== other).length;
   const isNone = title ? target.classes?.length === 0 : !classes.length;
-  return html`<div class="vv-target vv-row">
+  return html`<div class="vv-target vv-row" data-folded=${isOpen ? undefined : ''}>
     <div class="vv-target-row vv-row" role="group" aria-label=${label} hidden=${isNone}>
       ${title}
       <span class="vv-why">
@@ -460,6 +462,15 @@ export function Classes({ target, why, unlike, find, label, title }) {
         </span>
       </div>`
     }
+    <button
+      type="button"
+      class="vv-chip vv-more-classes"
+      aria-expanded=${String(isOpen)}
+      hidden=${isNone || !classes.length}
+      onClick=${() => setOpen(!isOpen)}
+    >
+      ${isOpen ? 'fewer' : rest ? `and ${rest} more` : 'another class…'}
+    </button>
     <p class="vv-target-words" hidden=${!words}>${words}</p>
   </div>`;
 }
