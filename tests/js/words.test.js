@@ -89,7 +89,7 @@ test('captions say the scale, the mask and the weights', () => {
   assert.equal(
     caption(view, trace),
     'Layer 1, max over heads: where the class token is looked at from. ' +
-      'mini. Scale: each layer. Light, smooth. Weight \u00d7 size of the value. Only the top 60%.',
+      'mini. Scale: its own (cells: each layer). Light, smooth. Weight \u00d7 size of the value. Only the top 60%.',
   );
   const other = any({
     ...view,
@@ -100,8 +100,8 @@ test('captions say the scale, the mask and the weights', () => {
     style: 'heat',
     smooth: false,
   });
-  assert.equal(details(other, trace), 'mini. Scale: each head, peaks clipped. Heat, patches.');
-  assert.match(details({ ...other, scale: 'shared' }, trace), /Scale: all alike, peaks clipped\./);
+  assert.equal(details(other, trace), 'mini. Scale: its own, peaks clipped (cells: each head). Heat, patches.');
+  assert.match(details({ ...other, scale: 'shared' }, trace), /Scale: its own, peaks clipped \(cells: all alike\)\./);
 });
 
 test('titles say layer, heads, and where the query looks', () => {
