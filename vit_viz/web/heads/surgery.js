@@ -52,7 +52,17 @@ export function Surgery({ seen }) {
     set: (/** @type {string[]} */ keys, /** @type {State} */ state, movement = '') =>
       edit((before) => withHeads(before, keys, state), { movement }),
   };
-  return html`<div class="vv-heads-left vv-stack">
+  return html`<div class="vv-surgery vv-stack" role="group" aria-label="Before and after">
+      <div class="vv-surgery-first vv-stack">
+        <h3 class="vv-heads-sub">The answer, before and after</h3>
+        <${Answers} panel=${panel} isBusy=${editor.isDraft.value || !isNow} />
+        ${panel && html`<${Maps} seen=${seen} panel=${panel} />`}
+      </div>
+      <h3 class="vv-heads-sub">More edits</h3>
+      <${Temperatures} seen=${seen} />
+      <${Forbid} key=${JSON.stringify(tokens)} seen=${seen} tokens=${tokens} />
+    </div>
+    <div class="vv-heads-left vv-stack">
       <h2 class="vv-heads-found vv-title vv-caption">
         ${surgeryFinding(edits, panel ?? { before: [], now: [] })}
       </h2>
@@ -63,16 +73,6 @@ export function Surgery({ seen }) {
         The number of a layer switches all of its heads; drag across heads for several. Every tab then shows
         the edited model, and its link opens it; nothing changes for anybody else.
       </p>
-    </div>
-    <div class="vv-surgery vv-stack" role="group" aria-label="Before and after">
-      <div class="vv-surgery-first vv-stack">
-        <h3 class="vv-heads-sub">The answer, before and after</h3>
-        <${Answers} panel=${panel} isBusy=${editor.isDraft.value || !isNow} />
-        ${panel && html`<${Maps} seen=${seen} panel=${panel} />`}
-      </div>
-      <h3 class="vv-heads-sub">More edits</h3>
-      <${Temperatures} seen=${seen} />
-      <${Forbid} key=${JSON.stringify(tokens)} seen=${seen} tokens=${tokens} />
     </div>`;
 }
 
