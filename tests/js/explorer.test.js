@@ -33,7 +33,10 @@ test('a trace opens with its photo, axes, chips, layers and words', async () => 
     [kept.chosen.layer, kept.chosen.head, kept.chosen.query, kept.chosen.style],
     [2, 'mean', 'class', 'light'],
   );
-  assert.match(parts.caption.textContent, /^Layer 2, all heads: the class token looks mostly at 6 of 24 patches$/);
+  assert.match(
+    parts.caption.textContent,
+    /^Layer 2, all heads: the class token looks mostly at 6 of 24 patches$/,
+  );
   assert.equal(
     parts.readout.textContent,
     'Most on patch (3, 1), 43.21%. Point at another patch; click to keep it.',
@@ -78,7 +81,10 @@ test('a click on a patch pins it: ring, words, event, address; the brightest pix
   assert.equal(parts.stage.captured, 4);
   assert.equal(parts.caption.textContent, 'Layer 1, head 3: patch (2, 4) looks mostly at 2 of 24 patches');
   assert.equal(parts.mark.textContent, 'lit where patch (2, 4) looks');
-  assert.equal(parts.details.textContent, 'mini. Scale: each layer, peaks clipped. Light, smooth.');
+  assert.equal(
+    parts.details.textContent,
+    'mini. Scale: its own, peaks clipped (cells: each layer). Light, smooth.',
+  );
   assert.deepEqual(
     told.map(([how, { layer, head, query }]) => [how, layer, head, query]),
     [
@@ -88,7 +94,7 @@ test('a click on a patch pins it: ring, words, event, address; the brightest pix
   );
   const row = expected(trace, 1)[3][2 + 2 * 6 + 4].slice(2);
   const pixels = [...new Uint32Array(parts.map.canvas.data.data.buffer)].map((p) => p & 255);
-  explorer.change({ clip: false, scale: 'own', style: 'heat' });
+  explorer.change({ clip: false, scale: 'shared', style: 'heat' }); // which is that of the cells
   browser.pass(16);
   const own = [...new Uint32Array(parts.map.canvas.data.data.buffer)].map((p) => p & 255);
   assert.equal(argmax(own), argmax(row));
@@ -173,6 +179,13 @@ test('a drag takes a rectangle, Shift adds and removes patches, the region butto
   assert.equal(explorer.view?.query, '2,2');
   click(2, 3, { button: 2 });
   assert.equal(explorer.view?.query, '2,2');
+  const beyond = { clientX: 900, clientY: 40, pointerType: 'mouse' }; // to the right of the photo, and above it
+  stage.fire('pointerdown', patch(1, 4));
+  stage.fire('pointermove', beyond);
+  assert.equal(explorer.hovered, '0,4;0,5;1,4;1,5');
+  stage.fire('pointerup', beyond);
+  assert.equal(explorer.view?.query, '0,4;0,5;1,4;1,5');
+  click(2, 2);
   stage.fire('pointerdown', patch(0, 0));
   stage.fire('pointercancel', {});
   stage.fire('pointerup', patch(0, 0));

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import {
   cellAt,
   movedPatch,
+  nearestCell,
   outline,
   patchQuery,
   placeIn,
@@ -180,6 +181,20 @@ test('a pointer is in a cell from its first edge up to, and without, its last', 
     assert.equal(at(x, y), null, `${x}, ${y}`);
   const nothing = any({ getBoundingClientRect: () => ({ left: 0, top: 0, width: 0, height: 0 }) });
   assert.equal(cellAt(pointerIn({ clientX: 0, clientY: 0 }, nothing), [4, 6]), null);
+});
+
+test('outside a grid the nearest cell is on its edge; inside it is the cell there', () => {
+  const at = (/** @type {number} */ down, /** @type {number} */ across) =>
+    nearestCell([down, across], [4, 6]);
+  assert.deepEqual(
+    [at(0.3, 0.7), at(-2, 0.7), at(0.3, 1), at(1, -0.01)],
+    [
+      [1, 4],
+      [0, 4],
+      [1, 5],
+      [3, 0],
+    ],
+  );
 });
 
 test('a point of the photo is a share of the region that the model received', () => {

@@ -262,11 +262,11 @@ test('what is shown is of one photo, also while another one is on its way', asyn
   Object.assign(answers, { open: wide, sequence: late });
   place.go('?tab=patches&image=tower');
   await settle();
-  assert.equal(find('.vv-view').getAttribute('aria-busy'), 'true');
+  assert.equal(find('.vv-columns').getAttribute('aria-busy'), 'true');
   assert.equal(find('.vv-patch-line').getAttribute('d').match(/h150/g).length, 5);
   arrive(ANSWERS.sequence);
   await settle();
-  assert.equal(find('.vv-view').getAttribute('aria-busy'), 'false');
+  assert.equal(find('.vv-columns').getAttribute('aria-busy'), 'false');
   assert.equal(find('.vv-patch-line').getAttribute('d').match(/h150/g).length, 3);
   assert.equal(all('.vv-sequence-labels li').at(-1).textContent, '0 – 5');
 });
@@ -274,7 +274,7 @@ test('what is shown is of one photo, also while another one is on its way', asyn
 test('a photo that is padded is as wide and as high as what the model sees of it', async () => {
   const crop = { original: [40, 200], input: [32, 48], region: [-80, -10, 200, 220] };
   const { find } = await open(undefined, { ...ANSWERS, open: { ...photo, crop } });
-  assert.equal(find('.vv-view').style.getPropertyValue('--vv-aspect'), '1.1');
+  assert.equal(find('.vv-columns').style.getPropertyValue('--vv-aspect'), '1.1');
 });
 
 test('nothing is asked while another tab is open, and a refusal is said in place of the pictures', async () => {

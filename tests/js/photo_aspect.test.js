@@ -18,8 +18,8 @@ function opened(search = '', kept = /** @type {Map<string, string> | null} */ (n
     ? { getItem: (/** @type {string} */ key) => kept.get(key) ?? null, setItem: kept.set.bind(kept) }
     : { getItem: refuse, setItem: refuse };
   browser.install({ localStorage });
-  const { style } = browser.globals.document.documentElement;
-  return { browser, aspect: () => style.getPropertyValue('--vv-aspect') };
+  const { style, dataset } = browser.globals.document.documentElement;
+  return { browser, aspect: () => style.getPropertyValue('--vv-aspect'), shape: () => dataset.shape };
 }
 
 test('a page opens with the shape of the picture in its link', () => {
@@ -50,6 +50,17 @@ test('the shape of the picture that is chosen, and of its part, is expected from
   assert.equal(aspect(), '3');
   expectPhoto('gone', { tower: 0.625 });
   assert.equal(aspect(), '3'); // the nearest that is known
+});
+
+test('the rooms are told of a panorama and of a tower, also where these are parts', () => {
+  const { browser, shape } = opened();
+  openWithPhoto({ '': 6 });
+  assert.equal(shape(), 'flat');
+  expectPhoto('tower', { tower: 1 / 6 });
+  assert.equal(shape(), 'narrow');
+  browser.location.search = '?image=tower&part=0,0,50,40';
+  expectPhoto('tower', { tower: 1 / 6 });
+  assert.equal(shape(), 'usual');
 });
 
 test('a picture of this visit has its shape when the page opens again, where the browser keeps it', () => {

@@ -8,7 +8,6 @@ import { CLIPPED, massMask } from '../../vit_viz/explorer/frame.js';
 import {
   Picture,
   decodeTable,
-  paintBar,
   paintBigMap,
   paintMap,
   paintMosaic,
@@ -113,7 +112,7 @@ test('layers that are not here are empty, those that are behind stay, later ones
 
 test('the big map is empty while its layer is behind, and says its range', () => {
   const big = picture();
-  const { frame, view } = frameOf({ layer: 1, head: 2, query: '2,4', scale: 'own' });
+  const { frame, view } = frameOf({ layer: 1, head: 2, query: '2,4', scale: 'layer' });
   const range = paintBigMap(big, frame, view, gray);
   const row = made[1].attention[2][2 + 16].slice(2);
   assert.ok(close(range, [Math.min(...row), Math.max(...row), Math.max(...row)], 1e-6));
@@ -163,20 +162,12 @@ test('colours lie between the ends, also where these are not 0 and 1', () => {
   );
 });
 
-test('a table is 256 opaque colours, and the bar shows them from low to what the map reaches', () => {
+test('a table is 256 opaque colours', () => {
   const bytes = Uint8Array.from({ length: 768 }, (_, i) => (i * 7) % 256);
   const table = decodeTable(Buffer.from(bytes).toString('base64'));
   const colours = new Uint8Array(table.buffer);
   for (const i of [0, 1, 100, 255])
     assert.deepEqual([...colours.slice(4 * i, 4 * i + 4)], [...bytes.slice(3 * i, 3 * i + 3), 255]);
-  const bar = picture();
-  paintBar(bar, table);
-  assert.deepEqual([any(bar.data).width, any(bar.data).height], [256, 1]);
-  assert.deepEqual(shownPixels(bar), [...table]);
-  paintBar(bar, table, 99);
-  assert.deepEqual(shownPixels(bar), [...table.subarray(0, 100)]);
-  paintBar(bar, table, 0);
-  assert.deepEqual(shownPixels(bar), [...table.subarray(0, 2)]);
 });
 
 test('a picture keeps its pixels while its size stays', () => {

@@ -188,7 +188,7 @@ test('the caption says model, layer, head, query, direction and scale', () => {
   const view = { ...initialView(trace), head: 3, query: '1,2' };
   assert.equal(
     caption(view, trace),
-    'Layer 2, head 3: where patch (1, 2) looks. mini. Scale: each layer, peaks clipped. Light, smooth.',
+    'Layer 2, head 3: where patch (1, 2) looks. mini. Scale: its own, peaks clipped (cells: each layer). Light, smooth.',
   );
   assert.equal(queryWords('0,0;0,1', trace), 'region of 2 patches');
   assert.equal(queryWords('pool', makeTrace({ pooling: 'mean' })), 'pool (mean of patches)');

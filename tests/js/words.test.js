@@ -93,7 +93,7 @@ test('captions say the scale, the mask and the weights', () => {
   assert.equal(
     caption(view, trace),
     'Layer 1, max over heads: where the class token is looked at from. ' +
-      'mini. Scale: each layer. Light, smooth. Weight \u00d7 size of the value. Only the top 60%.',
+      'mini. Scale: its own (cells: each layer). Light, smooth. Weight \u00d7 size of the value. Only the top 60%.',
   );
   const other = any({
     ...view,
@@ -104,8 +104,14 @@ test('captions say the scale, the mask and the weights', () => {
     style: 'heat',
     smooth: false,
   });
-  assert.equal(details(other, trace), 'mini. Scale: each head, peaks clipped. Heat, patches.');
-  assert.match(details({ ...other, scale: 'shared' }, trace), /Scale: all alike, peaks clipped\./);
+  assert.equal(
+    details(other, trace),
+    'mini. Scale: its own, peaks clipped (cells: each head). Heat, patches.',
+  );
+  assert.match(
+    details({ ...other, scale: 'shared' }, trace),
+    /Scale: its own, peaks clipped \(cells: all alike\)\./,
+  );
 });
 
 test('titles say layer, heads, and where the query looks', () => {
@@ -271,7 +277,7 @@ test('the model\u2019s input lies on the photo where the crop says', () => {
     [
       parts.box.style.getPropertyValue('--vx-rows'),
       parts.box.style.getPropertyValue('--vx-cols'),
-      parts.root.style.getPropertyValue('--vx-aspect'),
+      parts.root.style.getPropertyValue('--vv-aspect'),
     ],
     ['4', '6', '1.5'],
   );
@@ -279,6 +285,15 @@ test('the model\u2019s input lies on the photo where the crop says', () => {
   assert.ok(parts.root.hasAttribute('data-cropped'));
   placePhoto(parts, makeTrace({ crop: { original: [200, 300], input: [32, 48], region: [0, 0, 200, 299] } }));
   assert.ok(!parts.root.hasAttribute('data-cropped'));
+  for (const [original, shape] of /** @type {[[number, number], string][]} */ ([
+    [[200, 300], 'usual'],
+    [[10, 60], 'flat'],
+    [[60, 10], 'narrow'],
+    [[10, 59], 'usual'],
+  ])) {
+    placePhoto(parts, makeTrace({ crop: { original, input: [32, 48], region: [0, 0, ...original] } }));
+    assert.equal(parts.root.dataset.shape, shape);
+  }
 });
 
 test('photo and mosaic are fitted to the window', () => {
@@ -302,7 +317,6 @@ test('photo and mosaic are fitted to the window', () => {
     '808px',
     '207px',
   ]);
-  assert.equal(parts.root.style.getPropertyValue('--vx-tall'), '620px');
   assert.deepEqual(
     ['data-slim', 'data-fine'].map((n) => parts.root.hasAttribute(n)),
     [false, false],
@@ -312,27 +326,10 @@ test('photo and mosaic are fitted to the window', () => {
   parts.box.box.width = 29;
   outer.box.width = 8 * 27 + 42;
   fitPanels(parts, makeTrace({ grid: [4, 60] }), 8);
-  assert.equal(parts.root.style.getPropertyValue('--vx-tall'), '550px');
   assert.deepEqual(
     ['data-slim', 'data-fine'].map((n) => parts.root.hasAttribute(n)),
     [true, true],
   );
-  assert.equal(parts.root.dataset.shape, 'usual');
-  fitPanels(parts, makeTrace({ crop: { original: [10, 60], input: [32, 48], region: [0, 0, 10, 60] } }), 8);
-  assert.equal(parts.root.dataset.shape, 'flat');
-  fitPanels(parts, makeTrace({ crop: { original: [60, 10], input: [32, 48], region: [0, 0, 60, 10] } }), 8);
-  assert.equal(parts.root.dataset.shape, 'narrow');
-  for (const [height, width, tall] of [
-    [100, 819, '200px'],
-    [390, 599, '215px'],
-    [390, 600, '242px'], // a phone that lies on its side: photo and heads beside each other
-    [501, 819, '276px'],
-  ]) {
-    browser.window.innerHeight = height;
-    parts.root.box.width = width;
-    fitPanels(parts, trace, 8);
-    assert.equal(parts.root.style.getPropertyValue('--vx-tall'), tall);
-  }
 });
 
 test('the chosen cell is scrolled into its own box, as little as needed', () => {

@@ -191,7 +191,7 @@ def open_tab(page: Any, name: str) -> None:
     page.get_by_role("tab", name=name).click()
     panel = page.locator(f"#vv-tab-{name.lower()}")
     if name == "Patches":
-        panel.locator(".vv-view[aria-busy=false]").wait_for()
+        panel.locator(".vv-columns[aria-busy=false]").wait_for()
     elif name == "Explain":
         panel.locator(".vv-part-picture:not(.vv-busy) .vv-image:not([hidden])").first.wait_for()
     elif name == "Positions":

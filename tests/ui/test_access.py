@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from tests.effort import WINDOWS
 from tests.serving import ROOT
 from tests.ui.access.places import open_tab, settle, tabs
 from tests.ui.conftest import wait_until_ready
+from tests.ui.waits import stands_still
 from vit_viz.ui.app import TABS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -184,6 +187,39 @@ def test_text_controls_photo_and_mosaic_grow_on_a_wide_screen(
     assert wide["photo"] > 850
     assert wide["mosaic"] > 1.5 * usual["mosaic"]
     assert wide["column"] <= 80 * 0.6 * wide["body"]  # some 70 characters, however wide the page is
+
+
+PHOTO = "#vv-tab-{} :is(.vx-stage, .vv-stage, .vv-play-stage, .vv-patch-grid, #vv-w-photo .vv-frame)"
+
+
+def photos(page: Any) -> dict[str, tuple[int, int]]:
+    """Left edge and width of the large photo on each tab."""
+    found = {}
+    for tab in TABS:
+        page.locator(f"#vv-tab-{tab.name}-button").click()
+        photo = page.locator(PHOTO.format(tab.name)).first
+        photo.wait_for()
+        stands_still(photo)
+        box = photo.bounding_box()
+        found[tab.name] = round(box["x"]), round(box["width"])
+    return found
+
+
+def test_the_photo_keeps_its_side_and_size_on_every_tab_and_a_panorama_has_the_whole_width(
+    visit: Callable[..., Any], app_url: str, tmp_path: Path
+) -> None:
+    page = visit(app_url, width=1440, height=900)
+    for width, height in ((1440, 900), (2560, 1440)):
+        page.set_viewport_size({"width": width, "height": height})
+        found = photos(page)
+        assert set(found.values()) == {found["look"]}, width
+        assert found["look"][1] == pytest.approx(0.62 * height, abs=1)
+    Image.linear_gradient("L").resize((640, 64)).save(tmp_path / "panorama.png")
+    page.locator("#vv-upload input[type=file]").first.set_input_files(tmp_path / "panorama.png")
+    page.locator('.vv-sample[title*="panorama"][aria-pressed=true]').wait_for(state="attached")
+    wait_until_ready(page)
+    whole = page.locator("#vv-tab-patches").bounding_box()
+    assert set(photos(page).values()) == {(round(whole["x"]), round(whole["width"]))}
 
 
 def test_whatever_a_finger_aims_at_is_forty_pixels_wide_and_high_and_nothing_is_covered_or_cut(

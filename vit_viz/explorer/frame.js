@@ -187,12 +187,6 @@ export class Frame {
     return cells;
   }
 
-  /** The largest patch value of the chosen cell; 0 where it is not known. */
-  largest(/** @type {View} */ { layer, head }) {
-    if (!this.fresh[layer]) return 0;
-    return this.extents[2 * (layer * this.columns + headColumn(head, this.trace.heads)) + 1];
-  }
-
   /** Patch values of the chosen cell, [rows * cols]; a view into the frame, not a copy. */
   map(/** @type {View} */ view) {
     return this.values.subarray(...this.patchesAt(view.layer, headColumn(view.head, this.trace.heads)));

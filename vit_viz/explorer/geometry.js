@@ -260,6 +260,14 @@ export function cellAt([down, across], [rows, cols]) {
 }
 
 /**
+ * The same, and outside the nearest one: a drag that leaves the photo stays on its edge.
+ * @param {[number, number]} point @param {[number, number]} grid @returns {[number, number]} row, col
+ */
+export function nearestCell([down, across], [rows, cols]) {
+  return [clamp(Math.floor(down * rows), rows - 1), clamp(Math.floor(across * cols), cols - 1)];
+}
+
+/**
  * A point of the original photo as shares of a region of it.
  * @param {[number, number]} point y, x in pixels
  * @param {CropBox['region']} region

@@ -2,7 +2,7 @@
 
 import { attachCloser } from './closer.js';
 import { byKeys, KEY_WORDS } from './elements.js';
-import { cellAt, patchQuery, pointerIn, queryPatches, rectangle } from './geometry.js';
+import { cellAt, nearestCell, patchQuery, pointerIn, queryPatches, rectangle } from './geometry.js';
 import { cellText, patchText, placeTip, setText } from './labels.js';
 import { placeCell } from './layout.js';
 import { attachFinger, isFinger } from './long_press.js';
@@ -77,10 +77,10 @@ class Pointer {
     return this.explorer.trace?.grid[1] ?? 1;
   }
 
-  /** The patch under a pointer, the first of all being 0; null outside what the model received. */
+  /** The patch under a pointer, or nearest to one that drags, the first of all being 0; null outside what the model received. */
   at(/** @type {PointerEvent} */ event) {
     const { trace, parts } = this.explorer;
-    const cell = trace && cellAt(pointerIn(event, parts.box), trace.grid);
+    const cell = trace && (this.drag ? nearestCell : cellAt)(pointerIn(event, parts.box), trace.grid);
     return cell && cell[0] * this.cols + cell[1];
   }
 

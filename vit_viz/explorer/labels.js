@@ -123,7 +123,7 @@ export function details(/** @type {View} */ view, /** @type {Trace} */ trace) {
   const sentences = [
     trace.model,
     ...(trace.part ? [`Part of ${trace.name ?? trace.image}`] : []),
-    `Scale: ${SCALES[view.scale]}${view.clip ? ', peaks clipped' : ''}`,
+    `Scale: its own${view.clip ? ', peaks clipped' : ''} (cells: ${SCALES[view.scale]})`,
     `${style[0].toUpperCase()}${style.slice(1)}, ${view.smooth ? 'smooth' : 'patches'}`,
   ];
   if (style !== view.style) sentences.push(`This photo is ${trace.unlit} for light: tint`);
@@ -163,7 +163,7 @@ export function setText(/** @type {HTMLElement} */ node, /** @type {string} */ t
  * @param {Parts} parts @param {Frame} frame @param {View} view @param {import('./pictures.js').Range} range
  * @param {Numbers | null} exact the server's numbers for this very view
  */
-export function describeFrame(parts, frame, view, { low, high, own }, exact) {
+export function describeFrame(parts, frame, view, { low, high, most }, exact) {
   const { trace } = frame;
   const fresh = Boolean(frame.fresh[view.layer]);
   setText(parts.caption, fresh ? finding(frame.map(view), view, trace) : computing(headOf(view)));
@@ -171,11 +171,11 @@ export function describeFrame(parts, frame, view, { low, high, own }, exact) {
   setText(parts.mark, mark(view, trace));
   setText(parts.details, details(view, trace));
   parts.details.toggleAttribute('data-own', view.scale === 'own');
-  const beyond = own > high;
-  const top = `${beyond ? '\u2265 ' : ''}${valueText(Math.min(own, high), view)} ${unit(view)}`;
+  const beyond = most > high;
+  const top = `${beyond ? '\u2265 ' : ''}${valueText(high, view)} ${unit(view)}`;
   setText(parts.low, fresh ? valueText(low, view) : '');
   setText(parts.high, fresh ? top : '');
-  setText(parts.unit, fresh && beyond ? `max ${valueText(own, view)}` : '');
+  setText(parts.unit, fresh ? `its own scale${beyond ? `, max ${valueText(most, view)}` : ''}` : '');
   setText(parts.readout, fresh ? readout(frame, view, exact) : 'Waiting for this layer.');
 }
 

@@ -28,8 +28,12 @@ const BETWEEN_BANDS = LABEL + 12;
 const MOST_BANDS = 4;
 const WORTH_A_BAND = 1.15;
 
-/** A photo this many times as wide as it is high has the whole width for itself; as narrow a one no place for words. */
 const PANORAMA = 6;
+
+/** How a photo lies: a flat one has the whole width for itself, a narrow one no place for words. @param {number} aspect width over height */
+export function shapeOf(aspect) {
+  return aspect >= PANORAMA ? 'flat' : aspect * PANORAMA <= 1 ? 'narrow' : 'usual';
+}
 
 /**
  * @typedef {object} Cell a cell with the gap behind and below it
@@ -124,7 +128,8 @@ export function arrange({ width, height, layers, columns, aspect }) {
 export function placePhoto(/** @type {Record<string, HTMLElement>} */ parts, /** @type {Trace} */ trace) {
   const [height, width] = trace.crop.original;
   const region = patchRect(trace.crop, 0, 0, [1, 1]);
-  parts.root.style.setProperty('--vx-aspect', String(width / height));
+  parts.root.style.setProperty('--vv-aspect', String(width / height));
+  parts.root.dataset.shape = shapeOf(width / height);
   Object.assign(parts.box.style, placeIn(region, [0, 0, height, width]));
   parts.box.style.setProperty('--vx-rows', String(trace.grid[0]));
   parts.box.style.setProperty('--vx-cols', String(trace.grid[1]));
@@ -139,12 +144,6 @@ export function placePhoto(/** @type {Record<string, HTMLElement>} */ parts, /**
  * @param {Record<string, HTMLElement>} parts @param {Trace} trace @param {number} columns of the mosaic
  */
 export function fitPanels(parts, trace, columns) {
-  const [photoHeight, photoWidth] = trace.crop.original;
-  const isFlat = photoWidth >= PANORAMA * photoHeight;
-  parts.root.dataset.shape = isFlat ? 'flat' : photoHeight >= PANORAMA * photoWidth ? 'narrow' : 'usual';
-  const narrow = parts.root.clientWidth < (window.innerHeight > 500 ? 820 : 600); // as in explorer.css
-  const tall = Math.max(200, window.innerHeight * (narrow ? 0.55 : 0.62));
-  parts.root.style.setProperty('--vx-tall', `${Math.round(tall)}px`);
   parts.root.toggleAttribute('data-slim', parts.caption.clientWidth < 480);
   const mosaic = arrange({
     width: (parts.scroll.parentElement ?? parts.root).clientWidth - LABEL - 8,

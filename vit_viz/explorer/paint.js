@@ -136,14 +136,15 @@ export function paintMosaic(picture, frame, view, table, outside = 0) {
 }
 
 /**
- * Paints the chosen cell for the big map. Returns the numbers at the ends of its colours.
+ * Paints the chosen cell for the big map, on a scale of its own: on that of its cell, a diffuse head would be dark all over. Returns
+ * the numbers at the ends of its colours, and its largest.
  * @param {Picture} picture @param {Frame} frame @param {View} view @param {Uint32Array} table
  * @param {number} [outside] pixel of what is not kept
  * @returns {[number, number, number]}
  */
 export function paintBigMap(picture, frame, view, table, outside = 0) {
   const [rows, cols] = frame.trace.grid;
-  const range = frame.range(view, view.layer, headColumn(view.head, frame.trace.heads));
+  const range = frame.range({ ...view, scale: 'own' }, view.layer, headColumn(view.head, frame.trace.heads));
   picture.resize(cols, rows);
   const { pixels } = picture;
   if (frame.fresh[view.layer]) {
@@ -155,16 +156,6 @@ export function paintBigMap(picture, frame, view, table, outside = 0) {
   }
   picture.show();
   return range;
-}
-
-/** Draws the scale from its low end up to the highest place that the map reaches. */
-export function paintBar(
-  /** @type {Picture} */ picture,
-  /** @type {Uint32Array} */ pixels,
-  reached = pixels.length - 1,
-) {
-  picture.resize(Math.max(2, reached + 1), 1);
-  picture.set(pixels.subarray(0, Math.max(2, reached + 1)));
 }
 
 /** A repaint as a `performance.measure` entry, for tests and for the browser's own profiler. */

@@ -1,6 +1,6 @@
 // The explorer's three pictures: the big photo, the mosaic and the scale bar, all in the style of the view.
 
-import { Picture, decodeTable, paintBar, paintBigMap, paintMosaic, tableIndex } from './paint.js';
+import { Picture, decodeTable, paintBigMap, paintMosaic } from './paint.js';
 import { MosaicScreen, PhotoScreen } from './screen.js';
 import { barPixels, layerTable, suited } from './styles.js';
 /** @import { Frame } from './frame.js' */
@@ -11,11 +11,11 @@ import { barPixels, layerTable, suited } from './styles.js';
 /**
  * @typedef {Record<string, HTMLElement>} Parts
  *
- * The numbers that a scale bar shows.
+ * The numbers that the scale bar of the big map shows.
  * @typedef {object} Range
  * @property {number} low at the dark end
  * @property {number} high at the bright end of the scale
- * @property {number} own the largest value of this very map
+ * @property {number} most the largest value of the map
  */
 
 /** Paints a frame; knows where the canvases are. */
@@ -52,19 +52,20 @@ export class Pictures {
     paintMosaic(this.atlas, frame, view, cells, outside(cells));
     this.mosaic.smooth = view.smooth;
     this.mosaic.show(this.atlas.canvas, this.photo, frame, style);
-    const [low, high] = paintBigMap(this.map, frame, view, big, outside(big));
+    const [low, high, most] = paintBigMap(this.map, frame, view, big, outside(big));
     this.screen.show(this.map.canvas, this.photo, trace, { style, smooth: view.smooth });
-    const own = frame.largest(view);
-    this.showBar(style, view.table, tableIndex(own, low, high));
-    return { low, high, own };
+    this.showBar(style, view.table);
+    return { low, high, most };
   }
 
-  /** The scale up to the place that the map reaches; drawn again where it has changed. */
-  showBar(/** @type {Style} */ style, /** @type {string} */ table, reached = 255) {
-    const key = `${style}|${table}|${reached}`;
+  /** The scale, drawn again where it has changed. */
+  showBar(/** @type {Style} */ style, /** @type {string} */ table) {
+    const key = `${style}|${table}`;
     if (key === this.shownBar) return;
     this.shownBar = key;
-    paintBar(this.bar, barPixels(style, this.tables[table]), reached);
+    const pixels = barPixels(style, this.tables[table]);
+    this.bar.resize(pixels.length, 1);
+    this.bar.set(pixels);
   }
 
   /** @param {Style} style @param {number} strength @param {string} table */

@@ -103,8 +103,8 @@ export function fileName(trace, view) {
  */
 export function savedByHost(button, trace, view, page) {
   if (!trace.about) return false;
-  const { layer, head, query, direction, norm, style, scale, clip, alpha, table, smooth, mask } = view;
-  const figure = { style, scale, clip, alpha, table, smooth, mask };
+  const { layer, head, query, direction, norm, style, clip, alpha, table, smooth, mask } = view;
+  const figure = { style, scale: 'own', clip, alpha, table, smooth, mask };
   const body = { ...trace.about, layer, head: String(head), query, direction, norm, figure };
   return askForFigure(button, ['look', body], undefined, page);
 }

@@ -1,7 +1,9 @@
 // The shape of the photo, known before the photo is there: every stage begins with it, so that nothing moves when the photo comes.
-// It stands on the root of the page as --vv-aspect, width over height. When the page opens it is that of the link: of a part by its
+// It stands on the root of the page as --vv-aspect, width over height, and in words (shapeOf) as data-shape: by these the rooms are laid
+// out. When the page opens it is that of the link: of a part by its
 // numbers, of a sample as the page says, of any other picture as this browser remembers.
 
+import { shapeOf } from '../../explorer/layout.js';
 import { currentLink } from './link.js';
 
 const KEPT = 'vv-aspects';
@@ -33,7 +35,10 @@ function aspectOf(search, whole) {
 }
 
 function begin(/** @type {number | undefined} */ aspect) {
-  if (aspect) document.documentElement.style.setProperty('--vv-aspect', String(aspect));
+  if (!aspect) return;
+  const { style, dataset } = document.documentElement;
+  style.setProperty('--vv-aspect', String(aspect));
+  dataset.shape = shapeOf(aspect);
 }
 
 /**

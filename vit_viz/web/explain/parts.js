@@ -48,7 +48,7 @@ export function Parts({ state, error, value, press, figure }) {
   const parts = useMemo(() => value && html`<${Sum} ...${{ value, press, figure }} />`, [value]); // drawn for another value only
   return html`<div id="vv-parts">
     <div
-      class=${`vv-parts vv-room ${isBusy && isLate ? 'vv-late' : ''}`}
+      class=${`vv-parts vv-columns vv-room ${isBusy && isLate ? 'vv-late' : ''}`}
       data-state=${state}
       hidden=${state === 'hidden'}
       aria-busy=${String(isBusy)}

@@ -345,8 +345,8 @@ function Main(props) {
     ${
       face === 'surgery'
         ? html`<${Surgery} seen=${seen} />`
-        : html`<div class="vv-heads-left vv-stack"><${face === 'depth' ? Depth : Atlas} seen=${seen} /></div>
-            <${Detail} seen=${seen} />`
+        : html`<${Detail} seen=${seen} />
+            <div class="vv-heads-left vv-stack"><${face === 'depth' ? Depth : Atlas} seen=${seen} /></div>`
     }
   </div>`;
 }

@@ -53,7 +53,17 @@ export function Surgery({ seen }) {
     set: (/** @type {string[]} */ keys, /** @type {State} */ state, movement = '') =>
       edit((before) => withHeads(before, keys, state), { movement }),
   };
-  return html`<div class="vv-heads-left vv-stack">
+  return html`<div class="vv-surgery vv-stack" role="group" aria-label="Before and after">
+      <div class="vv-surgery-first vv-stack">
+        <h3 class="vv-heads-sub">The answer, before and after</h3>
+        <${Answers} panel=${panel} isBusy=${isBusy} />
+        ${panel && html`<${Maps} ...${{ seen, panel, isWaiting: isBusy }} />`}
+      </div>
+      <h3 class="vv-heads-sub">More edits</h3>
+      <${Temperatures} seen=${seen} />
+      <${Forbid} key=${JSON.stringify(tokens)} seen=${seen} tokens=${tokens} />
+    </div>
+    <div class="vv-heads-left vv-stack">
       <${Found}
         look="vv-heads-found"
         words=${surgeryFinding(edits, panel ?? { before: [], now: [] })}
@@ -66,16 +76,6 @@ export function Surgery({ seen }) {
         The number of a row switches all of its heads; drag across heads for several. Every tab then shows the
         edited model, and its link opens it; nothing changes for anybody else.
       </p>
-    </div>
-    <div class="vv-surgery vv-stack" role="group" aria-label="Before and after">
-      <div class="vv-surgery-first vv-stack">
-        <h3 class="vv-heads-sub">The answer, before and after</h3>
-        <${Answers} panel=${panel} isBusy=${isBusy} />
-        ${panel && html`<${Maps} ...${{ seen, panel, isWaiting: isBusy }} />`}
-      </div>
-      <h3 class="vv-heads-sub">More edits</h3>
-      <${Temperatures} seen=${seen} />
-      <${Forbid} key=${JSON.stringify(tokens)} seen=${seen} tokens=${tokens} />
     </div>`;
 }
 

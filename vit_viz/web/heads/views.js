@@ -1,6 +1,6 @@
 // Views that are forbidden: which tokens, chosen by name, typed, or drawn on the photo, no longer see which others, in which layers.
 
-import { patchRect } from '../../explorer/geometry.js';
+import { nearestCell, patchRect } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
 import { tidy } from '../kit/option.js';
 import { cellUnder, placeOfRect } from '../kit/parts.js';
@@ -54,6 +54,7 @@ export function Forbid({ seen: { subject, edits, edit, editor }, tokens }) {
       [0, 0, ...crop.original],
       crop.region,
       grid,
+      corner.current ? nearestCell : undefined,
     );
   /** The rectangle from where the pointer went down to where it is. */
   const stretch = (/** @type {PointerEvent} */ event) => {

@@ -269,13 +269,13 @@ export function ColourBar({ low, high, unit = '', colours, look = 'vv-small', en
 }
 
 /**
- * The row and column of the patch under a pointer; null outside.
+ * The row and column of the patch under a pointer; null outside, unless `find` is nearestCell.
  * @param {MouseEvent} event @param {Element} picture @param {number[]} area of the photo that it shows: top, left, bottom, right
  * @param {import('../../explorer/geometry.js').Trace['crop']['region']} region @param {[number, number]} grid
  */
-export function cellUnder(event, picture, [top, left, bottom, right], region, grid) {
+export function cellUnder(event, picture, [top, left, bottom, right], region, grid, find = cellAt) {
   const [down, across] = pointerIn(event, picture);
-  return cellAt(shareOf([top + down * (bottom - top), left + across * (right - left)], region), grid);
+  return find(shareOf([top + down * (bottom - top), left + across * (right - left)], region), grid);
 }
 
 /** Where a patch lies on the photo, as CSS. @param {Photo} photo @param {number} patch */

@@ -67,7 +67,7 @@ export function Patches({ page: one }) {
   };
   const [top, left, bottom, right] = areaOf(photo);
   const shape = { '--vv-aspect': (right - left) / (bottom - top) };
-  return html`<div class="vv-view vv-room" aria-busy=${isBusy} style=${shape}>
+  return html`<div class="vv-columns vv-room" aria-busy=${isBusy} style=${shape}>
     <div>
       <${Grid} ...${{ photo, looked, numbers: store.view.numbers.value, facts }} />
       <label class="vv-check"

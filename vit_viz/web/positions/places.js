@@ -257,11 +257,9 @@ export function Places({ told, table, pin }) {
   const thinned = every > 1 ? `one in ${every} in either direction; ` : '';
   return html`<div class="vv-places vv-columns">
     <div class="vv-places-one vv-stack">
-      <h2 class="vv-title vv-places-title">${told.title}</h2>
-      <p class="vv-places-about vv-quiet">${told.about}</p>
       <div class="vv-places-pair" style=${{ '--vv-aspect': aspect }}>
-        <${Enlarged} ...${{ chosen, enlarged, grid, aspect, table, say, save: save(1) }} />
         <${OnPhoto} ...${{ photo, chosen, place, pin, point }} />
+        <${Enlarged} ...${{ chosen, enlarged, grid, aspect, table, say, save: save(1) }} />
         ${
           prefix &&
           html`<figure class="vv-stack">
@@ -278,6 +276,8 @@ export function Places({ told, table, pin }) {
       <p class="vv-places-read vv-readout vv-small" aria-live="polite">${read}</p>
     </div>
     <div class="vv-places-all vv-stack">
+      <h2 class="vv-title vv-places-title">${told.title}</h2>
+      <p class="vv-places-about vv-quiet">${told.about}</p>
       <${Tiles}
         ...${{ values, shown, grid, every, aspect, table, chosen, point, pin }}
         pinned=${place[0] * cols + place[1]}
@@ -309,13 +309,13 @@ function Enlarged({ chosen, enlarged, grid, aspect, table, say, save }) {
   </figure>`;
 }
 
-/** The chosen place on the photo. @param {any} props */
+/** The photo with the chosen place. @param {any} props */
 function OnPhoto({ photo, chosen, place, pin, point }) {
   const { grid } = photo;
   const index = (/** @type {Place} */ [row, col]) => row * grid[1] + col;
   return html`<figure class="vv-plate-figure vv-stack">
     <${PhotoStage}
-      ...${{ photo, rings: [[index(chosen()), 'vv-ring']], pinned: index(place), look: 'vv-plate' }}
+      ...${{ photo, rings: [[index(chosen()), 'vv-ring']], pinned: index(place) }}
       choose=${(/** @type {number | null} */ patch) => pin(patch === null ? null : placeAt(patch, grid))}
       point=${(/** @type {number | null} */ patch) => point(patch === null ? null : placeAt(patch, grid))}
       label="The photo"
