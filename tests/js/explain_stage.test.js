@@ -5,6 +5,7 @@ import { test } from 'node:test';
 
 import { REST } from '../../vit_viz/explorer/long_press.js';
 import { stroke } from '../../vit_viz/web/explain/brush.js';
+import { readGone, writeGone } from '../../vit_viz/web/explain/gone.js';
 import { savedBy } from './browser.js';
 import { METHODS, compared, mapBy, openExplain, opened, pressed, texts, trustBy } from './explain_page.js';
 import { settle } from './room.js';
@@ -279,6 +280,56 @@ test('the slider takes the best patches of the map, also of the next one; a stro
   await answer();
   await set({ method: 'rollout' });
   assert.equal(gone().length, 3);
+});
+
+test('what is taken away stands in the link, which takes the same away elsewhere', async (t) => {
+  const page = await open(t);
+  const { down, move, up, slide, gone, answer, place, click } = page;
+  const link = () => new URLSearchParams(place.search()).get('gone');
+  /** What another visitor asks about who opens the same link. */
+  const elsewhere = async () => (await open(t, {}, `&method=rollout&gone=${link()}`)).gone();
+  await slide(3);
+  assert.deepEqual([link(), place.written.at(-1)], ['best.3', [{ gone: 'best.3' }, false]]);
+  await answer();
+  assert.deepEqual([gone().at(-1), await elsewhere()], ['3,7,20', ['3,7,20']]);
+  await down(2, 5); // on top of the best ones
+  await move(3, 5);
+  await up(3, 5);
+  await answer();
+  assert.equal(link(), 'patches.ICgk'); // 3, 7, 17, 20, 23
+  assert.deepEqual([gone().at(-1), await elsewhere()], ['3,7,17,20,23', ['3,7,17,20,23']]);
+  await click('.vv-all');
+  assert.equal(link(), null);
+  const { gone: late, known, store, asked, ...other } = await open(t, {}, '&method=rollout&gone=best.3');
+  await other.answer();
+  known.open = null;
+  store.place.write({ image: 'twins', gone: 'best.2' }, { push: true });
+  await settle();
+  assert.deepEqual([store.view.gone.value, late()], ['best.2', ['3,7,20']]); // not of the photo that is still there
+  await asked('open').at(-1)?.answer(OPEN({ view: 'image=twins' }));
+  await settle();
+  assert.equal(late().at(-1), '3,7');
+});
+
+test('a link that takes away what is not there takes nothing, and a mask of any patches is read as it was written', async (t) => {
+  for (const text of ['best.0', 'best.-3', 'best.1e3', 'patches.', 'patches.%E4', 'patches.A.B', '<b>']) {
+    const { gone, find } = await open(t, {}, `&method=rollout&gone=${encodeURIComponent(text)}`);
+    assert.deepEqual([gone(), find('.vv-note').textContent], [[], ''], text); // the server says why
+  }
+  const other = await open(t, {}, '&method=rollout&gone=patches.AAAAB'); // patch 24 of 24
+  assert.deepEqual(
+    [other.gone(), other.text('.vv-note')],
+    [[], 'The link takes away patches of another grid; all are here.'],
+  );
+  await other.down(0, 0);
+  assert.deepEqual([other.gone(), other.text('.vv-note')], [['0'], '']);
+  const most = await open(t, {}, '&method=rollout&gone=best.99999');
+  assert.equal(most.gone()[0].split(',').length, 23); // one is left
+  for (const count of [1, 6, 7, 24, 391]) {
+    const patches = Array.from({ length: count }, (_, patch) => patch).filter((patch) => patch % 5 !== 1);
+    assert.deepEqual(readGone(writeGone(patches), count), { most: 0, patches });
+    assert.ok(writeGone(patches).length <= 'patches.'.length + Math.ceil(count / 6));
+  }
 });
 
 test('another picture begins anew, an error hides the photo until there is a map again', async (t) => {

@@ -219,7 +219,8 @@ function Why({ page, aim, how, methods, drawing, tables }) {
 }
 
 /** What is asked for it. @param {Page} page @param {ReadonlySignal<Answer>} aim @param {Method[]} methods @param {Record<string, Uint32Array>} tables */
-function whyOf({ store, ask, turn }, aim, methods, tables) {
+function whyOf(page, aim, methods, tables) {
+  const { store, ask, turn } = page;
   const isSeen = () => store.view.tab.value === 'explain' && store.view.explain.value === 'why';
   const of = computed(
     () => /** @type {Of | null} */ (isSeen() && aim.value.state === 'done' ? aim.value.value : null),
@@ -284,7 +285,7 @@ function whyOf({ store, ask, turn }, aim, methods, tables) {
     ]);
   };
   const agreed = heldOf(asked(ask, compared, turn)).value;
-  const gone = goneFrom(shown, ask);
+  const gone = goneFrom(page, shown);
   // the curve of a card is of its own map
   const taken = computed(() => (shown.value?.isOwn === false ? 0 : gone.share.value));
   const done = (/** @type {Method} */ method, /** @type {Of} */ now) => learn(keyOf(method, now));

@@ -50,7 +50,7 @@ export function Stage({ page: { store, ask }, shown, error: refused, isPending, 
         <div class="vv-play-below" hidden=${!photo || Boolean(refused.value)}>
           ${photo && html`<${Below} ...${{ ask, photo, gone }} />`}
         </div>
-        <${CaptionLine} photo=${error ? null : photo} />
+        <${CaptionLine} photo=${error ? null : photo} problem=${gone.problem.value} />
       </div>
     </div>
     <${Controls}
@@ -107,9 +107,10 @@ function Sides({ store, ask, photo: { sides, method, drawing, ...of }, tables })
   </div>`;
 }
 
-/** @param {{photo: Staged | null}} props */
-function CaptionLine({ photo }) {
-  const { caption, saved, note } = photo ?? {};
+/** @param {{photo: Staged | null, problem: string}} props */
+function CaptionLine({ photo, problem }) {
+  const { caption, saved } = photo ?? {};
+  const note = photo && [problem, photo.note].filter(Boolean).join(' ');
   return html`<div class="vv-caption-line">
       <span class="vv-caption">${caption}</span><${SaveLink} save=${saved} hidden=${!photo} />
     </div>
