@@ -688,7 +688,7 @@ test('of one map there is no lead to measure; of two a button says what it costs
   const question = "Does lion's lead over cat follow these colours?";
   assert.deepEqual(
     [page.state(), page.far(), page.text('.vv-measure')],
-    ['open', ['Takes them away, beside random orders of patches; about 9 s.', ''], question],
+    ['open', ['Takes its patches away, beside random orders of patches; about 9 s.', ''], question],
   );
   assert.ok(page.find('.vv-lead .vv-fall').hidden);
   await page.set({ sides: 'one' });
