@@ -306,7 +306,7 @@ test('the chosen map has a curve, sentences and what it does not show; another p
   assert.equal(within('curve-words'), '50% gone: 25%');
   plot.fire('pointerleave');
   await settle();
-  assert.match(within('curve-words'), /painted over/);
+  assert.match(within('curve-words'), /Painted over here/);
   assert.deepEqual(texts(all('.vv-belief [data-test]')), ['taking away', 'putting back']);
   await click('.vv-belief [data-test=insertion]');
   assert.equal(within('fall-title'), 'Rollout: the answer rises as its patches come back');

@@ -101,7 +101,7 @@ test('a stage shows the map and what the model says of the whole photo, and asks
   assert.deepEqual(['.vv-caption', '.vv-low', '.vv-unit'].map(text), [caption, '1', 'weight']);
   assert.equal(map.getAttribute('aria-label'), caption);
   assert.equal(text('.vv-sides-words'), 'Half of the map lies on 2 of 6 patches.');
-  assert.equal(text('.vv-slider-words'), 'drag to take the best patches away, or brush over the photo');
+  assert.equal(text('.vv-slider-words'), 'drag to take the best patches away, or brush');
   assert.deepEqual([find('.vv-all').disabled, Boolean(find('[data-tool=choose]'))], [true, true]);
   assert.equal(find('.vv-most').max, '23');
   assert.equal(
@@ -219,6 +219,45 @@ test('an answer says what changed, or why there is none, until the next one', as
   assert.ok(find('.vv-play-error').hidden);
 });
 
+test('what is waited for is said, and no number of before stands for it', async (t) => {
+  const { answer, all, find, slide, words, browser, set, asked } = await open(t, { relevance: null });
+  const numbers = () => texts(all('.vv-answer .vv-number'));
+  const wait = async (/** @type {number} */ time) => {
+    browser.pass(time);
+    await settle();
+  };
+  await slide(1);
+  await answer();
+  await slide(2);
+  await wait(299);
+  assert.deepEqual([words(), numbers()], ['a lion', ['90% → 25%']]); // a moment later it may be there
+  await wait(1);
+  assert.deepEqual([words(), numbers()], ['Asking the model without 2 patches …', ['90% → …']]);
+  const { style, dataset } = find('.vv-answer .vv-track');
+  assert.deepEqual(
+    [dataset.unknown, style.getPropertyValue('--long'), find('.vv-answer .vv-tick').style.left],
+    ['', '0.00%', '90.00%'],
+  );
+  await slide(3);
+  await answer(); // to the one before: while the hand moves, the newest answer is shown
+  assert.deepEqual([words(), numbers()], ['a lion', ['90% → 25%']]);
+  await wait(300);
+  assert.equal(words(), 'Asking the model without 3 patches …');
+  await answer();
+  assert.equal(words(), 'a lion');
+  assert.ok(find('.vv-play-stage .vv-asking').hidden);
+  await set({ method: 'relevance' });
+  await wait(300);
+  assert.deepEqual(
+    [find('.vv-play-stage .vv-asking').hidden, find('.vv-play-stage .vv-asking').textContent],
+    [false, 'Making the map …'],
+  );
+  await asked('relevance')
+    .at(-1)
+    ?.answer(mapOf([1]));
+  assert.ok(find('.vv-play-stage .vv-asking').hidden);
+});
+
 test('another target is asked about at once, an answer about the one before is not shown', async (t) => {
   const { asked, down, set, words, busy, answer, click } = await open(t);
   await down(0, 0);
@@ -268,7 +307,7 @@ test('the slider takes the best patches of the map, also of the next one; a stro
   const { find, gone, answer, down, set, text, slide } = await open(t);
   await slide(2);
   assert.equal(gone().at(-1), '3,7');
-  const words = 'the best 8% of the patches are gone (2 of 24): drag, or brush over the photo';
+  const words = 'the best 8% of the patches are gone (2 of 24)';
   assert.equal(text('.vv-slider-words'), words);
   assert.equal(find('.vv-most').getAttribute('aria-valuetext'), words);
   await answer();
@@ -306,7 +345,9 @@ test('what is taken away stands in the link, which takes the same away elsewhere
   store.place.write({ image: 'twins', gone: 'best.2' }, { push: true });
   await settle();
   assert.deepEqual([store.view.gone.value, late()], ['best.2', ['3,7,20']]); // not of the photo that is still there
-  await asked('open').at(-1)?.answer(OPEN({ view: 'image=twins' }));
+  await asked('open')
+    .at(-1)
+    ?.answer(OPEN({ view: 'image=twins' }));
   await settle();
   assert.equal(late().at(-1), '3,7');
 });

@@ -28,11 +28,11 @@ const NUMBERS =
 
 /** @type {[string, string, string][]} */
 const SCALES = [
-  ['own', 'each map its own', 'Each map from its own smallest to its own largest value.'],
-  ['share', 'one scale for all', "Each patch's share of its map, on one scale for all methods."],
+  ['own', 'each its own', 'Each map from its own smallest to its own largest value.'],
+  ['share', 'one for all', "Each patch's share of its map, on one scale for all methods."],
   [
     'only',
-    'what only this method says',
+    'what only it says',
     'Each map as shares, less the mean of the quick maps, on one signed scale: orange more, blue less.',
   ],
 ];

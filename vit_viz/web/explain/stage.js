@@ -5,7 +5,7 @@ import { routeUrl } from '../../explorer/source.js';
 import { stepOf } from '../../ui/kit/elements.js';
 import { SaveLink } from '../kit/figure.js';
 import { MapOnPhoto, endsOf, mapIn } from '../kit/map.js';
-import { ColourBar, Problem, Toggle, cellUnder, useAsked } from '../kit/parts.js';
+import { ColourBar, Problem, Toggle, cellUnder, useAsked, useLate } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preact.js';
 import { Bar } from '../kit/bar.js';
 import { listenToPointers } from './brush.js';
@@ -148,6 +148,7 @@ const EMPTY = /** @type {Staged} */ (
 function Frame({ store, photo, gone, error, isBusy, failed, tables }) {
   const [image, marks] = [useRef(/** @type {any} */ (null)), useRef(/** @type {any} */ (null))];
   const tip = useSignal(/** @type {Tipped | null} */ (null));
+  const isLate = useLate(isBusy ? 'map' : '');
   const {
     caption,
     grid,
@@ -197,6 +198,7 @@ function Frame({ store, photo, gone, error, isBusy, failed, tables }) {
     </svg>
     <div class="vv-rings vv-layer" aria-hidden="true">${!error && photo && ringsOf(photo)}</div>
     <${Tip} tip=${tip} />
+    <p class="vv-asking vv-small" role="status" hidden=${!isLate}>Making the map …</p>
     <p class="vv-empty" hidden=${!error}>${error}</p>
   </div>`;
 }
@@ -329,18 +331,29 @@ function Slider({ photo: { grid, method }, gone }) {
 /** How many patches are gone, in words. */
 function goneWords(/** @type {number} */ gone, /** @type {number} */ all, /** @type {boolean} */ best) {
   const share = Math.round((100 * gone) / all) || '< 1';
-  if (!gone) return 'drag to take the best patches away, or brush over the photo';
-  if (best)
-    return `the best ${share}% of the patches are gone (${gone} of ${all}): drag, or brush over the photo`;
-  return `${share}% of the patches are gone (${gone} of ${all})`;
+  if (!gone) return 'drag to take the best patches away, or brush';
+  return `${best ? 'the best ' : ''}${share}% of the patches are gone (${gone} of ${all})`;
+}
+
+/** What is known while the model is asked: what it said of the whole photo. @param {import('./staged.js').Said} said @param {number} count */
+function asking({ top }, count) {
+  const words = `Asking the model without ${count} ${count === 1 ? 'patch' : 'patches'} …`;
+  const line = (/** @type {import('./staged.js').Line} */ { text, before, now, ...one }) => ({
+    ...{ ...one, now: null, before: before ?? now, text: `${text.split(' → ')[0]} → …` },
+  });
+  return { words, top: top.map(line) };
 }
 
 /** What the model says of the photo, or of what is left of it. @param {{photo: Staged, gone: Gone}} props */
 function Said({ photo, gone }) {
-  const { answer, error } = gone.said.value;
-  const { top, words } = answer ? leftOf(answer, photo.target) : photo.whole;
+  const { answer, error, of } = gone.said.value;
+  const isWaiting = gone.isWaiting.value;
+  const isLate = useLate(isWaiting ? `after ${of}` : '');
+  const said = answer ? leftOf(answer, photo.target) : photo.whole;
+  const count = gone.patches.value.length;
+  const { top, words } = isLate ? asking(said, count) : said;
   return html`
-    <ol class="vv-play-top" aria-label="What the model answers" aria-busy=${String(gone.isWaiting.value)}>
+    <ol class="vv-play-top" aria-label="What the model answers" aria-busy=${String(isWaiting)}>
       ${top.map(
         ({ name, now = 0, before, text, target }) =>
           html`<li class=${`vv-answer ${target ? 'vv-target-answer' : ''}`}>
