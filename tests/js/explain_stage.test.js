@@ -144,7 +144,7 @@ test('a stroke takes every patch on its way, and what is taken is marked where i
   assert.equal(first.getAttribute('class'), 'vv-gone');
   const place = ['x', 'y', 'width', 'height'].map((name) => Number(first.getAttribute(name)));
   assert.deepEqual(place, [30 + 20 * 2, 10 + 10, 20, 10]);
-  assert.equal(text('.vv-slider-words'), '21% of the patches are gone (5 of 24)');
+  assert.equal(text('.vv-slider-words'), '21% of patches are gone (5 of 24)');
   assert.equal(find('.vv-all').disabled, false);
   assert.deepEqual([marks.captured, find('.vv-play-stage').focused], [8, true]);
 });
@@ -307,7 +307,7 @@ test('the slider takes the best patches of the map, also of the next one; a stro
   const { find, gone, answer, down, set, text, slide } = await open(t);
   await slide(2);
   assert.equal(gone().at(-1), '3,7');
-  const words = 'the best 8% of the patches are gone (2 of 24)';
+  const words = 'the best 8% of patches are gone (2 of 24)';
   assert.equal(text('.vv-slider-words'), words);
   assert.equal(find('.vv-most').getAttribute('aria-valuetext'), words);
   await answer();
@@ -376,7 +376,7 @@ test('a link that takes away what is not there takes nothing, and a mask of any 
 test('another picture begins anew, an error hides the photo until there is a map again', async (t) => {
   const { down, find, text, marks, asked, store, set, known } = await open(t);
   await down(0, 0);
-  assert.equal(text('.vv-slider-words'), '4% of the patches are gone (1 of 24)');
+  assert.equal(text('.vv-slider-words'), '4% of patches are gone (1 of 24)');
   const body = { model: 'mini', image: { sample: 'lion' }, edits: '', target: '4', gone: '0,0' };
   assert.deepEqual(asked('without_patches')[0].body, body);
   store.look({ image: 'twins' });

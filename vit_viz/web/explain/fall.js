@@ -63,7 +63,7 @@ export function Fall({ trust, name, taken }) {
     <p class="vv-curve-key vv-small" aria-hidden="true">
       <span class="vv-key-line"></span>
       <span class="vv-key-words">
-        ${names ? `most for ${names[test === 'reverse' ? 1 : 0]} first` : 'best first, by this map'}
+        ${names ? `most for ${names[test === 'reverse' ? 1 : 0]} first` : 'best patches first'}
       </span>
       <span class="vv-key-band"></span>95% of random orders
     </p>

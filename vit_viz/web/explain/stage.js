@@ -332,7 +332,7 @@ function Slider({ photo: { grid, method }, gone }) {
 function goneWords(/** @type {number} */ gone, /** @type {number} */ all, /** @type {boolean} */ best) {
   const share = Math.round((100 * gone) / all) || '< 1';
   if (!gone) return 'drag to take the best patches away, or brush';
-  return `${best ? 'the best ' : ''}${share}% of the patches are gone (${gone} of ${all})`;
+  return `${best ? 'the best ' : ''}${share}% of patches are gone (${gone} of ${all})`;
 }
 
 /** What is known while the model is asked: what it said of the whole photo. @param {import('./staged.js').Said} said @param {number} count */
