@@ -83,7 +83,7 @@ class ExplainTabOptions(Options):
         str,
         Option(
             "taken away",
-            "The patches that the model does not get: best.12 for the twelve best of the map, or patches. and which were brushed over.",
+            "Patches that are taken away: best.12 for the twelve best of the map, or patches. and a mask of those brushed over.",
             pattern=GONE,
             link="gone",
         ),
