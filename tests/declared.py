@@ -89,7 +89,7 @@ def _looks() -> list[tuple[str, dict[str, Any], dict[str, str]]]:
     """Links, what is looked at instead, and the link that this leads to."""
     edits = "off 3.1;temperature 7=0.5;forbid class>2-4,3-5@6-8;forbid patches>registers;forbid token 5>patches;forbid 0,0>class"
     full = {"model": "a", "image": "b", "mode": "crop", "size": 9, "part": "1,2,40,50", "edits": edits}
-    full |= {"layer": 3, "style": "tint", "target": "7-9", "tab": "tokens"}
+    full |= {"layer": 3, "style": "tint", "target": "7-9", "tab": "tokens", "gone": "best.12"}
     looks = []
     for query in ("3,4;3,5", "register 1", ""):
         search = urlencode(full | ({"q": query} if query else {}))

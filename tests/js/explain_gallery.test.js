@@ -21,6 +21,8 @@ import { settle } from './room.js';
 
 const TITLE =
   'Area under the curve while patches go, the best first: 0.05. Random orders: 0.2 in the mean, 95% of them from 0.1 to 0.3 (gray). The lower, the better.';
+const TEST_ALL = 'Test this map, then the others';
+const COST = 'Takes its patches away, beside random orders of patches; about 9 s.';
 const STOPPED = 'This was stopped; nothing of it was kept.';
 
 /** @param {any} t @param {string} [search] @param {any} [answers] */
@@ -109,9 +111,9 @@ test('a slow method says how far it is, and shows its map in the end, on the sta
   const quick = ['rollout', 'relevance'];
   assert.deepEqual([bodies, asked('shap').length], [[quick, [...quick, 'shap']], 2]); // and is asked for once
   assert.deepEqual([page.text('.vv-note'), /a shap/.test(page.text('#vv-stage .vv-caption'))], ['', true]);
-  assert.equal(page.text('.vv-test'), 'Which are the most faithful?');
+  assert.equal(page.text('.vv-test'), TEST_ALL);
   await page.click('.vv-test');
-  const body = { ...first.body, method: 'rollout' };
+  const body = { ...first.body, method: 'shap' }; // the chosen one is tested first
   assert.deepEqual(asked('trust')[0].body, body);
 });
 
@@ -174,14 +176,15 @@ test('what runs about another class, or with other options, is ended and never s
 });
 
 test('the test of all maps sorts them and says how far each can be trusted', async (t) => {
-  const { asked, find, text, far, falls, title, order, card, set, look, click } = await open(t);
-  const job = '.vv-gallery-head .vv-job';
-  assert.deepEqual([text('.vv-test'), far(job)], ['Which are the most faithful?', 'Compares each with random orders of patches.']); // prettier-ignore
+  const page = await open(t, '&method=rollout', { costs: { trust: 'about 9 s' } });
+  const { asked, find, text, far, falls, title, order, card, set, look, click } = page;
+  const job = '.vv-belief .vv-job';
+  assert.deepEqual([text('.vv-test'), far(job)], [TEST_ALL, COST]);
   await click('.vv-test');
   const [first] = asked('trust');
   const body = { model: 'mini', image: { sample: 'lion' }, edits: '', target: '4' };
   assert.deepEqual(first.body, { ...body, method: 'rollout' });
-  assert.equal(far(job), 'Random orders of patches …');
+  assert.equal(far(job), 'Rollout and random orders of patches …');
   await first.tell({ share: 0.5, left: 'about 3 s left' }); // of the random orders and one of two maps
   assert.equal(find(`${job} progress`).value, 0.425);
   await first.answer(trustBy(0.1));
@@ -199,7 +202,7 @@ test('the test of all maps sorts them and says how far each can be trusted', asy
   assert.ok(find(job).hidden); // nothing is left to test
   assert.match(text('.vv-first-choice'), /^Believe Relevance first: /);
   await set({ share: 0.25 }); // of rollout, which was tested with other options
-  assert.deepEqual([falls('rollout'), falls('relevance'), text('.vv-test')], ['', TRUST.falls, 'Test the new maps too']); // prettier-ignore
+  assert.deepEqual([falls('rollout'), falls('relevance'), text('.vv-test')], ['', TRUST.falls, 'Test this map']); // prettier-ignore
   await click('.vv-test');
   const last = asked('trust')[2]; // the known one takes its place in the order without being asked for
   assert.deepEqual(last.body, { ...body, method: 'rollout', options: { attention_share: 0.25 } });
@@ -207,7 +210,30 @@ test('the test of all maps sorts them and says how far each can be trusted', asy
   assert.ok(last.stop.aborted);
   await last.answer(trustBy());
   assert.deepEqual([falls('relevance'), title(), find('.vv-legend').hidden], ['', 'Three ways to ask', true]);
-  assert.equal(text('.vv-test'), 'Which are the most faithful?');
+  assert.equal(text('.vv-test'), TEST_ALL);
+});
+
+test('the map on the photo is tested first and said to be believed at once, then whichever is chosen meanwhile', async (t) => {
+  const methods = [
+    ...METHODS.slice(0, 2),
+    ...['legrad', 'cam'].map((name) => ({ ...METHODS[1], name, label: name })),
+  ];
+  const page = await open(t, '&method=cam', { methods, legrad: mapBy('legrad'), cam: mapBy('cam') });
+  const { asked, said, set, falls, text, click } = page;
+  await click('.vv-test');
+  assert.deepEqual([asked('trust').map(({ body }) => body.method), said()], [['cam'], []]);
+  await asked('trust')[0].answer(trustBy());
+  assert.deepEqual([said(), falls('cam')], [TRUST.sentences, TRUST.falls]);
+  assert.equal(text('.vv-belief .vv-fall-title'), 'cam: the answer falls as its patches go');
+  await set({ method: 'legrad' });
+  assert.deepEqual(said(), []); // nothing is known of it yet
+  await asked('trust')[1].answer(trustBy(0.4));
+  await asked('trust')[2].answer(trustBy());
+  assert.deepEqual(
+    asked('trust').map(({ body }) => body.method),
+    ['cam', 'rollout', 'legrad', 'relevance'],
+  );
+  assert.deepEqual([said(), falls('rollout')], [TRUST.sentences, 'falls slower than at random']);
 });
 
 test('how fast the answer falls is said beside the band', () => {
@@ -224,16 +250,17 @@ test('how fast the answer falls is said beside the band', () => {
 });
 
 test('a test that is cancelled keeps what was tested, and may be taken up again; a map that cannot be tested says why', async (t) => {
-  const { asked, far, falls, text, find, said, click } = await open(t, '&method=relevance');
-  const job = '.vv-gallery-head .vv-job';
+  const { asked, far, falls, text, find, said, click, set } = await open(t, '&method=relevance');
+  const job = '.vv-belief .vv-job';
   await click('.vv-test');
   await asked('trust')[0].answer(trustBy());
   await click(`${job} .vv-stop`);
   assert.ok(asked('trust')[1].stop.aborted);
-  assert.deepEqual([far(job), falls('rollout'), text('.vv-test')], [STOPPED, TRUST.falls, 'Test the new maps too']); // prettier-ignore
+  assert.deepEqual([far(job), falls('relevance'), text('.vv-test')], [STOPPED, TRUST.falls, 'Test the new maps too']); // prettier-ignore
   await click('.vv-test');
   await asked('trust').at(-1)?.answer(new Error('not this one'));
-  assert.deepEqual([far(job), falls('relevance'), said()], ['', 'not this one', ['not this one']]);
+  await set({ method: 'rollout' });
+  assert.deepEqual([far(job), falls('rollout'), said()], ['', 'not this one', ['not this one']]);
   assert.ok(find('.vv-belief .vv-fall').hidden);
 });
 
@@ -255,8 +282,13 @@ test('the chosen map has a curve, sentences and what it does not show; another p
   const line = () => find('.vv-belief .vv-plot-line').getAttribute('d');
   assert.ok(find('.vv-belief .vv-fall').hidden);
   assert.deepEqual(said(), ['Not compared with random orders of patches yet.']);
-  assert.deepEqual(['shows', 'hides'].map(within), ['Shows how tokens mix.', 'Does not show any class.']);
+  assert.deepEqual(
+    ['shows', 'hides'].map((name) => text(`#vv-stage .vv-${name}`)),
+    ['Rollout shows how tokens mix.', 'It does not show any class.'],
+  );
+  assert.equal(text('.vv-belief > .vv-title'), 'How far to believe it');
   await tested(trustBy(), trustBy());
+  assert.equal(text('.vv-belief > .vv-title'), `How far to believe it: ${TRUST.falls}`);
   assert.equal(within('fall-title'), 'Rollout: the answer falls as its patches go');
   assert.equal(find('.vv-belief .vv-plot').getAttribute('aria-label'), `${within('fall-title')}. ${TITLE}`);
   assert.deepEqual(said(), TRUST.sentences);
@@ -274,7 +306,7 @@ test('the chosen map has a curve, sentences and what it does not show; another p
   assert.equal(within('curve-words'), '50% gone: 25%');
   plot.fire('pointerleave');
   await settle();
-  assert.match(within('curve-words'), /painted over/);
+  assert.match(within('curve-words'), /Painted over here/);
   assert.deepEqual(texts(all('.vv-belief [data-test]')), ['taking away', 'putting back']);
   await click('.vv-belief [data-test=insertion]');
   assert.equal(within('fall-title'), 'Rollout: the answer rises as its patches come back');
@@ -340,7 +372,7 @@ test('what was tested for a class stays as that of this class until the other on
     ['falls slower than at random', false, 'rollout'],
   );
   assert.equal(falls('relevance'), ''); // not tested for this class
-  await page.click('.vv-gallery-head .vv-stop');
+  await page.click('.vv-belief .vv-stop');
   await set({ target: '4' });
   assert.deepEqual(shown(), lion);
   await look('tower');

@@ -375,9 +375,14 @@ test('an answer to what is no longer asked never stands there', async (t) => {
     assert.equal(page.find('.vv-parts').getAttribute('aria-busy'), 'true');
     assert.equal(page.find('.vv-parts .vv-photo').src, '/photo/lion');
   }
+  assert.ok(page.find('.vv-parts > .vv-asking').hidden);
+  page.browser.pass(300);
+  await settle();
+  assert.ok(!page.find('.vv-parts > .vv-asking').hidden); // what stands there is of before
   const [, twins, tower] = page.asked('decomposition');
   await tower.answer(decomposed());
   await twins.answer(decomposed(['0.1']));
+  assert.ok(page.find('.vv-parts > .vv-asking').hidden);
   assert.match(page.text('.vv-sum-title'), /^Exactly 34.90/);
   assert.equal(page.find('.vv-parts .vv-photo').src, '/photo/tower');
 });

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 
 import { REST } from '../../vit_viz/explorer/long_press.js';
 import { stroke } from '../../vit_viz/web/explain/brush.js';
+import { readGone, writeGone } from '../../vit_viz/web/explain/gone.js';
 import { savedBy } from './browser.js';
 import { METHODS, compared, mapBy, openExplain, opened, pressed, texts, trustBy } from './explain_page.js';
 import { settle } from './room.js';
@@ -100,7 +101,7 @@ test('a stage shows the map and what the model says of the whole photo, and asks
   assert.deepEqual(['.vv-caption', '.vv-low', '.vv-unit'].map(text), [caption, '1', 'weight']);
   assert.equal(map.getAttribute('aria-label'), caption);
   assert.equal(text('.vv-sides-words'), 'Half of the map lies on 2 of 6 patches.');
-  assert.equal(text('.vv-slider-words'), 'drag to take the best patches away, or brush over the photo');
+  assert.equal(text('.vv-slider-words'), 'drag to take the best patches away, or brush');
   assert.deepEqual([find('.vv-all').disabled, Boolean(find('[data-tool=choose]'))], [true, true]);
   assert.equal(find('.vv-most').max, '23');
   assert.equal(
@@ -141,7 +142,7 @@ test('a stroke takes every patch on its way, and what is taken is marked where i
   assert.equal(first.getAttribute('class'), 'vv-gone');
   const place = ['x', 'y', 'width', 'height'].map((name) => Number(first.getAttribute(name)));
   assert.deepEqual(place, [30 + 20 * 2, 10 + 10, 20, 10]);
-  assert.equal(text('.vv-slider-words'), '21% of the patches are gone (5 of 24)');
+  assert.equal(text('.vv-slider-words'), '21% of patches are gone (5 of 24)');
   assert.equal(find('.vv-all').disabled, false);
   assert.deepEqual([marks.captured, find('.vv-play-stage').focused], [8, true]);
 });
@@ -216,6 +217,45 @@ test('an answer says what changed, or why there is none, until the next one', as
   assert.ok(find('.vv-play-error').hidden);
 });
 
+test('what is waited for is said, and no number of before stands for it', async (t) => {
+  const { answer, all, find, slide, words, browser, set, asked } = await open(t, { relevance: null });
+  const numbers = () => texts(all('.vv-answer .vv-number'));
+  const wait = async (/** @type {number} */ time) => {
+    browser.pass(time);
+    await settle();
+  };
+  await slide(1);
+  await answer();
+  await slide(2);
+  await wait(299);
+  assert.deepEqual([words(), numbers()], ['a lion', ['90% → 25%']]); // a moment later it may be there
+  await wait(1);
+  assert.deepEqual([words(), numbers()], ['Asking the model without 2 patches …', ['90% → …']]);
+  const { style, dataset } = find('.vv-answer .vv-track');
+  assert.deepEqual(
+    [dataset.unknown, style.getPropertyValue('--long'), find('.vv-answer .vv-tick').style.left],
+    ['', '0.00%', '90.00%'],
+  );
+  await slide(3);
+  await answer(); // to the one before: while the hand moves, the newest answer is shown
+  assert.deepEqual([words(), numbers()], ['a lion', ['90% → 25%']]);
+  await wait(300);
+  assert.equal(words(), 'Asking the model without 3 patches …');
+  await answer();
+  assert.equal(words(), 'a lion');
+  assert.ok(find('.vv-play-stage .vv-asking').hidden);
+  await set({ method: 'relevance' });
+  await wait(300);
+  assert.deepEqual(
+    [find('.vv-play-stage .vv-asking').hidden, find('.vv-play-stage .vv-asking').textContent],
+    [false, 'Making the map …'],
+  );
+  await asked('relevance')
+    .at(-1)
+    ?.answer(mapOf([1]));
+  assert.ok(find('.vv-play-stage .vv-asking').hidden);
+});
+
 test('another target is asked about at once, an answer about the one before is not shown', async (t) => {
   const { asked, down, set, words, busy, answer, click } = await open(t);
   await down(0, 0);
@@ -265,7 +305,7 @@ test('the slider takes the best patches of the map, also of the next one; a stro
   const { find, gone, answer, down, set, text, slide } = await open(t);
   await slide(2);
   assert.equal(gone().at(-1), '3,7');
-  const words = 'the best 8% of the patches are gone (2 of 24): drag, or brush over the photo';
+  const words = 'the best 8% of patches are gone (2 of 24)';
   assert.equal(text('.vv-slider-words'), words);
   assert.equal(find('.vv-most').getAttribute('aria-valuetext'), words);
   await answer();
@@ -279,10 +319,62 @@ test('the slider takes the best patches of the map, also of the next one; a stro
   assert.equal(gone().length, 3);
 });
 
+test('what is taken away stands in the link, which takes the same away elsewhere', async (t) => {
+  const page = await open(t);
+  const { down, move, up, slide, gone, answer, place, click } = page;
+  const link = () => new URLSearchParams(place.search()).get('gone');
+  /** What another visitor asks about who opens the same link. */
+  const elsewhere = async () => (await open(t, {}, `&method=rollout&gone=${link()}`)).gone();
+  await slide(3);
+  assert.deepEqual([link(), place.written.at(-1)], ['best.3', [{ gone: 'best.3' }, false]]);
+  await answer();
+  assert.deepEqual([gone().at(-1), await elsewhere()], ['3,7,20', ['3,7,20']]);
+  await down(2, 5); // on top of the best ones
+  await move(3, 5);
+  await up(3, 5);
+  await answer();
+  assert.equal(link(), 'patches.ICgk'); // 3, 7, 17, 20, 23
+  assert.deepEqual([gone().at(-1), await elsewhere()], ['3,7,17,20,23', ['3,7,17,20,23']]);
+  await click('.vv-all');
+  assert.equal(link(), null);
+  const { gone: late, known, store, asked, ...other } = await open(t, {}, '&method=rollout&gone=best.3');
+  await other.answer();
+  known.open = null;
+  store.place.write({ image: 'twins', gone: 'best.2' }, { push: true });
+  await settle();
+  assert.deepEqual([store.view.gone.value, late()], ['best.2', ['3,7,20']]); // not of the photo that is still there
+  await asked('open')
+    .at(-1)
+    ?.answer(OPEN({ view: 'image=twins' }));
+  await settle();
+  assert.equal(late().at(-1), '3,7');
+});
+
+test('a link that takes away what is not there takes nothing, and a mask of any patches is read as it was written', async (t) => {
+  for (const text of ['best.0', 'best.-3', 'best.1e3', 'patches.', 'patches.%E4', 'patches.A.B', '<b>']) {
+    const { gone, find } = await open(t, {}, `&method=rollout&gone=${encodeURIComponent(text)}`);
+    assert.deepEqual([gone(), find('.vv-note').textContent], [[], ''], text); // the server says why
+  }
+  const other = await open(t, {}, '&method=rollout&gone=patches.AAAAB'); // patch 24 of 24
+  assert.deepEqual(
+    [other.gone(), other.text('.vv-note')],
+    [[], 'The link takes away patches of another grid; all are here.'],
+  );
+  await other.down(0, 0);
+  assert.deepEqual([other.gone(), other.text('.vv-note')], [['0'], '']);
+  const most = await open(t, {}, '&method=rollout&gone=best.99999');
+  assert.equal(most.gone()[0].split(',').length, 23); // one is left
+  for (const count of [1, 6, 7, 24, 391]) {
+    const patches = Array.from({ length: count }, (_, patch) => patch).filter((patch) => patch % 5 !== 1);
+    assert.deepEqual(readGone(writeGone(patches), count), { most: 0, patches });
+    assert.ok(writeGone(patches).length <= 'patches.'.length + Math.ceil(count / 6));
+  }
+});
+
 test('another picture begins anew, an error hides the photo until there is a map again', async (t) => {
   const { down, find, text, marks, asked, store, set, known } = await open(t);
   await down(0, 0);
-  assert.equal(text('.vv-slider-words'), '4% of the patches are gone (1 of 24)');
+  assert.equal(text('.vv-slider-words'), '4% of patches are gone (1 of 24)');
   const body = { model: 'mini', image: { sample: 'lion' }, edits: '', target: '4', gone: '0,0' };
   assert.deepEqual(asked('without_patches')[0].body, body);
   store.look({ image: 'twins' });
@@ -643,7 +735,7 @@ test('of one map there is no lead to measure; of two a button says what it costs
   const question = "Does lion's lead over cat follow these colours?";
   assert.deepEqual(
     [page.state(), page.far(), page.text('.vv-measure')],
-    ['open', ['Takes them away, beside random orders of patches; about 9 s.', ''], question],
+    ['open', ['Takes its patches away, beside random orders of patches; about 9 s.', ''], question],
   );
   assert.ok(page.find('.vv-lead .vv-fall').hidden);
   await page.set({ sides: 'one' });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -49,6 +50,40 @@ def test_a_class_is_explained_by_many_maps_and_patches_are_taken_away(page: Any)
     page.mouse.up()
     expect(stage.locator(".vv-gone")).to_have_count(10)  # columns 3 to 12 of 16
     stage.get_by_text("Without 3.9% of the photo, banana").wait_for()
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_slider_answer_and_proof_stay_in_sight_beside_the_photo_and_a_link_takes_the_same_away(
+    visit: Callable[..., Any], app_url: str
+) -> None:
+    page = visit(f"{app_url}?tab=explain&image=lion", width=1440, height=900)
+    stage = page.locator("#vv-explain-picture")
+    slider = stage.locator(".vv-most")
+    for _ in range(3):
+        slider.press("ArrowRight")
+    expect_in_address(page, "gone=best.3")
+    stage.get_by_text("Without 1.2% of the photo, lion").wait_for()
+    stage.locator(".vv-test").click()
+    expect(stage.locator(".vv-belief > .vv-title")).to_contain_text("falls")
+    parts = [".vv-play-stage", ".vv-most", ".vv-play-top", ".vv-belief > .vv-title", ".vv-belief .vv-plot"]
+
+    def boxes() -> list[Any]:
+        return [stage.locator(part).bounding_box() for part in parts]
+
+    photo, *beside = before = boxes()
+    assert all(box["y"] >= 0 and box["y"] + box["height"] <= 900 for box in before), before
+    assert all(box["x"] >= photo["x"] + photo["width"] for box in beside), before
+    page.mouse.move(1200, 600)  # over the cards
+    page.mouse.wheel(0, 900)
+    page.wait_for_function("scrollY > 600")
+    page.wait_for_function("document.querySelector('#vv-stage').getBoundingClientRect().top === 12")
+    assert all(box["y"] >= 0 and box["y"] + box["height"] <= 900 for box in boxes()), boxes()
+
+    gone = [stage.locator(".vv-gone").count(), stage.locator(".vv-play-top").inner_text()]
+    page.goto(page.url)
+    stage.get_by_text("Without 1.2% of the photo, lion").wait_for()
+    assert [stage.locator(".vv-gone").count(), stage.locator(".vv-play-top").inner_text()] == gone
 
 
 # --- without a browser

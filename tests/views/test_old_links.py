@@ -137,6 +137,8 @@ OLD: dict[str, dict[str, Any]] = {
         "sides": "difference",
     },
     "?tab=explain&ruler=share": {"tab": "explain", "map_scale": "share"},
+    "?tab=explain&gone=best.12": {"tab": "explain", "gone": "best.12"},
+    "?tab=explain&gone=patches.ICgk": {"tab": "explain", "gone": "patches.ICgk"},
     "?utm_source=mail&layer=4": {"layer": 4},
     "layer=5&image=cheetah": {"layer": 5, "image": "cheetah"},
 }

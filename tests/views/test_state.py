@@ -74,6 +74,11 @@ def test_a_picture_that_is_waited_for_is_not_in_the_address() -> None:
         ("mode=sideways", "mode"),
         ("smooth=perhaps", "smooth"),
         ("model=" + "x" * 300, "model"),
+        ("gone=best.0", "taken away"),
+        ("gone=best.123456", "taken away"),
+        ("gone=patches.%D9%A3", "taken away"),
+        ("gone=patches." + "A" * 4097, "taken away"),
+        ("gone=<script>", "taken away"),
     ],
 )
 def test_what_is_not_possible_falls_back_with_one_sentence(search: str, named: str) -> None:
@@ -131,6 +136,13 @@ def test_a_fitting_view_is_left_as_it_is() -> None:
 def test_another_image_drops_a_patch_and_keeps_a_token() -> None:
     assert ViewState(query="3,4").on_subject(image="tower").query == ""
     assert ViewState(query="register 0").on_subject(image="tower").query == "register 0"
+
+
+def test_what_is_taken_away_is_in_the_link_and_another_image_has_all_patches() -> None:
+    for gone in ("best.12", "patches." + "_" * 4096):
+        view, problems = ViewState.from_address(f"?gone={gone}")
+        assert (view.to_address(), problems) == (f"gone={gone}", ())
+        assert view.on_subject(image="tower") == ViewState(image="tower")
 
 
 def test_a_link_with_too_many_options_is_not_read_and_says_so() -> None:

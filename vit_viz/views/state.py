@@ -157,7 +157,7 @@ class ViewState:
         return written(getattr(self, name)) if name in _READERS else None
 
     def on_subject(self, **changes: Any) -> ViewState:
-        """A copy for another model, image, mode, size or part: a query by position means nothing there and falls back.
+        """A copy for another model, image, mode, size or part: a query by position means nothing there, nor do patches taken away.
 
         A part belongs to its image. The size does to the shape of what is looked at, and begins again where that is another one.
         Edits belong to the model; those that name patches by their place belong to the grid.
@@ -168,7 +168,9 @@ class ViewState:
         if {"model", "image", "part"} & set(changes):
             again |= {"size": 0}
         again["edits"] = "" if "model" in changes else str(ModelEdits.parse(self.edits).on_any_grid)
-        return replace(self, query=kept, target=target, **(again | changes))
+        return replace(self, query=kept, target=target, **(again | changes)).with_option(
+            "explain", "gone", ""
+        )
 
     @property
     def about(self) -> str:

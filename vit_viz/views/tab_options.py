@@ -32,6 +32,9 @@ NAME = r"[a-z][a-z0-9_]{0,80}"
 ZOOM = r"|[1-9]\d{0,3}(\.\d{1,2})?(,[01](\.\d{1,4})?){2}"
 """Of the matrix: nothing, or "4.5,0.25,0.5": how many times it is enlarged, and the shares of it above and left of what is seen."""
 
+GONE = r"|best\.[1-9][0-9]{0,4}|patches\.[A-Za-z0-9_-]{1,4096}"
+"""What is taken away on the Explain tab: nothing, so many of the best patches, or a bit for each patch, six in a letter."""
+
 
 @dataclass(frozen=True)
 class LookTabOptions(Options):
@@ -76,6 +79,15 @@ class ExplainTabOptions(Options):
             is_place=True,
         ),
     ] = "why"
+    gone: Annotated[
+        str,
+        Option(
+            "taken away",
+            "Patches that are taken away: best.12 for the twelve best of the map, or patches. and a mask of those brushed over.",
+            pattern=GONE,
+            link="gone",
+        ),
+    ] = ""
 
 
 @dataclass(frozen=True)

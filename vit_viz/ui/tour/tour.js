@@ -45,7 +45,7 @@ export const STOPS = [
     title: 'What made it say this class?',
     words:
       'Attention is not yet a reason. Here a method marks the patches that speak for the answer, and the slider takes the best of ' +
-      'them away: if the answer falls, the map was right about them. “Which are the most faithful?” measures that for each method.',
+      'them away: if the answer falls, the map was right about them. “Test this map, then the others” measures that for each method.',
     act: (slider) => slide(/** @type {HTMLInputElement} */ (slider), 0.2),
   },
   {

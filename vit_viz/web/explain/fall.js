@@ -11,14 +11,14 @@ import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preac
 /** @import { Curve, Trust } from './trust.js' */
 
 const GONE = /** @type {const} */ (['no patch gone', 'all gone']);
-const PAINTED = 'Here patches are painted over, in steps; on the photo they are gone for the model.';
+const PAINTED = 'Painted over here; on the photo they are gone.';
 const TESTS = {
   deletion: { words: 'taking away', of: 'orange away', ends: GONE, how: PAINTED, done: 'gone' },
   insertion: {
     words: 'putting back',
     of: 'orange back',
     ends: /** @type {const} */ (['no patch there', 'all back']),
-    how: 'Patches are put back into a blurred photo, in steps.',
+    how: 'Put back into a blurred photo, in steps.',
     done: 'back',
   },
   reverse: { words: '', of: 'blue away', ends: GONE, how: PAINTED, done: 'gone' },
@@ -63,9 +63,9 @@ export function Fall({ trust, name, taken }) {
     <p class="vv-curve-key vv-small" aria-hidden="true">
       <span class="vv-key-line"></span>
       <span class="vv-key-words">
-        ${names ? `most for ${names[test === 'reverse' ? 1 : 0]} first` : 'best first, by this map'}
+        ${names ? `most for ${names[test === 'reverse' ? 1 : 0]} first` : 'best patches first'}
       </span>
-      <span class="vv-key-band"></span>taken at random (95% of orders)
+      <span class="vv-key-band"></span>95% of random orders
     </p>
     <${Words} ...${{ curve, test, pointed }} />
     <${Toggle}

@@ -1,80 +1,68 @@
-// The maps of all methods side by side, and how far to believe the chosen one. What takes long, a slow method or the test of all maps, runs
-// as long as the cards are about the same; what was tested for another class of the same photo is shown as that class's until this one is
-// tested.
+// The maps of all methods side by side, each with how far it can be trusted (belief.js). A slow method runs as long as the cards are about the
+// same.
 
 import { clamp } from '../../explorer/geometry.js';
 import { fixed } from '../../ui/kit/numbers.js';
 import { Grid } from '../kit/grid.js';
-import { Places, STOPPED } from '../kit/job.js';
+import { STOPPED } from '../kit/job.js';
 import { MapOnPhoto } from '../kit/map.js';
 import { JobLine, Problem, Toggle, useAsked, useJob } from '../kit/parts.js';
-import { html, signal, useComputed, useLayoutEffect, useMemo } from '../kit/preact.js';
-import { Fall } from './fall.js';
-import { captionOf, drawingOf, onScale, questionOf, ruleWords, testedOf } from './maps.js';
-import { Sanity, useCheck } from './sanity.js';
+import { html, useComputed, useLayoutEffect, useMemo } from '../kit/preact.js';
+import { captionOf, drawingOf, onScale, questionOf, ruleWords } from './maps.js';
+import { Sanity } from './sanity.js';
 import { namesOf } from './staged.js';
-import { endOfStrips, firstChoice, testAll } from './trust.js';
+import { endOfStrips, firstChoice } from './trust.js';
 /** @import { Page } from '../kit/page.js' */
-/** @import { Job } from '../kit/job.js' */
+/** @import { Job, Places } from '../kit/job.js' */
 /** @import { ReadonlySignal, Signal } from '../kit/preact.js' */
+/** @import { Tests } from './belief.js' */
 /** @import { Answered, Of } from './maps.js' */
 /** @import { Held } from './room.js' */
 /** @import { Method } from './staged.js' */
 /** @import { Trust } from './trust.js' */
 
-/**
- * @typedef {import('./staged.js').Answer} Agreement to the question of that name: its values are rank correlations of each two maps
- *
- * What a test found of the maps for one class; order: methods, the most trusted first.
- * @typedef {{target: string, trust: Record<string, Trust>, order: string[]}} Tested
- */
+/** @typedef {import('./staged.js').Answer} Agreement to the question of that name: its values are rank correlations of each two maps */
 
-const QUESTION = 'Which are the most faithful?';
-const UNSORTED = 'Compares each with random orders of patches.';
-const UNTESTED = 'Not compared with random orders of patches yet.';
 const NUMBERS =
   'No One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve Thirteen Fourteen Fifteen'.split(' ');
-const TEST = { class: 'vv-button vv-test' };
-const MOST_AT_A_TIME = 2; // a browser has six connections to a server, and the page needs some
 
 /** @type {[string, string, string][]} */
 const SCALES = [
-  ['own', 'each map its own', 'Each map from its own smallest to its own largest value.'],
-  ['share', 'one scale for all', "Each patch's share of its map, on one scale for all methods."],
+  ['own', 'each its own', 'Each map from its own smallest to its own largest value.'],
+  ['share', 'one for all', "Each patch's share of its map, on one scale for all methods."],
   [
     'only',
-    'what only this method says',
+    'what only it says',
     'Each map as shares, less the mean of the quick maps, on one signed scale: orange more, blue less.',
   ],
 ];
 
 /**
  * What the room knows of its cards; costOf: what a map that takes long costs, in words; isThere: whether it is at hand; done: it was computed;
- * taken: share of the chosen map's patches that the slider took away.
+ * answers: takes what came of their questions, by the names of methods, null where there is no map; tests: what was found of the maps.
  * @typedef {object} OfCards
+ * @property {Page} page
+ * @property {Method[]} methods
+ * @property {Places} places
+ * @property {Signal<Map<string, Answered | null>>} answers
+ * @property {Tests} tests
  * @property {ReadonlySignal<Agreement | null>} agreed
  * @property {(method: Method, of: Of) => string | undefined} costOf
- * @property {() => boolean} isSeen
  * @property {(method: Method, of: Of) => boolean} isThere
  * @property {(method: Method, of: Of) => void} done
- * @property {ReadonlySignal<number>} taken
+ * @property {Record<string, Uint32Array>} tables of colours
  */
 
-/** @param {{page: Page, base: Held<Of>, methods: Method[], how: string, tables: Record<string, Uint32Array>} & OfCards} props how: all is measured, as HTML */
-export function Gallery({ page, base, isSeen, how, ...shared }) {
-  const places = useMemo(() => new Places(MOST_AT_A_TIME), []);
+/** @param {{base: Held<Of>, check: import('./sanity.js').Check, how: string} & OfCards} props how: all is measured, as HTML */
+export function Gallery({ base, check, how, ...shared }) {
   const error = base.error.value;
   const now = base.value.value;
-  const chosen = shared.methods.find(({ name }) => name === page.store.view.method.value);
-  const check = useCheck(page, places, now && isSeen() && chosen ? { of: now, method: chosen } : null);
   const isBusy = base.isPending.value ? 'vv-busy' : '';
   return html`<div id="vv-gallery" class="column">
     <div class=${`vv-gallery vv-room ${isBusy}`}>
       <${Problem} words=${error} stays look="vv-gallery-error" />
       ${!now && !error && html`<p class="vv-gallery-wait vv-quiet">Making the maps …</p>`}
-      <div hidden=${Boolean(error)}>
-        ${now && html`<${Cards} ...${{ page, of: now, places, check, ...shared }} />`}
-      </div>
+      <div hidden=${Boolean(error)}>${now && html`<${Cards} ...${{ of: now, ...shared }} />`}</div>
       <details class="vv-fold vv-formula">
         <summary>How this is measured</summary>
         <div dangerouslySetInnerHTML=${{ __html: how }}></div>
@@ -86,78 +74,20 @@ export function Gallery({ page, base, isSeen, how, ...shared }) {
 
 /**
  * The cards, and what is known of them.
- * @param {{page: Page, of: Of, places: Places, check: import('./sanity.js').Check, methods: Method[], tables: Record<string, Uint32Array>} &
- *   Omit<OfCards, 'isSeen'>} props
+ * @param {{of: Of} & OfCards} props
  */
-function Cards({
-  page,
-  of: looked,
-  agreed,
-  costOf,
-  places,
-  check,
-  methods: cards,
-  isThere,
-  done,
-  taken,
-  tables,
-}) {
-  const { store, ask } = page;
-  const about = JSON.stringify(looked.about);
-  const { name: target, link: towards } = looked.target;
-  const key = `${about} ${towards}`;
-  /** @type {Signal<Map<string, Answered | null>>} by the names of methods; null: there is none */
-  const answers = useMemo(() => signal(new Map()), []);
-  const { drawn, rule } = useScale(store, cards, namesOf(looked.target), answers.value);
-  /** @type {Signal<Map<string, Tested>>} by the keys of classes of this photo, the last tested last */
-  const tests = useMemo(() => signal(new Map()), [about]);
-  const job = useJob(places);
-  const subject = store.subject();
-  useLayoutEffect(() => () => job.end(), [key, subject]);
+function Cards({ of: looked, agreed, costOf, methods: cards, tests, ...of }) {
+  const { store } = of.page;
+  const { drawn, rule } = useScale(store, cards, namesOf(looked.target), of.answers.value);
   const methods = Object.fromEntries(cards.map((method) => [method.name, method]));
-  const optionsOf = (/** @type {string} */ name) => JSON.stringify(store.optionsOf(name));
-  const { own, trust, order, of } = knownOf(tests.value, key, target, optionsOf);
-  const isTested = Object.keys(own.trust).length > 0;
-  const untested = cards.filter(({ name }) => answers.value.get(name) && !own.trust[name]);
-  const learn = (/** @type {{cards: Record<string, Trust>, order?: string[]}} */ news) => {
-    const { [key]: before, ...rest } = Object.fromEntries(tests.peek());
-    const now = {
-      target,
-      trust: { ...before?.trust, ...news.cards },
-      order: news.order ?? before?.order ?? [],
-    };
-    tests.value = new Map([...Object.entries(rest), [key, now]]);
-  };
-  const test = () => {
-    // those that were tested are known, and take their places in the order
-    const names = [...Object.keys(own.trust), ...untested.map(({ name }) => name)];
-    const options = Object.fromEntries(names.map((name) => [name, optionsOf(name)]));
-    const maps = names.map((name) => ({
-      name,
-      label: methods[name].label,
-      body: testedOf(store, looked, name),
-    }));
-    const hear = (/** @type {{cards: Record<string, Trust>, order?: string[]}} */ news) => {
-      const found = Object.entries(news.cards).map(([name, one]) => [
-        name,
-        { ...one, options: options[name] },
-      ]);
-      learn({ ...news, cards: Object.fromEntries(found) });
-    };
-    const all = (/** @type {AbortSignal} */ stop, /** @type {import('../kit/ask.js').Tell} */ tell) =>
-      testAll(ask, maps, looked.target, stop, tell);
-    void job.follow(all, { part: hear, whole: hear });
-  };
-  const chosen = methods[store.view.method.value];
-  const weights = check.known?.words ?? '';
+  const { trust, order, of: other } = tests;
   const end = endOfStrips(Object.values(trust));
-  const go = !untested.length ? '' : isTested ? 'Test the new maps too' : QUESTION;
-  const words = job.words || job.error || (go === QUESTION ? UNSORTED : '');
   const count = NUMBERS[cards.length] ?? String(cards.length);
-  const sorted = order.some((name) => trust[name]) ? `, the most faithful ${of && `for ${of} `}first` : '';
+  const isSorted = order.some((name) => trust[name]);
+  const sorted = isSorted ? `, the most faithful ${other && `for ${other} `}first` : '';
   const ranked = order.map((name) => ({ label: methods[name].label, trust: trust[name] }));
-  const first = firstChoice(ranked, of);
-  const shared = { page, answers, looked, places, subject, end, of, isThere, done, tables };
+  const first = firstChoice(ranked, other);
+  const shared = { ...of, looked, subject: store.subject(), end, of: other };
   const card = (/** @type {Method} */ method) => {
     const { name } = method;
     const its = { method, cost: costOf(method, looked), trust: trust[name], drawn: drawn.get(name) };
@@ -167,10 +97,6 @@ function Cards({
     <div class="vv-gallery-head vv-row">
       <h3 class="vv-title vv-gallery-title">${count} ways to ask${sorted}</h3>
       <span class="vv-quiet vv-legend" hidden=${!end}>gray: what random orders reach on this photo</span>
-      <${JobLine}
-        ...${{ job, begin: test, end: () => job.end(STOPPED), go, words, look: 'vv-row' }}
-        button=${TEST}
-      />
     </div>
     <p class="vv-first-choice" aria-live="polite" hidden=${!first}>${first}</p>
     <div class="vv-rule vv-row">
@@ -185,7 +111,6 @@ function Cards({
       ${[...order.map((name) => methods[name]), ...cards.filter(({ name }) => !order.includes(name))].map(card)}
     </div>
     <${Agreed} agreed=${agreed} />
-    ${chosen && html`<${Belief} ...${{ method: chosen, trust: trust[chosen.name], of, target, weights, taken }} />`}
   `;
 }
 
@@ -203,23 +128,6 @@ function useScale({ view }, cards, names, answers) {
   return { drawn, rule: ruleWords(ruler.value, sides.value, names, drawn.values().next().value?.ends) };
 }
 
-/**
- * What was found with the options that the maps have now: of this class, else of the class that was tested last, which is named then.
- * @param {Map<string, Tested>} tests @param {string} key @param {string} target @param {(name: string) => string} optionsOf
- * @returns {{own: Tested, of: string} & Omit<Tested, 'target'>}
- */
-function knownOf(tests, key, target, optionsOf) {
-  const ofNow = (/** @type {Tested} */ { trust, order, ...tested }) => {
-    const now = Object.entries(trust).filter(([name, { options }]) => optionsOf(name) === options);
-    return { ...tested, trust: Object.fromEntries(now), order };
-  };
-  const own = ofNow(tests.get(key) ?? { target, trust: {}, order: [] });
-  const isMeasured = (/** @type {Tested} */ { trust }) => Object.values(trust).some(({ place }) => place);
-  const [, other] = [...tests].filter(([one, tested]) => one !== key && isMeasured(tested)).at(-1) ?? [];
-  if (Object.keys(own.trust).length || !other) return { own, of: '', ...own };
-  return { own, of: other.target, ...ofNow(other) };
-}
-
 /** Brings the stage onto the screen where it has scrolled out, as on a phone. */
 function scrollToStage() {
   document
@@ -231,21 +139,17 @@ function scrollToStage() {
 
 /**
  * One method: its map or how to get it, and its place beside random orders of patches. It is drawn again where one of these differs.
- * @typedef {object} CardOf
- * @property {Page} page
- * @property {Signal<Map<string, Answered | null>>} answers takes what came of its question
+ * @typedef {object} OneCard
  * @property {Of} looked what the maps are of
  * @property {{map: import('../kit/map.js').PatchMap, ends: [number, number]}} [drawn] its map on the scale of the cards
- * @property {Record<string, Uint32Array>} tables of colours
- * @property {Places} places
  * @property {string} subject what is looked at: with another one what runs ends, as with another map
  * @property {Method} method
  * @property {string} [cost] of its map, in words
  * @property {Trust} [trust]
  * @property {string} of the class of the test, where it is another one
  * @property {number} end of the strips of all cards
- * @property {OfCards['isThere']} isThere
- * @property {OfCards['done']} done
+ *
+ * @typedef {Pick<OfCards, 'page' | 'places' | 'answers' | 'isThere' | 'done' | 'tables'> & OneCard} CardOf
  */
 
 /**
@@ -395,27 +299,5 @@ function Agree({ arrays, facts, words }) {
       Spearman's rank correlation of each two maps over the patches of this photo: 1 the same order, 0 none,
       −1 the opposite. Which of them is right it does not say.
     </p>
-  </section>`;
-}
-
-/**
- * How far to believe the chosen map: the curve of the answer while its patches go or come, beside random orders, and sentences.
- * @param {{method: Method, trust: Trust | undefined, of: string, target: string, weights: string, taken: ReadonlySignal<number>}} props of:
- *     the class of the test, where it is another one than `target`; weights: what became of the map when they were re-initialised
- */
-function Belief({ method: { label, shows, hides }, trust, of, target, weights, taken }) {
-  const other = trust ? of : '';
-  const whose = other && `Measured for ${other}, not for ${target} yet.`;
-  const said = trust?.error ? [trust.error] : (trust?.sentences ?? [UNTESTED]);
-  return html`<section class="vv-belief">
-    <${Fall} ...${{ trust, name: `${label}${other && ` for ${other}`}`, taken: other ? null : taken }} />
-    <div class="vv-believe">
-      <h3 class="vv-title">How far to believe it</h3>
-      <div class="vv-said">
-        ${[whose, ...said, weights].filter(Boolean).map((line) => html`<p>${line}</p>`)}
-      </div>
-      <p class="vv-quiet vv-shows" hidden=${!shows}>Shows ${shows}</p>
-      <p class="vv-quiet vv-hides" hidden=${!hides}>Does not show ${hides}</p>
-    </div>
   </section>`;
 }

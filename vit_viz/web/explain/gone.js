@@ -1,30 +1,54 @@
-// Which patches are taken away on the stage, and what the model says without them.
+// Which patches are taken away on the stage, as the link has it, and what the model says without them.
 
 import { patchQuery } from '../../explorer/geometry.js';
 import { computed, effect, signal } from '../kit/preact.js';
 import { stroke } from './brush.js';
 /** @import { Ask } from '../kit/ask.js' */
 /** @import { ReadonlySignal } from '../kit/preact.js' */
+/** @import { Store } from '../kit/store.js' */
 /** @import { Cell } from './brush.js' */
 /** @import { Answer, Staged } from './staged.js' */
 
 const PATIENCE = 10_000; // milliseconds after which an answer counts as lost
 
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+const BITS = 6; // patches in a letter
+const NOTHING = { most: 0, patches: /** @type {number[]} */ ([]) };
+const OTHER_GRID = 'The link takes away patches of another grid; all are here.';
+
 /**
- * What was taken by hand; key: of the photo that it is of. `most` are as many of the best patches of whatever map there is; where it
- * is 0, it is the patches that were brushed over.
+ * What a link says is taken away. "best.12": so many of the best patches of whatever map there is; "patches.Bg": those that were brushed over,
+ * the first of them the lowest bit of the first letter. What the server refuses in a sentence is nothing.
+ * @param {string} text @param {number} count of the patches of the photo @returns {typeof NOTHING | null} null: patches that it does not have
  */
-const NOTHING = { key: '', most: 0, patches: /** @type {number[]} */ ([]) };
+export function readGone(text, count) {
+  const [, most = 0, letters = ''] = /^(?:best\.([1-9]\d{0,4})|patches\.([\w-]{1,4096}))$/.exec(text) ?? [];
+  const patches = Array.from({ length: BITS * letters.length }, (_, patch) => patch).filter(
+    (patch) => (LETTERS.indexOf(letters[Math.floor(patch / BITS)]) >> (patch % BITS)) & 1,
+  );
+  return patches.every((patch) => patch < count) ? { most: Number(most), patches } : null;
+}
+
+/** Patches that were brushed over, as `readGone` reads them. @param {Iterable<number>} patches */
+export function writeGone(patches) {
+  const letters = /** @type {number[]} */ ([]);
+  for (const patch of patches) letters[Math.floor(patch / BITS)] |= 1 << (patch % BITS);
+  return letters.length ? `patches.${Array.from(letters, (bits = 0) => LETTERS[bits]).join('')}` : '';
+}
 
 /** @typedef {'erase' | 'restore' | 'choose'} Tool choose: of the query @typedef {ReturnType<typeof goneFrom>} Gone */
 
-/** @param {ReadonlySignal<Staged | null>} photo with the map on the stage @param {Ask} ask */
-export function goneFrom(photo, ask) {
-  const taken = signal(NOTHING);
-  const hand = computed(() => (taken.value.key === photo.value?.key ? taken.value : NOTHING));
+/** @param {{store: Store, ask: Ask}} page @param {ReadonlySignal<Staged | null>} photo with the map on the stage */
+export function goneFrom({ store, ask }, photo) {
   const order = computed(() => photo.value?.order ?? []);
-  const most = computed(() => Math.min(hand.value.most, Math.max(0, order.value.length - 1)));
-  const patches = computed(() => (most.value ? order.value.slice(0, most.value) : hand.value.patches));
+  const read = computed(() => {
+    const isOf = photo.value?.subject === store.subject(); // else the link is about what is still to come
+    return isOf ? readGone(store.view.gone.value, order.value.length) : NOTHING;
+  });
+  const most = computed(() => Math.min(read.value?.most ?? 0, Math.max(0, order.value.length - 1)));
+  const patches = computed(() =>
+    most.value ? order.value.slice(0, most.value) : (read.value ?? NOTHING).patches,
+  );
   const question = computed(() => {
     if (!photo.value || !patches.value.length) return null;
     const { key, about, target, grid } = photo.value;
@@ -37,10 +61,11 @@ export function goneFrom(photo, ask) {
   const tool = computed(() =>
     wanted.value === 'choose' && !photo.value?.method.pick ? 'erase' : wanted.value,
   );
-  const take = (/** @type {Partial<typeof NOTHING>} */ change) =>
-    void (taken.value = { ...NOTHING, key: photo.peek()?.key ?? '', ...change });
+  const take = (/** @type {string} */ gone) => store.set({ gone }, { soon: true });
   return {
     ...{ order, most, patches, said, cursor, tool },
+    /** Why what the link says is not taken away; '' where it is. */
+    problem: computed(() => (read.value ? '' : OTHER_GRID)),
     /** As a share of the patches, how many of the best are gone. */
     share: computed(() => (order.value.length ? most.value / order.value.length : 0)),
     /** Whether what is said is about other patches than those that are gone. */
@@ -49,7 +74,7 @@ export function goneFrom(photo, ask) {
     /** As many of the best patches of the map; 0: all are back. */
     takeMost(/** @type {number} */ count) {
       cursor.value = null;
-      take({ most: count });
+      take(count ? `best.${count}` : '');
     },
     /** Takes or puts back what lies on the straight way between two patches. @param {Cell} from @param {Cell} to */
     brush(from, to) {
@@ -59,13 +84,13 @@ export function goneFrom(photo, ask) {
       for (const patch of stroke(from, to, grid))
         if (tool.peek() === 'erase') now.add(patch);
         else now.delete(patch);
-      if (now.size !== patches.peek().length) take({ patches: [...now] });
+      if (now.size !== patches.peek().length) take(writeGone(now));
     },
     /** Takes a patch away, or puts it back. @param {number} patch */
     toggle(patch) {
       const now = new Set(patches.peek());
       if (!now.delete(patch)) now.add(patch);
-      take({ patches: [...now] });
+      take(writeGone(now));
     },
   };
 }

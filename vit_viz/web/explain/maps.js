@@ -130,7 +130,7 @@ export function ruleWords(ruler, side, [one, other], ends) {
       : '';
   if (!other || side === 'lead') return '';
   const onStage = {
-    difference: `${one}'s map less ${other}'s, two maps subtracted, with a test of its own below it`,
+    difference: `${one}'s map less ${other}'s, two maps subtracted, with a test of its own beside it`,
     one: `the map for ${one} alone`,
     other: `the map for ${other} alone`,
   }[side];

@@ -9,8 +9,8 @@ import { dataAt } from '../../ui/kit/elements.js';
 import { fixed } from '../../ui/kit/numbers.js';
 import { Bar, lookOf } from '../kit/bar.js';
 import { Grid } from '../kit/grid.js';
-import { ColourBar, PhotoStage, Problem, placeOfRect } from '../kit/parts.js';
-import { html, useComputed, useLayoutEffect, useMemo, useRef, useSignal, useState } from '../kit/preact.js';
+import { ColourBar, PhotoStage, Problem, placeOfRect, useLate } from '../kit/parts.js';
+import { html, useComputed, useLayoutEffect, useMemo, useRef, useSignal } from '../kit/preact.js';
 import { endOf, largestOf, paintSigned, signed, signedStops } from '../kit/signed.js';
 import { nameOf, total } from './terms.js';
 /** @import { Saved } from '../../explorer/source.js' */
@@ -30,7 +30,6 @@ import { nameOf, total } from './terms.js';
  */
 
 const STOPS = signedStops();
-const PATIENCE = 300; // ms before what is of before is dimmed: to begin that is slow where there are many small photos
 const EXACT = 'the parts sum to the number that the model returned';
 const CHOOSE = 'Choose a head, or the bar of its layer, to switch it off.';
 
@@ -39,20 +38,17 @@ const CHOOSE = 'Choose a head, or the bar of its layer, to switch it off.';
  * @param {{state: 'hidden' | 'busy' | 'error' | 'ready', error: string, value: Value | null} & Actions} props
  */
 export function Parts({ state, error, value, press, figure }) {
-  const [isLate, setLate] = useState(false);
   const isBusy = state === 'busy';
-  useLayoutEffect(() => {
-    const timer = window.setTimeout(() => setLate(isBusy), isBusy ? PATIENCE : 0);
-    return () => clearTimeout(timer);
-  }, [isBusy]);
+  const isLate = useLate(isBusy ? state : '');
   const parts = useMemo(() => value && html`<${Sum} ...${{ value, press, figure }} />`, [value]); // drawn for another value only
   return html`<div id="vv-parts">
     <div
-      class=${`vv-parts vv-columns vv-room ${isBusy && isLate ? 'vv-late' : ''}`}
+      class=${`vv-parts vv-columns vv-room ${isLate ? 'vv-late' : ''}`}
       data-state=${state}
       hidden=${state === 'hidden'}
       aria-busy=${String(isBusy)}
     >
+      <p class="vv-asking vv-small" role="status" hidden=${!isLate}>Working out the sum …</p>
       <${Problem} words=${error} stays look="vv-parts-error vv-notice" />
       ${state !== 'error' && parts}
     </div>

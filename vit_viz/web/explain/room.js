@@ -4,14 +4,17 @@ import { decodeTable } from '../../explorer/paint.js';
 import { asked } from '../kit/ask.js';
 import { opened, thePage } from '../kit/page.js';
 import { editsIn, headsWith, switched, withHeads, wordsOf } from '../kit/edits.js';
+import { Places } from '../kit/job.js';
 import { Classes, Toggle } from '../kit/parts.js';
 import { batch, computed, effect, html, render, signal, useMemo, useRef } from '../kit/preact.js';
 import { TARGETED } from '../kit/store.js';
+import { useTests } from './belief.js';
 import { Gallery } from './gallery.js';
 import { goneFrom } from './gone.js';
 import { madeOf } from './made.js';
 import { questionOf } from './maps.js';
 import { Parts } from './parts.js';
+import { useCheck } from './sanity.js';
 import { Stage } from './stage.js';
 import { stagedOf, wantedOn } from './staged.js';
 import { Terms } from './terms.js';
@@ -36,6 +39,7 @@ const TITLES = { why: 'Why', parts: 'What it is made of' };
 
 /** @type {Answer} */
 const NOT_ASKED = { state: 'none' };
+const MOST_AT_A_TIME = 2; // a browser has six connections to a server, and the page needs some
 
 /** @type {import('../../ui/kit/elements.js').Mount<Declared & {tables: Record<string, string>}>} */
 export function mount(element, told) {
@@ -211,15 +215,23 @@ function Why({ page, aim, how, methods, drawing, tables }) {
     () => Object.fromEntries(Object.entries(tables).map(([name, text]) => [name, decodeTable(text)])),
     [tables],
   );
-  const { stage, cards } = useMemo(() => whyOf(page, aim, methods, colours), [page]);
+  const { stage, isSeen, base, ...known } = useMemo(() => whyOf(page, aim, methods, colours), [page]);
+  const places = useMemo(() => new Places(MOST_AT_A_TIME), []);
+  const cards = { page, places, methods, tables: colours, ...known };
+  const of = base.value.value;
+  const tests = useTests(cards, of);
+  const chosen = methods.find(({ name }) => name === page.store.view.method.value);
+  const check = useCheck(page, places, of && isSeen() && chosen ? { of, method: chosen } : null);
+  const weights = check.known?.words ?? '';
   return html`<div id="vv-explain-columns" class="vv-view" hidden=${page.store.view.explain.value !== 'why'}>
-    <${Stage} ...${{ page, ...stage, drawing, tables: colours }} />
-    <${Gallery} ...${{ page, methods, ...cards, how, tables: colours }} />
+    <${Stage} ...${{ page, ...stage, drawing, tests, weights, tables: colours }} />
+    <${Gallery} ...${{ base, check, how, tests, ...cards }} />
   </div>`;
 }
 
 /** What is asked for it. @param {Page} page @param {ReadonlySignal<Answer>} aim @param {Method[]} methods @param {Record<string, Uint32Array>} tables */
-function whyOf({ store, ask, turn }, aim, methods, tables) {
+function whyOf(page, aim, methods, tables) {
+  const { store, ask, turn } = page;
   const isSeen = () => store.view.tab.value === 'explain' && store.view.explain.value === 'why';
   const of = computed(
     () => /** @type {Of | null} */ (isSeen() && aim.value.state === 'done' ? aim.value.value : null),
@@ -284,13 +296,15 @@ function whyOf({ store, ask, turn }, aim, methods, tables) {
     ]);
   };
   const agreed = heldOf(asked(ask, compared, turn)).value;
-  const gone = goneFrom(shown, ask);
+  const gone = goneFrom(page, shown);
   // the curve of a card is of its own map
   const taken = computed(() => (shown.value?.isOwn === false ? 0 : gone.share.value));
   const done = (/** @type {Method} */ method, /** @type {Of} */ now) => learn(keyOf(method, now));
   const base = heldOf(computed(() => (isSeen() ? aim.value : NOT_ASKED)));
+  /** @type {import('./gallery.js').OfCards['answers']} */
+  const answers = signal(new Map());
   return {
-    stage: { shown, error, isPending, gone },
-    cards: { base, agreed, costOf, isSeen, isThere, done, taken },
+    ...{ base, answers, agreed, costOf, isSeen, isThere, done },
+    stage: { shown, error, isPending, gone, taken },
   };
 }

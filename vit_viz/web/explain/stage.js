@@ -13,18 +13,20 @@ import { routeUrl } from '../../explorer/source.js';
 import { byKeys, KEY_WORDS } from '../../ui/kit/elements.js';
 import { SaveLink } from '../kit/figure.js';
 import { MapOnPhoto, endsOf, mapIn } from '../kit/map.js';
-import { ColourBar, Problem, Toggle, cellUnder, useAsked } from '../kit/parts.js';
+import { ColourBar, Problem, Toggle, cellUnder, useAsked, useLate } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preact.js';
 import { Bar } from '../kit/bar.js';
 import { listenToPointers } from './brush.js';
+import { Belief } from './belief.js';
 import { Controls } from './controls.js';
 import { Lead } from './fall.js';
-import { less, questionOf, shares } from './maps.js';
+import { less, questionOf, shares, testedOf } from './maps.js';
 import { controlsOf, leftOf } from './staged.js';
 import { trustOf } from './trust.js';
 /** @import { Tell } from '../kit/ask.js' */
 /** @import { Page } from '../kit/page.js' */
 /** @import { ReadonlySignal, Signal } from '../kit/preact.js' */
+/** @import { Tests } from './belief.js' */
 /** @import { Cell } from './brush.js' */
 /** @import { Gone, Tool } from './gone.js' */
 /** @import { Control } from './controls.js' */
@@ -39,32 +41,44 @@ const NOT_FETCHED = 'This picture could not be fetched; please reload the page.'
  * @param {ReadonlySignal<string>} props.error
  * @param {ReadonlySignal<boolean>} props.isPending
  * @param {Gone} props.gone of the patches of the map
+ * @param {ReadonlySignal<number>} props.taken share of the patches of the card's map that the slider took away
+ * @param {Tests} props.tests
+ * @param {string} props.weights what became of the map when they were re-initialised
  * @param {Control[]} props.drawing controls of how the map is drawn
  * @param {Record<string, Uint32Array>} props.tables of colours
  */
-export function Stage({ page: { store, ask }, shown, error: refused, isPending, gone, drawing, tables }) {
+export function Stage({ page: { store, ask }, shown, error: refused, isPending, gone, ...proof }) {
+  const { drawing, tables } = proof;
   const [lost, setLost] = useState(''); // the photo that could not be fetched
   const photo = shown.value;
   const error = refused.value || (photo && lost === photo.photo.photo ? NOT_FETCHED : '');
   const isBusy = isPending.value;
   const framed = { store, photo, gone, error, isBusy, tables };
-  const { method } = photo ?? {};
+  const { label, formula, shows, hides } = photo?.method ?? {};
   return html`<div id="vv-stage" class="column">
-    <div id="vv-explain-picture" class="vv-play vv-room">
-      <div class=${`vv-part-picture vv-play-picture ${isBusy ? 'vv-busy' : ''}`}>
+    <div
+      id="vv-explain-picture"
+      class=${`vv-play vv-room vv-part-picture vv-play-picture ${isBusy ? 'vv-busy' : ''}`}
+      aria-busy=${String(isBusy)}
+    >
+      <div class="vv-play-photo">
         <${Frame} ...${framed} failed=${() => setLost(photo?.photo.photo ?? '')} />
         ${photo && !error && html`<${ColourBar} ...${photo.bar} look="" />`}
         <${OfMap} ...${{ store, ask, photo, tables }} />
-        <div class="vv-play-below" hidden=${!photo || Boolean(refused.value)}>
-          ${photo && html`<${Below} ...${{ ask, photo, gone }} />`}
-        </div>
-        <${CaptionLine} photo=${error ? null : photo} />
+      </div>
+      <div class="vv-play-below" hidden=${!photo || Boolean(refused.value)}>
+        ${photo && html`<${Below} ...${{ store, ask, photo, gone, ...proof }} />`}
+      </div>
+      <div class="vv-play-about">
+        <${CaptionLine} photo=${error ? null : photo} problem=${gone.problem.value} />
+        <p class="vv-quiet vv-small vv-shows" hidden=${!shows}>${label} shows ${shows}</p>
+        <p class="vv-quiet vv-small vv-hides" hidden=${!hides}>It does not show ${hides}</p>
+        <${Controls}
+          ...${{ store, formula, drawing: photo ? drawing : [] }}
+          options=${photo ? controlsOf(photo.method, photo.photo) : []}
+        />
       </div>
     </div>
-    <${Controls}
-      ...${{ store, formula: method?.formula, drawing: photo ? drawing : [] }}
-      options=${photo && method ? controlsOf(method, photo.photo) : []}
-    />
   </div>`;
 }
 
@@ -115,9 +129,10 @@ function Sides({ store, ask, photo: { sides, method, drawing, ...of }, tables })
   </div>`;
 }
 
-/** @param {{photo: Staged | null}} props */
-function CaptionLine({ photo }) {
-  const { caption, saved, note } = photo ?? {};
+/** @param {{photo: Staged | null, problem: string}} props */
+function CaptionLine({ photo, problem }) {
+  const { caption, saved } = photo ?? {};
+  const note = photo && [problem, photo.note].filter(Boolean).join(' ');
   return html`<div class="vv-caption-line">
       <span class="vv-caption" title=${PLACES}>${caption}</span><${SaveLink} save=${saved} hidden=${!photo} />
     </div>
@@ -141,6 +156,7 @@ const EMPTY = /** @type {Staged} */ (
 function Frame({ store, photo, gone, error, isBusy, failed, tables }) {
   const [image, marks] = [useRef(/** @type {any} */ (null)), useRef(/** @type {any} */ (null))];
   const tip = useSignal(/** @type {Tipped | null} */ (null));
+  const isLate = useLate(isBusy ? 'map' : '');
   const {
     caption,
     grid,
@@ -196,6 +212,7 @@ function Frame({ store, photo, gone, error, isBusy, failed, tables }) {
     </svg>
     <div class="vv-rings vv-layer" aria-hidden="true">${!error && photo && ringsOf(photo)}</div>
     <${Tip} tip=${tip} />
+    <p class="vv-asking vv-small" role="status" hidden=${!isLate}>Making the map …</p>
     <p class="vv-empty" hidden=${!error}>${error}</p>
   </div>`;
 }
@@ -270,17 +287,22 @@ function keptOrCost(ask) {
   };
 }
 
-/** What is taken away, and what the model says of the rest. @param {{ask: Page['ask'], photo: Staged, gone: Gone}} props */
-function Below({ ask, photo, gone }) {
+/**
+ * What is taken away, what the model says of the rest, and how far the map that it is taken by can be believed.
+ * @param {Pick<Parameters<typeof Stage>[0], 'gone' | 'taken' | 'tests' | 'weights'> & {store: Page['store'], ask: Page['ask'], photo: Staged}} props
+ */
+function Below({ store, ask, photo, gone, taken, tests, weights }) {
   const { key, target, difference, method } = photo;
+  const question = /** @type {[string, any]} */ ([
+    'trust',
+    difference?.body ?? testedOf(store, photo, method.name),
+  ]);
+  const { kept, cost: amount } = useAsked(keptOrCost(ask), question).value ?? {};
+  const cost = amount && `Takes its patches away, beside random orders of patches; ${amount}.`;
   const [one, other] = difference?.names ?? [];
-  const question = /** @type {[string, any]} */ (['trust', difference?.body]);
-  const { kept, cost } = useAsked(keptOrCost(ask), difference && question).value ?? {};
   const known = difference && {
-    key: JSON.stringify(question),
-    label: `${method.label}, ${one} and not ${other}`,
+    ...{ key: JSON.stringify(question), cost, label: `${method.label}, ${one} and not ${other}` },
     question: `Does ${one}'s lead over ${other} follow these colours?`,
-    cost: cost && `Takes them away, beside random orders of patches; ${cost}.`,
     ...(kept && trustOf(kept, target)),
   };
   const measure = async (/** @type {AbortSignal} */ stop, /** @type {Tell} */ tell) =>
@@ -288,7 +310,6 @@ function Below({ ask, photo, gone }) {
   const choices = TOOLS.filter(([tool]) => method.pick || tool !== 'choose');
   const isWhole = !gone.patches.value.length;
   return html`
-    <${Lead} ...${{ known, about: `${key} ${target.link}`, taken: gone.share, measure }} />
     <${Slider} ...${{ photo, gone }} />
     <${Said} ...${{ photo, gone }} />
     <div class="vv-play-tools vv-row">
@@ -300,6 +321,8 @@ function Below({ ask, photo, gone }) {
         all back
       </button>
     </div>
+    <${Lead} ...${{ known, about: `${key} ${target.link}`, taken: gone.share, measure }} />
+    ${!difference && html`<${Belief} ...${{ method, tests, cost, weights, taken }} />`}
   `;
 }
 
@@ -322,18 +345,29 @@ function Slider({ photo: { grid, method }, gone }) {
 /** How many patches are gone, in words. */
 function goneWords(/** @type {number} */ gone, /** @type {number} */ all, /** @type {boolean} */ best) {
   const share = Math.round((100 * gone) / all) || '< 1';
-  if (!gone) return 'drag to take the best patches away, or brush over the photo';
-  if (best)
-    return `the best ${share}% of the patches are gone (${gone} of ${all}): drag, or brush over the photo`;
-  return `${share}% of the patches are gone (${gone} of ${all})`;
+  if (!gone) return 'drag to take the best patches away, or brush';
+  return `${best ? 'the best ' : ''}${share}% of patches are gone (${gone} of ${all})`;
+}
+
+/** What is known while the model is asked: what it said of the whole photo. @param {import('./staged.js').Said} said @param {number} count */
+function asking({ top }, count) {
+  const words = `Asking the model without ${count} ${count === 1 ? 'patch' : 'patches'} …`;
+  const line = (/** @type {import('./staged.js').Line} */ { text, before, now, ...one }) => ({
+    ...{ ...one, now: null, before: before ?? now, text: `${text.split(' → ')[0]} → …` },
+  });
+  return { words, top: top.map(line) };
 }
 
 /** What the model says of the photo, or of what is left of it. @param {{photo: Staged, gone: Gone}} props */
 function Said({ photo, gone }) {
-  const { answer, error } = gone.said.value;
-  const { top, words } = answer ? leftOf(answer, photo.target) : photo.whole;
+  const { answer, error, of } = gone.said.value;
+  const isWaiting = gone.isWaiting.value;
+  const isLate = useLate(isWaiting ? `after ${of}` : '');
+  const said = answer ? leftOf(answer, photo.target) : photo.whole;
+  const count = gone.patches.value.length;
+  const { top, words } = isLate ? asking(said, count) : said;
   return html`
-    <ol class="vv-play-top" aria-label="What the model answers" aria-busy=${String(gone.isWaiting.value)}>
+    <ol class="vv-play-top" aria-label="What the model answers" aria-busy=${String(isWaiting)}>
       ${top.map(
         ({ name, now = 0, before, text, target }) =>
           html`<li class=${`vv-answer ${target ? 'vv-target-answer' : ''}`}>

@@ -100,26 +100,32 @@ function curveOf(arrays, name, write, fromZero) {
 const BAND = 0.7; // of the progress of all tests: ten random orders, against one order of each map
 
 /**
- * Tests maps one after the other; what is known of each is told at once. A map that cannot be tested says why.
- * @param {import('../kit/ask.js').Ask} ask @param {{name: string, label: string, body: any}[]} maps @param {Target} target
+ * Tests maps one after the other, the chosen one next; what is known of each is told at once. A map that cannot be tested says why.
+ * @param {import('../kit/ask.js').Ask} ask @param {{name: string, label: string, body: any, options: string}[]} maps
+ * @param {() => string} chosen the name of the map that somebody looks at @param {Target} target
  * @param {AbortSignal} stop @param {import('../kit/ask.js').Tell} tell
  * @returns {Promise<{cards: Record<string, Trust>, order: string[]}>} order: the most faithful first
  */
-export async function testAll(ask, maps, target, stop, tell) {
+export async function testAll(ask, maps, chosen, target, stop, tell) {
   /** @type {Record<string, Trust>} */
   const cards = {};
+  const left = [...maps];
   const step = (1 - BAND) / maps.length;
-  for (const [i, { name, label, body }] of maps.entries()) {
-    const begin = i && BAND + step * i; // the first one makes the random orders for all
-    const words = i ? `${label} …` : 'Random orders of patches …';
-    const hear = (/** @type {Parameters<typeof tell>[0]} */ { share, left }) =>
-      tell({ share: begin + (BAND + step * (i + 1) - begin) * share, left });
+  while (left.length) {
+    const next = left.findIndex(({ name }) => name === chosen());
+    const [{ name, label, body, options }] = left.splice(Math.max(next, 0), 1);
+    const end = BAND + step * (maps.length - left.length);
+    const isFirst = maps.length === left.length + 1; // it makes the random orders for all
+    const begin = isFirst ? 0 : end - step;
+    const words = isFirst ? `${label} and random orders of patches …` : `${label} …`;
+    const hear = (/** @type {Parameters<typeof tell>[0]} */ { share, left: time }) =>
+      tell({ share: begin + (end - begin) * share, left: time });
     tell({ share: begin, left: '', preview: { words, cards: { ...cards } } });
     try {
-      cards[name] = trustOf(await ask('trust', body, stop, hear), target);
+      cards[name] = { ...trustOf(await ask('trust', body, stop, hear), target), options };
     } catch (error) {
       stop.throwIfAborted();
-      cards[name] = { error: /** @type {Error} */ (error).message };
+      cards[name] = { error: /** @type {Error} */ (error).message, options };
     }
   }
   const area = (/** @type {string} */ name) => cards[name].place?.area ?? 0;

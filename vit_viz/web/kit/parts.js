@@ -162,6 +162,18 @@ export function useAsked(ask, question, again) {
   return isOther ? { ...answer.value, state: 'pending', error: undefined } : answer.value;
 }
 
+const PATIENCE = 300; // ms before what is on its way is said, and what is of before dimmed
+
+/** Whether something has been on its way for long. @param {string} what it is, each time anew; '' nothing */
+export function useLate(what) {
+  const [late, setLate] = useState('');
+  useLayoutEffect(() => {
+    const timer = window.setTimeout(() => setLate(what), what ? PATIENCE : 0);
+    return () => clearTimeout(timer);
+  }, [what]);
+  return what !== '' && late === what;
+}
+
 const PAUSE = 200; // ms: while a slider is moved, what it asks for is asked once it rests
 
 /**

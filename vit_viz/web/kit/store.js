@@ -91,6 +91,7 @@ export class Store {
     this.set(
       {
         q: BY_PLACE.test(query) ? '' : query,
+        gone: '',
         edits: isAnother('model') ? '' : onAnyGrid(edits),
         ...(isAnother('model', 'image', 'part') && { size: 0, target: '' }),
         ...(isAnother('image') && { part: '' }),
