@@ -562,7 +562,10 @@ def test_the_finding_says_from_where_only_where_a_head_took_it_from_one_place() 
     heads = np.array([[0, 0, 0], [0, 4.0, 0]])
     terms = np.zeros((2, 3, 101))
     terms[1, 1, 1 + 34] = terms[1, 1, 1 + 36] = 2
-    assert with_heads(heads, terms).finding == "Half of cat comes from head 1 of layer 1, from around patch (3, 5)"
+    assert (
+        with_heads(heads, terms).finding
+        == "Half of cat comes from head 1 of layer 1, from around patch (3, 5)"
+    )
     terms[1, 1, 1:] = 0.04
     assert with_heads(heads, terms).finding == "Half of cat comes from head 1 of layer 1"
     terms[1, 1] = 0.0

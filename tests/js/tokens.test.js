@@ -140,6 +140,7 @@ test('a click pins a patch for the whole page, and the arrow keys move it; beyon
     ['ArrowRight', '0,2'],
     ['ArrowDown', '1,2'],
   ]) {
+    /** @type {number} */
     const before = told.length;
     assert.equal(stage.fire('keydown', { key }).prevented, true);
     assert.equal(told.length, before); // pointed at alone
