@@ -114,6 +114,8 @@ def test_the_page_answers_as_the_server_does_and_needs_nothing_else(opened: Open
         ("mosaic", "Enter", "Layer 2, head 2"),
         ("stage", "ArrowRight", "patch (2, 6)"),
         ("stage", "Escape", "patch (2, 5)"),
+        ("stage", "ArrowRight", "patch (2, 6)"),
+        ("stage", "Enter", "patch (2, 6)"),
     ):
         tab.locator(f"[data-vv={part}]").focus()
         tab.keyboard.press(key)
