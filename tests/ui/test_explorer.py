@@ -112,7 +112,7 @@ def test_the_screen_has_the_pixels_of_the_formulas(
     assert abs(cell["lit"][at][..., :3].astype(int) - wanted).max() <= 3  # opacities have 8 bits
 
 
-KEYS = ("w", "a", "s", "d", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Escape", "Shift+ArrowLeft")
+KEYS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Enter", "Shift+Enter", "Space", "Escape")
 WORDS = ("looks at", "looked at by", "light", "heat", "all alike", "each layer", "each head", "register 0")
 
 

@@ -97,6 +97,7 @@ def test_few_heads_of_many_layers_fill_the_width_and_are_all_in_sight(opened: Op
     page.locator(PART.format("mosaic")).focus()
     for _ in range(2):
         page.keyboard.press("ArrowUp")  # into the first band
+    page.keyboard.press("Enter")
     expect(page.locator(PART.format("caption"))).to_contain_text("Layer 5, head 1")
     moved = page.evaluate(MEASURES)["pick"]
     assert moved["x"] < place["x"] - 200

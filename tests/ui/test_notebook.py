@@ -114,8 +114,12 @@ def test_the_explorer_lives_in_a_notebook(lab: str, browser: Any, tmp_path: Path
     shows("Layer 3, all heads: where patch (4, 4) looks")
     exact_numbers(tab)
     tab.get_by_role("button", name="register 0").click()
-    tab.locator("[data-vv=stage]").focus()
-    for key in ("ArrowUp", "d", "d"):  # "d" twice deletes a cell where JupyterLab hears it
+    tab.locator("[data-vv=mosaic]").focus()
+    for key in (
+        "ArrowUp",
+        "Enter",
+        "Escape",
+    ):  # with which JupyterLab goes to other cells, and edits one or leaves it
         tab.keyboard.press(key)
     shows("Layer 2, all heads")
     tab.wait_for_timeout(500)

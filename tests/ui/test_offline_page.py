@@ -108,12 +108,16 @@ def test_the_page_answers_as_the_server_does_and_needs_nothing_else(opened: Open
     for style in ("tint", "heat", "light"):
         tab.get_by_text(style, exact=True).click()
         tab.locator("[data-vv=details]", has_text=style.capitalize()).wait_for()
-    tab.locator("[data-vv=stage]").focus()
-    for key, caption in (
-        ("ArrowUp", "Layer 2, head 1"),
-        ("ArrowRight", "Layer 2, head 2"),
-        ("d", "patch (2, 6)"),
+    for part, key, caption in (
+        ("mosaic", "ArrowUp", "Layer 2, head 1"),
+        ("mosaic", "ArrowRight", "Layer 2, head 2"),
+        ("mosaic", "Enter", "Layer 2, head 2"),
+        ("stage", "ArrowRight", "patch (2, 6)"),
+        ("stage", "Escape", "patch (2, 5)"),
+        ("stage", "ArrowRight", "patch (2, 6)"),
+        ("stage", "Enter", "patch (2, 6)"),
     ):
+        tab.locator(f"[data-vv={part}]").focus()
         tab.keyboard.press(key)
         tab.locator("[data-vv=caption]", has_text=caption).wait_for()
     with tab.expect_download() as saved:

@@ -204,8 +204,10 @@ export class Explorer {
     this.controls.show(next, this.trace, this.hasNorms());
     if (this.mosaic?.columns === shownColumns(next, this.trace.heads)) this.markChoices(next);
     else this.fit();
-    if (before?.layer !== next.layer || before.head !== next.head)
+    if (before?.layer !== next.layer || before.head !== next.head) {
+      this.reach(null);
       revealCell(this.parts.scroll, this.parts.pick);
+    }
     setText(this.parts.about, about(next.query, this.trace));
     if (!this.player.playing) {
       this.host.keep(next, this.trace, { push, byUser });
@@ -224,6 +226,7 @@ export class Explorer {
 
   /** Shows a query while the pointer is on it; null returns to the pinned one. */
   preview(/** @type {string | null} */ query) {
+    if (this.reached) this.reach(null);
     if (query === this.hovered) return;
     this.hovered = query;
     this.schedule();
@@ -232,6 +235,7 @@ export class Explorer {
   /** Shows a head while the keys point at it; null returns to the chosen one. @param {Pick<View, 'layer' | 'head'> | null} head */
   reach(head) {
     const { trace, mosaic, parts } = this;
+    this.hovered = null;
     this.reached = head;
     parts.over.hidden = !head;
     if (head && trace && mosaic) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.ui.access import places
 from tests.ui.access.probes import CONTROLS, KEYS
 from tests.ui.conftest import wait_until_ready
 from tests.ui.waits import expect
+from vit_viz.ui.app import TABS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -165,6 +167,37 @@ def test_the_tour_and_whats_this_leave_the_focus_where_it_is_seen(
     page.keyboard.press("Escape")
     expect(page.locator(".vv-help-card")).to_be_hidden()
     expect(page.locator(".vv-facts .vv-help") if menu is None else menu).to_be_focused()
+
+
+def test_the_first_stop_leads_to_the_photo_of_each_tab_where_keys_point_choose_and_let_go(
+    visit: Callable[..., Any], app_url: str
+) -> None:
+    page = visit(app_url)
+    page.keyboard.press("Tab")
+    expect(page.locator(".vv-skip")).to_be_focused()
+    for place, tab in enumerate(TABS):
+        if place:  # arrows go along the row, on which Tab stops once
+            page.locator("[role=tab][tabindex='0']").focus()
+            page.keyboard.press("ArrowRight")
+            expect(page.locator(f"#vv-tab-{tab.name}-button")).to_be_focused()
+            page.keyboard.press("Enter")
+        photo = page.locator(f"#vv-tab-{tab.name} [data-photo]:visible").first
+        photo.wait_for()
+        places.open_tab(page, tab.name)  # until it is drawn
+        page.locator(".vv-skip").focus()
+        page.keyboard.press("Enter")
+        expect(photo).to_be_focused()
+        if tab.name == "explain":  # takes patches away
+            photo.press("ArrowDown")
+            photo.press("Enter")
+            expect(page.locator("#vv-tab-explain .vv-slider-words")).to_contain_text("1 of 256")
+            continue
+        for key in ("ArrowDown", "ArrowRight", "Enter"):
+            photo.press(key)
+        page.wait_for_url(re.compile(r"[?&]q=\d+(,|%2C)\d+"))
+        for key in ("Escape", "Escape"):
+            photo.press(key)
+        page.wait_for_function("!/[?&]q=\\d/.test(location.search)")
 
 
 def test_a_note_is_closed_by_the_keyboard_which_goes_back_to_where_it_was(
