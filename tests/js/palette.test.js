@@ -279,19 +279,22 @@ test('an action is done once the palette is closed; one that says something leav
 test('a page that was made dark is dark when it is opened again, where the browser keeps that', () => {
   const kept = new Map();
   const opened = (/** @type {Map<string, string> | null} */ storage) => {
-    const names = new Set();
-    const toggle = (/** @type {string} */ name, on = !names.has(name)) => {
-      on ? names.add(name) : names.delete(name);
+    const classes = new Set();
+    const toggle = (/** @type {string} */ name, on = !classes.has(name)) => {
+      on ? classes.add(name) : classes.delete(name);
       return on;
     };
     const localStorage = storage && {
       getItem: (/** @type {string} */ name) => storage.get(name) ?? null,
       setItem: (/** @type {string} */ name, /** @type {string} */ value) => storage.set(name, value),
     };
-    Object.assign(globalThis, { document: { body: { classList: { toggle } } } });
+    Object.defineProperty(globalThis, 'document', {
+      value: { body: { classList: { toggle } } },
+      configurable: true,
+    });
     Object.defineProperty(globalThis, 'localStorage', { value: localStorage, configurable: true });
     keepTheme();
-    return names;
+    return classes;
   };
   const first = opened(kept);
   turnTheme();
