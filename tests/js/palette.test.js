@@ -7,6 +7,7 @@ import { asker } from '../../vit_viz/web/kit/ask.js';
 import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { ACTIONS } from '../../vit_viz/web/palette/actions.js';
+import { keepTheme, turnTheme } from '../../vit_viz/web/kit/theme.js';
 import { Palette, search } from '../../vit_viz/web/palette/palette.js';
 import { Browser, mount, read } from './browser.js';
 import { placeAt, settle } from './room.js';
@@ -273,4 +274,35 @@ test('an action is done once the palette is closed; one that says something leav
   assert.deepEqual([image.value, tab.value, edits.value], ['tower', 'heads', '']);
   assert.notEqual(layer.value, 3);
   assert.equal(at.written.at(-1)?.[1], true); // Back undoes it
+});
+
+test('a page that was made dark is dark when it is opened again, where the browser keeps that', () => {
+  const kept = new Map();
+  const opened = (/** @type {Map<string, string> | null} */ storage) => {
+    const classes = new Set();
+    const toggle = (/** @type {string} */ name, on = !classes.has(name)) => {
+      on ? classes.add(name) : classes.delete(name);
+      return on;
+    };
+    const localStorage = storage && {
+      getItem: (/** @type {string} */ name) => storage.get(name) ?? null,
+      setItem: (/** @type {string} */ name, /** @type {string} */ value) => storage.set(name, value),
+    };
+    Object.defineProperty(globalThis, 'document', {
+      value: { body: { classList: { toggle } } },
+      configurable: true,
+    });
+    Object.defineProperty(globalThis, 'localStorage', { value: localStorage, configurable: true });
+    keepTheme();
+    return classes;
+  };
+  const first = opened(kept);
+  turnTheme();
+  assert.ok(first.has('dark'));
+  assert.ok(opened(kept).has('dark'));
+  turnTheme();
+  assert.ok(!opened(kept).has('dark'));
+  const forgetful = opened(null);
+  turnTheme();
+  assert.ok(forgetful.has('dark'));
 });

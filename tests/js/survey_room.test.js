@@ -58,6 +58,8 @@ test('nothing is asked before the tab is open; then the dots and the photos, and
   const points = { across: 'confidence', up: 'mean_entropy' };
   assert.deepEqual(room.news(), [['chosen', QUESTION], ['points', points]]); // prettier-ignore
   assert.equal(room.find('.vv-survey-count').textContent, '3 of 1,207 photos; 66.7% are right.');
+  const parts = [...room.find('.vv-survey').children].map(({ className }) => className.split(' ')[0]);
+  assert.deepEqual([parts[1], parts.at(-1)], ['vv-survey-lists', 'vv-survey-filters']); // photos first, SQL last
   t.mock.timers.tick(249);
   await settle();
   assert.deepEqual(room.news(), []);
@@ -181,7 +183,7 @@ test('a filter that is refused says why, dims what it does not describe, and say
 test('what goes wrong with the dots or with the methods is said', async (t) => {
   const answers = { points: new Error('No such number.'), methods: new Error('Too few photos.') };
   const room = await open(t, { answers });
-  assert.equal(room.find('.vv-survey-error').textContent, 'No such number.');
+  assert.equal(room.find('.vv-survey-failure').textContent, 'No such number.');
   assert.ok(!room.find('.vv-survey').hasAttribute('data-stale'));
   t.mock.timers.tick(250);
   await settle();
@@ -487,7 +489,7 @@ test('what cannot be opened is said until something else is chosen; through whic
   assert.ok(room.says('A note.') && !room.says('It opens through'));
   room.find('.vv-survey-card').click();
   await settle();
-  assert.equal(room.find('.vv-survey-error').textContent, 'It is gone.');
+  assert.equal(room.find('.vv-survey-failure').textContent, 'It is gone.');
   assert.deepEqual([room.place.written, room.store.view.tab.value], [[], 'survey']);
   await room.go(`${LINK}&model=other`);
   assert.ok(room.says('It opens through mini.') && room.find('.vv-survey-error').hidden);

@@ -35,22 +35,3 @@ def test_keys_alone_find_a_question_answer_it_and_lead_back(page: Any) -> None:
     page.keyboard.press("Enter")
     expect(page.get_by_role("tab", name="Heads")).to_have_attribute("aria-selected", "true")
     page.wait_for_function("location.search.includes('measure=estimate')")
-
-
-def test_a_dark_page_stays_dark_and_a_class_is_explained(page: Any) -> None:
-    def choose(words: str) -> None:
-        page.keyboard.press("Control+k")
-        page.locator(".vv-palette-row").first.wait_for()
-        page.keyboard.type(words)
-        page.keyboard.press("Enter")
-        expect(page.locator(".vv-palette[open]")).to_have_count(0)
-
-    choose("why lion")
-    page.wait_for_function("location.search.includes('tab=explain')")
-    is_dark = "document.body.classList.contains('dark')"
-    before = page.evaluate(is_dark)
-    choose("dark mode")
-    page.wait_for_function(f"{is_dark} !== {str(before).lower()}")
-    page.reload()
-    page.locator("#vv-palette .vv-ask").wait_for()
-    page.wait_for_function(f"{is_dark} !== {str(before).lower()}")

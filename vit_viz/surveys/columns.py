@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vit_viz.analyses.faithfulness import RANDOM_ORDERS
 from vit_viz.analyses.head_statistics import OUTLIER_FACTOR, STATISTICS
+from vit_viz.analyses.methods import METHODS
 from vit_viz.outputs import Output
 
 Kind = Literal[
@@ -189,7 +190,7 @@ def photo_columns(methods: Sequence[str], output: Output = "softmax") -> tuple[C
             column_of(method, score),
             _METHODS[score].kind,
             _METHODS[score].unit,
-            f"{method}: {_METHODS[score].meaning}",
+            f"{label_of(method)}: {_METHODS[score].meaning}",
         )
         for method in methods
         for score in SCORES
@@ -200,6 +201,11 @@ def photo_columns(methods: Sequence[str], output: Output = "softmax") -> tuple[C
 def column_of(method: str, score: str) -> str:
     """What a score of a method is called in an expression."""
     return f"{re.sub(r'[^a-z0-9]+', '_', method.lower()).strip('_')}_{score}"
+
+
+def label_of(method: str) -> str:
+    """What a method of a survey is called where people read it; its name where this version does not have it."""
+    return METHODS[method].words.label if method in METHODS else method
 
 
 def photos_sql(methods: Sequence[str], output: Output = "softmax") -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from vit_viz.errors import ParameterError
 from vit_viz.sentences import did_you_mean
-from vit_viz.surveys.columns import MEASURES, column_of
+from vit_viz.surveys.columns import MEASURES, column_of, label_of
 
 LONGEST = 4000
 """Characters of an expression."""
@@ -196,7 +196,7 @@ def words_of(columns: Iterable[str], methods: Iterable[str]) -> dict[str, tuple[
         words.get(f"head_{name}", []).append(HEAD_MEASURES[name])
     for method in methods:
         for score in ("pointing", "energy"):
-            words.get(column_of(method, score), []).append(f"{method} {SCORE_WORDS[score]}")
+            words.get(column_of(method, score), []).append(f"{label_of(method)} {SCORE_WORDS[score]}")
     return {name: tuple(dict.fromkeys(texts)) for name, texts in words.items()}
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.sentences import formatted
-from vit_viz.surveys.columns import column_of
+from vit_viz.surveys.columns import column_of, label_of
 from vit_viz.surveys.opened import OpenedSurvey, Rows
 
 RESAMPLES = 1000
@@ -130,7 +130,7 @@ def _conclusion(lines: dict[str, dict[str, Estimate]]) -> str:
     if score is None:
         return "No method has a score on these photos: none of them has a box."
     ranked = sorted(
-        ((line[score], method) for method, line in lines.items() if score in line),
+        ((line[score], label_of(method)) for method, line in lines.items() if score in line),
         key=lambda one: -one[0].mean,
     )
     best, name = ranked[0]

@@ -167,8 +167,8 @@ def test_plotly_is_served_with_its_version_and_packed_for_who_can_read_that(clie
 
 def test_methods_have_intervals(client):
     told = get(client, "methods", where="").json()
-    assert set(told["lines"]) == {"rollout", "relevance"}
-    one = told["lines"]["relevance"]["pointing"]
+    assert set(told["lines"]) == {"Attention rollout", "Relevance"}  # as everywhere on the page
+    one = told["lines"]["Relevance"]["pointing"]
     assert one["low"] <= one["mean"] <= one["high"]
     assert told["conclusion"].endswith(".")
 

@@ -20,7 +20,7 @@ from vit_viz.session.edits import ModelEdits
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.surveys import atlas, manifest, photo_lists, trust
-from vit_viz.surveys.columns import TABLES
+from vit_viz.surveys.columns import TABLES, label_of
 from vit_viz.surveys.comparison import AnswerChange
 from vit_viz.surveys.filters import HEAD_MEASURES, SCORE_WORDS
 from vit_viz.surveys.opened import OpenedSurvey, Rows, open_survey
@@ -280,7 +280,9 @@ def lists_of(
 
 def method_value(survey: OpenedSurvey, rows: Rows) -> Value:
     """The table of methods."""
-    return asdict(trust.method_table(survey, rows)) | {"scores": SCORE_WORDS, "resamples": trust.RESAMPLES}
+    told = asdict(trust.method_table(survey, rows))
+    lines = {label_of(method): line for method, line in told["lines"].items()}
+    return told | {"lines": lines, "scores": SCORE_WORDS, "resamples": trust.RESAMPLES}
 
 
 def point_bytes(survey: OpenedSurvey, across: str, up: str, *, layer: int, head: int) -> bytes:

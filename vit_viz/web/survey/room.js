@@ -37,29 +37,60 @@ export function Survey({ store, ask, survey, tables }) {
     data-stale=${state.refusal.value ? '' : undefined}
   >
     <div class="vv-survey-head vv-stack">
-      <${Filter} state=${state} />
-      <${Columns} columns=${survey.columns} />
+      <${Head} state=${state} />
       <${Comparison} state=${state} />
     </div>
+    <${Photos} state=${state} />
     <${Toggle}
       ...${{ name: 'face', choices: FACES, value: face, choose: setFace, look: 'vv-survey-faces' }}
-      label="What is shown above the photos"
+      label="What is shown below the photos"
     />
     <${Heads} state=${state} tables=${tables} />
     <${Scatter} state=${state} />
-    <${Photos} state=${state} />
     <${Classes} state=${state} />
     <${Methods} state=${state} />
+    <${Filter} state=${state} />
   </div>`;
 }
 
-// --- the filter
+// --- which photos
 
-/** @param {{state: State}} props */
-function Filter({ state }) {
-  const { survey, choice, brush, compared, comparing, chosen, beside, field, filter, compareWith } = state;
+/** What the survey is of, and filters that are often asked for. @param {{state: State}} props */
+function Head({ state }) {
+  const { survey, choice, brush, compared, comparing, chosen, beside, filter, compareWith } = state;
   const { where = '' } = choice.value ?? {};
   const { typed } = brush.value;
+  const { name, isRunning } = comparing.value;
+  const note = beside.value.error ?? beside.value.value?.value.note;
+  return html`<div class="vv-row">
+      <h2 class="vv-title">${many(survey.photos)} photos through ${survey.model}</h2>
+      ${
+        survey.others.length > 0 &&
+        html`<${Chooser}
+          ...${{ words: 'compared with', look: 'second', choose: compareWith }}
+          value=${(isRunning ? name : compared.value?.name) ?? ''}
+          options=${[['', 'no other survey'], ...survey.others.map((other) => [other, other])]}
+        />`
+      }
+    </div>
+    <div class="vv-survey-chips vv-row" role="group" aria-label="Filters that are often asked for">
+      ${OFTEN.filter(([, , needs]) => survey[needs]).map(([words, often]) => {
+        const isOn = often === typed;
+        const choose = () => filter(isOn ? '' : often);
+        return html`<button type="button" class="vv-chip" aria-pressed=${String(isOn)} onClick=${choose}>
+          ${words}
+        </button>`;
+      })}
+      ${where && html`<button type="button" class="vv-button vv-plain vv-survey-clear" onClick=${() => filter('')}>Show all</button>`}
+    </div>
+    <${Problem} words=${state.refusal.value ? '' : state.error.value} look="vv-survey-failure vv-error" />
+    <p class="vv-survey-count vv-number" role="status">${chosen.value && countWords(state)}</p>
+    ${note && html`<p class="vv-small">${note}</p>`}`;
+}
+
+/** A filter of one's own, and what it can name. @param {{state: State}} props */
+function Filter({ state: { survey, choice, refusal, field, filter } }) {
+  const { where = '' } = choice.value ?? {};
   useLayoutEffect(() => {
     const node = field.current;
     if (node && document.activeElement !== node) node.value = where; // else somebody is writing there
@@ -74,19 +105,8 @@ function Filter({ state }) {
   const pressed = (/** @type {KeyboardEvent} */ event) => {
     if (event.key === 'Enter' && !event.isComposing) apply(event);
   };
-  const { name, isRunning } = comparing.value;
-  const note = beside.value.error ?? beside.value.value?.value.note;
-  return html`<div class="vv-row">
-      <h2 class="vv-title">${many(survey.photos)} photos through ${survey.model}</h2>
-      ${
-        survey.others.length > 0 &&
-        html`<${Chooser}
-          ...${{ words: 'compared with', look: 'second', choose: compareWith }}
-          value=${(isRunning ? name : compared.value?.name) ?? ''}
-          options=${[['', 'no other survey'], ...survey.others.map((other) => [other, other])]}
-        />`
-      }
-    </div>
+  return html`<section class="vv-survey-filters vv-stack" aria-label="A filter of your own">
+    <h3 class="vv-title">Which photos, by a filter of your own</h3>
     <form class="vv-survey-filter vv-row" onSubmit=${apply}>
       <label class="vv-survey-label" for="vv-survey-where">WHERE</label>
       <textarea
@@ -94,25 +114,15 @@ function Filter({ state }) {
         class="vv-survey-where vv-control"
         ...${{ rows: 1, maxlength: 4000, spellcheck: false, autocomplete: 'off' }}
         placeholder="every photo; or, for example: not is_right and confidence > 0.5"
-        aria-invalid=${String(Boolean(state.refusal.value))}
+        aria-invalid=${String(Boolean(refusal.value))}
         ref=${field}
         onKeyDown=${pressed}
       ></textarea>
       <button type="submit" class="vv-button">Filter</button>
-      ${where && html`<button type="button" class="vv-button vv-plain vv-survey-clear" onClick=${() => filter('')}>Show all</button>`}
     </form>
-    <div class="vv-survey-chips vv-row" role="group" aria-label="Filters that are often asked for">
-      ${OFTEN.filter(([, , needs]) => survey[needs]).map(([words, often]) => {
-        const isOn = often === typed;
-        const choose = () => filter(isOn ? '' : often);
-        return html`<button type="button" class="vv-chip" aria-pressed=${String(isOn)} onClick=${choose}>
-          ${words}
-        </button>`;
-      })}
-    </div>
-    <${Problem} words=${state.error.value} look="vv-survey-error vv-error" />
-    <p class="vv-survey-count vv-number" role="status">${chosen.value && countWords(state)}</p>
-    ${note && html`<p class="vv-small">${note}</p>`}`;
+    <${Problem} words=${refusal.value} look="vv-survey-error vv-error" />
+    <${Columns} columns=${survey.columns} />
+  </section>`;
 }
 
 /** How many photos pass, and how many of those are right; of a filter that is refused, that it is of the one before. @param {State} state */

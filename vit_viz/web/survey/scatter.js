@@ -146,7 +146,7 @@ export function Scatter({ state }) {
           Forget the brush
         </button>`
       }
-      <span class="vv-small">Dragging writes the filter; from the keyboard, write it above.</span>
+      <span class="vv-small">Dragging writes the filter; from the keyboard, write it below.</span>
     </div>
     <${Problem} words=${problem} />
     <${Dots} ...${{ state, mode, graph }} />
