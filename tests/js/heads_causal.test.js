@@ -210,7 +210,11 @@ test('one way at a time: another one ends it, as another photo or class does, wh
 
 test('a map that the server has at hand is shown without being started, and is looked for once for each way', async () => {
   /** @type {Record<string, any>} */
-  const there = { zero: WHOLE, mean: new Error('Gone meanwhile.'), uniform: { cost: 'about half a pass for each head: about 11 s' } };
+  const there = {
+    zero: WHOLE,
+    mean: new Error('Gone meanwhile.'),
+    uniform: { cost: 'about half a pass for each head: about 11 s' },
+  };
   const part = await running({ kept: (how) => there[how] });
   assert.deepEqual([part.maps.length, part.peeked], [0, ['lion zero 7']]);
   assert.deepEqual(part.texts(), ['1.0', '−1.0', '2.0', '3.0', '4.0', '5.0']);
