@@ -70,8 +70,8 @@ def test_what_is_not_possible_in_a_link_is_told(call: Callable[..., PageCall]) -
 def test_a_pass_is_followed(call: Callable[..., PageCall]) -> None:
     asked = call("model=odd&image=tower")
     facts(asked)
-    assert asked.told.share == 1.0
-    assert json.loads(asked.told.preview) == {"words": "Running odd …"}
+    assert asked.so_far.share == 1.0
+    assert json.loads(asked.so_far.preview) == {"words": "Running odd …"}
 
 
 def test_a_model_that_cannot_be_loaded_is_told_and_the_own_one_is_refused(
