@@ -107,9 +107,7 @@ test('a stage shows the map and what the model says of the whole photo, and asks
     find('.vv-most').getAttribute('aria-label'),
     'How many of the best patches are taken away, by Rollout',
   );
-  assert.deepEqual(texts(all('.vv-answer > *')), [
-    ...['lion', '', '90%', 'cat', '', '10%', 'dog', '', '1%'],
-  ]);
+  assert.deepEqual(texts(all('.vv-answer > *')), [...['lion', '', '90%', 'cat', '', '10%', 'dog', '', '1%']]);
   assert.deepEqual(texts(all('.vv-target-answer > .vv-class')), ['lion']);
   assert.deepEqual([all('.vv-answer .vv-tick').length, gone()], [0, []]); // nothing to compare with yet
   assert.equal(words(), 'With all patches: lion 90%.');

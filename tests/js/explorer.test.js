@@ -33,7 +33,10 @@ test('a trace opens with its photo, axes, chips, layers and words', async () => 
     [kept.chosen.layer, kept.chosen.head, kept.chosen.query, kept.chosen.style],
     [2, 'mean', 'class', 'light'],
   );
-  assert.match(parts.caption.textContent, /^Layer 2, all heads: the class token looks mostly at 6 of 24 patches$/);
+  assert.match(
+    parts.caption.textContent,
+    /^Layer 2, all heads: the class token looks mostly at 6 of 24 patches$/,
+  );
   assert.equal(
     parts.readout.textContent,
     'Most on patch (3, 1), 43.21%. Point at another patch; click to keep it.',

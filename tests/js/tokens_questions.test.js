@@ -613,7 +613,10 @@ test('segments of tokens and cuts are asked for as such, and a box is told with 
   const chosen = { ...SEGMENTS, token_segment_role: 'tokens', token_method: 'cut', token_box: '40,10,80,30' };
   const part = await open({ chosen, query: 'class' }, { answer });
   assert.match(part.asked[0], /layer=2&role=tokens&method=cut&box=40%2C10%2C80%2C30$/);
-  assert.equal(part.words('tokens-caption'), '3 segments, the largest with 67% of the patches, after layer 2');
+  assert.equal(
+    part.words('tokens-caption'),
+    '3 segments, the largest with 67% of the patches, after layer 2',
+  );
   assert.equal(part.cells('segments').length, 4); // none before the first layer
   assert.equal(part.words('tokens-readout'), 'Point at a patch to read which segment it belongs to.');
   const [, list, note] = part.find('tokens-panel').children;
