@@ -65,7 +65,8 @@ def test_attention_made_for_a_name_gets_it_with_the_number_that_decided(trace_of
     rule = next(rule for rule in RULES if rule.name == name.name)
     assert name.sentence.startswith(rule.sentence)
     (number,) = {**rule.at_least, **rule.at_most}
-    assert f"{number} {name.numbers[number]:.2f}".lower() in name.sentence.lower()
+    said = ".2f" if number in ("content", "unevenness") else ".0%"  # the others are shares
+    assert f"{number} {name.numbers[number]:{said}}".lower() in name.sentence.lower()
 
 
 def test_what_drains_attention_names_a_head_whatever_else_it_does(trace_of):

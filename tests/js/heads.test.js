@@ -83,9 +83,10 @@ test('what is lit has its share of the attention', () => {
 test('a cell has room for three letters and a sign', () => {
   const values = [114.4, 9.97, 7.16, 0.997, 0.234, 0, -0.05, -3.43, -0.001, null];
   const expected = ['114', '10', '7.2', '1.0', '.23', '.00', '−.05', '−3.4', '.00', ''];
-  const cells = (/** @type {(number | null)[]} */ some, unit = '') => some.map((one) => cellText(one, unit));
-  assert.deepEqual(cells(values), expected);
-  assert.deepEqual(cells([0.006, 0.0994, 0.0996, 0.71, 1, 0, null], SHARE), ['0.6%', '9.9%', '10%', '71%', '100%', '0.0%', '']); // prettier-ignore
+  const written = (/** @type {(number | null)[]} */ some, unit = '') =>
+    some.map((one) => cellText(one, unit));
+  assert.deepEqual(written(values), expected);
+  assert.deepEqual(written([0.006, 0.0994, 0.0996, 0.71, 1, 0, null], SHARE), ['0.6%', '9.9%', '10%', '71%', '100%', '0.0%', '']); // prettier-ignore
 });
 
 test('colours go from the smallest to the largest value, and as far below zero as above where values have signs', () => {

@@ -104,14 +104,14 @@ def test_the_explorer_lives_in_a_notebook(lab: str, browser: Any, tmp_path: Path
 
     run(0)
     tab.locator("[data-vv=root][data-state=ready]").wait_for()
-    shows("Layer 3, head 1: where patch (2, 5) looks")
+    shows("Layer 3, head 1: patch (2, 5) looks ")
     tab.wait_for_function(
         "() => document.querySelector('[data-lm-suppress-shortcuts]').shadowRoot.querySelector('[data-vv=progress]')"
         ".textContent === ''"
     )
     exact_numbers(tab)
     run(1)
-    shows("Layer 3, all heads: where patch (4, 4) looks")
+    shows("Layer 3, all heads: patch (4, 4) looks ")
     exact_numbers(tab)
     tab.get_by_role("button", name="register 0").click()
     tab.locator("[data-vv=mosaic]").focus()

@@ -205,9 +205,7 @@ def test_the_site_says_and_shows_what_the_app_does_in_threads(
     page = open_site(site)
     assert page.evaluate("crossOriginIsolated")
     look = samples.FIRST_LOOKS["lion"]
-    expect(caption(page)).to_contain_text(
-        f"Layer {look.layer}, head {look.head}: where the class token looks"
-    )
+    expect(caption(page)).to_contain_text(f"Layer {look.layer}, head {look.head}: the class token looks ")
     assert_is_seen(page, stored, samples.sample("lion"), apart=0.01)
     words = page.locator("[data-site=storage]").text_content()
     said = re.search(r"by at most ([\d.]+)% of the largest", words)

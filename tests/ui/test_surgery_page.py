@@ -21,7 +21,7 @@ def test_heads_are_switched_off_by_hand_and_on_again(visit: Callable[..., Any], 
     page.wait_for_selector(READY)
     top, edited = page.locator("#vv-top"), page.locator(".vv-edited-words")
     words = page.locator(".vv-surgery-maps-words")
-    expect(words).to_contain_text("The map is the same", use_inner_text=True)
+    expect(words).to_contain_text("An edit changes where later layers look", use_inner_text=True)
     before = top.inner_text()
     page.locator(CELL.format(0)).click()
     expect(edited).to_have_text("1 head off")

@@ -128,7 +128,7 @@ DRAWN = {
     "walkthrough": "#vv-w-photo .vv-part-picture:not(.vv-busy) .vv-image:not([hidden])",
     "explain": "#vv-explain-picture .vv-image:not([hidden])",
     "heads": "#vv-heads [data-ready]:not([data-ready=''])",
-    "tokens": "#vv-tokens .vv-tokens-caption:not([hidden])",
+    "tokens": "#vv-tokens .vv-tokens-caption[aria-busy=false]:not([hidden])",
     "positions": "#vv-tab-positions .vv-tables[aria-busy=false]",
     "patches": "#vv-grid-picture .vv-patch-grid",
 }

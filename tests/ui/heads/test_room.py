@@ -65,10 +65,10 @@ def test_the_atlas_has_the_numbers_of_the_library_and_answers_pointer_and_keys(
     trace = vv.trace("mini", samples.sample("cheetah"))
     distance = vv.head_table(trace, measure="distance").values
     np.testing.assert_allclose(numbers_of(page), distance.ravel(), atol=0.51)
-    says(page, f"{ROOM} .vv-heads-found", "in layer {}, head {}".format(*divmod(int(distance.argmax()), 6)))
+    says(page, f"{ROOM} .vv-heads-found", "is largest in layer {}, head {}:".format(*divmod(int(distance.argmax()), 6)))
     expect(cell(page, 2, 3)).to_have_attribute("aria-selected", "true")
     cell(page, 5, 1).hover()
-    says(page, f"{ROOM} .vv-heads-caption", "Layer 5, head 1: what the class token looks at")
+    says(page, f"{ROOM} .vv-heads-caption", "Layer 5, head 1: the class token looks ")
     row = np.sort(trace.attention(layer=5, heads=[1], queries=[0])[0, 0, trace.layout.patch_slice].numpy())
     page.wait_for_function(
         """([part, lit, most]) => {
@@ -84,7 +84,7 @@ def test_the_atlas_has_the_numbers_of_the_library_and_answers_pointer_and_keys(
     expect_in_address(page, "layer=5", "head=1")
     page.locator(f"{ROOM} .vv-heads-stage").click(position={"x": 5, "y": 5})
     page.wait_for_url(re.compile("q=0(,|%2C)0"))
-    says(page, f"{ROOM} .vv-heads-caption", "Layer 5, head 1: what the patch (0, 0) looks at")
+    says(page, f"{ROOM} .vv-heads-caption", "Layer 5, head 1: patch (0, 0) looks ")
 
 
 def test_the_matrix_is_the_attention_that_was_recorded_and_zooms_by_wheel_and_keys(
@@ -111,7 +111,7 @@ def test_the_matrix_is_the_attention_that_was_recorded_and_zooms_by_wheel_and_ke
     strongest = vv.links(trace, layer=4, head=1, query="6,7", count=5).scores
     page.mouse.move(2, 2)
     page.wait_for_function(
-        "([part, weight]) => Math.abs(document.querySelector(part).textContent / weight - 1) < 0.06",
+        "([part, weight]) => Math.abs(parseFloat(document.querySelector(part).textContent) / 100 / weight - 1) < 0.06",
         arg=[f"{MATRIX} .vv-matrix-strong", float(strongest[0])],
     )
     expect(page.locator(f"{MATRIX} g.vv-link")).to_have_count(5)

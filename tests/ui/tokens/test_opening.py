@@ -18,7 +18,7 @@ new PerformanceObserver((list) => {
         moved.push([node.className || node.nodeName, Math.round(currentRect.y - previousRect.y)]);
 }).observe({ type: 'layout-shift', buffered: true });
 """
-READY = """() => document.querySelector('#vv-tab-tokens .vv-tokens-caption:not([hidden]):not(:empty)')
+READY = """() => document.querySelector('#vv-tab-tokens .vv-tokens-caption:not([hidden])')
   && document.querySelector('#vv-tab-tokens .vv-tokens-readout:not(:empty)')
   && document.querySelector('#vv-tab-tokens .vv-tokens-bar:not([data-none])')
   && !document.querySelector('[aria-busy=true], [data-state=loading]')"""
