@@ -15,7 +15,6 @@ from tests.effort import WINDOWS
 from tests.serving import ROOT
 from tests.ui.access.places import open_tab, settle, tabs
 from tests.ui.conftest import wait_until_ready
-from tests.ui.waits import stands_still
 from vit_viz.ui.app import TABS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -196,11 +195,8 @@ def photos(page: Any) -> dict[str, tuple[int, int]]:
     """Left edge and width of the large photo on each tab."""
     found = {}
     for tab in TABS:
-        page.locator(f"#vv-tab-{tab.name}-button").click()
-        photo = page.locator(PHOTO.format(tab.name)).first
-        photo.wait_for()
-        stands_still(photo)
-        box = photo.bounding_box()
+        open_tab(page, tab.name)
+        box = page.locator(PHOTO.format(tab.name)).first.bounding_box()
         found[tab.name] = round(box["x"]), round(box["width"])
     return found
 
