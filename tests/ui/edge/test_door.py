@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -331,6 +329,7 @@ def test_an_app_without_its_model_does_not_say_that_it_answers() -> None:
 def scope(path: str, *, cookie: str, method: str = "GET") -> dict[str, Any]:
     """A request as the web server hands it on."""
     headers = [(b"host", b"127.0.0.1"), (b"cookie", f"{cookie_name()}={cookie}".encode())]
+    headers += [(b"transfer-encoding", b"chunked")] if method == "POST" else []
     return {
         "type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b"", "scheme": "http",
         "headers": headers, "client": ("127.0.0.1", 5), "asgi": {"version": "3.0", "spec_version": "2.3"},
@@ -527,26 +526,7 @@ def test_an_answer_that_breaks_off_ends_quietly(client: TestClient) -> None:
     assert (answer.status_code, answer.text) == (200, "first")
 
 
-# --- refusals that go on, readers who do not read
-
-
-def test_the_more_refusals_are_told_at_once_the_later_each_is_heard(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pauses: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        pauses.append(seconds)
-
-    monkeypatch.setattr(doors, "asyncio", SimpleNamespace(**vars(asyncio) | {"sleep": sleep}))
-    assert client.get("/nowhere").status_code == 404
-    door_of(client).refusals = 100  # of others
-    assert client.get("/nowhere").status_code == 404
-    assert client.get("/").status_code == 200
-    door_of(client).refusals = 10_000
-    client.get("/nowhere")
-    assert (pauses[0] == 0.0, 0.0 < pauses[1] < 1.0, pauses[2:]) == (True, True, [1.0])
-    assert door_of(client).refusals == 10_000
+# --- readers who do not read
 
 
 async def read_large(content: bytes, send: Callable[[Door, Any], Any]) -> Door:
@@ -676,4 +656,3 @@ def test_what_the_first_page_need_not_wait_for_begins_once_the_app_is_up(
                 assert client.get("/").status_code == 200
                 until(lambda: begun == ["soon"], what="the beginning")
     assert begun == ["soon"]
-    until(lambda: not any(isinstance(one, threading.Timer) for one in threading.enumerate()), what="the end")
