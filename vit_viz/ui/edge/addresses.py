@@ -44,6 +44,9 @@ TOO_LARGE = "A picture has at most 20 MB, and is brought by POST /vit_viz/bring;
 LARGE_HEAD = (
     "The headers of a request have at most 16 kB; please delete the cookies of this host and try again."
 )
+NO_LENGTH = (
+    "What is sent says its length beforehand, in the header Content-Length; please send it again, whole."
+)
 STOPPED = "The upload stopped in the middle; please choose the picture again."
 NOTHING_HERE = "There is nothing at this address; please reload the page."
 NO_SUCH_HOST = (
@@ -114,11 +117,6 @@ def is_slow(path: str) -> bool:
 # --- refusals
 
 
-async def answer_fault(request: HTTPConnection, error: Exception) -> Response:
-    """What a visitor reads where Gradio, or a route of ours, fails."""
-    return failure(error, str(request.scope["path"]))
-
-
 def failure(error: Exception, path: str) -> Response:
     """The answer to a request that failed: one sentence, and a status that says whose fault it is."""
     one = endpoint_at(path)
@@ -146,6 +144,8 @@ def refused_entry(connection: HTTPConnection, one: Endpoint | None, exposure: Ex
     headers, path, method = connection.headers, str(connection.scope["path"]), connection.scope["method"]
     if is_large_head(headers):
         return PlainTextResponse(LARGE_HEAD, 431)
+    if "transfer-encoding" in headers:
+        return refusal(411, NO_LENGTH, path)
     if not exposure.serves(headers.getlist("host")):
         return PlainTextResponse(NO_SUCH_HOST, 421)
     if one is None:
@@ -155,12 +155,10 @@ def refused_entry(connection: HTTPConnection, one: Endpoint | None, exposure: Ex
         answer = refusal(405, said, path)
         answer.headers["Allow"] = ", ".join(one.methods)
         return answer
-    lengths = headers.getlist("content-length")
-    if len(lengths) > 1 or (lengths and "transfer-encoding" in headers):  # two ways to find its end
+    length, *others = headers.getlist("content-length") or ["0"]
+    if others or not (length.isascii() and length.isdigit()):
         return refusal(400, NOT_READABLE, path)
-    if lengths and not (lengths[0].isascii() and lengths[0].isdigit()):
-        return refusal(400, NOT_READABLE, path)
-    if lengths and int(lengths[0]) > most_bytes(path):
+    if int(length) > most_bytes(path):
         return refusal(413, TOO_LARGE, path)
     if one.kind not in _FOR_EVERY_PAGE and is_of_another_site(headers):
         return refusal(403, FOREIGN_PAGE, path)

@@ -35,7 +35,6 @@ from vit_viz.ui.edge.addresses import (
     OPTIONAL,
     Kind,
     TooLarge,
-    answer_fault,
     endpoint_at,
     failure,
     is_large_head,
@@ -79,14 +78,7 @@ BEGIN_SECONDS = 0.1
 
 
 class Door:
-    """ASGI middleware around Gradio's app: how one app is reached, and what its visitors share.
-
-    Args:
-        app: what stands behind it.
-        exposure: how the app is reached.
-        offered: kinds of addresses beside those of the page.
-        has_model: whether the app's model is loaded or on its way.
-    """
+    """ASGI middleware around Gradio's app: how one app is reached, and what its visitors share; see `guarded`."""
 
     def __init__(
         self,
@@ -139,9 +131,9 @@ def guarded(
 
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
-        """Outermost, so that nothing that Gradio adds stands before the door."""
+        """Outermost, so that nothing that Gradio adds stands before the door; faults are answered here, too."""
         offered = frozenset(one.kind for one in surfaces)
-        app.middleware_stack = door = Door(app.middleware_stack, exposure, offered, has_model)
+        app.middleware_stack = door = Door(app.middleware_stack.app, exposure, offered, has_model)
         if turns is not None:
             turns.has_quick_questions = door.has_quick_questions
         later = threading.Thread(target=begin, daemon=True)
@@ -151,7 +143,7 @@ def guarded(
                 await running.enter_async_context(one.running())
             yield
 
-    return {"lifespan": lifespan, "exception_handlers": {Exception: answer_fault}}
+    return {"lifespan": lifespan}
 
 
 class Passage:
@@ -172,7 +164,9 @@ class Passage:
         one = endpoint_at(self.path, scope["method"])
         self.endpoint = one if one is None or one.kind not in OPTIONAL or one.kind in offered else None
         self.kind = self.endpoint and self.endpoint.kind
-        self.is_read = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
+        length, is_in_parts = headers.get("content-length", "0"), "transfer-encoding" in headers
+        self.is_read = length == "0" and not is_in_parts
+        self.is_bounded = not is_in_parts and length.isdecimal() and int(length) <= MOST_DISCARDED
         self.until = _now() + (PICTURE_SECONDS if self.path == BRING else QUESTION_SECONDS)
         self.task = asyncio.current_task()
         self.why: Exception | None = None  # it was ended
@@ -328,7 +322,7 @@ class Passage:
         headers.update(_HEADERS)
         if self.kind != "static" or self.status != 200:
             headers["Cache-Control"] = "no-store"
-        if not self.is_read and self.status >= 400:
+        if not self.is_bounded:
             headers["Connection"] = "close"
         is_page = self.kind == "page" and "content-security-policy" in headers
         if not is_page:
@@ -354,13 +348,23 @@ class Passage:
             await asyncio.sleep(0)
 
     async def _refuse(self, response: Response) -> None:
-        """Say no. Who is still sending reads it when all is sent; to hang up before that would lose the sentence."""
-        taken = 0
-        with suppress(TimeoutError, ClientDisconnect):
-            async with asyncio.timeout_at(self.until):
-                while not self.is_read and taken < MOST_DISCARDED and "expect" not in self.connection.headers:
-                    taken += len(await self._take())
-        await response(self.scope, self.receive, self._answer)
+        """Say no. Who is still sending reads it when all is sent; to hang up before that would lose the sentence.
+
+        Where no end is near, or known, that is done nevertheless: parts of one byte take the web server a second for every 500 kB.
+        """
+
+        async def linger(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                await self._answer({**message, "more_body": True})
+                with suppress(TimeoutError, ClientDisconnect):
+                    async with asyncio.timeout_at(self.until):
+                        while not self.is_read:
+                            await self._take()
+                message = {"type": "http.response.body", "body": b"", "more_body": False}
+            await self._answer(message)
+
+        is_over = self.is_read or not self.is_bounded or "expect" in self.connection.headers
+        await response(self.scope, self.receive, self._answer if is_over else linger)
 
 
 def _now() -> float:

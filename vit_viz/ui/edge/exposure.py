@@ -3,12 +3,7 @@
 A page of another site can let its own name point to this machine ("DNS rebinding"), and would then read the app as if it were its
 own; so an app that listens on localhost is served under localhost's names only. Headers that a proxy sets can be set by a visitor,
 too, unless there is a proxy that replaces them; so they are trusted only where whoever runs the app says that there is one.
-
-Environment variables:
-    VIT_VIZ_HOSTS           names under which the app is served, with commas between; * for any
-    VIT_VIZ_BEHIND_PROXY    on trusts X-Forwarded-Proto, -Host and -Port; not needed on a Space, which is behind a proxy
-    VIT_VIZ_ADDRESS_HEADER  the header whose last value is a visitor's network address, such as X-Forwarded-For
-    VIT_VIZ_MAX_PATCHES     the most patches of an image whose size is chosen; 4096, and 1024 where the app is shared
+The variables that say so are those of docs/SHARING.md.
 """
 
 from __future__ import annotations
@@ -89,11 +84,11 @@ class Exposure:
         return is_address or _is_loopback(name) or name in self.hosts
 
     def believed(self, scope: Scope) -> Scope:
-        """A request without the headers that no trusted proxy has set."""
-        if self.believes_proxy:
-            return scope
-        trusted, headers = self.address_header.encode("latin-1", "replace"), scope["headers"]
-        kept = [one for one in headers if one[0] == trusted or not one[0].startswith(_FORWARDED)]
+        """A request without the headers that no trusted proxy has set, and without Range: a hundred parts of a file cost a hundred
+        times what the file does."""
+        trusted = self.address_header.encode("latin-1", "replace")
+        dropped = (b"range",) if self.believes_proxy else (b"range", *_FORWARDED)
+        kept = [one for one in scope["headers"] if one[0] == trusted or not one[0].startswith(dropped)]
         return {**scope, "headers": kept}
 
     def address(self, scope: Scope) -> str:
