@@ -88,7 +88,7 @@ class Waiter:
             """Not by how many wait: another may have been refused for it, and be gone."""
             queue = turns._queues.get("cpu")
             return queue is not None and self.thread.ident in {
-                one.key for one in [*queue.waiting.values(), *queue.held]
+                one.key for one in [*queue.waiting, *queue.held]
             }
 
         self.thread = threading.Thread(target=ask)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
@@ -31,7 +31,6 @@ GONE: ContextVar[StopCheck | None] = ContextVar("gone", default=None)
 """Whether nobody waits any more for what this context computes; None where nobody is asked."""
 
 MAX_WAITING = 1024
-MAX_WAIT_SECONDS = 60.0
 MOST_OVERTAKEN = 8
 """How many quick computations may pass one slow computation that came before them."""
 
@@ -47,7 +46,8 @@ class _Turn:
 
     Args:
         key: who asks again with it goes on; wake: called when there is news; end: makes whoever holds the place give it up.
-        since: when it was called.
+        order: when its address was called last or came, when its visitor, and when it came itself: the lowest is called.
+        since: when it was called, in seconds.
     """
 
     key: Hashable
@@ -55,112 +55,46 @@ class _Turn:
     wake: Callable[[], object]
     is_quick: bool = False
     end: Callable[[], object] | None = None
-    number: int = 0
+    order: tuple[int, int, int] = (0, 0, 0)
     overtaken: int = 0
     depth: int = 1
     since: float | None = None
     refused: str = ""
 
 
-_Round = OrderedDict[str, OrderedDict[Who, deque[_Turn]]]
-"""By network address, then by visitor, those who wait, in their order; whoever was called goes to the end of both."""
+@dataclass(eq=False)
+class _Queue:
+    """Who holds places and who waits; until when the slow rest."""
+
+    held: list[_Turn] = field(default_factory=list)
+    waiting: list[_Turn] = field(default_factory=list)
+    rests_until: float = 0.0
 
 
 @dataclass(eq=False)
-class _Queue:
-    """Who holds places and who waits, the slow and the quick; until when the slow rest.
-
-    A crowd may wait, on the event loop: to add one, to call one and to leave cost the same however many there are.
-    """
-
-    held: list[_Turn] = field(default_factory=list)
-    waiting: dict[int, _Turn] = field(default_factory=dict)  # by number
-    rounds: tuple[_Round, _Round] = field(default_factory=lambda: (OrderedDict(), OrderedDict()))
-    rests_until: float = 0.0
-
-    def add(self, one: _Turn) -> None:
-        """Let one wait."""
-        self.waiting[one.number] = one
-        visitors = self.rounds[one.is_quick].setdefault(one.who[0], OrderedDict())
-        visitors.setdefault(one.who, deque()).append(one)
-
-    def leave(self, one: _Turn, *, is_called: bool = False) -> None:
-        """Let one that waits go; where it is called, its visitor and address come after all others."""
-        del self.waiting[one.number]
-        addresses, address = self.rounds[one.is_quick], one.who[0]
-        visitors = addresses[address]
-        visitors[one.who].remove(one)
-        if is_called:
-            visitors.move_to_end(one.who)
-            addresses.move_to_end(address)
-        if not visitors[one.who]:
-            del visitors[one.who]
-        if not visitors:
-            del addresses[address]
-
-    def next(self, each: int, *, only_quick: bool) -> _Turn | None:
-        """Whose turn it is, of those who hold fewer than `each` places."""
-        mine = Counter(one.who for one in self.held)
-
-        def first(addresses: _Round) -> _Turn | None:
-            lines = (line for visitors in addresses.values() for line in visitors.items())
-            return next((line[0] for who, line in lines if mine[who] < each), None)
-
-        slow, quick = (None if only_quick else first(self.rounds[False])), first(self.rounds[True])
-        if slow is None or quick is None or slow.overtaken >= MOST_OVERTAKEN:
-            return slow or quick
-        slow.overtaken += quick.number > slow.number
-        return quick
-
-    def of(self, who: Who) -> int:
-        """How many of a visitor's wait."""
-        lines = (addresses[who[0]].get(who) for addresses in self.rounds if who[0] in addresses)
-        return sum(len(line) for line in lines if line is not None)
-
-    def newest_of_most(self) -> _Turn:
-        """Of those that wait the newest of the visitor with most, of the address with most."""
-        near = Counter[str]()
-        for addresses in self.rounds:
-            near.update({name: sum(map(len, visitors.values())) for name, visitors in addresses.items()})
-        last = [
-            line[-1]
-            for addresses in self.rounds
-            for visitors in addresses.values()
-            for line in visitors.values()
-        ]
-        return max(last, key=lambda one: (near[one.who[0]], self.of(one.who), one.number))
-
-
 class Turns:
     """Places by the name of what they are at.
 
     Args:
-        places: that are held at once; each: of them, by one visitor.
+        places: that are held at once; each: of them, by one visitor; None: all.
         max_waiting: who may wait for one thing; each_waiting: of them, of one visitor.
         max_seconds: how long one may wait.
         held_seconds: how long a place is kept while somebody waits who holds none.
         clock: seconds, monotonic; a parameter so that tests need not wait.
+        has_quick_questions: while it says so the slow rest; the app sets that of its door.
     """
 
-    def __init__(
-        self,
-        *,
-        places: int = 1,
-        each: int | None = None,
-        max_waiting: int = MAX_WAITING,
-        each_waiting: int = MAX_WAITING,
-        max_seconds: float = MAX_WAIT_SECONDS,
-        held_seconds: float = 20.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.places, self.each = places, each or places
-        self.max_waiting, self.each_waiting, self.max_seconds = max_waiting, each_waiting, max_seconds
-        self.held_seconds = held_seconds
-        self.has_quick_questions: StopCheck = lambda: False  # the app sets that of its door
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._queues: dict[Hashable, _Queue] = {}
-        self._numbers = count()
+    places: int = 1
+    each: int | None = None
+    max_waiting: int = MAX_WAITING
+    each_waiting: int = MAX_WAITING
+    max_seconds: float = 60.0
+    held_seconds: float = 20.0
+    clock: Callable[[], float] = time.monotonic
+    has_quick_questions: StopCheck = lambda: False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _queues: dict[Hashable, _Queue] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=count)
 
     @contextmanager
     def turn(
@@ -206,8 +140,7 @@ class Turns:
     @contextmanager
     def _holding(self, name: Hashable, me: _Turn) -> Iterator[_Turn]:
         with self._lock:
-            if (queue := self._queues.get(name)) is None:
-                queue = self._queues[name] = _Queue()
+            queue = self._queues.setdefault(name, _Queue())
             mine = next((one for one in queue.held if one.key == me.key), me)
             if mine is me:
                 self._add(name, queue, me)
@@ -224,43 +157,59 @@ class Turns:
 
     def _add(self, name: Hashable, queue: _Queue, me: _Turn) -> None:
         """Let one more in, or wait, and nobody too many."""
-        me.number = next(self._numbers)
-        queue.add(me)
+        now, waiting = next(self._numbers), queue.waiting
+        near = next((one.order[0] for one in waiting if one.who[0] == me.who[0]), now)
+        me.order = (near, next((one.order[1] for one in waiting if one.who == me.who), now), now)
+        waiting.append(me)
         self._call(name, queue)
-        is_greedy = queue.of(me.who) > self.each_waiting
-        if me.since is None and (is_greedy or len(queue.waiting) > self.max_waiting):
-            gone = me if is_greedy else queue.newest_of_most()
-            others = len(queue.waiting) - 1
-            gone.refused = (
-                f"The machine is busy: {others} are waiting for it already; please try again in a moment."
-            )
-            gone.wake()
+        if me.since is None:
+            of = _counts(waiting)
+            is_greedy = of(me)[1] > self.each_waiting
+            if is_greedy or len(waiting) > self.max_waiting:
+                gone = me if is_greedy else max(waiting, key=lambda one: (*of(one), one.order[2]))
+                others = len(waiting) - 1
+                gone.refused = (
+                    f"The machine is busy: {others} are waiting for it already; please try again in a moment."
+                )
+                gone.wake()
 
     def _remove(self, queue: _Queue, me: _Turn) -> None:
-        if me in queue.held:
-            queue.held.remove(me)
-            if not me.is_quick and me.since is not None and self.has_quick_questions():
-                took = self._clock() - me.since
-                queue.rests_until = self._clock() + min(RESTS * took, LONGEST_REST_SECONDS)
-        elif me.number in queue.waiting:
-            queue.leave(me)
-
-    def _rests(self, queue: _Queue) -> bool:
-        """Whether slow computations leave a device to quick questions for now."""
-        return self._clock() < queue.rests_until and self.has_quick_questions()
+        if me.since is None:
+            queue.waiting.remove(me)
+            return
+        queue.held.remove(me)
+        if not me.is_quick and self.has_quick_questions():
+            rest = min(RESTS * (self.clock() - me.since), LONGEST_REST_SECONDS)
+            queue.rests_until = self.clock() + rest
 
     def _call(self, name: Hashable, queue: _Queue) -> None:
         """Give free places to those whose turn it is; what nobody holds or waits for is forgotten after its rest."""
-        while len(queue.held) < self.places and queue.waiting:
-            one = queue.next(self.each, only_quick=self._rests(queue))
-            if one is None:
-                break
-            queue.leave(one, is_called=True)
+        while len(queue.held) < self.places and (one := self._next(queue)):
+            queue.waiting.remove(one)
             queue.held.append(one)
-            one.since = self._clock()
+            now = next(self._numbers)  # its address and its visitor come after all others
+            for other in queue.waiting:
+                _near, mine, came = other.order
+                if other.who[0] == one.who[0]:
+                    other.order = (now, now if other.who == one.who else mine, came)
+            one.since = self.clock()
             one.wake()
-        if not (queue.held or queue.waiting or self._clock() < queue.rests_until):
+        if not (queue.held or queue.waiting or self.clock() < queue.rests_until):
             self._queues.pop(name, None)
+
+    def _next(self, queue: _Queue) -> _Turn | None:
+        """Whose turn it is, of those who hold fewer than `each` places."""
+        mine, each = Counter(one.who for one in queue.held), self.each or self.places
+        rests = self.clock() < queue.rests_until and self.has_quick_questions()
+        able = [one for one in queue.waiting if mine[one.who] < each and (one.is_quick or not rests)]
+        slow, quick = (
+            min((one for one in able if one.is_quick is kind), key=lambda one: one.order, default=None)
+            for kind in (False, True)
+        )
+        if slow is None or quick is None or slow.overtaken >= MOST_OVERTAKEN:
+            return slow or quick
+        slow.overtaken += quick.order[2] > slow.order[2]
+        return quick
 
     def _look(self, name: Hashable, me: _Turn, deadline: float) -> None:
         """Whether there is news for one who waits; a rest may be over, a place held for too long."""
@@ -273,22 +222,23 @@ class Turns:
                 raise BusyError(me.refused)
             self._make_way(queue, me)
             if time.monotonic() > deadline:
-                raise BusyError(
-                    f"The machine is busy: it was not free for {self.max_seconds:.0f} seconds; please try again in a moment."
-                )
+                waited = f"it was not free for {self.max_seconds:.0f} seconds"
+                raise BusyError(f"The machine is busy: {waited}; please try again in a moment.")
 
     def _make_way(self, queue: _Queue, me: _Turn) -> None:
         """Where this visitor holds nothing, end the largest of those that hold a place for long, and of no smaller address."""
-        now, of = self._clock(), _counts(queue.held)
-        (near, mine), address = of(me), me.who[0]
+        now, of = self.clock(), _counts(queue.held)
+        near, mine = of(me)
+        if mine or len(queue.held) < self.places:
+            return
         long = [
-            one
+            (*of(one), now - one.since, one.order[2], one)
             for one in queue.held
-            if one.end and now - (one.since or now) > self.held_seconds
-            if one.who[0] == address or of(one)[0] > near
+            if one.end and one.since is not None and now - one.since > self.held_seconds
+            if one.who[0] == me.who[0] or of(one)[0] > near
         ]
-        if long and not mine and len(queue.held) >= self.places:
-            largest = max(long, key=lambda one: (*of(one), now - (one.since or now), one.number))
+        if long:
+            largest = max(long)[-1]
             end, largest.end = largest.end, None
             if end is not None:
                 end()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,6 +27,7 @@ from vit_viz.ui.edge import door as doors
 from vit_viz.ui.edge.addresses import (
     FOREIGN_PAGE,
     LARGE_HEAD,
+    NO_LENGTH,
     NO_SUCH_HOST,
     NOT_READABLE,
     NOTHING_HERE,
@@ -328,31 +327,26 @@ def test_an_app_without_its_model_does_not_say_that_it_answers() -> None:
 # --- bodies
 
 
-def scope(path: str, *, cookie: str, method: str = "GET") -> dict[str, Any]:
+def scope(path: str, *, cookie: str, method: str = "GET", length: int = 0) -> dict[str, Any]:
     """A request as the web server hands it on."""
     headers = [(b"host", b"127.0.0.1"), (b"cookie", f"{cookie_name()}={cookie}".encode())]
+    headers += [(b"content-length", b"%d" % length)]
     return {
         "type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b"", "scheme": "http",
         "headers": headers, "client": ("127.0.0.1", 5), "asgi": {"version": "3.0", "spec_version": "2.3"},
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("has_length", [True, False])
 @pytest.mark.parametrize(("name", "most"), [("facts", 64 * 2**10), ("bring", 20 * 2**20)])
-def test_a_body_is_bounded_with_and_without_a_length(
-    client: TestClient, has_length: bool, name: str, most: int
-) -> None:
-    def post(size: int) -> Any:
-        content = bytes(size)
-        parts = content if has_length else (content[i : i + 2**16] for i in range(0, size, 2**16))
-        return client.post(f"/vit_viz/{name}", content=parts)
-
+def test_a_body_is_bounded_and_says_how_long_it_is(client: TestClient, name: str, most: int) -> None:
     for length in (b"-1", b"x", "²".encode()):
         answer = client.post(f"/vit_viz/{name}", content=b"x", headers=[(b"content-length", length)])
         assert answer.status_code == 400
-    assert post(most).json()["size"] == most
-    answer = post(most + 1)
+    assert ask(client, name, bytes(most)).json()["size"] == most
+    answer = ask(client, name, bytes(most + 1))
     assert (answer.status_code, answer.json()) == (413, {"error": TOO_LARGE})
+    answer = client.post(f"/vit_viz/{name}", content=iter([b"in", b"parts"]))
+    assert (answer.status_code, answer.json()) == (411, {"error": NO_LENGTH})
     assert door_of(client).bodies.holds == set()
 
 
@@ -366,14 +360,15 @@ def test_a_body_without_room_is_refused_and_the_room_is_free_again(client: TestC
 
 def test_two_ways_to_find_the_end_of_a_body_are_refused(client: TestClient) -> None:
     """What stands before the app could see another end."""
-    for headers in (
-        [("content-length", "2"), ("transfer-encoding", "chunked")],
-        [("content-length", "2"), ("content-length", "3")],
-        [("content-length", "2"), ("content-length", "2")],
-        [("content-length", "0"), ("transfer-encoding", "identity")],
+    for status, headers in (
+        (411, [("content-length", "2"), ("transfer-encoding", "chunked")]),
+        (400, [("content-length", "2"), ("content-length", "3")]),
+        (400, [("content-length", "2"), ("content-length", "2")]),
+        (411, [("content-length", "0"), ("transfer-encoding", "identity")]),
     ):
         answer = client.post("/vit_viz/facts", content=b"{}", headers=headers)
-        assert (answer.status_code, answer.json()) == (400, {"error": NOT_READABLE}), headers
+        said = {"error": NOT_READABLE if status == 400 else NO_LENGTH}
+        assert (answer.status_code, answer.json()) == (status, said), headers
 
 
 def line(*parts: bytes) -> tuple[Callable[[], Any], asyncio.Event]:
@@ -407,7 +402,7 @@ def test_of_bodies_without_room_the_one_that_has_taken_most_for_longest_ends() -
             async def send(message: Any, name: str = name) -> None:
                 said[name].append(message)
 
-            asked = scope("/vit_viz/bring", cookie=new_visitor(), method="POST")
+            asked = scope("/vit_viz/bring", cookie=new_visitor(), method="POST", length=size + 1)
             asked["headers"].append((b"expect", b"100-continue"))  # so that nobody waits for the rest
             tasks.append(asyncio.create_task(door(asked, receive, send)))
             await until_true(lambda size=size: any(one.bytes == size for one in door.bodies.holds))
@@ -446,7 +441,9 @@ def test_pictures_that_are_long_in_decoding_hold_no_place_of_quick_answers() -> 
 
         door.pictures.held_seconds = 0.0
         bring = [
-            asyncio.create_task(door(scope(BRING, cookie=new_visitor(), method="POST"), whole(b"x"), send))
+            asyncio.create_task(
+                door(scope(BRING, cookie=new_visitor(), method="POST", length=1), whole(b"x"), send)
+            )
             for _ in range(30)
         ]
         await until_true(lambda: door.pictures.waiting("answers") == 28)
@@ -527,26 +524,7 @@ def test_an_answer_that_breaks_off_ends_quietly(client: TestClient) -> None:
     assert (answer.status_code, answer.text) == (200, "first")
 
 
-# --- refusals that go on, readers who do not read
-
-
-def test_the_more_refusals_are_told_at_once_the_later_each_is_heard(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pauses: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        pauses.append(seconds)
-
-    monkeypatch.setattr(doors, "asyncio", SimpleNamespace(**vars(asyncio) | {"sleep": sleep}))
-    assert client.get("/nowhere").status_code == 404
-    door_of(client).refusals = 100  # of others
-    assert client.get("/nowhere").status_code == 404
-    assert client.get("/").status_code == 200
-    door_of(client).refusals = 10_000
-    client.get("/nowhere")
-    assert (pauses[0] == 0.0, 0.0 < pauses[1] < 1.0, pauses[2:]) == (True, True, [1.0])
-    assert door_of(client).refusals == 10_000
+# --- readers who do not read
 
 
 async def read_large(content: bytes, send: Callable[[Door, Any], Any]) -> Door:
@@ -676,4 +654,3 @@ def test_what_the_first_page_need_not_wait_for_begins_once_the_app_is_up(
                 assert client.get("/").status_code == 200
                 until(lambda: begun == ["soon"], what="the beginning")
     assert begun == ["soon"]
-    until(lambda: not any(isinstance(one, threading.Timer) for one in threading.enumerate()), what="the end")

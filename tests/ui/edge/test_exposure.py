@@ -136,8 +136,14 @@ def test_headers_of_a_proxy_are_dropped_unless_there_is_one(environment: dict[st
 
 @pytest.mark.parametrize("environment", [{"VIT_VIZ_BEHIND_PROXY": "1"}, SPACE])
 def test_headers_of_a_proxy_are_believed_where_there_is_one(environment: dict[str, str]) -> None:
-    request = scope(("host", "localhost"), *FORWARDED.items())
+    request = scope(("host", "localhost"), *FORWARDED.items(), ("range", "bytes=0-0,2-2"))
     assert names(Exposure.of("0.0.0.0", environment=environment).believed(request)) == {"host", *FORWARDED}
+
+
+def test_nobody_gets_parts_of_a_file() -> None:
+    """A request of 800 bytes for a hundred of them took ten times as long as the file."""
+    request = scope(("host", "localhost"), ("range", "bytes=0-0,2-2"), ("if-range", "x"))
+    assert names(Exposure.of("localhost", environment={}).believed(request)) == {"host", "if-range"}
 
 
 @pytest.mark.parametrize(

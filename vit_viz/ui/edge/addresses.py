@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,6 +44,9 @@ TOO_LARGE = "A picture has at most 20 MB, and is brought by POST /vit_viz/bring;
 LARGE_HEAD = (
     "The headers of a request have at most 16 kB; please delete the cookies of this host and try again."
 )
+NO_LENGTH = (
+    "What is sent says its length beforehand, in the header Content-Length; please send it again, whole."
+)
 STOPPED = "The upload stopped in the middle; please choose the picture again."
 NOTHING_HERE = "There is nothing at this address; please reload the page."
 NO_SUCH_HOST = (
@@ -64,10 +66,6 @@ class Endpoint:
     methods: tuple[str, ...]
     path: str
 
-    def matches(self, method: str, path: str) -> bool:
-        """Whether this is one of them."""
-        return method in self.methods and re.fullmatch(self.path, path, re.ASCII | re.DOTALL) is not None
-
 
 ADDRESSES = (
     Endpoint("page", _READ, r"/"),
@@ -82,6 +80,18 @@ ADDRESSES = (
     Endpoint("mcp", ("POST",), r"/mcp"),
     Endpoint("ours", _ANY, r"/vit_viz/(?!page/).*"),
 )
+
+
+def endpoint_at(path: str, method: str = "") -> Endpoint | None:
+    """What is at an address, for a method where one answers that; None where nothing is."""
+    there = [one for one in ADDRESSES if re.fullmatch(one.path, path, re.ASCII | re.DOTALL)]
+    return next((one for one in there if method in one.methods), there[0] if there else None)
+
+
+def kind_of(method: str, path: str) -> Kind | None:
+    """What a request is for; None where there is nothing, or nothing that answers its method."""
+    one = endpoint_at(path, method)
+    return one.kind if one is not None and method in one.methods else None
 
 
 class TooLarge(Exception):  # noqa: N818
@@ -104,69 +114,54 @@ def is_slow(path: str) -> bool:
     return path == LOAD or (question is not None and question.is_slow)
 
 
-def kind_of(method: str, path: str) -> Kind | None:
-    """What a request is for; None where there is nothing."""
-    return next((one.kind for one in ADDRESSES if one.matches(method, path)), None)
-
-
 # --- refusals
 
 
-async def answer_fault(request: HTTPConnection, error: Exception) -> Response:
-    """What a visitor reads where Gradio, or a route of ours, fails."""
-    path = str(request.scope["path"])
-    return failure(error, kind_of(request.scope["method"], path), path)
-
-
-def failure(error: Exception, kind: Kind | None, path: str) -> Response:
+def failure(error: Exception, path: str) -> Response:
     """The answer to a request that failed: one sentence, and a status that says whose fault it is."""
-    answers: tuple[tuple[type[Exception] | tuple[type[Exception], ...], int, str], ...] = (
-        (TooLarge, 413, TOO_LARGE),
-        ((ClientDisconnect, TimeoutError), 408, STOPPED),  # the client has hung up
-        (BusyError, 429, str(error)),
-        (ParameterError, 400, str(error)),
-    )
-    for expected, status, text in answers:
-        if isinstance(error, expected):
-            return refusal(status, text, kind, path)
-    if kind in ("page", "ours", *OPTIONAL):
-        return refusal(500, sentence(error), kind, path)
+    one = endpoint_at(path)
+    if isinstance(error, TooLarge):
+        return refusal(413, TOO_LARGE, path)
+    if isinstance(error, (ClientDisconnect, TimeoutError)):  # the client has hung up, or does not go on
+        return refusal(408, STOPPED, path)
+    if isinstance(error, (BusyError, ParameterError)):
+        return refusal(429 if isinstance(error, BusyError) else 400, str(error), path)
+    if one is not None and one.kind in ("page", "ours", *OPTIONAL):
+        return refusal(500, sentence(error), path)
     logger.info("refused a request: %s", type(error).__name__)
-    return refusal(400, NOT_READABLE, kind, path)
+    return refusal(400, NOT_READABLE, path)
 
 
-def refusal(status: int, text: str, kind: Kind | None, path: str) -> Response:
+def refusal(status: int, text: str, path: str) -> Response:
     """A sentence as the one who asks reads it: a program or Gradio's own script as JSON, a person as it is."""
-    is_json = kind in OPTIONAL or path.startswith(API)
+    one = endpoint_at(path)
+    is_json = path.startswith(API) or (one is not None and one.kind in OPTIONAL)
     return JSONResponse({"error": text}, status) if is_json else PlainTextResponse(text, status)
 
 
-def refused_entry(
-    connection: HTTPConnection, kind: Kind | None, *, exposure: Exposure, offered: Collection[Kind]
-) -> Response | None:
-    """Why a request is not let in; None where it is.
-
-    Args:
-        kind: of its address; None where that is not there, or does not answer its method.
-        offered: kinds of addresses beside those of the page.
-    """
-    headers, path = connection.headers, str(connection.scope["path"])
+def refused_entry(connection: HTTPConnection, one: Endpoint | None, exposure: Exposure) -> Response | None:
+    """Why a request is not let in to what is at its address; None where it is."""
+    headers, path, method = connection.headers, str(connection.scope["path"]), connection.scope["method"]
     if is_large_head(headers):
         return PlainTextResponse(LARGE_HEAD, 431)
+    if "transfer-encoding" in headers:
+        return refusal(411, NO_LENGTH, path)
     if not exposure.serves(headers.getlist("host")):
         return PlainTextResponse(NO_SUCH_HOST, 421)
-    if kind is None:
-        return _nothing_here(path, offered)
-    lengths = headers.getlist("content-length")
-    if len(lengths) > 1 or (lengths and "transfer-encoding" in headers):  # two ways to find its end
-        return refusal(400, NOT_READABLE, kind, path)
-    length = lengths[0] if lengths else "0"
-    if not (length.isascii() and length.isdigit()):
-        return refusal(400, NOT_READABLE, kind, path)
+    if one is None:
+        return refusal(404, NOTHING_HERE, path)
+    if method not in one.methods:
+        said = f"This address only answers {' and '.join(one.methods)}; please reload the page."
+        answer = refusal(405, said, path)
+        answer.headers["Allow"] = ", ".join(one.methods)
+        return answer
+    length, *others = headers.getlist("content-length") or ["0"]
+    if others or not (length.isascii() and length.isdigit()):
+        return refusal(400, NOT_READABLE, path)
     if int(length) > most_bytes(path):
-        return refusal(413, TOO_LARGE, kind, path)
-    if kind not in _FOR_EVERY_PAGE and is_of_another_site(headers):
-        return refusal(403, FOREIGN_PAGE, kind, path)
+        return refusal(413, TOO_LARGE, path)
+    if one.kind not in _FOR_EVERY_PAGE and is_of_another_site(headers):
+        return refusal(403, FOREIGN_PAGE, path)
     return None
 
 
@@ -175,9 +170,8 @@ def is_of_another_site(headers: Headers) -> bool:
 
     A program that is no browser sends neither, and can say what it likes.
     """
-    site = headers.get("sec-fetch-site")
-    if site is not None:
-        return site in ("cross-site", "same-site")
+    if "sec-fetch-site" in headers:
+        return headers["sec-fetch-site"] in ("cross-site", "same-site")
     if "origin" not in headers:
         return False
     scheme, _, host = headers["origin"].lower().partition("://")
@@ -185,16 +179,3 @@ def is_of_another_site(headers: Headers) -> bool:
     named = (headers.get(name, "").partition(",")[0] for name in ("host", "x-forwarded-host"))
     own = {name.strip().lower().removesuffix(port) for name in named}
     return host.removesuffix(port) not in own - {""}
-
-
-def _nothing_here(path: str, offered: Collection[Kind]) -> Response:
-    """The answer where there is no address, or one that does not answer this method."""
-    for address in ADDRESSES:
-        is_there = address.kind in offered or address.kind not in OPTIONAL
-        # the routes of an address with any method say which they answer
-        if is_there and address.methods is not _ANY and address.matches(address.methods[0], path):
-            said = f"This address only answers {' and '.join(address.methods)}; please reload the page."
-            answer = refusal(405, said, address.kind, path)
-            answer.headers["Allow"] = ", ".join(address.methods)
-            return answer
-    return refusal(404, NOTHING_HERE, None, path)

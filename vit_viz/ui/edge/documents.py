@@ -5,8 +5,7 @@ page (`door`). So Gradio is asked for it without a query, a cookie or any header
 any; then only the address under which a visitor reaches the app is put in, which anybody can make up, so it has to cost little.
 
 What of it is large stands in a script of its own, which browsers keep: styles, templates and texts of components, and our modules.
-Without those the page is a third as large. The script runs before Gradio's
-own and puts everything back where that looks for it.
+Without those the page is a third as large. The script runs before Gradio's own and puts everything back where that looks for it.
 
 The page loads nothing from other hosts (on a Space its script may ask the Space's host how the Space is), runs no plugins and no
 script that is not its own: each script that stands in the page is named in the policy by its hash, so that a handler in an image
@@ -24,29 +23,26 @@ import hashlib
 import re
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import brotli
+import httpx
 from cachetools import LRUCache
 from gradio.route_utils import get_root_url
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Scope
+from starlette.types import ASGIApp, Scope
 
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.page_parts import PARTS, inside, parted
 from vit_viz.ui.preview import with_head
 from vit_viz.ui.scripts import FILES, FOR_GOOD, file_address
 
-PERMISSIONS = ", ".join(
-    [
-        "camera=(self)",
-        *(f"{name}=()" for name in ("microphone", "geolocation", "payment", "usb", "serial", "hid", "midi")),
-        *(f"{name}=()" for name in ("display-capture", "accelerometer", "gyroscope", "magnetometer")),
-    ]
+_FORBIDDEN = (
+    "microphone geolocation payment usb serial hid midi display-capture accelerometer gyroscope magnetometer"
 )
+PERMISSIONS = ", ".join(["camera=(self)", *(f"{name}=()" for name in _FORBIDDEN.split())])
 
 MOST_KEPT = 32
 """Documents that are kept: of each address and of the script, one for each encoding."""
@@ -58,107 +54,64 @@ _ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
 }
 """How a document is sent, the best first; "" is as it is."""
 
-_SERVER = ("type", "asgi", "http_version", "root_path", "app")
-"""What of a request is the server's, and not a visitor's."""
-
 _INLINE = re.compile(rb"<script(?P<attributes>[^>]*)>(?P<text>.*?)</script>", re.DOTALL | re.IGNORECASE)
 _BASE = re.compile(rb"<base\b[^>]*>", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Rendering:
-    """What Gradio made of the page: `html` at the address `stand_in`, and the script of what is large in it."""
-
-    html: bytes
-    stand_in: str
-    script: bytes
-
-
 class Documents:
-    """The page of one app, for every address at which it is reached.
-
-    Args:
-        exposure: how the app is reached.
-    """
+    """The page of one app, for every address at which it is reached."""
 
     def __init__(self, exposure: Exposure) -> None:
         self.exposure = exposure
-        self._rendering: Rendering | None = None
+        self.stand_in, self.html, self.script, self.where = "", b"", b"", ""
         self._kept: LRUCache[tuple[str, str], Response] = LRUCache(MOST_KEPT)
 
-    async def answer(self, app: ASGIApp, scope: Scope) -> Response | None:
-        """The page, or its script, for whoever asks; None where the path is neither's.
-
-        Where the page cannot be rendered, this is what Gradio says.
-
-        Args:
-            app: what renders it.
-        """
-        path = scope["path"]
-        is_page = path == "/"
-        if not is_page and not (path.startswith(f"{FILES}/") and path.endswith(f"/{PARTS}")):
-            return None
-        rendering = await self.rendered(app, scope)
-        if isinstance(rendering, Response):
-            return rendering if is_page else None
-        if not is_page and path != file_address(PARTS, rendering.script):
-            return None
-        encoding = _encoding(Headers(scope=scope).get("accept-encoding", ""))
-        key = _address_of(scope) if is_page else "", encoding
-        if key not in self._kept:
-            self._kept[key] = await run_in_threadpool(self._document, rendering, *key)
-        return self._kept[key]
-
-    async def rendered(self, app: ASGIApp, scope: Scope) -> Rendering | Response:
-        """The page, as it was rendered once; or what else Gradio answers."""
-        if self._rendering is None:
-            stand_in = _without_visitor(scope)
-            answer, address = await _asked(app, stand_in), _address_of(stand_in)
-            if answer.status_code != 200:
-                return answer
-            html, script = await run_in_threadpool(parted, bytes(answer.body), address)
-            self._rendering = Rendering(html, address, script)
-        return self._rendering
-
-    def _document(self, rendering: Rendering, address: str, encoding: str) -> Response:
-        """The page with an address in place of the one that stands for any; its script, where there is no address."""
-        if address:
-            stand_in, mine = (inside(one)[1:-1] for one in (rendering.stand_in, address))
-            content = with_head(without_base(rendering.html.replace(stand_in, mine)), address)
-            policy = page_policy(content, frames=self.exposure.frames, connects=self.exposure.connects)
-            headers = {"Content-Security-Policy": policy, "Permissions-Policy": PERMISSIONS}
-        else:
-            content, headers = rendering.script, dict(FOR_GOOD)
-        headers |= {"Vary": "Accept-Encoding"} | ({"Content-Encoding": encoding} if encoding else {})
-        return Response(
-            _ENCODINGS[encoding](content), 200, headers, "text/html" if address else "text/javascript"
+    async def render(self, app: ASGIApp, scope: Scope) -> None:
+        """Have the page made by Gradio, unless it was: at an address that stands for any, with its large parts in the script."""
+        if self.html:
+            return
+        ours = {name: scope[name] for name in ("app", "root_path") if name in scope}
+        host = f"{secrets.token_hex(16)}.invalid"
+        transport = httpx.ASGITransport(lambda asked, *ways: app(asked | ours, *ways))
+        answer = await transport.handle_async_request(httpx.Request("GET", f"http://{host}/"))
+        if answer.status_code != 200:
+            raise RuntimeError(f"Gradio's page answers {answer.status_code}.")
+        headers = [(b"host", host.encode())]
+        asked = {"type": "http", "scheme": "http", "path": "/", "query_string": b"", "headers": headers}
+        stand_in = _address_of(asked | ours)
+        html, script = await run_in_threadpool(parted, await answer.aread(), stand_in)
+        self.stand_in, self.html, self.script, self.where = (
+            stand_in,
+            html,
+            script,
+            file_address(PARTS, script),
         )
 
+    async def answer(self, app: ASGIApp, scope: Scope) -> Response | None:
+        """The page, or its script, for whoever asks; None where the path is neither's."""
+        path = scope["path"]
+        if path != "/" and not (path.startswith(f"{FILES}/") and path.endswith(f"/{PARTS}")):
+            return None
+        await self.render(app, scope)
+        if path not in ("/", self.where):
+            return None
+        encoding = _encoding(Headers(scope=scope).get("accept-encoding", ""))
+        key = _address_of(scope) if path == "/" else "", encoding
+        if key not in self._kept:
+            self._kept[key] = await run_in_threadpool(self._document, *key)
+        return self._kept[key]
 
-def _without_visitor(scope: Scope) -> Scope:
-    """A request for the page at an address that stands for any, with nothing of a visitor's."""
-    host = f"{secrets.token_hex(16)}.invalid".encode()
-    request = {"method": "GET", "scheme": "http", "headers": [(b"host", host)], "client": None}
-    where = {"server": None, "path": "/", "raw_path": b"/", "query_string": b""}
-    return {name: scope[name] for name in _SERVER if name in scope} | request | where
-
-
-async def _asked(app: ASGIApp, scope: Scope) -> Response:
-    """What an app answers, whole."""
-    start: Message = {}
-    body = bytearray()
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Message) -> None:
-        start.update(message if message["type"] == "http.response.start" else {})
-        body.extend(message.get("body", b""))
-
-    await app(scope, receive, send)
-    return Response(
-        bytes(body), start["status"], media_type=Headers(raw=start["headers"]).get("content-type")
-    )
+    def _document(self, address: str, encoding: str) -> Response:
+        """The page with an address in place of the one that stands for any; its script, where there is no address."""
+        content, headers, kind = self.script, dict(FOR_GOOD), "text/javascript"
+        if address:
+            stand_in, mine = (inside(one)[1:-1] for one in (self.stand_in, address))
+            content = with_head(without_base(self.html.replace(stand_in, mine)), address)
+            policy = page_policy(content, frames=self.exposure.frames, connects=self.exposure.connects)
+            headers = {"Content-Security-Policy": policy, "Permissions-Policy": PERMISSIONS}
+            kind = "text/html"
+        headers |= {"Vary": "Accept-Encoding"} | ({"Content-Encoding": encoding} if encoding else {})
+        return Response(_ENCODINGS[encoding](content), 200, headers, kind)
 
 
 def _address_of(scope: Scope) -> str:
@@ -174,9 +127,6 @@ def _encoding(accepted: str) -> str:
     return next(name for name in _ENCODINGS if name in names or not name)
 
 
-# --- the policy of the page
-
-
 def page_policy(html: bytes, *, frames: tuple[str, ...] = (), connects: tuple[str, ...] = ()) -> str:
     """The Content-Security-Policy of a page with these scripts in it.
 
@@ -185,23 +135,14 @@ def page_policy(html: bytes, *, frames: tuple[str, ...] = (), connects: tuple[st
         connects: sources beside the page's own that its scripts may ask.
     """
     digests = (base64.b64encode(hashlib.sha256(text).digest()).decode() for text in inline_scripts(html))
-    hashes = " ".join(f"'sha256-{digest}'" for digest in digests)
-    rules = (
-        "default-src 'none'",
-        f"script-src 'self' 'unsafe-eval' {hashes}".rstrip(),
-        "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data: blob:",
-        "media-src 'self' blob: mediastream:",
-        "font-src 'self' data:",
-        " ".join(["connect-src 'self' data: blob:", *connects]),
-        "worker-src 'self' blob:",
-        "manifest-src 'self'",
-        "form-action 'none'",
-        "base-uri 'none'",
-        "object-src 'none'",
-        " ".join(["frame-ancestors 'self'", *frames]),
+    own = " ".join(f"'sha256-{digest}'" for digest in digests)
+    policy = (
+        f"default-src 'none'; script-src 'self' 'unsafe-eval' {own}; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+        "media-src 'self' blob: mediastream:; font-src 'self' data:; worker-src 'self' blob:; manifest-src 'self'; "
+        f"connect-src 'self' data: blob: {' '.join(connects)}; form-action 'none'; base-uri 'none'; object-src 'none'; "
+        f"frame-ancestors 'self' {' '.join(frames)}"
     )
-    return "; ".join(rules)
+    return policy.strip()
 
 
 def inline_scripts(html: bytes) -> list[bytes]:

@@ -16,7 +16,7 @@ import logging
 import re
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -35,18 +35,17 @@ from vit_viz.ui.edge.addresses import (
     OPTIONAL,
     Kind,
     TooLarge,
-    answer_fault,
+    endpoint_at,
     failure,
     is_large_head,
     is_slow,
-    kind_of,
     most_bytes,
     refused_entry,
 )
 from vit_viz.ui.edge.documents import Documents
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.edge.pool import Hold, Pool
-from vit_viz.ui.edge.request_log import REQUEST, next_number
+from vit_viz.ui.edge.request_log import NUMBERS, REQUEST
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +56,7 @@ QUESTION_SECONDS, PICTURE_SECONDS, ANSWER_SECONDS = 30.0, 300.0, 300.0
 """From the first byte to the last, whatever trickles."""
 
 PART_BYTES = 64 * 2**10
-MOST_DISCARDED, DISCARD_SECONDS = 64 * 2**20, 30.0
+MOST_DISCARDED = 64 * 2**20
 """Of a refused body that are still taken, so that its sender comes to read why."""
 
 ALIVE = "Questions are answered."
@@ -68,20 +67,18 @@ GAVE_WAY = "This took long while others waited for their turn, so it was ended; 
 NOTHING_INSIDE = "default-src 'none'; frame-ancestors 'none'"
 """The policy of everything but pages: a picture or a number that is opened by itself can load nothing and run nothing."""
 
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 _PAGE_NAME = re.compile(r"[a-z0-9]{16,64}")
 BEGIN_SECONDS = 0.1
 """After the app is up: the first page has left by then, and its browser is busy with its scripts while torch is imported."""
 
 
 class Door:
-    """ASGI middleware around Gradio's app: how one app is reached, and what its visitors share.
-
-    Args:
-        app: what stands behind it.
-        exposure: how the app is reached.
-        offered: kinds of addresses beside those of the page.
-        has_model: whether the app's model is loaded or on its way.
-    """
+    """ASGI middleware around Gradio's app: how one app is reached, and what its visitors share; see `guarded`."""
 
     def __init__(
         self,
@@ -97,14 +94,13 @@ class Door:
         self.slow = Turns(places=32, each=4, each_waiting=8)
         # of their own, few and not for long: pictures that take seconds to decode would hold all places of quick answers
         self.pictures = Turns(places=2, each=1, each_waiting=8, held_seconds=3.0)
-        self.refusals = 0  # that are being told now
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let one request in, or answer it here."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         elif scope["type"] == "http":
-            REQUEST.set(next_number())
+            REQUEST.set(next(NUMBERS))
             believed = self.exposure.believed(scope)
             LocalContext.request.set(gr.Request(Request(believed)))  # whose quota a lent GPU counts against
             await Passage(self, believed, receive, send).serve()
@@ -135,23 +131,19 @@ def guarded(
 
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
-        """Outermost, so that nothing that Gradio adds stands before the door."""
-        door = Door(app.middleware_stack, exposure, frozenset(one.kind for one in surfaces), has_model)
-        app.middleware_stack = door
+        """Outermost, so that nothing that Gradio adds stands before the door; faults are answered here, too."""
+        offered = frozenset(one.kind for one in surfaces)
+        app.middleware_stack = door = Door(app.middleware_stack.app, exposure, offered, has_model)
         if turns is not None:
             turns.has_quick_questions = door.has_quick_questions
-        later = threading.Timer(BEGIN_SECONDS, begin)
-        later.daemon = True
-        later.start()
-        try:
-            async with AsyncExitStack() as running:
-                for one in surfaces:
-                    await running.enter_async_context(one.running())
-                yield
-        finally:
-            later.cancel()
+        later = threading.Thread(target=begin, daemon=True)
+        asyncio.get_running_loop().call_later(BEGIN_SECONDS, later.start)
+        async with AsyncExitStack() as running:
+            for one in surfaces:
+                await running.enter_async_context(one.running())
+            yield
 
-    return {"lifespan": lifespan, "exception_handlers": {Exception: answer_fault}}
+    return {"lifespan": lifespan}
 
 
 class Passage:
@@ -159,7 +151,7 @@ class Passage:
 
     def __init__(self, door: Door, scope: Scope, receive: Receive, send: Send) -> None:
         self.door, self.scope, self.receive, self.send = door, scope, receive, send
-        self.connection = HTTPConnection(scope)
+        self.connection, self.path = HTTPConnection(scope), str(scope["path"])
         headers = self.connection.headers
         cookies = {} if is_large_head(headers) else self.connection.cookies  # thousands take long to read
         self.cookie, page = visitor_in(cookies), headers.get(PAGE_HEADER, "")
@@ -167,13 +159,15 @@ class Passage:
         address = door.exposure.address(scope)
         self.owner = self.cookie or opened or f"program {address or (scope.get('client') or ('',))[0]}"
         WHO.set((address, self.owner))
-        self.path = str(scope["path"])
-        kind = kind_of(scope["method"], self.path)
-        mine: frozenset[Kind] = frozenset({"api"} if self.cookie or opened else ())
-        self.offered = door.offered | mine
-        is_there = kind not in OPTIONAL or kind in self.offered or (self.path == BRING and self.offered)
-        self.kind: Kind | None = kind if is_there else None
-        self.is_read = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
+        may_ask = bool(self.cookie or opened or (self.path == BRING and door.offered))
+        offered = door.offered | {"api"} if may_ask else door.offered
+        one = endpoint_at(self.path, scope["method"])
+        self.endpoint = one if one is None or one.kind not in OPTIONAL or one.kind in offered else None
+        self.kind = self.endpoint and self.endpoint.kind
+        length, is_in_parts = headers.get("content-length", "0"), "transfer-encoding" in headers
+        self.is_read = length == "0" and not is_in_parts
+        self.is_bounded = not is_in_parts and length.isdecimal() and int(length) <= MOST_DISCARDED
+        self.until = _now() + (PICTURE_SECONDS if self.path == BRING else QUESTION_SECONDS)
         self.task = asyncio.current_task()
         self.why: Exception | None = None  # it was ended
         self.held = ExitStack()  # until the answer is made
@@ -189,9 +183,11 @@ class Passage:
         """Answer, or let it be answered."""
         try:
             with self.held, self.door.answers.hold(partial(self._end, ClientDisconnect())) as self.unread:
-                exposure = self.door.exposure
-                refused = refused_entry(self.connection, self.kind, exposure=exposure, offered=self.offered)
-                await (self._let_in() if refused is None else self._refuse(refused))
+                refused = refused_entry(self.connection, self.endpoint, self.door.exposure)
+                if refused is not None:
+                    await self._refuse(refused)
+                else:
+                    await (self._ask() if self.kind in ("ours", *OPTIONAL) else self._tell())
         except asyncio.CancelledError:
             if self.why is None or self.task is None:
                 raise
@@ -215,21 +211,18 @@ class Passage:
 
     # --- on its way in
 
-    async def _let_in(self) -> None:
-        door, answer = self.door, None
-        if self.kind in ("page", "static"):
-            answer = await door.documents.answer(door.app, self.scope)
-        elif self.kind == "start":  # Gradio's launch then asks for the page, and gives up after three seconds
-            await door.documents.rendered(door.app, self.scope)
+    async def _tell(self) -> None:
+        """What costs next to nothing, or a file."""
+        door = self.door
+        answer: ASGIApp | None = None
+        if self.kind == "start":  # Gradio's launch then asks for the page, and gives up after three seconds
+            await door.documents.render(door.app, self.scope)
             answer = PlainTextResponse(ALIVE)
         elif self.kind == "health":  # nothing else is said, because anybody may ask
             answer = PlainTextResponse(ALIVE) if door.has_model() else PlainTextResponse(NO_MODEL, 503)
-        if self.kind in ("ours", *OPTIONAL):
-            await self._ask()
-        elif answer is None:
-            await door.app(self.scope, self.receive, self._answer)
         else:
-            await self._reply(answer)
+            answer = await door.documents.answer(door.app, self.scope)
+        await (answer or door.app)(self.scope, self.receive, self._answer)
 
     async def _ask(self) -> None:
         """What is made when its turn comes; whoever hangs up ends it."""
@@ -265,37 +258,29 @@ class Passage:
         if self.is_waiting:
             self._end(ClientDisconnect())
 
-    async def _take(self) -> Message:
+    async def _take(self) -> bytes:
         """The next part of what is sent."""
         message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
         self.is_read = not message.get("more_body")
-        return message
+        return bytes(message.get("body", b""))
 
     async def _body(self) -> bytes:
         """The whole of what is sent. What has come of it counts, not what was announced, a picture until it was answered."""
-        hold, body = (
-            self.held.enter_context(self.door.bodies.hold(partial(self._end, BusyError(NO_ROOM)))),
-            bytearray(),
-        )
-        async with asyncio.timeout(PICTURE_SECONDS if self.path == BRING else QUESTION_SECONDS):
-            while True:
-                message = await self._take()
-                if message["type"] == "http.disconnect":
-                    raise ClientDisconnect
-                body += message.get("body", b"")
+        hold = self.held.enter_context(self.door.bodies.hold(partial(self._end, BusyError(NO_ROOM))))
+        body = bytearray()
+        async with asyncio.timeout_at(self.until):
+            while not self.is_read:
+                body += await self._take()
                 if len(body) > most_bytes(self.path):
                     raise TooLarge
                 await self._hold(hold, len(body))
-                if self.is_read:
-                    break
         if self.path != BRING:
             hold.set(0)
         return bytes(body)
 
     # --- on its way out
-
-    async def _reply(self, response: Response) -> None:
-        await response(self.scope, self.receive, self._answer)
 
     async def _answer(self, message: Message) -> None:
         """Send a part of the answer on, with our headers; what it took to make it is free before it leaves."""
@@ -313,10 +298,8 @@ class Passage:
         if not self.is_told or self.is_over:
             self.held.close()
         await self._hold(self.unread, max(self.length, len(body)))
-        if is_start and self.status >= 400:
-            await self._pause()
         if is_start or self.is_told:
-            self.deadline = asyncio.get_running_loop().time() + ANSWER_SECONDS
+            self.deadline = _now() + ANSWER_SECONDS
         try:
             async with asyncio.timeout_at(self.deadline):
                 if is_start:
@@ -331,24 +314,16 @@ class Passage:
         if self.is_told:
             self.unread.set(0)
 
-    async def _pause(self) -> None:
-        """The more refusals are being told, the longer each waits: one costs little, thousands a second cost time."""
-        self.door.refusals += 1
-        try:
-            await asyncio.sleep(min(1.0, 0.005 * max(0, self.door.refusals - 4)))
-        finally:
-            self.door.refusals -= 1
-
     def _add_headers(self, message: Message) -> MutableHeaders:
         """The headers that every answer has; and a page that opens gives its browser a name."""
         raw = [(name, value) for name, value in message["headers"] if not name.startswith(b"access-control-")]
         message["headers"] = raw  # a new list: that of a page belongs to everybody
         headers = MutableHeaders(raw=raw)
-        headers["X-Content-Type-Options"] = "nosniff"
-        headers["Referrer-Policy"] = "same-origin"
-        headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        headers.update(_HEADERS)
         if self.kind != "static" or self.status != 200:
             headers["Cache-Control"] = "no-store"
+        if not self.is_bounded:
+            headers["Connection"] = "close"
         is_page = self.kind == "page" and "content-security-policy" in headers
         if not is_page:
             headers["Content-Security-Policy"] = NOTHING_INSIDE
@@ -364,7 +339,7 @@ class Passage:
     async def _fail(self, error: Exception) -> None:
         """End the answer: with one sentence where nothing has been sent yet, else by cutting the line."""
         if not self.status:
-            await self._refuse(failure(error, self.kind, self.path))
+            await self._refuse(failure(error, self.path))
             return
         logger.info("an answer was cut short: %s", type(error).__name__)
         transport = getattr(getattr(self.send, "__self__", None), "transport", None)  # uvicorn's
@@ -373,27 +348,24 @@ class Passage:
             await asyncio.sleep(0)
 
     async def _refuse(self, response: Response) -> None:
-        """Say no. Who is still sending reads it when all is sent; to hang up before that would lose the sentence."""
-        if self.is_read or "expect" in self.connection.headers:
-            await self._reply(response)
-            return
+        """Say no. Who is still sending reads it when all is sent; to hang up before that would lose the sentence.
+
+        Where no end is near, or known, that is done nevertheless: parts of one byte take the web server a second for every 500 kB.
+        """
 
         async def linger(message: Message) -> None:
             if message["type"] == "http.response.body":
                 await self._answer({**message, "more_body": True})
-                await self._discard()
+                with suppress(TimeoutError, ClientDisconnect):
+                    async with asyncio.timeout_at(self.until):
+                        while not self.is_read:
+                            await self._take()
                 message = {"type": "http.response.body", "body": b"", "more_body": False}
             await self._answer(message)
 
-        await response(self.scope, self.receive, linger)
+        is_over = self.is_read or not self.is_bounded or "expect" in self.connection.headers
+        await response(self.scope, self.receive, self._answer if is_over else linger)
 
-    async def _discard(self) -> None:
-        """Take the rest of a body that nobody wants, within bounds."""
-        taken = 0
-        try:
-            async with asyncio.timeout(DISCARD_SECONDS):
-                while not self.is_read and taken < MOST_DISCARDED:
-                    message = await self._take()
-                    taken += len(message.get("body", b""))
-        except TimeoutError:
-            return
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

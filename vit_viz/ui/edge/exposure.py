@@ -3,12 +3,7 @@
 A page of another site can let its own name point to this machine ("DNS rebinding"), and would then read the app as if it were its
 own; so an app that listens on localhost is served under localhost's names only. Headers that a proxy sets can be set by a visitor,
 too, unless there is a proxy that replaces them; so they are trusted only where whoever runs the app says that there is one.
-
-Environment variables:
-    VIT_VIZ_HOSTS           names under which the app is served, with commas between; * for any
-    VIT_VIZ_BEHIND_PROXY    on trusts X-Forwarded-Proto, -Host and -Port; not needed on a Space, which is behind a proxy
-    VIT_VIZ_ADDRESS_HEADER  the header whose last value is a visitor's network address, such as X-Forwarded-For
-    VIT_VIZ_MAX_PATCHES     the most patches of an image whose size is chosen; 4096, and 1024 where the app is shared
+The variables that say so are those of docs/SHARING.md.
 """
 
 from __future__ import annotations
@@ -28,7 +23,6 @@ from vit_viz.settings import setting, switch, whole_number
 VISITORS_PATCHES = 1024
 """Of an image whose size is chosen, in an app that is shared: 4,096 of one visitor would keep all others waiting."""
 
-_LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _LOCAL_FRAMES = ("http://localhost:*", "http://127.0.0.1:*")  # a notebook shows the page in a frame
 _SPACE_FRAMES = ("https://huggingface.co", "https://*.hf.space")
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)\.?(:[0-9]{1,5})?", re.ASCII)
@@ -42,9 +36,7 @@ class Exposure:
     Args:
         hosts: names under which it is served, beside localhost's; None serves any name.
         addresses_as_hosts: whether the machine's own network addresses count as names; no page can rebind those.
-        frames: sources whose pages may show this one in a frame, as a Content-Security-Policy writes them.
-        connects: sources that the page may ask, beside the app: Gradio's script asks a Space's host how the Space is.
-        believes_proxy: whether X-Forwarded headers are read.
+        frames, connects: sources whose pages may show this one in a frame, and that the page may ask, as its policy writes them.
         address_header: the header that says a visitor's network address, in lower case; "" for none.
         is_shared: whether others than the owner of this machine may come: it listens beyond it, or a proxy or a tunnel leads here.
     """
@@ -80,32 +72,23 @@ class Exposure:
     @property
     def max_patches(self) -> int:
         """Of an image whose size is chosen."""
-        return whole_number(
-            "VIT_VIZ_MAX_PATCHES",
-            VISITORS_PATCHES if self.is_shared else MAX_CHOSEN_PATCHES,
-            unit="patches",
-        )
+        usual = VISITORS_PATCHES if self.is_shared else MAX_CHOSEN_PATCHES
+        return whole_number("VIT_VIZ_MAX_PATCHES", usual, unit="patches")
 
     def serves(self, named: Sequence[str]) -> bool:
         """Whether the app answers to the Host headers of a request: one that is a name or an address, perhaps with a port."""
-        host = _HOST.fullmatch(named[0].lower()) if len(named) == 1 else None
-        if host is None:
-            return self.hosts is None and not named  # HTTP/1.0 has none
-        name = host["name"].strip("[]")
-        if self.hosts is None or _is_loopback(name) or name in self.hosts:
-            return True
-        return self.addresses_as_hosts and _address(name) is not None
+        name = _name(named[0]) if len(named) == 1 else ""
+        if self.hosts is None:
+            return bool(name) or not named  # HTTP/1.0 has none
+        is_address = self.addresses_as_hosts and _address(name) is not None
+        return is_address or _is_loopback(name) or name in self.hosts
 
     def believed(self, scope: Scope) -> Scope:
-        """A request without the headers that no trusted proxy has set."""
-        if self.believes_proxy:
-            return scope
+        """A request without the headers that no trusted proxy has set, and without Range: a hundred parts of a file cost a hundred
+        times what the file does."""
         trusted = self.address_header.encode("latin-1", "replace")
-        kept = [
-            (name, value)
-            for name, value in scope["headers"]
-            if name == trusted or not name.startswith(_FORWARDED)
-        ]
+        dropped = (b"range",) if self.believes_proxy else (b"range", *_FORWARDED)
+        kept = [one for one in scope["headers"] if one[0] == trusted or not one[0].startswith(dropped)]
         return {**scope, "headers": kept}
 
     def address(self, scope: Scope) -> str:
@@ -119,20 +102,21 @@ class Exposure:
 
 def _names(text: str) -> frozenset[str]:
     """Names with commas between, perhaps as addresses with a scheme, a port, a path; * for any."""
-    hosts = (one.rpartition("://")[2].partition("/")[0].strip().lower() for one in text.split(","))
-    names = (
-        "*" if one == "*" else host and host["name"].strip("[]")
-        for one in hosts
-        for host in [_HOST.fullmatch(one)]
-    )
-    return frozenset(filter(None, names))
+    hosts = (one.rpartition("://")[2].partition("/")[0].strip() for one in text.split(","))
+    found = ("*" if one == "*" else _name(one) for one in hosts)
+    return frozenset(filter(None, found))
+
+
+def _name(host: str) -> str:
+    """The name or address in a host, without brackets, port and last dot; "" where it is none."""
+    match = _HOST.fullmatch(host.lower())
+    return match["name"].strip("[]") if match else ""
 
 
 def _is_loopback(name: str) -> bool:
     address = _address(name)
-    return (
-        name in _LOCAL_NAMES or name.endswith(".localhost") or (address is not None and address.is_loopback)
-    )
+    is_ours = name == "localhost" or name.endswith(".localhost")
+    return is_ours or (address is not None and address.is_loopback)
 
 
 def _network(address: ipaddress.IPv4Address | ipaddress.IPv6Address | None) -> str:

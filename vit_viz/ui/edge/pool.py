@@ -15,28 +15,28 @@ class Hold:
     """Bytes that are held since a moment, and what ends that."""
 
     def __init__(self, pool: Pool, end: Callable[[], object]) -> None:
-        self.bytes, self.since = 0, 0.0
-        self._pool, self.end = pool, end
+        self.bytes, self.since, self.pool, self.end = 0, 0.0, pool, end
 
     def set(self, bytes_: int) -> None:
         """Hold so many from now on; whoever holds most bytes for longest makes room for more."""
-        if not self.bytes:
-            self.since = time.monotonic()
-        if self in self._pool.holds:
-            self._pool.total += (
-                bytes_ - self.bytes
-            )  # counted as it changes: there are thousands of holds of nothing
-            self.bytes = bytes_
-            self._pool.make_room()
+        now, pool = time.monotonic(), self.pool
+        if self not in pool.holds:
+            return
+        self.since = self.since if self.bytes else now
+        pool.total += bytes_ - self.bytes  # counted as it changes: there are thousands of holds of nothing
+        self.bytes = bytes_
+        while pool.total > pool.limit:
+            dearest = max(pool.holds, key=lambda one: (one.bytes * (now - one.since), one.bytes))
+            pool.leave(dearest)
+            dearest.end()
 
 
 class Pool:
     """Bytes that are held at once. All of this lives on the event loop."""
 
     def __init__(self, limit: int) -> None:
-        self.limit = limit
+        self.limit, self.total = limit, 0
         self.holds: set[Hold] = set()
-        self.total = 0
 
     @contextmanager
     def hold(self, end: Callable[[], object]) -> Iterator[Hold]:
@@ -46,17 +46,10 @@ class Pool:
         try:
             yield one
         finally:
-            self._leave(one)
+            self.leave(one)
 
-    def make_room(self) -> None:
-        """End the dearest holds until the others have room."""
-        now = time.monotonic()
-        while self.total > self.limit:
-            dearest = max(self.holds, key=lambda one: (one.bytes * (now - one.since), one.bytes))
-            self._leave(dearest)
-            dearest.end()
-
-    def _leave(self, one: Hold) -> None:
+    def leave(self, one: Hold) -> None:
+        """Let one go, unless it has gone."""
         if one in self.holds:
             self.holds.discard(one)
             self.total -= one.bytes

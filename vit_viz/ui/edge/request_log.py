@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 from contextvars import ContextVar
+from itertools import count
 
 REQUEST: ContextVar[int] = ContextVar("request", default=0)
 """Number of the request that is being handled, counted from 1 since the app started; 0 outside of any."""
-_counter = itertools.count(1)
-
-
-def next_number() -> int:
-    """The number of a request that has just arrived."""
-    return next(_counter)
+NUMBERS = count(1)
 
 
 class _Numbered(logging.Formatter):
-    """Time, level, request and message."""
-
     def format(self, record: logging.LogRecord) -> str:
-        """One line of the log."""
         number = REQUEST.get()
         record.request = f" [request {number}]" if number else ""
         return super().format(record)
