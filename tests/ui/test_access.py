@@ -105,7 +105,7 @@ OVERLAPS = """() => {
   });
   const scrolls = (e) => e.closest('.vv-scroll')?.scrollLeft !== 0;  // below the labels of a box that is not scrolled lies nothing
   const isFixed = (e) => /fixed|sticky/.test(getComputedStyle(e).position) && scrolls(e);
-  const stays = (e) => innerWidth <= 640 && Boolean(e) && (isFixed(e) || stays(e.parentElement));
+  const stays = (e) => Boolean(e) && (((innerWidth <= 640 || e.matches('th')) && isFixed(e)) || stays(e.parentElement));
   const bad = [];
   for (const [i, p] of seen.entries()) for (const q of seen.slice(i + 1)) {
     if (p.contains(q) || q.contains(p) || stays(p) !== stays(q)) continue;  // the page scrolls below what stays

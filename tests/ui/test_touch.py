@@ -179,7 +179,8 @@ def test_the_row_of_tabs_ends_with_the_last_and_shows_the_chosen_one_whole(phone
 SENTENCE = """() => {
   const sentence = document.querySelector('#vv-sentence');
   const { top, right } = sentence.getBoundingClientRect();
-  return scrollY === 0 && sentence.innerText.endsWith('Tap the photo.') && top >= 0 && right <= innerWidth
+  const isSeen = sentence.checkVisibility() && sentence.innerText.endsWith('Tap the photo.');
+  return scrollY === 0 && isSeen && top >= 0 && right <= innerWidth
     && sentence.scrollWidth <= sentence.clientWidth;
 }"""
 """What the page is can be read above the line that stays."""
