@@ -241,7 +241,7 @@ class TokenLayout:
         return list(range(self.patch_slice.start, self.patch_slice.stop))
 
 
-def place_words(place: Sequence[int]) -> str:
+def place_words(place: Sequence[SupportsIndex]) -> str:
     """What a patch is called everywhere, by its row and column, both counted from 0: "(3, 5)"."""
     return f"({place[0]}, {place[1]})"
 

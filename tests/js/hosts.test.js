@@ -157,8 +157,10 @@ test('what is chosen there is shared with Python, and what Python chooses is sho
   for (const hear of hears['change:layer']) hear();
   browser.pass(600);
   await settle();
-  assert.match(part('caption').textContent, /layer 2, head 0/i);
-  assert.match(part('caption').textContent, /\(0, 3\)/);
+  assert.equal(part('caption').textContent, 'Layer 2, head 0: computing …');
+  await answer();
+  browser.pass(600);
+  assert.match(part('caption').textContent, /layer 2, head 0: patch \(0, 3\)/i);
   assert.equal(saves(), before); // an echo is not told
   traits.query = '1,1';
   for (const hear of hears['change:query']) hear();
