@@ -49,6 +49,24 @@ test('a trace opens with its photo, axes, chips, layers and words', async () => 
   assert.equal(parts.atlas.canvas.data.height, 3 * 4);
 });
 
+test('a title waits for its layer, and what is said of the pinned token is not said of another one', async () => {
+  const { explorer, parts, show, browser } = open();
+  await show();
+  assert.match(parts.about.textContent, /^The class token is no part of the photo/);
+  explorer.preview('1,2');
+  browser.pass(16);
+  assert.match(parts.caption.textContent, /: patch \(1, 2\) looks /);
+  assert.equal(parts.about.style.visibility, 'hidden');
+  explorer.preview(null);
+  browser.pass(16);
+  assert.deepEqual([parts.about.style.visibility, parts.caption.getAttribute('aria-busy')], ['', 'false']);
+  explorer.frame?.fresh.fill(0);
+  explorer.schedule();
+  browser.pass(16);
+  assert.equal(parts.caption.textContent, 'Layer 2, all heads: computing …');
+  assert.equal(parts.caption.getAttribute('aria-busy'), 'true');
+});
+
 test('a finger is told to tap, and the tokens of no patch say what they are', async () => {
   const { browser, parts, show } = open();
   browser.touch = true;

@@ -65,7 +65,11 @@ def test_the_atlas_has_the_numbers_of_the_library_and_answers_pointer_and_keys(
     trace = vv.trace("mini", samples.sample("cheetah"))
     distance = vv.head_table(trace, measure="distance").values
     np.testing.assert_allclose(numbers_of(page), distance.ravel(), atol=0.51)
-    says(page, f"{ROOM} .vv-heads-found", "is largest in layer {}, head {}:".format(*divmod(int(distance.argmax()), 6)))
+    says(
+        page,
+        f"{ROOM} .vv-heads-found",
+        "is largest in layer {}, head {}:".format(*divmod(int(distance.argmax()), 6)),
+    )
     expect(cell(page, 2, 3)).to_have_attribute("aria-selected", "true")
     cell(page, 5, 1).hover()
     says(page, f"{ROOM} .vv-heads-caption", "Layer 5, head 1: the class token looks ")
