@@ -295,14 +295,15 @@ test('keys point at patches and heads, which are shown and said; Enter keeps the
   assert.equal(explorer.view?.query, 'class');
   const on = (/** @type {string} */ name) => key(name, {}, parts.mosaic);
   assert.ok(on('ArrowUp').prevented);
-  assert.deepEqual([caption(), explorer.view?.layer], ['Layer 1, all heads: where the class token looks', 2]);
+  assert.match(caption(), /^Layer 1, all heads: the class token looks mostly at /);
+  assert.equal(explorer.view?.layer, 2);
   assert.equal(parts.over.hidden, false);
   on('ArrowLeft');
   on('Enter');
   assert.deepEqual([explorer.view?.layer, explorer.view?.head], [1, 4]);
   on('ArrowUp');
   assert.equal(on('Escape').prevented, true);
-  assert.equal(caption(), 'Layer 1, head 4: where the class token looks');
+  assert.match(caption(), /^Layer 1, head 4: the class token looks mostly at /);
   assert.deepEqual([parts.over.hidden, on('Escape').prevented, on('x').prevented], [true, false, false]);
   on('ArrowUp');
   parts.mosaic.fire('blur');

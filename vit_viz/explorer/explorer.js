@@ -305,7 +305,7 @@ export class Explorer {
     this.drawRings(pinned);
     const exact = this.exact?.key === exactKey(view) ? this.exact.numbers : null;
     describeFrame(this.parts, frame, view, range, exact);
-    this.parts.about.style.visibility = view === pinned ? '' : 'hidden'; // it is about the pinned query, and keeps its place
+    this.parts.about.style.visibility = view.query === pinned.query ? '' : 'hidden'; // it is about that query, and keeps its place
     this.mass?.show(frame, view, exact);
     setText(this.parts.progress, store.progress(pinned.layer));
     measure('vit_viz:paint', start, this.hovered === null ? 'pinned' : 'hover');
