@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -347,6 +348,15 @@ def test_a_body_is_bounded_and_says_how_long_it_is(client: TestClient, name: str
     assert (answer.status_code, answer.json()) == (413, {"error": TOO_LARGE})
     answer = client.post(f"/vit_viz/{name}", content=iter([b"in", b"parts"]))
     assert (answer.status_code, answer.json()) == (411, {"error": NO_LENGTH})
+    assert door_of(client).bodies.holds == set()
+
+
+def test_a_proxy_may_pass_a_body_on_in_parts(open_client: Callable[..., TestClient]) -> None:
+    client = open_client(replace(LOCAL, believes_proxy=True))
+    client.get("/")
+    assert client.post("/vit_viz/facts", content=iter([b"in", b"parts"])).json()["size"] == 7
+    answer = client.post("/vit_viz/facts", content=iter([bytes(64 * 2**10), b"x"]))
+    assert (answer.status_code, answer.json()) == (413, {"error": TOO_LARGE})
     assert door_of(client).bodies.holds == set()
 
 

@@ -144,7 +144,10 @@ def refused_entry(connection: HTTPConnection, one: Endpoint | None, exposure: Ex
     headers, path, method = connection.headers, str(connection.scope["path"]), connection.scope["method"]
     if is_large_head(headers):
         return PlainTextResponse(LARGE_HEAD, 431)
-    if "transfer-encoding" in headers:
+    lengths = headers.getlist("content-length")
+    if "transfer-encoding" in headers and (
+        lengths or not exposure.believes_proxy
+    ):  # a proxy joins parts, and may pass them on so
         return refusal(411, NO_LENGTH, path)
     if not exposure.serves(headers.getlist("host")):
         return PlainTextResponse(NO_SUCH_HOST, 421)
@@ -155,7 +158,7 @@ def refused_entry(connection: HTTPConnection, one: Endpoint | None, exposure: Ex
         answer = refusal(405, said, path)
         answer.headers["Allow"] = ", ".join(one.methods)
         return answer
-    length, *others = headers.getlist("content-length") or ["0"]
+    length, *others = lengths or ["0"]
     if others or not (length.isascii() and length.isdigit()):
         return refusal(400, NOT_READABLE, path)
     if int(length) > most_bytes(path):
