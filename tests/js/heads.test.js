@@ -70,7 +70,7 @@ test('which head matters most is said of those that were switched off, and an es
 test('what is lit has its share of the attention', () => {
   assert.equal(
     scaleWords({ most: 0.0221, lit: 0.0221, sum: 0.998 }),
-    "Brightest: 2.2% of its attention, this head's own scale; 99.8% falls on patches.",
+    "Brightest: 2.21% of its attention, this head's own scale; 99.8% falls on patches.",
   );
   assert.match(scaleWords({ most: 2e-7, lit: 2e-7, sum: 8e-6 }), /: <0.001% of .*; <0.001% falls on patches/);
   assert.match(scaleWords({ most: 5e-4, lit: 5e-4, sum: 1 }), /^Brightest: 0.05% of/);

@@ -80,8 +80,8 @@ export function valueWords(/** @type {number | null} */ value, unit = '') {
 export function scaleWords({ most, lit, sum }) {
   const full =
     lit < most
-      ? `Fully lit from ${percent(lit)} of its attention on, at most ${percent(most)}`
-      : `Brightest: ${percent(most)} of its attention`;
+      ? `Fully lit from ${percent(lit, 3)} of its attention on, at most ${percent(most, 3)}`
+      : `Brightest: ${percent(most, 3)} of its attention`;
   return `${full}, this head's own scale; ${percent(sum)} falls on patches.`;
 }
 
