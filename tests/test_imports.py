@@ -71,7 +71,7 @@ DOORS = {
     "matplotlib": ("figures/saving.py",),
     "pandas": ("answer.py",),
     "requests": (),
-    "httpx": (),
+    "httpx": ("ui/edge/documents.py",),  # asks the app itself, in this process
     "urllib": (),
 }
 

@@ -80,10 +80,11 @@ def test_slider_answer_and_proof_stay_in_sight_beside_the_photo_and_a_link_takes
     page.wait_for_function("document.querySelector('#vv-stage').getBoundingClientRect().top === 12")
     assert all(box["y"] >= 0 and box["y"] + box["height"] <= 900 for box in boxes()), boxes()
 
-    gone = [stage.locator(".vv-gone").count(), stage.locator(".vv-play-top").inner_text()]
+    patches, answer = stage.locator(".vv-gone").count(), stage.locator(".vv-play-top").inner_text()
     page.goto(page.url)
     stage.get_by_text("Without 1.2% of the photo, lion").wait_for()
-    assert [stage.locator(".vv-gone").count(), stage.locator(".vv-play-top").inner_text()] == gone
+    expect(stage.locator(".vv-gone")).to_have_count(patches)
+    expect(stage.locator(".vv-play-top")).to_have_text(answer, use_inner_text=True)
 
 
 # --- without a browser

@@ -219,7 +219,7 @@ def test_pointing_shows_a_patch_and_a_click_keeps_it_in_the_link(
     open_site: Callable[..., Any], site: str, stored: LoadedModel
 ) -> None:
     page = open_site(f"{site}?model=mini&image=tower&mode=crop&layer=2&head=1&q=3,4", "tower")
-    expect(caption(page)).to_contain_text("Layer 2, head 1: where patch (3, 4) looks")
+    expect(caption(page)).to_contain_text("Layer 2, head 1: patch (3, 4) looks")
     assert_is_seen(page, stored, samples.sample("tower"), apart=0.01, mode="crop")
     stage = page.locator("[data-vv=stage]")
     page.mouse.move(*point_of(stage, 0.53, 0.34))
@@ -234,7 +234,7 @@ def test_pointing_shows_a_patch_and_a_click_keeps_it_in_the_link(
     page.evaluate("history.go(-2)")
     wait_for_picture(page, "tower")
     page.mouse.move(1, 1)
-    expect(caption(page)).to_contain_text("Layer 2, head 1: where patch (3, 4) looks")
+    expect(caption(page)).to_contain_text("Layer 2, head 1: patch (3, 4) looks")
 
 
 def test_photos_of_the_visitor_are_seen_as_the_app_sees_them(
@@ -288,7 +288,7 @@ def test_a_link_of_a_photo_of_others_is_followed_once_it_is_brought(
     expect(page.locator(".vv-nothing")).to_be_hidden()  # the model has a head, whatever is shown
     carry(page, "dropped", "mine.png", data)
     wait_for_picture(page, "mine.png")
-    expect(caption(page)).to_contain_text("Layer 1, head 4: where patch (2, 5) looks")
+    expect(caption(page)).to_contain_text("Layer 1, head 4: patch (2, 5) looks")
 
 
 def test_the_site_opens_without_a_network(
