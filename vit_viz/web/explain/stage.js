@@ -150,14 +150,8 @@ function Frame({ store, photo, gone, error, isBusy, failed, tables }) {
   const [image, marks] = [useRef(/** @type {any} */ (null)), useRef(/** @type {any} */ (null))];
   const tip = useSignal(/** @type {Tipped | null} */ (null));
   const isLate = useLate(isBusy ? 'map' : '');
-  const {
-    caption,
-    grid,
-    area: [, , tall, wide],
-    method,
-    subject,
-    photo: { crop, photo: src },
-  } = photo ?? EMPTY;
+  const { caption, grid, area, method, subject, photo: of } = photo ?? EMPTY;
+  const [, , tall, wide] = area;
   const pin = (/** @type {number | null} */ patch) =>
     subject === store.subject() && store.set({ q: patchQuery(patch === null ? [] : [patch], grid[1]) });
   const pointer = useRef(/** @type {any} */ (null)); // what it does now
@@ -165,7 +159,7 @@ function Frame({ store, photo, gone, error, isBusy, failed, tables }) {
     ...{ brush: gone.brush, isChoosing: () => gone.tool.value === 'choose' },
     choose: (/** @type {Cell} */ [row, col]) => pin(row * grid[1] + col),
     cellAt: (/** @type {PointerEvent} */ event) =>
-      cellUnder(event, image.current, [0, 0, tall, wide], crop.region, grid),
+      cellUnder(event, image.current, area, of.crop.region, grid),
     read: (/** @type {PointerEvent | null} */ event) =>
       void (tip.value = event && photo && !isBusy ? tipAt(event, image.current, photo) : null),
   };
@@ -176,7 +170,7 @@ function Frame({ store, photo, gone, error, isBusy, failed, tables }) {
     choose: (patch) => (isChoosing ? pin(patch) : patch !== null && gone.toggle(patch)),
   });
   // a server that does not answer is told of once, for the whole page: then this request waits
-  const look = () => void fetch(routeUrl(src), { credentials: 'same-origin' }).then(failed, failed);
+  const look = () => void fetch(routeUrl(of.photo), { credentials: 'same-origin' }).then(failed, failed);
   const words = `${caption} ${isChoosing ? '' : 'A patch that is chosen is taken away, or put back. '}${KEY_WORDS}`;
   const frame = {
     ...{ 'data-photo': '', tabindex: 0, role: photo && !method.pick ? 'img' : 'application' },
@@ -214,13 +208,10 @@ function patchIn(query, [rows, cols]) {
 
 /** What is gone, and the patch that the keys would take. @param {{photo: Staged, gone: Gone}} props */
 function Marks({ photo, gone }) {
-  const {
-    grid,
-    photo: { crop },
-  } = photo;
+  const { grid, photo: of } = photo;
   const mark = (/** @type {number} */ patch, /** @type {string} */ kind) => {
     const [row, col] = [Math.floor(patch / grid[1]), patch % grid[1]];
-    const [top, left, bottom, right] = patchRect(crop, row, col, grid);
+    const [top, left, bottom, right] = patchRect(of.crop, row, col, grid);
     const place = { x: left, y: top, width: right - left, height: bottom - top };
     return html`<rect key=${`${kind} ${patch}`} class=${kind} ...${place} />`;
   };
@@ -279,10 +270,8 @@ function keptOrCost(ask) {
  */
 function Below({ store, ask, photo, gone, taken, tests, weights }) {
   const { key, target, difference, method } = photo;
-  const question = /** @type {[string, any]} */ ([
-    'trust',
-    difference?.body ?? testedOf(store, photo, method.name),
-  ]);
+  /** @type {[string, any]} */
+  const question = ['trust', difference?.body ?? testedOf(store, photo, method.name)];
   const { kept, cost: amount } = useAsked(keptOrCost(ask), question).value ?? {};
   const cost = amount && `Takes its patches away, beside random orders of patches; ${amount}.`;
   const [one, other] = difference?.names ?? [];
