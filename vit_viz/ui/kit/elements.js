@@ -49,6 +49,24 @@ export function gradient(/** @type {string[]} */ stops) {
   return `linear-gradient(to right, ${stops.join(', ')})`;
 }
 
+/** What this browser keeps from visit to visit under a name; null where it keeps nothing. */
+export function remembered(/** @type {string} */ name) {
+  try {
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+/** Keeps it, where the browser keeps anything. @param {string} name @param {string} value */
+export function remember(name, value) {
+  try {
+    localStorage.setItem(name, value);
+  } catch {
+    // the next visit begins anew
+  }
+}
+
 /** @type {WeakMap<Element, HTMLElement>} the button of a panel */
 const openers = new WeakMap();
 

@@ -2,7 +2,7 @@
 // and says what that shows. Nothing is blocked meanwhile; it remembers where somebody left, and leaves the view as it was.
 
 import { thePage } from '../../web/kit/page.js';
-import { finder, giveFocus } from '../kit/elements.js';
+import { finder, giveFocus, remember, remembered } from '../kit/elements.js';
 /** @import { Store } from '../../web/kit/store.js' */
 
 export const START = 'vv-tour'; // the event of the window that begins it
@@ -80,7 +80,7 @@ export function mount(element, { store = thePage().store }) {
 
 /** Whether somebody has seen the tour to its end, or has left it for good. */
 export function isSeen() {
-  return kept() === DONE;
+  return remembered(KEPT) === DONE;
 }
 
 class Tour {
@@ -106,7 +106,7 @@ class Tour {
   }
 
   begin() {
-    const left = Number(kept());
+    const left = Number(remembered(KEPT));
     const { view } = this.store;
     this.before ??= {
       focus: /** @type {HTMLElement | null} */ (document.activeElement),
@@ -121,7 +121,7 @@ class Tour {
   go(stop) {
     if (stop >= STOPS.length) return this.end();
     this.at = Math.max(stop, 0);
-    keep(String(this.at));
+    remember(KEPT, String(this.at));
     this.framed = null;
     this.say();
     this.store.set(STOPS[this.at].view, { push: false });
@@ -189,7 +189,7 @@ class Tour {
   }
 
   end() {
-    keep(this.at + 1 < STOPS.length ? String(this.at) : DONE);
+    remember(KEPT, this.at + 1 < STOPS.length ? String(this.at) : DONE);
     this.card.hidden = true;
     this.ring.hidden = true;
     this.framed = null;
@@ -240,22 +240,4 @@ function slide(slider, share) {
   const [low, high] = [Number(slider.min), Number(slider.max)];
   slider.value = String(Math.round(low + share * (high - low)));
   for (const event of ['input', 'change']) slider.dispatchEvent(new Event(event, { bubbles: true }));
-}
-
-/** What is remembered; null where nothing is, or the browser keeps nothing. */
-function kept() {
-  try {
-    return localStorage.getItem(KEPT);
-  } catch {
-    return null;
-  }
-}
-
-/** @param {string} value */
-function keep(value) {
-  try {
-    localStorage.setItem(KEPT, value);
-  } catch {
-    // a browser that keeps nothing begins anew
-  }
 }

@@ -1,9 +1,10 @@
 // The shape of the photo, known before the photo is there: every stage begins with it, so that nothing moves when the photo comes.
 // It stands on the root of the page as --vv-aspect, width over height, and in words (shapeOf) as data-shape: by these the rooms are laid
-// out. When the page opens it is that of the link: of a part by its
-// numbers, of a sample as the page says, of any other picture as this browser remembers.
+// out. When the page opens it is that of the link: of a part by its numbers, of a sample as the page says, of any other picture as this
+// browser remembers.
 
 import { shapeOf } from '../../explorer/layout.js';
+import { remember, remembered } from '../kit/elements.js';
 import { currentLink } from './link.js';
 
 const KEPT = 'vv-aspects';
@@ -14,17 +15,9 @@ const PART = /^\d+,\d+,(\d+),(\d+)$/; // top, left, height, width
 /** @returns {Aspects} */
 function kept() {
   try {
-    return JSON.parse(localStorage.getItem(KEPT) ?? '{}');
+    return JSON.parse(remembered(KEPT) ?? '{}');
   } catch {
-    return {}; // a browser that keeps nothing
-  }
-}
-
-function keep(/** @type {Aspects} */ aspects) {
-  try {
-    localStorage.setItem(KEPT, JSON.stringify(aspects));
-  } catch {
-    // then the page learns of it from the server, a moment later
+    return {}; // another page of this host wrote it
   }
 }
 
@@ -46,7 +39,7 @@ function begin(/** @type {number | undefined} */ aspect) {
  * @param {string} image that is looked at @param {Aspects} aspects of all pictures of this visit
  */
 export function expectPhoto(image, aspects) {
-  keep(aspects);
+  remember(KEPT, JSON.stringify(aspects));
   begin(aspectOf(currentLink(), aspects[image]));
 }
 

@@ -1,17 +1,10 @@
 // The chosen map on the photo, and on the same photo the patches that are taken away (gone.js).
 
-import {
-  centreOf,
-  movedPatch,
-  patchQuery,
-  patchRect,
-  placeIn,
-  PLACES,
-  placeWords,
-} from '../../explorer/geometry.js';
+import { patchQuery, patchRect, placeIn, PLACES, placeWords } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
-import { byKeys, KEY_WORDS } from '../../ui/kit/elements.js';
+import { KEY_WORDS } from '../../ui/kit/elements.js';
 import { SaveLink } from '../kit/figure.js';
+import { usePointing } from '../kit/grid.js';
 import { MapOnPhoto, endsOf, mapIn } from '../kit/map.js';
 import { ColourBar, Problem, Toggle, cellUnder, useAsked, useLate } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preact.js';
@@ -157,14 +150,8 @@ function Frame({ store, photo, gone, error, isBusy, failed, tables }) {
   const [image, marks] = [useRef(/** @type {any} */ (null)), useRef(/** @type {any} */ (null))];
   const tip = useSignal(/** @type {Tipped | null} */ (null));
   const isLate = useLate(isBusy ? 'map' : '');
-  const {
-    caption,
-    grid,
-    area: [, , tall, wide],
-    method,
-    subject,
-    photo: { crop, photo: src },
-  } = photo ?? EMPTY;
+  const { caption, grid, area, method, subject, photo: of } = photo ?? EMPTY;
+  const [, , tall, wide] = area;
   const pin = (/** @type {number | null} */ patch) =>
     subject === store.subject() && store.set({ q: patchQuery(patch === null ? [] : [patch], grid[1]) });
   const pointer = useRef(/** @type {any} */ (null)); // what it does now
@@ -172,34 +159,27 @@ function Frame({ store, photo, gone, error, isBusy, failed, tables }) {
     ...{ brush: gone.brush, isChoosing: () => gone.tool.value === 'choose' },
     choose: (/** @type {Cell} */ [row, col]) => pin(row * grid[1] + col),
     cellAt: (/** @type {PointerEvent} */ event) =>
-      cellUnder(event, image.current, [0, 0, tall, wide], crop.region, grid),
+      cellUnder(event, image.current, area, of.crop.region, grid),
     read: (/** @type {PointerEvent | null} */ event) =>
       void (tip.value = event && photo && !isBusy ? tipAt(event, image.current, photo) : null),
   };
   useLayoutEffect(() => listenToPointers(marks.current, () => pointer.current), []);
   const isChoosing = gone.tool.value === 'choose';
-  const typed = byKeys({
-    at: () => gone.cursor.peek(),
-    beside(step) {
-      const from = gone.cursor.peek() ?? (isChoosing ? patchIn(store.view.q.peek(), grid) : null);
-      return from === null ? centreOf(grid) : movedPatch(from, step, grid);
-    },
-    point: (patch) => void (gone.cursor.value = patch),
+  const { keys } = usePointing({
+    ...{ grid, cursor: gone.cursor, pinned: isChoosing ? patchIn(store.view.q.value, grid) : undefined },
     choose: (patch) => (isChoosing ? pin(patch) : patch !== null && gone.toggle(patch)),
   });
   // a server that does not answer is told of once, for the whole page: then this request waits
-  const look = () => void fetch(routeUrl(src), { credentials: 'same-origin' }).then(failed, failed);
+  const look = () => void fetch(routeUrl(of.photo), { credentials: 'same-origin' }).then(failed, failed);
   const words = `${caption} ${isChoosing ? '' : 'A patch that is chosen is taken away, or put back. '}${KEY_WORDS}`;
   const frame = {
-    ...{
-      'data-photo': '',
-      tabindex: 0,
-      role: photo && !method.pick ? 'img' : 'application',
-      onKeyDown: photo && typed,
-    },
-    'aria-label': photo ? words : 'Photo with the map over it',
-    style: photo ? { width: `calc(${wide / tall} * var(--vv-tallest))` } : {},
-    onBlur: () => void (gone.cursor.value = null),
+    ...{ 'data-photo': '', tabindex: 0, role: photo && !method.pick ? 'img' : 'application' },
+    'aria-label': 'Photo with the map over it',
+    ...(photo && {
+      ...keys,
+      'aria-label': words,
+      style: { width: `calc(${wide / tall} * var(--vv-tallest))` },
+    }),
   };
   const drawing = { preserveAspectRatio: 'none', viewBox: `0 0 ${wide} ${tall}`, hidden: Boolean(error) };
   const drawn = photo && { ...photo, label: caption, lost: look, tables };
@@ -220,21 +200,18 @@ function Frame({ store, photo, gone, error, isBusy, failed, tables }) {
 const ringsOf = (/** @type {Staged} */ { rings, area }) =>
   rings.map((rect) => html`<span class="vv-ring" style=${placeIn(rect, area)}></span>`);
 
-/** The patch that a query is; null where it is none, or more than one. @param {string} query @param {[number, number]} grid */
+/** The patch that a query is; undefined where it is none, or more than one. @param {string} query @param {[number, number]} grid */
 function patchIn(query, [rows, cols]) {
   const [, row, col] = (/^(\d+),(\d+)$/.exec(query) ?? []).map(Number);
-  return row < rows && col < cols ? row * cols + col : null;
+  return row < rows && col < cols ? row * cols + col : undefined;
 }
 
 /** What is gone, and the patch that the keys would take. @param {{photo: Staged, gone: Gone}} props */
 function Marks({ photo, gone }) {
-  const {
-    grid,
-    photo: { crop },
-  } = photo;
+  const { grid, photo: of } = photo;
   const mark = (/** @type {number} */ patch, /** @type {string} */ kind) => {
     const [row, col] = [Math.floor(patch / grid[1]), patch % grid[1]];
-    const [top, left, bottom, right] = patchRect(crop, row, col, grid);
+    const [top, left, bottom, right] = patchRect(of.crop, row, col, grid);
     const place = { x: left, y: top, width: right - left, height: bottom - top };
     return html`<rect key=${`${kind} ${patch}`} class=${kind} ...${place} />`;
   };
@@ -293,10 +270,8 @@ function keptOrCost(ask) {
  */
 function Below({ store, ask, photo, gone, taken, tests, weights }) {
   const { key, target, difference, method } = photo;
-  const question = /** @type {[string, any]} */ ([
-    'trust',
-    difference?.body ?? testedOf(store, photo, method.name),
-  ]);
+  /** @type {[string, any]} */
+  const question = ['trust', difference?.body ?? testedOf(store, photo, method.name)];
   const { kept, cost: amount } = useAsked(keptOrCost(ask), question).value ?? {};
   const cost = amount && `Takes its patches away, beside random orders of patches; ${amount}.`;
   const [one, other] = difference?.names ?? [];

@@ -148,13 +148,8 @@ const SIDES = [
  * @param {Wanted & {answer: Answer}} shown @param {Method} method @param {string} changed options @param {string} scale
  * @param {import('../kit/map.js').Drawing} drawing
  */
-function captionOf(
-  { answer: { facts }, side, query, of: { about, photo, target } },
-  method,
-  changed,
-  scale,
-  drawing,
-) {
+function captionOf({ answer: { facts }, side, query, of }, method, changed, scale, drawing) {
+  const { about, photo, target } = of;
   const towards = sideOf(side, namesOf(target), target.name);
   const isIgnored = query && !method.pick && query !== photo.output_query;
   const { style, smooth, alpha } = drawing;

@@ -34,23 +34,8 @@ const KIN = 4; // heads that are shown as most alike
 
 /** @param {{seen: Seen}} props */
 export function Detail({ seen }) {
-  const {
-    subject,
-    marks,
-    rows,
-    photo,
-    rules,
-    margin,
-    numbers,
-    edits,
-    label,
-    table,
-    layers,
-    choose,
-    go,
-    edit,
-    page,
-  } = seen;
+  const { subject, photo, rows, layers, table, label, numbers, rules, margin } = seen; // what there is
+  const { page, marks, edits, choose, go, edit } = seen; // what is done with it
   void rows.arrived.value; // with each layer that comes there is more to see
   const place = marks.hovered.value ?? marks.chosen.value;
   useLayoutEffect(() => void rows.want(place.layer));

@@ -3,6 +3,7 @@
 import { centreOf, movedPatch } from '../../explorer/geometry.js';
 import { byKeys } from '../../ui/kit/elements.js';
 import { html, useSignal } from './preact.js';
+/** @import { Signal } from './preact.js' */
 
 /**
  * Lets keys point at the patches of a photo, from the chosen one or the centre on.
@@ -11,10 +12,12 @@ import { html, useSignal } from './preact.js';
  * @param {number} [of.pinned] the chosen one
  * @param {(patch: number | null) => void} [of.point] told what is pointed at
  * @param {(patch: number | null, event: KeyboardEvent) => unknown} of.choose null: lets go of what is chosen
- * @returns what is pointed at, what points elsewhere, and the listeners
+ * @param {Signal<number | null>} [of.cursor] holds what is pointed at, where others need it, too
+ * @returns what is pointed at, what points elsewhere, and the listeners to keys
  */
-export function usePointing({ grid, pinned, point, choose }) {
-  const at = useSignal(/** @type {number | null} */ (null));
+export function usePointing({ grid, pinned, point, choose, cursor }) {
+  const own = useSignal(/** @type {number | null} */ (null));
+  const at = cursor ?? own;
   const leave = (/** @type {number | null} */ patch = null) => {
     if (at.peek() === patch) return;
     at.value = patch;
@@ -25,7 +28,7 @@ export function usePointing({ grid, pinned, point, choose }) {
     return from === undefined ? centreOf(grid) : movedPatch(from, step, grid);
   };
   const onKeyDown = byKeys({ at: () => at.peek(), beside, point: leave, choose });
-  return { at: at.value, leave, listening: { onKeyDown, onBlur: () => leave() } };
+  return { at, leave, keys: { onKeyDown, onBlur: () => leave() } };
 }
 
 /** What takes the focus in a cell. @param {Element | undefined} cell */

@@ -21,6 +21,7 @@ import { Job } from './job.js';
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useSignal, useState } from './preact.js';
 /** @import { Answer } from './ask.js' */
 /** @import { Places } from './job.js' */
+/** @import { Signal } from './preact.js' */
 
 /**
  * A photo, and where the model's patches lie on it.
@@ -149,7 +150,7 @@ export function usePopover() {
  * The answer to a question of a component. Where the question has changed it is pending at once, so that no answer is taken for another's.
  * @param {(name: string, body: any, stop: AbortSignal) => Promise<any>} ask that of the first time
  * @param {[name: string, body: any] | null | undefined | false} question none: none now, and the last answer stays
- * @param {import('./preact.js').Signal<unknown>} [again] with each new value the same question is asked again
+ * @param {Signal<unknown>} [again] with each new value the same question is asked again
  * @returns {Answer}
  */
 export function useAsked(ask, question, again) {
@@ -339,11 +340,7 @@ export function PhotoStage({
 }) {
   const { crop, photo_size: size, grid, name = '' } = photo;
   const [top, left, height, width] = crop.region;
-  const {
-    at,
-    leave,
-    listening: keys,
-  } = usePointing({ grid, pinned, point, choose: choose ?? (() => false) });
+  const { at, leave, keys } = usePointing({ grid, pinned, point, choose: choose ?? (() => false) });
   const clicked = (/** @type {MouseEvent} */ event) => {
     const patch = patchUnder(photo, event);
     if (patch !== null) choose?.(patch, event);
@@ -371,13 +368,13 @@ export function PhotoStage({
     <div class="vv-rings vv-layer" aria-hidden="true">
       ${rings.map(([patch, kind]) => html`<span class=${kind} style=${placeOfPatch(photo, patch)}></span>`)}
     </div>
-    ${choose && html`<${Pointed} ...${{ patch: at, cols: grid[1] }} placeOf=${(/** @type {number} */ patch) => placeOfPatch(photo, patch)} />`}
+    ${choose && html`<${Pointed} ...${{ at, cols: grid[1] }} placeOf=${(/** @type {number} */ patch) => placeOfPatch(photo, patch)} />`}
     ${children}
   </div>`;
 }
 
-/** The patch that the keys point at, also for those who listen. @param {{patch: number | null, cols: number, placeOf: (patch: number) => any}} props */
-export function Pointed({ patch, cols, placeOf }) {
+/** The patch that the keys point at, also for those who listen. @param {{at: Signal<number | null>, cols: number, placeOf: (patch: number) => any}} props */
+export function Pointed({ at: { value: patch }, cols, placeOf }) {
   return html`${patch !== null && html`<span class="vv-ring vv-at" aria-hidden="true" style=${placeOf(patch)}></span>`}
     <span class="vv-unseen" role="status">${patch !== null && `patch ${placeWords(patch, cols)}`}</span>`;
 }

@@ -16,8 +16,6 @@ import { turnTheme } from '../kit/theme.js';
 /** Names in links that stay when a view is reset. */
 const KEPT = ['model', 'image', 'tab'];
 
-const PLAIN = { also: '', tab: '', slow: false };
-
 const press = (/** @type {string} */ selector) =>
   /** @type {HTMLElement | null} */ (document.querySelector(selector))?.click();
 const begin = (/** @type {string} */ event) => () => window.dispatchEvent(new window.CustomEvent(event));
@@ -25,66 +23,44 @@ const begin = (/** @type {string} */ event) => () => window.dispatchEvent(new wi
 /** @type {Entry[]} */
 export const ACTIONS = [
   {
-    ...{
-      name: 'save',
-      label: 'Save',
-      called: 'download, export, screenshot, png, svg, pdf, csv, python code',
-    },
-    ...{ shows: 'what is seen, as a picture, as numbers or as lines of Python.', where: 'Ctrl+S', ...PLAIN },
+    ...{ name: 'save', label: 'Save', where: 'Ctrl+S' },
+    called: 'download, export, screenshot, png, svg, pdf, csv, python code',
+    shows: 'what is seen, as a picture, as numbers or as lines of Python.',
     says: () => (savingButton() ? '' : 'Nothing on this tab is saved as a file.'),
     act: () => savingButton()?.click(),
   },
   {
     ...{ name: 'link', label: 'Copy link', called: 'share, send, url, address, permalink' },
-    ...{ shows: 'the address of exactly this view.', where: '', ...PLAIN },
+    shows: 'the address of exactly this view.',
     says: () => navigator.clipboard.writeText(wholeAddress()).then(() => LINKED, () => 'The address bar has the link.'), // prettier-ignore
   },
   {
     ...{ name: 'open', label: 'Open a picture', called: 'upload, own photo, my image, file, drop, bring' },
-    ...{ shows: 'a file of yours; nobody else sees it.', where: '', ...PLAIN },
+    shows: 'a file of yours; nobody else sees it.',
     act: () => press('.vv-choose-file'),
   },
   {
-    ...{
-      name: 'theme',
-      label: 'Light or dark',
-      called: 'dark mode, light mode, night, theme, colours of the page',
-    },
-    ...{ shows: 'turns the page dark, or light again.', where: '', ...PLAIN },
-    act: turnTheme,
+    ...{ name: 'theme', label: 'Light or dark', act: turnTheme },
+    called: 'dark mode, light mode, night, theme, colours of the page',
+    shows: 'turns the page dark, or light again.',
   },
   {
-    ...{
-      name: 'reset',
-      label: 'Reset this view',
-      called: 'start over, undo everything, clear, default, all heads on',
-    },
-    ...{
-      shows: 'all choices but model, picture and tab are as at the beginning; Back undoes it.',
-      where: '',
-      ...PLAIN,
-    },
-    act: ({ store }) => {
+    ...{ name: 'reset', label: 'Reset this view' },
+    called: 'start over, undo everything, clear, default, all heads on',
+    shows: 'all choices but model, picture and tab are as at the beginning; Back undoes it.',
+    act(/** @type {Page} */ { store }) {
       const names = [...store.fields.keys()].filter((name) => !KEPT.includes(name));
       store.take(Object.fromEntries(names.map((name) => [name, null])), { push: true });
     },
   },
   {
-    ...{
-      name: 'tour',
-      label: 'Tour',
-      called: 'tutorial, introduction, getting started, how to begin, new here',
-    },
-    ...{ shows: 'the page in five stops.', where: '', ...PLAIN },
-    act: begin(TOUR),
+    ...{ name: 'tour', label: 'Tour', act: begin(TOUR) },
+    called: 'tutorial, introduction, getting started, how to begin, new here',
+    shows: 'the page in five stops.',
   },
   {
-    ...{
-      name: 'help',
-      label: 'Help: what’s this?',
-      called: 'keys, shortcuts, keyboard, explain a button, manual',
-    },
-    ...{ shows: 'point at any control to read what it does.', where: '?', ...PLAIN },
-    act: begin(WHAT),
+    ...{ name: 'help', label: 'Help: what’s this?', where: '?', act: begin(WHAT) },
+    called: 'keys, shortcuts, keyboard, explain a button, manual',
+    shows: 'point at any control to read what it does.',
   },
-];
+].map((action) => ({ where: '', also: '', tab: '', slow: false, ...action }));

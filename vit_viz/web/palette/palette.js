@@ -165,24 +165,15 @@ export function Palette({ page, tabs, questions: address }) {
     </dialog>`;
 }
 
-/** How much a word says of a question, by where it stands. @type {['label' | 'called' | 'name' | 'shows' | 'also', number][]} */
-const WEIGHTS = [
-  ['label', 8],
-  ['called', 8],
-  ['name', 6],
-  ['shows', 2],
-  ['also', 1],
-];
+/** How much a word says of a question, by where it stands. */
+const WEIGHTS = { label: 8, called: 8, name: 6, shows: 2, also: 1 };
+const PARTS = /** @type {(keyof typeof WEIGHTS)[]} */ (Object.keys(WEIGHTS));
 const NAMES = 6; // the weight from which on a word belongs to a name
 const WHOLE = 1.5; // times as much as its beginning
 const WHY = /^\s*(?:why|explain|class)\s+(?:(?:is|it|this|an?|the|says?)\s+)*/i;
 
 /** What of a text may be a class: "lion" of "why is it a lion?". @param {string} text */
-const meantClass = (text) =>
-  text
-    .replace(WHY, '')
-    .replace(/[?\s]+$/, '')
-    .trim();
+const meantClass = (text) => text.replace(WHY, '').replace(/^\s+|[?\s]+$/g, '');
 
 /** A class as the palette lists it. @param {Hit} hit @returns {Entry} */
 const explained = ({ index, name }) => ({
@@ -193,13 +184,8 @@ const explained = ({ index, name }) => ({
 
 /** The words of a text, without accents. @returns {string[]} */
 export function wordsOf(/** @type {string} */ text) {
-  return (
-    text
-      .toLowerCase()
-      .normalize('NFKD')
-      .replace(/\p{M}/gu, '')
-      .match(/[\p{L}\p{N}]+/gu) ?? []
-  );
+  const plain = text.toLowerCase().normalize('NFKD').replace(/\p{M}/gu, '');
+  return plain.match(/[\p{L}\p{N}]+/gu) ?? [];
 }
 
 /**
@@ -242,9 +228,9 @@ const isNamed = (text, one) => one && wordsOf(text).every((word) => weightOf(wor
 /** How well a word fits an entry; 0 where it does not at all. @param {string} word @param {Listed} one */
 function weightOf(word, one) {
   return Math.max(
-    ...WEIGHTS.map(([part, weight]) => weight * fitOf(word, wordsOf(one[part] ?? ''))),
+    ...PARTS.map((part) => WEIGHTS[part] * fitOf(word, wordsOf(one[part] ?? ''))),
     // typed in one word what has several: "gradcam", "headimportance"
-    wordsOf(one.label).join('').startsWith(word) ? WEIGHTS[0][1] : 0,
+    wordsOf(one.label).join('').startsWith(word) ? WEIGHTS.label : 0,
   );
 }
 

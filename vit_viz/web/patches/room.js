@@ -118,7 +118,7 @@ function Grid({ photo, looked, numbers, facts }) {
     return cell && cell[0] * cols + cell[1];
   };
   const pinned = looked.pinned();
-  const { listening: keys } = usePointing({
+  const { keys } = usePointing({
     ...{ grid, pinned: pinned.length === 1 ? pinned[0] : undefined, choose: looked.pin },
     point: (patch) => void (looked.pointed.value = patch),
   });

@@ -337,7 +337,7 @@ function Tiles({ values, shown, grid, every, aspect, table, chosen, pinned, poin
   };
   const [top, left] = chosen().map((/** @type {number} */ n) => Math.floor(n / every));
   const placeOrNone = (/** @type {number | null} */ patch) => (patch === null ? null : placeAt(patch, grid));
-  const { leave, listening: keys } = usePointing({
+  const { leave, keys } = usePointing({
     ...{ grid, pinned },
     point: (patch) => point(placeOrNone(patch)),
     choose: (patch) => pin(placeOrNone(patch)),

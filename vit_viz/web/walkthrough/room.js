@@ -200,11 +200,7 @@ function Beside({ photo, isBusy, query, follow, again }) {
     if (cell) follow(cell[0] * grid[1] + cell[1], photo);
   };
   const patches = queryPatches(query(), /** @type {any} */ ({ grid, prefix: [], suffix: [] })); // of other tokens there are none
-  const {
-    at,
-    leave,
-    listening: keys,
-  } = usePointing({
+  const { at, leave, keys } = usePointing({
     ...{ grid, pinned: patches.length === 1 ? patches[0] : undefined },
     choose: (patch) => follow(patch, photo),
   });
@@ -242,7 +238,7 @@ function Beside({ photo, isBusy, query, follow, again }) {
         <div class="vv-rings vv-layer" aria-hidden="true">
           ${rings?.rings.map((rect) => html`<span class="vv-ring" style=${placeIn(rect, rings.area)}></span>`)}
         </div>
-        <${Pointed} patch=${at} cols=${grid[1]} placeOf=${placeOf} />
+        <${Pointed} at=${at} cols=${grid[1]} placeOf=${placeOf} />
         ${lost === src && html`<p class="vv-empty">${NOT_FETCHED}</p>`}
       </div>
       ${bar && html`<${ColourBar} ...${{ ...bar, colours: bar.stops, look: '' }} />`}
