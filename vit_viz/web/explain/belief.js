@@ -82,8 +82,6 @@ function knownOf(tests, key, target, optionsOf) {
   if (Object.keys(own.trust).length || !other) return { own, of: '', ...own };
   return { own, of: other.target, ...ofNow(other) };
 }
-/**
- * How far to believe the chosen map: the curve of the answer while its patches go or come, beside random orders, and sentences.
 
 /**
  * How far to believe a map: what its test found in sentences, and the curve of the answer while its patches go or come.
