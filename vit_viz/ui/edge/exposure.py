@@ -103,8 +103,7 @@ class Exposure:
 def _names(text: str) -> frozenset[str]:
     """Names with commas between, perhaps as addresses with a scheme, a port, a path; * for any."""
     hosts = (one.rpartition("://")[2].partition("/")[0].strip() for one in text.split(","))
-    names = ("*" if one == "*" else _name(one) for one in hosts)
-    return frozenset(filter(None, names))
+    return frozenset(filter(None, ("*" if one == "*" else _name(one) for one in hosts)))
 
 
 def _name(host: str) -> str:

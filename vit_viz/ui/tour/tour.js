@@ -37,7 +37,7 @@ export const STOPS = [
     words:
       'Rows are layers, columns are heads: each small photo is one of them looking from your patch. ' +
       'Choose one to see it large. Early heads often look nearby, late ones at what the photo is about.',
-    act: (mosaic) => key(mosaic, 'ArrowUp'),
+    act: (mosaic) => mosaic.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowUp', bubbles: true })),
   },
   {
     view: { tab: 'explain', explain: 'why' },
@@ -228,11 +228,6 @@ async function shown({ view, about, folded }, isWanted) {
     await new Promise((next) => requestAnimationFrame(next));
   }
   return null;
-}
-
-/** @param {Element} target @param {string} name */
-function key(target, name) {
-  target.dispatchEvent(new KeyboardEvent('keydown', { key: name, bubbles: true }));
 }
 
 /** Moves a slider as a hand does, to a share of its way. @param {HTMLInputElement} slider @param {number} share */

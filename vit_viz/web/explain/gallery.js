@@ -128,13 +128,6 @@ function useScale({ view }, cards, names, answers) {
   return { drawn, rule: ruleWords(ruler.value, sides.value, names, drawn.values().next().value?.ends) };
 }
 
-/** Brings the stage onto the screen where it has scrolled out, as on a phone. */
-function scrollToStage() {
-  document
-    .querySelector('#vv-explain-picture .vv-play-stage')
-    ?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
-}
-
 // --- a card
 
 /**
@@ -197,7 +190,8 @@ function Card(props) {
   const { answer, error, job, begin, isShown, isBusy } = useMap(props);
   const choose = () => {
     store.set({ method: name });
-    scrollToStage();
+    const stage = document.querySelector('#vv-explain-picture .vv-play-stage');
+    stage?.scrollIntoView({ block: 'nearest', behavior: 'smooth' }); // where it has scrolled out, as on a phone
   };
   const falls = trust && (trust.error || trust.falls);
   const [tall, wide] = looked.photo.photo_size;

@@ -47,7 +47,8 @@ export function Stage({ page: { store, ask }, shown, error: refused, isPending, 
   const error = refused.value || (photo && lost === photo.photo.photo ? NOT_FETCHED : '');
   const isBusy = isPending.value;
   const framed = { store, photo, gone, error, isBusy, tables };
-  const { label, formula, shows, hides } = photo?.method ?? {};
+  const { said, sides, method } = photo ?? EMPTY;
+  const { label, formula, shows, hides } = method;
   return html`<div id="vv-stage" class="column">
     <div
       id="vv-explain-picture"
@@ -57,7 +58,8 @@ export function Stage({ page: { store, ask }, shown, error: refused, isPending, 
       <div class="vv-play-photo">
         <${Frame} ...${framed} failed=${() => setLost(photo?.photo.photo ?? '')} />
         ${photo && !error && html`<${ColourBar} ...${photo.bar} look="" />`}
-        <${OfMap} ...${{ store, ask, photo, tables }} />
+        <p class="vv-sides-words" aria-live="polite" hidden=${!said}>${said}</p>
+        ${sides.length > 0 && html`<${Sides} key=${method.name} ...${{ store, ask, photo, tables }} />`}
       </div>
       <div class="vv-play-below" hidden=${!photo || Boolean(refused.value)}>
         ${photo && html`<${Below} ...${{ store, ask, photo, gone, ...proof }} />`}
@@ -73,15 +75,6 @@ export function Stage({ page: { store, ask }, shown, error: refused, isPending, 
       </div>
     </div>
   </div>`;
-}
-
-/**
- * What the map says, and of two classes the maps that there are.
- * @param {{store: Page['store'], ask: Page['ask'], photo: Staged | null, tables: Record<string, Uint32Array>}} props
- */
-function OfMap({ photo, ...shared }) {
-  return html`<p class="vv-sides-words" aria-live="polite" hidden=${!photo?.said}>${photo?.said}</p>
-    ${photo && photo.sides.length > 0 && html`<${Sides} key=${photo.method.name} ...${{ photo, ...shared }} />`}`;
 }
 
 /**
@@ -136,7 +129,7 @@ function CaptionLine({ photo, problem }) {
 
 const EMPTY = /** @type {Staged} */ (
   /** @type {unknown} */ ({
-    ...{ caption: '', grid: [1, 1], area: [0, 0, 1, 1], method: {}, subject: '' },
+    ...{ caption: '', grid: [1, 1], area: [0, 0, 1, 1], method: {}, subject: '', sides: [] },
     photo: { crop: { region: [0, 0, 0, 0] }, photo: '' },
   })
 );
@@ -190,15 +183,14 @@ function Frame({ store, photo, gone, error, isBusy, failed, tables }) {
     <svg class="vv-play-marks vv-layer" ref=${marks} aria-hidden="true" ...${drawing}>
       ${photo && html`<${Marks} ...${{ photo, gone }} />`}
     </svg>
-    <div class="vv-rings vv-layer" aria-hidden="true">${!error && photo && ringsOf(photo)}</div>
+    <div class="vv-rings vv-layer" aria-hidden="true">
+      ${!error && photo?.rings.map((rect) => html`<span class="vv-ring" style=${placeIn(rect, area)}></span>`)}
+    </div>
     <${Tip} tip=${tip} />
     <p class="vv-asking vv-small" role="status" hidden=${!isLate}>Making the map …</p>
     <p class="vv-empty" hidden=${!error}>${error}</p>
   </div>`;
 }
-
-const ringsOf = (/** @type {Staged} */ { rings, area }) =>
-  rings.map((rect) => html`<span class="vv-ring" style=${placeIn(rect, area)}></span>`);
 
 /** The patch that a query is; undefined where it is none, or more than one. @param {string} query @param {[number, number]} grid */
 function patchIn(query, [rows, cols]) {
@@ -255,15 +247,6 @@ const TOOLS = [
   ['choose', 'choose the query'],
 ];
 
-/** An answer where it is at hand, else what it costs, in words. @param {Page['ask']} ask */
-function keptOrCost(ask) {
-  return async (/** @type {string} */ name, /** @type {any} */ body, /** @type {AbortSignal} */ stop) => {
-    let cost = '';
-    const kept = await ask.kept(name, body, stop, (said) => void (cost = said.cost ?? ''));
-    return { kept, cost };
-  };
-}
-
 /**
  * What is taken away, what the model says of the rest, and how far the map that it is taken by can be believed.
  * @param {Pick<Parameters<typeof Stage>[0], 'gone' | 'taken' | 'tests' | 'weights'> & {store: Page['store'], ask: Page['ask'], photo: Staged}} props
@@ -272,7 +255,12 @@ function Below({ store, ask, photo, gone, taken, tests, weights }) {
   const { key, target, difference, method } = photo;
   /** @type {[string, any]} */
   const question = ['trust', difference?.body ?? testedOf(store, photo, method.name)];
-  const { kept, cost: amount } = useAsked(keptOrCost(ask), question).value ?? {};
+  const atHand = useAsked(async (name, body, stop) => {
+    let amount = '';
+    const kept = await ask.kept(name, body, stop, (said) => void (amount = said.cost ?? ''));
+    return { kept, amount };
+  }, question);
+  const { kept, amount } = atHand.value ?? {};
   const cost = amount && `Takes its patches away, beside random orders of patches; ${amount}.`;
   const [one, other] = difference?.names ?? [];
   const known = difference && {

@@ -3,7 +3,6 @@
 import { amountWords, fixed, percent, short } from '../../ui/kit/numbers.js';
 import { amountOf, capital, headWords, isShare, layerMeans, sizeOf, valueWords } from './words.js';
 /** @import { Table } from './words.js' */
-
 /** @import { Amount } from '../../ui/kit/numbers.js' */
 
 /** @typedef {Amount & {name: string}} Answer */
@@ -59,10 +58,7 @@ export function depthFinding(table, label) {
   const spread = heads.reduce((sum, { value }) => sum + (value - all) ** 2, 0);
   if (!heads.length) return '';
   if (!spread) return `${capital(label)} is the same in all heads`;
-  const between = heads.reduce(
-    (sum, { layer }) => sum + /** @type {number} */ ((means[layer] ?? all) - all) ** 2,
-    0,
-  );
+  const between = heads.reduce((sum, { layer }) => sum + ((means[layer] ?? all) - all) ** 2, 0);
   if (between / spread < BY_DEPTH || means.length < 2)
     return `${capital(label)} differs more between the heads of a layer than from layer to layer`;
   const there = means.flatMap((mean, layer) => (mean === null ? [] : [{ mean, layer }]));
