@@ -103,7 +103,7 @@ test('the open photo is marked among the surveyed ones, by questions that are re
   const drawn = [parseFloat(style.left) / 200, parseFloat(style.top) / 100];
   assert.deepEqual(drawn.map((share) => share.toFixed(3)), shares.map((share) => share.toFixed(3))); // prettier-ignore
   await room.choose('up', 'head_entropy');
-  assert.match(said(), /; head entropy 66, more than 5 of 7\.$/);
+  assert.match(said(), /; head entropy 66, more than 6 of 7\.$/);
   assert.ok(yaxis.range[1] > 66);
 });
 
