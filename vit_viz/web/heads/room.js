@@ -10,7 +10,6 @@ import { Found, JobLine, Problem, Toggle } from '../kit/parts.js';
 import { computed, html, render, signal, useLayoutEffect, useMemo, useRef, useState } from '../kit/preact.js';
 import { TARGETED } from '../kit/store.js';
 import { chosenIn } from '../look/keeper.js';
-import { SERVER } from '../look/server_source.js';
 import { Causal } from './causal.js';
 import { Detail } from './detail.js';
 import { editing } from './editing.js';
@@ -88,7 +87,7 @@ function lookIn({ store }, open) {
 
 /** @param {Props & {page: Page}} props */
 export function Heads({ page, measures, rules, margin }) {
-  const { store, ask } = page;
+  const { store, source, ask } = page;
   const root = useRef(/** @type {HTMLElement | null} */ (null));
   const isLinked = useRef(
     OPTIONS.some((name) => store.view[name].peek() !== store.fields.get(name)?.default),
@@ -114,7 +113,7 @@ export function Heads({ page, measures, rules, margin }) {
     [value, query],
   );
   const layers = useMemo(
-    () => subject && new LayerStore(subject, SERVER, { ready: () => {}, failed: () => {} }),
+    () => subject && new LayerStore(subject, source, { ready: () => {}, failed: () => {} }),
     [subject?.trace],
   );
   useLayoutEffect(() => () => layers?.close(), [layers]);
@@ -307,9 +306,9 @@ function Measures({ measures, measure, known, choose }) {
 /** What follows for the faces from what is told. @param {Shared} shared */
 function useSeen(shared) {
   const { page, subject, look, numbers, editor, marks, warmed, measures } = shared;
-  const { store, turn } = page;
+  const { store, source, turn } = page;
   const lost = useRef(''); // the trace that was opened again, because the server did not keep it
-  const rows = useRows(subject, (trace) => {
+  const rows = useRows(source, subject, (trace) => {
     if (lost.current === trace) return false;
     lost.current = trace;
     turn.value += 1;

@@ -6,7 +6,7 @@ import { Job } from '../kit/job.js';
 import { batch, computed, effect, signal, untracked } from '../kit/preact.js';
 import { numbersOf } from './place.js';
 import { parted } from './words.js';
-/** @import { Answer, Ask, Source } from '../kit/ask.js' */
+/** @import { Answer, Answers, Ask } from '../kit/ask.js' */
 /** @import { Signal } from '../kit/preact.js' */
 /** @import { Page } from '../kit/page.js' */
 /** @import { Place } from '../heads/words.js' */
@@ -37,7 +37,7 @@ import { parted } from './words.js';
 
 const METHODS_WAIT = 250; // milliseconds that a filter stands before the methods are resampled
 
-/** The opened survey, which does not change; each answer says `of` what it is. @type {Source} */
+/** The opened survey, which does not change; each answer says `of` what it is. @type {Answers} */
 export const SOURCE = {
   keeps: (name) => !/^(beside|look)/.test(name), // those depend on models and on files
   async answer(name, body, stop) {
