@@ -415,6 +415,16 @@ test('of what takes long one thing is computed at a time', async () => {
   assert.deepEqual(part.asked.slice(1), ['head_names lion', 'head_importance lion zero 7']);
 });
 
+test('where heads stand the largest first, a link that names no layer shows the first of them', async () => {
+  const chosen = async (/** @type {string} */ link) => {
+    const { says } = await open({ link });
+    return [says('layer'), says('head')];
+  };
+  assert.deepEqual(await chosen('layer=&head=&order=value'), ['0', '2']);
+  assert.deepEqual(await chosen('layer=&head='), ['', '']);
+  assert.deepEqual(await chosen('order=value'), ['1', '2']);
+});
+
 test('what replaces a head and the order of the heads are chosen by their buttons', async () => {
   const part = await open();
   const pressed = (/** @type {string} */ of_) => part.find(of_).querySelectorAll('button').map((/** @type {any} */ one) => one.getAttribute('aria-pressed')).join(); // prettier-ignore

@@ -122,6 +122,15 @@ export function Heads({ page, measures, rules, margin }) {
   const hover = (/** @type {Place | null} */ place) => {
     if (!isSame(place, marks.hovered.peek())) marks.hovered.value = place;
   };
+  const first =
+    numbers.work.isRunning || numbers.job.isRunning || numbers.isOld
+      ? {}
+      : firstOf(numbers.table, look.order);
+  const isOpen = store.view.tab.value === 'heads' && !isOpening;
+  useLayoutEffect(() => {
+    // a link that names no layer shows the heads' first, where they have an order
+    if (isOpen && store.view.layer.peek() === null) store.set(first);
+  }, [isOpen, store.view.layer.value, JSON.stringify(first)]);
   const seen = { page, look, numbers, editor, marks, warmed, measures, rules, margin, isOpening };
   return html`<div
       class="vv-heads vv-room"
