@@ -312,6 +312,7 @@ function useSeen(shared) {
     return { ...raw, unit: name ? raw.unit.replace(/class \d+(?: \(.*\))?/, () => name) : raw.unit }; // the class by its name
   }, [numbers.table, numbers.nothing, name]);
   const { label = '', sentence = '' } = measures.find((one) => one.name === look.measure) ?? {};
+  const words = editor.words.value;
   return {
     ...{
       ...shared,
@@ -320,7 +321,8 @@ function useSeen(shared) {
       label,
       sentence,
       photo: usePhoto(subject.photo),
-      edits: editsIn(editor.words.value, subject),
+      edits: useMemo(() => editsIn(words, subject), [words, subject]),
+      room: useRef(600), // width of the grid, as far as it is known
     },
     isOfClass: OF_THE_CLASS.includes(look.measure),
     choose(/** @type {Place} */ place) {
