@@ -132,7 +132,7 @@ export function Heads({ page, measures, rules, margin }) {
       onPointerMove=${(/** @type {PointerEvent} */ { pointerType, target }) => pointerType === 'touch' || hover(placeOf(target))}
       onPointerLeave=${() => hover(null)}
       onFocusIn=${(/** @type {Event} */ { target }) => placeOf(target) && hover(placeOf(target))}
-      onFocusOut=${() => hover(null)}
+      onFocusOut=${(/** @type {FocusEvent} */ { relatedTarget }) => hover(placeOf(relatedTarget))}
     >
       <${Told} ...${{ refused: error, numbers, isFirst: !subject }} />
       <${Top} ...${{ store, look, numbers, measures, about: subject?.about }} />
@@ -322,7 +322,7 @@ function useSeen(shared) {
       sentence,
       photo: usePhoto(subject.photo),
       edits: useMemo(() => editsIn(words, subject), [words, subject]),
-      room: useRef(600), // width of the grid, as far as it is known
+      room: useRef(0), // width of the grid, once it is known
     },
     isOfClass: OF_THE_CLASS.includes(look.measure),
     choose(/** @type {Place} */ place) {

@@ -59,7 +59,7 @@ export function HeadGrid({ seen, shown = '', switches = null }) {
   const size = useSize(box);
   room.current = size?.width || room.current;
   const layout = useMemo(
-    () => layoutOf(subject, room.current - 1),
+    () => layoutOf(subject, (room.current || 600) - 1),
     [layers, heads, subject.crop, room.current, size],
   );
   const orders = useMemo(() => orderOf(table, order), [table, order]);
@@ -104,6 +104,7 @@ export function HeadGrid({ seen, shown = '', switches = null }) {
   const { cell, bands } = layout;
   const isKnown = table.values.flat().some((value) => value !== null);
   const sizes = {
+    visibility: room.current ? 'visible' : 'hidden', // as long as it is not known how wide it may be
     '--vv-cell-width': `${cell.width}px`,
     '--vv-cell-height': `${cell.height}px`,
     '--vv-band-rows': layout.rows,
@@ -176,7 +177,7 @@ function HeadCell({ layer, head, value, ends, isSigned, text, edited, state, sai
     data-state=${state}
   >
     <span class="vv-heads-tile vv-face"
-      ><${Dot} kind=${kind} /><b class="vv-heads-state">${edited && `${edited} `}</b></span
+      >${kind && html`<${Dot} kind=${kind} />`}${edited && html`<b class="vv-heads-state">${edited} </b>`}</span
     >
     <span class="vv-heads-foot"
       ><${Bar} ...${{ value, ends, sign }} /><span class="vv-heads-number">${text}</span></span
