@@ -140,7 +140,7 @@ export function Heads({ page, measures, rules, margin }) {
       onPointerMove=${(/** @type {PointerEvent} */ { pointerType, target }) => pointerType === 'touch' || hover(placeOf(target))}
       onPointerLeave=${() => hover(null)}
       onFocusIn=${(/** @type {Event} */ { target }) => placeOf(target) && hover(placeOf(target))}
-      onFocusOut=${() => hover(null)}
+      onFocusOut=${(/** @type {FocusEvent} */ { relatedTarget }) => hover(placeOf(relatedTarget))}
     >
       <${Told} ...${{ refused: error, numbers, isFirst: !subject }} />
       <${Top} ...${{ store, look, numbers, measures, about: subject?.about }} />
@@ -320,6 +320,7 @@ function useSeen(shared) {
     return { ...raw, unit: name ? raw.unit.replace(/class \d+(?: \(.*\))?/, () => name) : raw.unit }; // the class by its name
   }, [numbers.table, numbers.nothing, name]);
   const { label = '', sentence = '' } = measures.find((one) => one.name === look.measure) ?? {};
+  const words = editor.words.value;
   return {
     ...{
       ...shared,
@@ -328,7 +329,8 @@ function useSeen(shared) {
       label,
       sentence,
       photo: usePhoto(subject.photo),
-      edits: editsIn(editor.words.value, subject),
+      edits: useMemo(() => editsIn(words, subject), [words, subject]),
+      room: useRef(0), // width of the grid, once it is known
     },
     isOfClass: OF_THE_CLASS.includes(look.measure),
     choose(/** @type {Place} */ place) {
