@@ -144,6 +144,7 @@ export function Heads({ page, measures, rules, margin }) {
     >
       <${Told} ...${{ refused: error, numbers, isFirst: !subject }} />
       <${Top} ...${{ store, look, numbers, measures, about: subject?.about }} />
+      <${JobLine} look="vv-heads-work vv-row" job=${numbers.work} end=${numbers.stop} />
       ${
         subject && face !== 'matrix'
           ? html`<${Main} ...${{ ...seen, subject, layers }} />`
@@ -182,7 +183,7 @@ function useProgress({ measures, isLong, error, isOld, table }, isRefused, isLea
   };
 }
 
-/** What went wrong, and what is being computed. @param {{refused: string, numbers: Numbers, isFirst: boolean}} props */
+/** What went wrong, and what is waited for. @param {{refused: string, numbers: Numbers, isFirst: boolean}} props */
 function Told({ refused, numbers, isFirst }) {
   const waits = refused ? '' : isFirst ? 'Measuring the heads …' : numbers.waits;
   return html`${
@@ -195,8 +196,7 @@ function Told({ refused, numbers, isFirst }) {
             again=${numbers.retry}
           />`
     }
-    <p class="vv-heads-wait vv-quiet" role="status" hidden=${!waits}>${waits}</p>
-    <${JobLine} look="vv-heads-work vv-row" job=${numbers.work} end=${numbers.stop} />`;
+    <p class="vv-heads-wait vv-quiet" role="status" hidden=${!waits}>${waits}</p>`;
 }
 
 /** What is seen, of which measure, in which order. @param {{store: Store, look: Look, numbers: Numbers, measures: MeasureWords[], about: any}} props */
@@ -379,7 +379,7 @@ function Atlas({ seen }) {
   const shown = counts.some(({ kind }) => kind === chosen) ? chosen : '';
   const of = isOfClass ? { name: target?.name ?? '', isEstimate: look.measure === 'estimate' } : null;
   return html`<${Titled} seen=${seen} title=${atlasFinding(table, label, of)} />
-    ${measures && html`<${Legend} counts=${counts} shown=${shown} show=${choose} />`}
+    <${Legend} counts=${counts} shown=${shown} show=${choose} />
     <${HeadGrid} seen=${seen} shown=${shown} />
     ${measures && html`<p class="vv-heads-names-words vv-small">${legendWords(names, rules, shown)}</p>`}`;
 }
