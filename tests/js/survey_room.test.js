@@ -93,7 +93,7 @@ test('the open photo is marked among the surveyed ones, by questions that are re
   ]);
   assert.equal(
     said(),
-    'The open photo among them: confidence 2.5, more than 3 of 6; mean entropy 36, more than 3 of 7.',
+    'The open photo, ringed: confidence 2.5, more than 3 of 6; mean entropy 36, more than 3 of 7.',
   );
   const [{ style }, { xaxis, yaxis }] = [room.over('.vv-survey-mine'), room.figure._fullLayout];
   const shares = [
@@ -111,7 +111,10 @@ test('a number that only surveyed photos have is said to be unknown, and a surve
   const numbers = [...SURVEY.numbers, 'outside_box'];
   const room = await open(t, { of: { ...SURVEY, numbers }, link: `${LINK}&up=outside_box` });
   const said = () => room.find('.vv-survey-place').textContent;
-  assert.match(said(), /more than 3 of 6; its outside box is not known: only photos of a survey have one\.$/);
+  assert.match(
+    said(),
+    /^The open photo: confidence 2.5, more than 3 of 6; its outside box is not known: only photos of a survey have one\.$/,
+  );
   assert.ok(!room.over('.vv-survey-mine'));
   const beside = { lit: false, note: 'Another one.', jump: '', read: null };
   const other = await open(t, { link: LINK, answers: { beside } });
