@@ -21,7 +21,6 @@ STAGES = {
     "look": "#vv-explorer .vx-stage",
     "walkthrough": "#vv-w-photo .vv-image",
     "explain": "#vv-explain-picture .vv-image",
-    "heads": ".vv-heads .vv-heads-stage",
     "tokens": "#vv-tokens .vv-tokens-main-stage",
     "patches": "#vv-grid-picture .vv-patch-grid",
 }
