@@ -1,4 +1,4 @@
-"""What the page's engine answers to a question is what the server answers: the same arrays, facts and words, or the same refusal."""
+"""What the engine answers to a question is what the server answers: the same arrays, facts and words, or the same refusal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from tests.browser.engine import Jobs
-from tests.browser.families import BEIT, TINY
+from tests.browser.families import TINY
 from tests.model.inside import randomise
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.answer import arrays_of
@@ -36,8 +36,7 @@ TOLERANCE = 1e-5
 
 DIFFERENCES = ("content_correlation", "positional_share", "content", "positional")
 ROUNDING = 2e-5
-"""Of measures that are small differences of large sums: the server adds up in fp32, and is off by up to 1.3e-5 here; the engine, which adds
-up in fp64, by 2e-6."""
+"""Of measures that are small differences of large sums: the server, in fp32, is off by up to 1.3e-5; the engine, in fp64, by 2e-6."""
 
 KINDS = {"float32": "Float32Array", "int64": "BigInt64Array", "bool": "Uint8Array", "uint8": "Uint8Array"}
 """Types of arrays, as the page reads them of the server."""
@@ -101,6 +100,24 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("links", {"layer": 1, "head": "max", "count": 5, "tokens": "all", "own": True}),
     ("links", {"layer": 1, "query": "1,1;2,2", "count": 3}),
     ("links", {"count": 0}),
+    ("rollout", {}),
+    ("rollout", {"query": "1,1", "attention_share": 0.9, "discard": 0.4, "head_fusion": "max"}),
+    ("rollout", {"query": "0,0;0,1", "first": 1, "last": -2, "head_fusion": "min"}),
+    ("rollout", {"attention_share": 1, "discard": 0.95}),
+    ("rollout", {"target": 2}),
+    ("rollout", {"discard": 1}),
+    ("value_rollout", {}),
+    ("value_rollout", {"query": "2,2", "attention_share": 0.25}),
+    ("attention", {}),
+    ("attention", {"target": 1, "query": "1,2"}),
+    ("attention", {"target": 1000}),
+    ("ledger", {}),
+    ("ledger", {"rows": "heads", "factor": 1.5, "query": "1,1"}),
+    ("sink_kinds", {}),
+    ("decomposition", {}),
+    ("decomposition", {"target": "2-1"}),
+    ("decomposition", {"target": 3, "maps": "layers"}),
+    ("decomposition", {"target": "1-1"}),
 ]
 
 

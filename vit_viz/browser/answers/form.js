@@ -6,6 +6,7 @@
 /**
  * @typedef {Float32Array | Uint8Array | BigInt64Array} Data
  * @typedef {{shape: number[], data: Data}} Numbers an array
+ * @typedef {{shape: number[], data: Float32Array}} Floats
  * @typedef {{question: string, facts: any, words: string, arrays: Record<string, Numbers>}} Answer
  *
  * What a question is answered from.
@@ -16,7 +17,7 @@
  *     for the answer any more
  */
 
-/** @param {number[]} shape @param {ArrayLike<number>} values @returns {Numbers} */
+/** @param {number[]} shape @param {ArrayLike<number>} values @returns {Floats} */
 export function numbers(shape, values) {
   return { shape, data: Float32Array.from(values) };
 }

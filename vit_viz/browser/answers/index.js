@@ -6,14 +6,18 @@
 import { ATTENTION } from './attention.js';
 import { CLASSES } from './classes.js';
 import { COMPONENTS } from './components.js';
+import { DECOMPOSITION } from './decomposition.js';
 import { answerOf } from './form.js';
 import { HEAD_NAMES } from './head_names.js';
 import { HEADS } from './heads.js';
 import { LAYERS } from './layers.js';
+import { LEDGER } from './ledger.js';
 import { LENS } from './lens.js';
 import { LINKS } from './links.js';
 import { readBody } from './options.js';
 import { PATCHES } from './patches.js';
+import { ROLLOUT } from './rollout.js';
+import { SINKS } from './sinks.js';
 import { TOKENS } from './tokens.js';
 /** @import { Answer, Context } from './form.js' */
 /** @import { Options } from './options.js' */
@@ -44,6 +48,10 @@ const TABLE = {
   ...HEADS,
   ...HEAD_NAMES,
   ...LINKS,
+  ...ROLLOUT,
+  ...LEDGER,
+  ...SINKS,
+  ...DECOMPOSITION,
 };
 
 /** Names of what is answered here. @type {ReadonlySet<string>} */
