@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from tests.browser.engine import Jobs
-from tests.browser.families import TINY
+from tests.browser.families import BEIT, TINY
 from tests.model.inside import randomise
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.answer import arrays_of
@@ -36,7 +36,7 @@ TOLERANCE = 1e-5
 
 DIFFERENCES = ("content_correlation", "positional_share", "content", "positional")
 ROUNDING = 2e-5
-"""Of measures that are small differences of large sums: the server, in fp32, is off by up to 1.3e-5; the engine, in fp64, by 2e-6."""
+"""Of measures that are small differences of large sums: the server, in fp32, is off by 1.3e-5; the engine, in fp64, by 2e-6."""
 
 KINDS = {"float32": "Float32Array", "int64": "BigInt64Array", "bool": "Uint8Array", "uint8": "Uint8Array"}
 """Types of arrays, as the page reads them of the server."""
@@ -47,6 +47,8 @@ TINIES: dict[str, dict[str, Any]] = {
     "attention pooling": {"class_token": False, "pooling": "attention"},
     "distilled": {"dist_token": True, "dist_head": True},
     "rotary": {"position": "rotary", "reg_tokens": 4, "layer_scale": True},
+    "waves": {"position": "sinusoidal_2d", "reg_tokens": 1},
+    "biased": BEIT | {"relative_bias": True},
     "joined": {"pool_concat": True, "reg_tokens": 1},
     "no head": {"num_classes": 0},
     "inner norms": {"attn_norm": True, "mlp_norm": True},
@@ -118,6 +120,23 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("decomposition", {"target": "2-1"}),
     ("decomposition", {"target": 3, "maps": "layers"}),
     ("decomposition", {"target": "1-1"}),
+    ("positions", {}),
+    ("positions", {"grid": "3,5", "place": "1,2"}),
+    ("positions", {"place": "class"}),
+    ("positions", {"place": "77,1"}),
+    ("positions", {"grid": "100,100"}),
+    ("position_distance", {}),
+    ("position_distance", {"rows": 9, "cols": 5}),
+    ("position_distance", {"rows": 9}),
+    ("resampling", {"rows": 7, "cols": 11}),
+    ("resampling", {"rows": 3, "cols": 2}),
+    ("rotary_similarity", {}),
+    ("rotary_similarity", {"rows": 3, "cols": 5}),
+    ("position_components", {}),
+    ("position_components", {"rows": 3, "cols": 5}),
+    ("filter_components", {}),
+    ("filter_components", {"count": 3}),
+    ("filter_components", {"image": "runner"}),
 ]
 
 

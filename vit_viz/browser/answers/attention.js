@@ -169,7 +169,7 @@ export function patchMap(
   };
 }
 
-/** On how few patches half of a map lies, and which has most. @param {ReturnType<typeof patchMap>} map */
+/** On how few patches half of a map lies, and which has most. @param {{values: import('./form.js').Floats, signed: boolean}} map */
 export function mapWords({ values: { data: values, shape }, signed }) {
   const most = values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
   if (values.every((value) => value === values[0])) return 'The map is the same everywhere: it has no peak.';

@@ -16,6 +16,7 @@ import { LENS } from './lens.js';
 import { LINKS } from './links.js';
 import { readBody } from './options.js';
 import { PATCHES } from './patches.js';
+import { POSITIONS } from './positions.js';
 import { ROLLOUT } from './rollout.js';
 import { SINKS } from './sinks.js';
 import { TOKENS } from './tokens.js';
@@ -51,6 +52,7 @@ const TABLE = {
   ...ROLLOUT,
   ...LEDGER,
   ...SINKS,
+  ...POSITIONS,
   ...DECOMPOSITION,
 };
 
