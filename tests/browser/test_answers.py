@@ -42,16 +42,13 @@ KINDS = {"float32": "Float32Array", "int64": "BigInt64Array", "bool": "Uint8Arra
 """Types of arrays, as the page reads them of the server."""
 
 TINIES: dict[str, dict[str, Any]] = {
-    "registers": {"reg_tokens": 2},
-    "mean": {"class_token": False, "pooling": "mean"},
+    "no class token, no head": {"class_token": False, "pooling": "mean", "num_classes": 0},
     "attention pooling": {"class_token": False, "pooling": "attention"},
     "distilled": {"dist_token": True, "dist_head": True},
     "rotary": {"position": "rotary", "reg_tokens": 4, "layer_scale": True},
-    "waves": {"position": "sinusoidal_2d", "reg_tokens": 1},
-    "biased": BEIT | {"relative_bias": True},
     "joined": {"pool_concat": True, "reg_tokens": 1},
-    "no head": {"num_classes": 0},
-    "inner norms": {"attn_norm": True, "mlp_norm": True},
+    "inner norms": {"attn_norm": True, "mlp_norm": True, "position": "sinusoidal_2d", "reg_tokens": 2},
+    "biased": BEIT | {"relative_bias": True},
 }
 MODELS = ("mini", "mini fp16", *TINIES)
 
