@@ -4,8 +4,17 @@
 // target, and the function that answers it. Python is the reference: tests/browser/test_answers.py compares every answer.
 
 import { ABLATION } from './ablation.js';
+import { ATTENTION } from './attention.js';
+import { CLASSES } from './classes.js';
+import { COMPONENTS } from './components.js';
 import { answerOf } from './form.js';
+import { HEAD_NAMES } from './head_names.js';
+import { HEADS } from './heads.js';
+import { LAYERS } from './layers.js';
+import { LENS } from './lens.js';
+import { LINKS } from './links.js';
 import { readBody } from './options.js';
+import { PATCHES } from './patches.js';
 import { REMOVAL } from './removal.js';
 import { TOKENS } from './tokens.js';
 /** @import { Answer, Context } from './form.js' */
@@ -20,12 +29,26 @@ import { TOKENS } from './tokens.js';
  * @property {(result: any) => string} [says] what a result says, in a sentence or two
  *
  * The token that it starts from, and the class, or the pair "291-292", as texts; null for what the question says.
- * @typedef {{query: string | null, target: string | null, options: Record<string, any>}} About
+ * @typedef {{query: string | null, target: string | null, options: Record<string, any>,
+ *     model: string}} About
  * @typedef {Record<string, Question>} Table
  */
 
 /** @type {Table} */
-const TABLE = { ...TOKENS, ...ABLATION, ...REMOVAL };
+const TABLE = {
+  ...CLASSES,
+  ...PATCHES,
+  ...TOKENS,
+  ...COMPONENTS,
+  ...LENS,
+  ...LAYERS,
+  ...ATTENTION,
+  ...HEADS,
+  ...HEAD_NAMES,
+  ...LINKS,
+  ...ABLATION,
+  ...REMOVAL,
+};
 
 /** Names of what is answered here. @type {ReadonlySet<string>} */
 export const QUESTIONS = new Set(Object.keys(TABLE));
