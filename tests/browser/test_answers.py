@@ -189,7 +189,8 @@ def _check_facts(got: Any, wanted: Any) -> None:
             assert found[path] == value, path
 
 
-def check(got: Any, wanted: Any) -> None:
+def check(got: Any, wanted: Any, *, terms: float = 0.0) -> None:
+    """Compare two answers; `terms`: how far numbers may be apart at most that are differences, as what is subtracted is rounded."""
     if "refused" in wanted:
         assert got.get("refused") == wanted["refused"]
         return
@@ -203,7 +204,7 @@ def check(got: Any, wanted: Any) -> None:
             assert np.array_equal(values, wide), name
         elif array.size:
             near = ROUNDING if {*name.split("."), got["facts"].get("method")} & {*DIFFERENCES} else TOLERANCE
-            assert np.abs(values - wide).max() <= near * np.abs(wide).max(), name
+            assert np.abs(values - wide).max() <= max(near * np.abs(wide).max(), terms), name
     _check_facts(got["facts"], _facts(wanted["facts"]))
     assert got["words"] == wanted["words"]
 

@@ -15,6 +15,7 @@ import { LENS } from './lens.js';
 import { LINKS } from './links.js';
 import { readBody } from './options.js';
 import { PATCHES } from './patches.js';
+import { PAINTING } from './painting.js';
 import { REMOVAL } from './removal.js';
 import { TOKENS } from './tokens.js';
 /** @import { Answer, Context } from './form.js' */
@@ -47,6 +48,7 @@ const TABLE = {
   ...HEAD_NAMES,
   ...LINKS,
   ...ABLATION,
+  ...PAINTING,
   ...REMOVAL,
 };
 

@@ -2,11 +2,12 @@
 
 import { outputKind, shown } from '../outputs.js';
 import { numbers } from './form.js';
+import { UNITS } from './lens.js';
 import { hasClasses, kindOf, outputName, targetOf } from './targets.js';
+import { general, percent } from './words.js';
 /** @import { Context } from './form.js' */
 
 const MOST = 4096; // patches that are named one by one
-const UNITS = { softmax: 'probability', sigmoid: 'probability (sigmoid)', value: 'value' };
 const GONE = {
   usual: '',
   pattern: new RegExp(`^(\\d{1,4},\\d{1,4}(;\\d{1,4},\\d{1,4}){0,${MOST - 1}})?$`),
@@ -47,7 +48,14 @@ function withoutPatches(context, { gone }, { target }) {
   if (!hasClasses(context)) {
     const names = ['similarity to the whole photo'];
     const scores = numbers([1], [cosine(outputs, traced.logits)]);
-    const top = { names, scores, unit: 'cosine similarity', method, indices: null, note };
+    const top = {
+      names,
+      scores,
+      unit: 'cosine similarity',
+      method,
+      indices: /** @type {number[]} */ ([]),
+      note,
+    };
     return { top, before: numbers([1], [1]), share };
   }
   const kind = outputKind(engine.output, outputs.length);
@@ -80,7 +88,30 @@ function cosine(one, other) {
   return dot(one, other) / Math.sqrt(dot(one, one) * dot(other, other));
 }
 
+/** What becomes of the class that is explained, and what comes first; of values nothing does. @param {Awaited<ReturnType<typeof withoutPatches>>} result */
+function says({ top, before: { data: before }, share }) {
+  if (!top.indices.length) return '';
+  const [scores, isValue] = [Array.from(top.scores.data, Number), top.unit === UNITS.value];
+  const [name, then, now] = [top.names[0], Number(before[0]), scores[0]];
+  const show = (/** @type {number} */ score) => (isValue ? general(score, 3) : percent(score));
+  if (!share) return `With all patches: ${name} ${show(now)}.`;
+  const [old, is] = [show(then), show(now)];
+  const change = old === is ? `stays at ${is}` : `${now < then ? 'falls' : 'rises'} from ${old} to ${is}`;
+  const cameFirst = before.indexOf(/** @type {never} */ (Math.max(...Array.from(before, Number)))) === 0;
+  const first = scores.indexOf(Math.max(...scores));
+  let rest = '';
+  if (!isValue && first === 0) rest = cameFirst ? ' and still comes first' : ' and comes first';
+  else if (!isValue) rest = `; ${top.names[first]} comes first${cameFirst ? ' now' : ''}`;
+  return `Without ${percent(share)} of the photo, ${name} ${change}${rest}.`;
+}
+
 /** @type {import('./index.js').Table} */
 export const REMOVAL = {
-  without_patches: { needs: 'pass', options: { gone: GONE }, takesTarget: true, answer: withoutPatches },
+  without_patches: {
+    needs: 'pass',
+    options: { gone: GONE },
+    takesTarget: true,
+    answer: withoutPatches,
+    says,
+  },
 };
