@@ -77,6 +77,10 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     *(("occlusion", about) for about in (
         {}, {"target": "1"}, {"target": "0-2"}, {"edits": "off 1.1;temperature 0=2"}, {"query": "class"}, {"target": "9999"},
     )),
+    *(("trust", about) for about in (
+        {"method": "rollout"}, {"method": "attention", "target": "1-2"}, {"method": "value_rollout", "edits": "temperature 1=0.4"},
+        {"method": "rollout", "options": {"discard": 0.5}, "target": "2"}, {"method": "occlusion"}, {"method": "rollout", "target": "9999"},
+    )),
 ]  # fmt: skip
 
 

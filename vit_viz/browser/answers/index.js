@@ -3,20 +3,23 @@
 // A question is a line of the table of its subject: what it needs, its options with what is possible, whether it takes a query and a
 // target, and the function that answers it. Python is the reference: tests/browser/test_answers.py compares every answer.
 
-import { ABLATION } from './ablation.js';
 import { ATTENTION } from './attention.js';
 import { CLASSES } from './classes.js';
 import { COMPONENTS } from './components.js';
+import { DECOMPOSITION } from './decomposition.js';
 import { answerOf } from './form.js';
 import { HEAD_NAMES } from './head_names.js';
 import { HEADS } from './heads.js';
 import { LAYERS } from './layers.js';
+import { LEDGER } from './ledger.js';
 import { LENS } from './lens.js';
 import { LINKS } from './links.js';
 import { readBody } from './options.js';
+import { PASSES } from './passes.js';
 import { PATCHES } from './patches.js';
-import { PAINTING } from './painting.js';
-import { REMOVAL } from './removal.js';
+import { POSITIONS } from './positions.js';
+import { ROLLOUT } from './rollout.js';
+import { SINKS } from './sinks.js';
 import { TOKENS } from './tokens.js';
 /** @import { Answer, Context } from './form.js' */
 /** @import { Options } from './options.js' */
@@ -47,9 +50,12 @@ const TABLE = {
   ...HEADS,
   ...HEAD_NAMES,
   ...LINKS,
-  ...ABLATION,
-  ...PAINTING,
-  ...REMOVAL,
+  ...ROLLOUT,
+  ...LEDGER,
+  ...SINKS,
+  ...POSITIONS,
+  ...DECOMPOSITION,
+  ...PASSES,
 };
 
 /** Names of what is answered here. @type {ReadonlySet<string>} */
@@ -64,22 +70,22 @@ export const OF_MODEL = new Set(Object.keys(TABLE).filter((name) => TABLE[name].
  * @param {Context} context @returns {Promise<Answer>}
  */
 export async function answer(name, body, context) {
+  const result = await resultOf(name, body, underEdits(context, body.edits));
+  return answerOf(name, result, TABLE[name].says?.(result) ?? '');
+}
+
+/** What a question results in. @param {string} name @param {Record<string, any>} body @param {Context} context */
+function resultOf(name, body, context) {
   const question = TABLE[name];
   if (!question) throw new Error(`'${name}' is answered in the app, not in this page.`);
   const { options, about } = readBody(name, question, body, context.engine.model.config.depth);
-  const result = await question.answer(underEdits(context, body.edits), options, about);
-  return answerOf(name, result, question.says?.(result) ?? '');
+  return question.answer({ ...context, resultOf }, options, about);
 }
 
 /** The context with the pass under the edits of a body: words, or a list of them. @param {Context} context @param {string | string[]} [edits] @returns {Context} */
 function underEdits(context, edits = '') {
-  const { engine, step } = context;
   const words = Array.isArray(edits) ? edits.join(';') : edits;
-  return {
-    engine,
-    step,
-    get traced() {
-      return engine.edited(context.traced, words);
-    },
-  };
+  if (!words) return context;
+  const { engine, step } = context;
+  return { engine, step, traced: engine.edited(context.traced, words) };
 }
