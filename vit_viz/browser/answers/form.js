@@ -15,7 +15,6 @@
  * @property {Traced} traced the pass of the picture
  * @property {(share: number) => Promise<void>} step says how much is done, lets messages in, and raises an error where nobody waits
  *     for the answer any more
- * @property {(name: string, body: Record<string, any>, context: Context) => any} [resultOf] what another question results in
  */
 
 /** @param {number[]} shape @param {ArrayLike<number>} values @returns {Floats} */
