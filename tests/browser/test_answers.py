@@ -38,7 +38,13 @@ DIFFERENCES = ("content_correlation", "positional_share", "content", "positional
 ROUNDING = 2e-5
 """Of measures that are small differences of large sums: the server, in fp32, is off by 1.3e-5; the engine, in fp64, by 2e-6."""
 
-KINDS = {"float32": "Float32Array", "int64": "BigInt64Array", "bool": "Uint8Array", "uint8": "Uint8Array"}
+KINDS = {
+    "float32": "Float32Array",
+    "float64": "Float64Array",
+    "int64": "BigInt64Array",
+    "bool": "Uint8Array",
+    "uint8": "Uint8Array",
+}
 """Types of arrays, as the page reads them of the server."""
 
 TINIES: dict[str, dict[str, Any]] = {
@@ -222,7 +228,8 @@ def _check_facts(got: Any, wanted: Any) -> None:
             assert found[path] == value, path
 
 
-def check(got: Any, wanted: Any) -> None:
+def check(got: Any, wanted: Any, *, terms: float = 0.0) -> None:
+    """Compare two answers; `terms`: how far numbers may be apart at most that are differences, as what is subtracted is rounded."""
     if "refused" in wanted:
         assert got.get("refused") == wanted["refused"]
         return
@@ -232,11 +239,11 @@ def check(got: Any, wanted: Any) -> None:
         one = got["arrays"][name]
         assert (one["shape"], one["kind"]) == (list(array.shape), KINDS[str(array.dtype)]), name
         values, wide = one["values"].reshape(array.shape).astype(np.float64), array.astype(np.float64)
-        if array.dtype != np.float32:
+        if array.dtype not in (np.float32, np.float64):
             assert np.array_equal(values, wide), name
         elif array.size:
             near = ROUNDING if {*name.split("."), got["facts"].get("method")} & {*DIFFERENCES} else TOLERANCE
-            assert np.abs(values - wide).max() <= near * np.abs(wide).max(), name
+            assert np.abs(values - wide).max() <= max(near * np.abs(wide).max(), terms), name
     _check_facts(got["facts"], _facts(wanted["facts"]))
     assert got["words"] == wanted["words"]
 

@@ -9,7 +9,8 @@ import { unpackHalf } from '../../vit_viz/explorer/attention.js';
 import { answer } from '../../vit_viz/browser/answers/index.js';
 import { Engine } from '../../vit_viz/browser/engine.js';
 import { Model } from '../../vit_viz/browser/model.js';
-import { prepare } from '../../vit_viz/browser/preprocess.js';
+import { checkedRecipe, prepare } from '../../vit_viz/browser/preprocess.js';
+import { recipeOf } from '../../vit_viz/browser/recipes.js';
 import { engineSource, traceValue } from '../../vit_viz/browser/source.js';
 import { reader, Weights } from '../../vit_viz/browser/weights.js';
 import { opening } from '../../vit_viz/site/opening.js';
@@ -107,9 +108,10 @@ const KINDS = {
     const rows = await engineSource(traced).rows(value, 1, view, signal);
     const { layer, head, tour } = await opening(value, engineSource(traced));
     const { recipe, labels, notes } = engine;
-    const said = { config: engine.model.config, recipe, labels, notes };
+    const said = { config: engine.model.config, recipe, labels, notes, output: engine.output };
     return { ...described(traced), value, rows: place(rows), opening: { layer, head, tour }, said };
   },
+  recipe: async ({ config, about, usual }) => checkedRecipe(recipeOf(config, about, usual).recipe),
   answers: async ({ path, picture, options, questions }) => {
     const engine = await engineOf(path);
     const traced = engine.trace({ ...picture, levels: bytes(picture.levels) }, options);

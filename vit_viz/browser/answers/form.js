@@ -4,7 +4,7 @@
 /** @import { Traced } from '../engine.js' */
 
 /**
- * @typedef {Float32Array | Uint8Array | BigInt64Array} Data
+ * @typedef {Float32Array | Float64Array | Uint8Array | BigInt64Array} Data
  * @typedef {{shape: number[], data: Data}} Numbers an array
  * @typedef {{shape: number[], data: Float32Array}} Floats
  * @typedef {{question: string, facts: any, words: string, arrays: Record<string, Numbers>}} Answer
