@@ -129,8 +129,11 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[S
     return of
 
 
+ASKED = [(model, case) for model in MODELS for case in range(len(cases_of(model)))]
+
+
 @pytest.mark.parametrize(
-    ("model", "case"), [(model, case) for model in MODELS for case in range(len(cases_of(model)))], ids=str
+    ("model", "case"), ASKED, ids=[f"{model} {cases_of(model)[case]}" for model, case in ASKED]
 )
 def test_a_question_that_runs_the_model_again_is_answered_as_the_server_answers_it(
     model: str, case: int, answers: Callable[[str], tuple[Session, list[Any]]]
