@@ -19,6 +19,7 @@ import { PASSES } from './passes.js';
 import { PATCHES } from './patches.js';
 import { POSITIONS } from './positions.js';
 import { ROLLOUT } from './rollout.js';
+import { SEGMENTS } from './segments.js';
 import { SINKS } from './sinks.js';
 import { TOKENS } from './tokens.js';
 /** @import { Answer, Context } from './form.js' */
@@ -54,6 +55,7 @@ const TABLE = {
   ...ROLLOUT,
   ...LEDGER,
   ...SINKS,
+  ...SEGMENTS,
   ...POSITIONS,
   ...DECOMPOSITION,
   ...PASSES,
