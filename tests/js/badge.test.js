@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 
 import { follow } from '../../vit_viz/web/header/facts.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { headerPage, later } from './header_page.js';
 
 const CHECKING = { state: 'checking', text: 'checking …', title: 'It is being checked.', trace: 'a/b' };
@@ -39,6 +40,7 @@ async function followed(proof, signal = new AbortController().signal) {
   window.setTimeout = (/** @type {() => void} */ done) => void Promise.resolve().then(done);
   try {
     await follow(
+      SERVER,
       proof,
       ({ state }) => shown.push(state),
       () => shown.push('refused'),

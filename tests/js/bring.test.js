@@ -5,6 +5,7 @@ import { test } from 'node:test';
 
 import { picturesIn } from '../../vit_viz/ui/kit/carried.js';
 import { Bringer } from '../../vit_viz/web/header/upload.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Browser } from './browser.js';
 import { settle } from './room.js';
 
@@ -46,6 +47,7 @@ function page() {
   browser.install({ fetch });
   const seen = /** @type {string[]} */ ([]);
   const header = {
+    source: SERVER,
     lookAt: (/** @type {string} */ image) => void seen.push(image),
     renew: () => void seen.push('tray'),
   };

@@ -98,6 +98,18 @@ test('one module alone reads and writes the address bar', () => {
   assert.deepEqual(touching, ['vit_viz/ui/visit/link.js']);
 });
 
+test('of the page one module alone knows the server; the Survey tab has routes of its own', () => {
+  const others = files.filter((file) => /^vit_viz[/]web[/](?!survey[/])/.test(file));
+  const naming = others.filter((file) =>
+    /[/]vit_viz[/]|[/]api[/]|(?<![.]|async )\bfetch(?:ed)?\(|\bfetched\b.*elements|\bgradio_/.test(
+      code(file),
+    ),
+  );
+  assert.deepEqual(naming, ['vit_viz/web/kit/server.js']);
+  const entries = others.filter((file) => /from '.*[/]server[.]js'/.test(code(file)));
+  assert.deepEqual(entries, []); // whoever begins the page gives it its source
+});
+
 /** A script without its comments. */
 function code(/** @type {string} */ file) {
   const text = readFileSync(join(root, file), 'utf8').replace(/\/\*.*?\*\//gs, '');

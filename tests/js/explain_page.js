@@ -3,6 +3,7 @@
 import { Explain } from '../../vit_viz/web/explain/room.js';
 import { asker } from '../../vit_viz/web/kit/ask.js';
 import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Browser, parse, read, ending } from './browser.js';
 import { makeTrace } from './oracle.js';
@@ -179,7 +180,7 @@ export async function openExplain(_t, search = '', answers = {}) {
   const root = /** @type {any} */ (parse('<div></div>').querySelector('div'));
   const { methods = METHODS, drawing = [] } = known;
   const told = { how: '<p>how</p>', methods, drawing, tables: TABLES };
-  render(html`<${Explain} page=${{ store, ask, turn }} ...${told} />`, root);
+  render(html`<${Explain} page=${{ store, source: SERVER, ask, turn }} ...${told} />`, root);
   ending.after(() => render(null, root));
   await settle();
   const find = (/** @type {string} */ selector) => root.querySelector(selector);

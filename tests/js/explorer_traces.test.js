@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { ALONE, Explorer } from '../../vit_viz/explorer/explorer.js';
-import { SERVER } from '../../vit_viz/web/look/server_source.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { settle } from './room.js';
 import { open, tables } from './visit.js';
 

@@ -4,12 +4,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { askForFigure } from '../../vit_viz/explorer/source.js';
-import { mount as dialog } from '../../vit_viz/web/kit/figure_dialog.js';
+import { mount as fill } from '../../vit_viz/web/kit/figure_dialog.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { mount } from './browser.js';
 import { settle } from './room.js';
 
 /** @type {import('../../vit_viz/explorer/source.js').Saved} */
 const LOOK = ['look', { model: 'mini', layer: 2, figure: { style: 'heat' } }];
+
+const dialog = (/** @type {any} */ element) => fill(element, { source: SERVER });
 
 /** An opened dialog, and what the server is asked. @param {typeof LOOK} question @param {any} answer @param {string[]} [formats] */
 async function open(question, answer, formats, page = '') {

@@ -2,6 +2,7 @@
 
 import { asker } from '../../vit_viz/web/kit/ask.js';
 import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { headerOf } from '../../vit_viz/web/header/header.js';
 import { Header } from '../../vit_viz/web/header/room.js';
@@ -45,7 +46,7 @@ export function headerPage({ search = '', answers = {}, globals = {}, browser = 
     keeps: () => false,
   });
   const turn = signal(0);
-  const header = headerOf({ store, ask, turn }, SAMPLES);
+  const header = headerOf({ store, source: SERVER, ask, turn }, SAMPLES);
   const drawn = { header, tabs: {}, questions: '' };
   render(html`<${Header} ...${drawn} />`, element);
   return {

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { Lit, Rows, usePhoto } from '../../vit_viz/web/heads/maps.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { AGAINST, FOR } from '../../vit_viz/web/kit/signed.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Browser, Element, parse, ending } from './browser.js';
 import { settle } from './room.js';
 
@@ -48,7 +49,7 @@ function open({
     return { status: 200, ok: true, arrayBuffer: async () => rows.buffer };
   };
   browser.install({ fetch });
-  const rows = new Rows({ ...subject, ...of }, gone);
+  const rows = new Rows(SERVER, { ...subject, ...of }, gone);
   const want = async (/** @type {number} */ layer) => {
     void rows.want(layer);
     await settle();
@@ -235,8 +236,13 @@ test('a photo that is too dark to be lit is tinted, and a change has the colours
 
 test('a photo that comes after its numbers is lit once it is there', async () => {
   const { browser } = open();
+  let resized = () => {};
   browser.install({
     ResizeObserver: class {
+      constructor(/** @type {() => void} */ run) {
+        resized = run;
+      }
+
       observe() {}
       disconnect() {}
     },
@@ -253,6 +259,7 @@ test('a photo that comes after its numbers is lit once it is there', async () =>
   ending.after(() => render(null, root));
   const canvas = root.querySelector('canvas');
   canvas.box = { left: 0, top: 0, width: 60, height: 32 };
+  resized();
   await settle();
   assert.equal(drawn(), 0);
   photo().onload();

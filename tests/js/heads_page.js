@@ -3,6 +3,7 @@
 
 import { asker } from '../../vit_viz/web/kit/ask.js';
 import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Heads } from '../../vit_viz/web/heads/room.js';
 import { Browser, parse, ending } from './browser.js';
@@ -190,7 +191,7 @@ export async function open({
   const turn = signal(0);
   const root = parse('<div></div>');
   browser.install();
-  render(html`<${Heads} page=${{ store, ask, turn }} ...${props} />`, any(root));
+  render(html`<${Heads} page=${{ store, source: SERVER, ask, turn }} ...${props} />`, any(root));
   ending.after(() => render(null, any(root)));
   await settle();
   const find = (/** @type {string} */ of_) => {

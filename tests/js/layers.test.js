@@ -5,7 +5,7 @@ import { layerBytes } from '../../vit_viz/explorer/attention.js';
 import { LAYER_BUDGET, LayerStore } from '../../vit_viz/explorer/layers.js';
 import { Gone, routeUrl } from '../../vit_viz/explorer/source.js';
 import { initialView } from '../../vit_viz/explorer/state.js';
-import { SERVER } from '../../vit_viz/web/look/server_source.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Browser } from './browser.js';
 import { makeTrace } from './oracle.js';
 import { settle } from './room.js';

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { initialView, updateView, viewLink } from '../../vit_viz/explorer/state.js';
 import { asker } from '../../vit_viz/web/kit/ask.js';
 import { signal } from '../../vit_viz/web/kit/preact.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { keeperOf } from '../../vit_viz/web/look/keeper.js';
 import { thePage } from '../../vit_viz/web/kit/page.js';
@@ -40,7 +41,11 @@ function room(search = '') {
         });
       }),
   });
-  const explorer = look(/** @type {any} */ (element), { store, ask, turn: signal(0) }, tables);
+  const explorer = look(
+    /** @type {any} */ (element),
+    { store, source: SERVER, ask, turn: signal(0) },
+    tables,
+  );
   return { explorer, store, place, opens, parts, browser };
 }
 
@@ -189,8 +194,7 @@ test('the layer that a view begins with is fetched while the page is being built
   };
   const config = { components: [{ props: { props: { fields: JSON.stringify(usualFields) } } }] };
   browser.install({ fetch, gradio_config: config, Image: class {} });
-  thePage().store.read();
-  await begin();
+  await begin(SERVER);
   await settle();
   assert.deepEqual([opens.length, asked], [1, ['/vit_viz/layer/abc/1']]);
   const explorer = look(/** @type {any} */ (element), thePage(), tables);

@@ -5,7 +5,7 @@ import { LayerStore } from '../../vit_viz/explorer/layers.js';
 import { Matrix } from '../../vit_viz/web/heads/matrix.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
-import { SERVER } from '../../vit_viz/web/look/server_source.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Browser, parse, ending } from './browser.js';
 import { makeTrace } from './oracle.js';
 import { fields, placeAt, settle } from './room.js';

@@ -4,10 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { asker } from '../../vit_viz/web/kit/ask.js';
-import { begin, opened, thePage } from '../../vit_viz/web/kit/page.js';
+import { begin, opened } from '../../vit_viz/web/kit/page.js';
 import { signal } from '../../vit_viz/web/kit/preact.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
-import { Browser, ending } from './browser.js';
+import { Browser } from './browser.js';
 import { placeAt, settle, usualFields } from './room.js';
 
 /** A page at a link; `asked` are its questions what that is to, which are answered at once. */
@@ -23,7 +24,7 @@ function pageAt(/** @type {string} */ search) {
       return view.includes('gone') ? { refused: 'It is gone.' } : { trace: `trace of ${view}` };
     },
   });
-  return { page: { store, ask, turn: signal(0) }, store, asked };
+  return { page: { store, source: SERVER, ask, turn: signal(0) }, store, asked };
 }
 
 test('what a view is of is asked for once for all of the page; one that gives way fails in the tab that is seen', async () => {
@@ -64,9 +65,5 @@ test('what was opened long ago is opened again for another tab, as its addresses
 
 test('a page without links opens nothing', async () => {
   new Browser().install({ gradio_config: { components: [] } });
-  const { store } = thePage();
-  const { fields: kept } = store;
-  store.fields = new Map();
-  ending.after(() => (store.fields = kept));
-  assert.equal(await begin(), null);
+  assert.equal(await begin(SERVER), null);
 });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { SERVER } from '../../vit_viz/web/look/server_source.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Browser } from './browser.js';
 import { makeTrace } from './oracle.js';
 import { settle } from './room.js';

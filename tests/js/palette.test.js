@@ -5,6 +5,7 @@ import { test } from 'node:test';
 
 import { asker } from '../../vit_viz/web/kit/ask.js';
 import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { ACTIONS } from '../../vit_viz/web/palette/actions.js';
 import { keepTheme, turnTheme } from '../../vit_viz/web/kit/theme.js';
@@ -72,7 +73,7 @@ test('what people type finds what they mean first', () => {
 
 test('the head that looks at the previous patch is the first where that opens', () => {
   const [{ link }] = /** @type {any[]} */ (search('previous patch', QUESTIONS));
-  assert.deepEqual([link.measure, link.order], ['left_neighbour', 'value']);
+  assert.deepEqual([link.measure, link.order, link.layer], ['left_neighbour', 'value', null]);
 });
 
 // --- the palette
@@ -93,7 +94,7 @@ function palette(link = '?image=lion&ask.old=1&run=1') {
     return { hits: /^lion|cougar$/.test(find) ? [{ index: 291, name: 'lion' }] : [] };
   };
   const ask = asker({ keeps: () => false, answer: /** @type {any} */ (answer) });
-  const page = { store, ask, turn: signal(0) };
+  const page = { store, source: SERVER, ask, turn: signal(0) };
   const props = { tabs: { heads: 'Heads', explain: 'Explain' }, questions: '/vit_viz/page/d/questions.json' };
   const start = (/** @type {any} */ element) =>
     render(html`<${Palette} ...${props} page=${page} />`, element);

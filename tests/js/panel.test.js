@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { asker } from '../../vit_viz/web/kit/ask.js';
 import { STOPPED } from '../../vit_viz/web/kit/job.js';
 import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { factsOf } from '../../vit_viz/web/palette/facts.js';
 import { QuestionPanel } from '../../vit_viz/web/palette/panel.js';
@@ -98,7 +99,7 @@ async function panel({
     },
   });
   const turn = signal(0);
-  const page = { store, ask, turn };
+  const page = { store, source: SERVER, ask, turn };
   const start = (/** @type {any} */ element) =>
     render(html`<${QuestionPanel} page=${page} questions="/questions.json" />`, element);
   const mounted = mount(start, { browser });

@@ -7,6 +7,7 @@ import test from 'node:test';
 import { Picture } from '../../vit_viz/explorer/paint.js';
 import { asker } from '../../vit_viz/web/kit/ask.js';
 import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import {
   aboutWords,
@@ -104,7 +105,7 @@ async function open(search = '?q=1,1', { known = KNOWN, answers = {}, refuses = 
     },
   });
   const element = /** @type {any} */ (parse('<div></div>'));
-  const page = { store, ask, turn: signal(0) };
+  const page = { store, source: SERVER, ask, turn: signal(0) };
   render(html`<${Positions} page=${page} tables=${tables} />`, element);
   ending.after(() => render(null, element));
   await settle();

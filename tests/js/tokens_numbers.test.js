@@ -15,6 +15,7 @@ import {
 } from '../../vit_viz/ui/kit/numbers.js';
 import { asking, Held, MOST_BYTES } from '../../vit_viz/web/tokens/held.js';
 import { LIFT, lightness, segmentColour, segmentPixels } from '../../vit_viz/web/tokens/plate.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Browser } from './browser.js';
 
 test('vectors are read token by token, and compared with the patches, which come after the prefix', () => {
@@ -63,6 +64,7 @@ test('vectors are kept as long as there is room for them, those that are wanted 
   const held = new Held(
     { trace: 'abc', prefix: [], suffix: [], grid: [1, 4], about: {}, view: '' },
     async () => null,
+    SERVER,
   );
   const piece = (/** @type {number} */ state) => ({
     key: `tokens/${state}`,
@@ -91,10 +93,11 @@ test('questions are asked with what is chosen, and what is empty is left out', a
     about: { model: 'mini' },
     view: 'image=lion&part=1,2,3,4',
   };
-  const held = new Held(of, async (name, body) => {
+  const ask = async (/** @type {string} */ name, /** @type {any} */ body) => {
     asked.push([name, body]);
     return {};
-  });
+  };
+  const held = new Held(of, ask, SERVER);
   await held.fetchAnswer(asking('segments', { layer: 3, box: '', method: 'cut' }));
   await held.fetchAnswer(asking('token_components', { foreground: true, second: 'x y' }));
   assert.deepEqual(asked, [

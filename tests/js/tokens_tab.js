@@ -5,6 +5,7 @@ import { defaultsOf, writeOption } from '../../vit_viz/explorer/options.js';
 import { decodeTable } from '../../vit_viz/explorer/paint.js';
 import { asker } from '../../vit_viz/web/kit/ask.js';
 import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Plate } from '../../vit_viz/web/tokens/plate.js';
 import { Tokens } from '../../vit_viz/web/tokens/room.js';
@@ -232,7 +233,10 @@ export async function open(
   const element = dom.document.createElement('div');
   dom.document.body.append(element);
   const colours = decodeTable(GRAYS);
-  render(html`<${Tokens} ...${{ page: { store, ask, turn }, colours, schema: OPTIONS.tokens }} />`, element);
+  render(
+    html`<${Tokens} ...${{ page: { store, source: SERVER, ask, turn }, colours, schema: OPTIONS.tokens }} />`,
+    element,
+  );
   ending.after(() => render(null, element));
   const find = (/** @type {string} */ name) => element.querySelector(`.vv-${name}`);
   const ready = () => element.firstElementChild.dataset.ready;

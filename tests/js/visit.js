@@ -2,7 +2,7 @@
 
 import { layerBytes } from '../../vit_viz/explorer/attention.js';
 import { Explorer } from '../../vit_viz/explorer/explorer.js';
-import { SERVER } from '../../vit_viz/web/look/server_source.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Browser, parse, read } from './browser.js';
 import { attentionOf, makeTrace, random } from './oracle.js';
 import { GRAYS, settle } from './room.js';

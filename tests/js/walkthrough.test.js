@@ -5,6 +5,7 @@ import { test } from 'node:test';
 
 import { asker } from '../../vit_viz/web/kit/ask.js';
 import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Walkthrough } from '../../vit_viz/web/walkthrough/room.js';
 import { page as dom } from './document.js';
@@ -86,7 +87,9 @@ async function open(_context, search = '?tab=walkthrough&image=lion', answer = t
   dom.document.body.append(root);
   withGlobals(globals);
   render(
-    html`<${Walkthrough} ...${{ page: { store, ask, turn }, steps: STEPS, drawing: ['style'] }} />`,
+    html`<${Walkthrough}
+      ...${{ page: { store, source: SERVER, ask, turn }, steps: STEPS, drawing: ['style'] }}
+    />`,
     root,
   );
   ending.after(() => render(null, root));

@@ -27,7 +27,7 @@ OTHER_HOSTS = {
     "site/offline.js",
 }
 """Where a module is bundled into a file, or is one of a site, instead of being loaded by the page."""
-RUN_FIRST = {"ui/visit/photo_aspect.js", "web/look/room.js"}
+RUN_FIRST = {"ui/visit/photo_aspect.js", "web/look/room.js", "web/kit/server.js"}
 """Modules of which the page runs something before Gradio's (vit_viz.ui.edge.documents)."""
 
 

@@ -14,7 +14,7 @@ LARGE = 300
 """Bytes of JSON beyond which a value of a component stands in the script."""
 PARTS = "parts.js"
 _FIRST = """\
-window.vit_viz("web/look/room.js").begin();
+window.vit_viz("web/look/room.js").begin(window.vit_viz("web/kit/server.js").SERVER);
 """
 """What runs before Gradio's page is built: it is laid out for the photo that comes, and what the link is to is opened meanwhile."""
 _CONFIG = b"window.gradio_config = "

@@ -259,7 +259,7 @@ def test_the_script_has_every_module_and_opens_the_view_once_the_configuration_i
     text = script.decode()
     assert b"modulepreload" not in html
     assert [text.count(f"\n{json.dumps(name)}: () => {{") for name in modules()] == [1] * len(modules())
-    begins = 'window.vit_viz("web/look/room.js").begin();'
+    begins = 'window.vit_viz("web/look/room.js").begin(window.vit_viz("web/kit/server.js").SERVER);'
     assert text.index("config.components") < text.index("window.vit_viz = ") < text.index(begins)
     assert text.rstrip().endswith(begins)
 

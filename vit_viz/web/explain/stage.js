@@ -1,7 +1,6 @@
 // The chosen map on the photo, and on the same photo the patches that are taken away (gone.js).
 
 import { patchQuery, patchRect, placeIn, PLACES, placeWords } from '../../explorer/geometry.js';
-import { routeUrl } from '../../explorer/source.js';
 import { KEY_WORDS } from '../../ui/kit/elements.js';
 import { SaveLink } from '../kit/figure.js';
 import { usePointing } from '../kit/grid.js';
@@ -40,13 +39,13 @@ const NOT_FETCHED = 'This picture could not be fetched; please reload the page.'
  * @param {Control[]} props.drawing controls of how the map is drawn
  * @param {Record<string, Uint32Array>} props.tables of colours
  */
-export function Stage({ page: { store, ask }, shown, error: refused, isPending, gone, ...proof }) {
+export function Stage({ page: { store, source, ask }, shown, error: refused, isPending, gone, ...proof }) {
   const { drawing, tables } = proof;
   const [lost, setLost] = useState(''); // the photo that could not be fetched
   const photo = shown.value;
   const error = refused.value || (photo && lost === photo.photo.photo ? NOT_FETCHED : '');
   const isBusy = isPending.value;
-  const framed = { store, photo, gone, error, isBusy, tables };
+  const framed = { store, source, photo, gone, error, isBusy, tables };
   const { said, sides, method } = photo ?? EMPTY;
   const { label, formula, shows, hides } = method;
   return html`<div id="vv-stage" class="column">
@@ -136,10 +135,10 @@ const EMPTY = /** @type {Staged} */ (
 
 /**
  * The map on the photo, with what is marked there. Until the next one is there it stays, dimmed.
- * @param {{store: Page['store'], photo: Staged | null, gone: Gone, error: string, isBusy: boolean, failed: () => void, tables: Record<string,
+ * @param {{store: Page['store'], source: Page['source'], photo: Staged | null, gone: Gone, error: string, isBusy: boolean, failed: () => void, tables: Record<string,
  *     Uint32Array>}} props
  */
-function Frame({ store, photo, gone, error, isBusy, failed, tables }) {
+function Frame({ store, source, photo, gone, error, isBusy, failed, tables }) {
   const [image, marks] = [useRef(/** @type {any} */ (null)), useRef(/** @type {any} */ (null))];
   const tip = useSignal(/** @type {Tipped | null} */ (null));
   const isLate = useLate(isBusy ? 'map' : '');
@@ -163,7 +162,7 @@ function Frame({ store, photo, gone, error, isBusy, failed, tables }) {
     choose: (patch) => (isChoosing ? pin(patch) : patch !== null && gone.toggle(patch)),
   });
   // a server that does not answer is told of once, for the whole page: then this request waits
-  const look = () => void fetch(routeUrl(of.photo), { credentials: 'same-origin' }).then(failed, failed);
+  const look = () => void source.at(of.photo).then(failed, failed);
   const words = `${caption} ${isChoosing ? '' : 'A patch that is chosen is taken away, or put back. '}${KEY_WORDS}`;
   const frame = {
     ...{ 'data-photo': '', tabindex: 0, role: photo && !method.pick ? 'img' : 'application' },

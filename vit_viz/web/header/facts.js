@@ -1,12 +1,13 @@
 // The right end of the header: whether the attention was verified, with the model's facts behind it; the link; where to start; help.
 
-import { routeUrl } from '../../explorer/source.js';
 import { KEY_WORDS } from '../../ui/kit/elements.js';
 import { START as WHAT } from '../../ui/help/help.js';
 import { START, isSeen } from '../../ui/tour/tour.js';
 import { wholeAddress } from '../../ui/visit/link.js';
+import { Refused } from '../kit/ask.js';
 import { html, useMemo, useSignal, useSignalEffect } from '../kit/preact.js';
 import { Popover } from './opener.js';
+/** @import { Source } from '../kit/ask.js' */
 /** @import { Header } from './header.js' */
 
 /** @typedef {{text: string, title: string, state: string, trace?: string}} Proof */
@@ -23,22 +24,19 @@ const TRIES = 8; // questions in a row that may fail
 
 /**
  * Asks until the badge is known, and shows it; ends when the signal says so.
- * @param {Proof} proof @param {(proof: Proof) => void} show
+ * @param {Pick<Source, 'proof'>} source @param {Proof} proof @param {(proof: Proof) => void} show
  * @param {() => void} refused called where it turns out that the pictures mislead
  * @param {AbortSignal} signal
  */
-export async function follow(proof, show, refused, signal) {
+export async function follow(source, proof, show, refused, signal) {
   show(proof);
   if (!proof.trace || proof.state !== 'checking') return;
-  const address = routeUrl(`/vit_viz/proof/${encodeURIComponent(proof.trace)}`);
   for (let failed = 0; failed < TRIES;) {
     await new Promise((done) => window.setTimeout(done, PAUSE));
     if (signal.aborted) return;
-    const answer = await fetch(address, { signal, credentials: 'same-origin' }).catch(() => null);
+    const now = await source.proof(proof.trace, signal).catch((error) => error instanceof Refused && error);
     if (signal.aborted) return;
-    if (answer?.status === 400) return refused();
-    const now = answer?.ok ? await answer.json() : null;
-    if (signal.aborted) return;
+    if (now instanceof Refused) return refused();
     if (now && now.state !== 'checking') return show(now);
     failed = now ? 0 : failed + 1;
   }
@@ -55,14 +53,14 @@ const NOT_SAID =
 const HELP = { 'aria-label': 'Help', title: 'How to begin, and all keys.' };
 
 /** @param {{header: Header, leave: () => void}} props leave: closes the menu in which this is folded on a phone */
-export function Facts({ header: { facts, known, turn }, leave }) {
+export function Facts({ header: { source, facts, known, turn }, leave }) {
   const proof = useSignal(UNKNOWN);
   const isNew = useMemo(() => !isSeen(), []);
   useSignalEffect(() => {
     if (facts.value.state === 'pending') return;
     const asking = new AbortController();
     const show = (/** @type {Proof} */ now) => void (proof.value = now);
-    void follow(known.value?.badge ?? UNKNOWN, show, () => void (turn.value += 1), asking.signal);
+    void follow(source, known.value?.badge ?? UNKNOWN, show, () => void (turn.value += 1), asking.signal);
     return () => asking.abort();
   });
   const { card = '', own = false } = known.value ?? {};

@@ -18,7 +18,7 @@ const GONE = 'This picture is not here any more; please bring it again.';
 
 /** @param {Page} page @param {Pictures} samples */
 export function headerOf(page, samples) {
-  const { store, ask, turn } = page;
+  const { store, source, ask, turn } = page;
   const { answer: facts, pass, told } = opening(page);
   const load = new Job(() => void (told.value = told.peek() + 1)); // of a model that was chosen and is not there yet
   const problem = signal(''); // what became of that, in a sentence
@@ -157,6 +157,7 @@ export function headerOf(page, samples) {
 
   return {
     store,
+    source,
     ask,
     turn,
     facts,

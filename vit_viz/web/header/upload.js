@@ -2,8 +2,8 @@
 // visit, of which the first is looked at.
 
 import { listenToButton, picturesIn } from '../../ui/kit/carried.js';
+import { Refused } from '../kit/ask.js';
 import { html, signal, useLayoutEffect, useRef } from '../kit/preact.js';
-import { Refused, bring } from '../kit/server.js';
 import { Camera } from './camera.js';
 import { Folded } from './opener.js';
 /** @import { Carried } from '../../ui/kit/carried.js' */
@@ -62,7 +62,7 @@ export class Bringer {
   upload = new AbortController();
   timer = 0;
 
-  /** @param {Pick<Header, 'lookAt' | 'renew'>} header */
+  /** @param {Pick<Header, 'source' | 'lookAt' | 'renew'>} header */
   constructor(header) {
     this.header = header;
   }
@@ -86,7 +86,7 @@ export class Bringer {
       const words = files.length > 1 ? `${one}, ${place + 1} of ${files.length}` : one;
       this.say(`Bringing ${words} …`, QUICK);
       try {
-        const brought = await bring(file, stop);
+        const brought = await this.header.source.bring(file, stop);
         images.push(brought.image);
         kept = brought.kept;
       } catch (error) {

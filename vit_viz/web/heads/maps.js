@@ -9,7 +9,7 @@ import { LIGHT, STRENGTHS, layerTable, suited } from '../../explorer/styles.js';
 import { placeOfRect } from '../kit/parts.js';
 import { html, signal, useLayoutEffect, useMemo, useRef, useState } from '../kit/preact.js';
 import { paintSigned } from '../kit/signed.js';
-import { SERVER } from '../look/server_source.js';
+/** @import { Source } from '../kit/ask.js' */
 /** @import { Cell } from '../../explorer/layout.js' */
 /** @import { Subject } from './room.js' */
 /** @import { Place } from './words.js' */
@@ -31,10 +31,11 @@ export class Rows {
   error = '';
 
   /**
-   * @param {Subject} subject
+   * @param {Pick<Source, 'rows'>} source @param {Subject} subject
    * @param {(trace: string) => boolean} gone tries to get back what the server no longer keeps; says whether that is tried
    */
-  constructor(subject, gone) {
+  constructor(source, subject, gone) {
+    this.source = source;
     this.subject = subject;
     this.gone = gone;
   }
@@ -44,11 +45,11 @@ export class Rows {
     this.wanted = layer;
     if (this.isFetching || this.isGone || this.error) return;
     this.isFetching = true;
-    const { subject, stop, rows } = this;
+    const { source, subject, stop, rows } = this;
     const view = /** @type {any} */ ({ query: subject.query, direction: 'row' });
     try {
       for (let next = this.next(); next !== null; next = this.next()) {
-        rows.set(next, await SERVER.rows(subject, next, view, stop.signal));
+        rows.set(next, await source.rows(subject, next, view, stop.signal));
         if (stop.signal.aborted) return;
         this.arrived.value += 1;
       }
@@ -86,15 +87,15 @@ export class Rows {
   }
 }
 
-/** The rows of the chosen query, made anew where the server had to open the photo again. @param {Subject} subject @param {Rows['gone']} gone */
-export function useRows(subject, gone) {
+/** The rows of the chosen query, made anew where the server had to open the photo again. @param {Rows['source']} source @param {Subject} subject @param {Rows['gone']} gone */
+export function useRows(source, subject, gone) {
   const known = useRef(/** @type {Rows | null} */ (null));
   const before = known.current;
   const isSame = before?.subject.trace === subject.trace && before.subject.query === subject.query;
   const isOpenedAgain = before?.isGone && before.subject.opened !== subject.opened;
   if (!isSame || isOpenedAgain) {
     before?.stop.abort();
-    known.current = new Rows(subject, gone);
+    known.current = new Rows(source, subject, gone);
   }
   return /** @type {Rows} */ (known.current);
 }
@@ -115,15 +116,20 @@ export function usePhoto(address) {
   return known?.address === address ? known.image : null;
 }
 
-/** Draws the component again when an element has another size. @param {{current: Element | null}} element @returns {number} how often */
+/**
+ * The size of an element inside of its borders; with another one the component is drawn again. It is read when the browser has laid out the
+ * page: earlier, that would have to be done for it.
+ * @param {{current: Element | null}} element @returns {{width: number, height: number} | null} null: not known yet
+ */
 export function useSize(element) {
-  const [times, draw] = useState(0);
+  const [size, setSize] = useState(/** @type {{width: number, height: number} | null} */ (null));
   useLayoutEffect(() => {
-    const fit = new ResizeObserver(() => draw((count) => count + 1));
-    fit.observe(/** @type {Element} */ (element.current));
+    const box = /** @type {Element} */ (element.current);
+    const fit = new ResizeObserver(() => setSize({ width: box.clientWidth, height: box.clientHeight })); // also while it is shown smaller
+    fit.observe(box);
     return () => fit.disconnect();
   }, []);
-  return times;
+  return size;
 }
 
 /**
@@ -147,15 +153,14 @@ export function Lit({ subject, photo, values, top, isChange = false, isAlone = f
   );
   useLayoutEffect(() => {
     const sheet = /** @type {HTMLCanvasElement} */ (canvas.current);
-    const box = { width: sheet.offsetWidth, height: sheet.offsetHeight }; // also while it is shown smaller
-    if (!values || box.width < 1) return;
+    if (!values || !size || size.width < 1) return;
     const { map } = painted;
     const screen = (painted.screen ??= new PhotoScreen(sheet));
     const style = isChange ? 'tint' : suited('light', subject.unlit);
     map.resize(subject.grid[1], subject.grid[0]);
     if (isChange) paintSigned(map, values, top);
     else map.paint(values, layerTable(style, STRENGTHS[style], LIGHT), [0, top]);
-    screen.fit(box, window.devicePixelRatio || 1);
+    screen.fit(size, window.devicePixelRatio || 1);
     screen.show(map.canvas, photo, subject, { style, smooth: true });
     if (!isAlone || !screen.tile.prepare(photo, subject.crop, screen.size)) return;
     screen.context.globalCompositeOperation = 'destination-over';

@@ -7,7 +7,6 @@ import { editsIn, withHeads } from '../kit/edits.js';
 import { Found, PhotoStage, Problem, Toggle, useAsked } from '../kit/parts.js';
 import { html, useLayoutEffect, useMemo, useRef, useState } from '../kit/preact.js';
 import { SUBJECT } from '../kit/store.js';
-import { SERVER } from '../look/server_source.js';
 import { editedWords, saidWords, surgeryFinding } from './findings.js';
 import { LitBox } from './maps.js';
 import { HeadGrid } from './table.js';
@@ -173,10 +172,18 @@ export function comparedNames(before, now) {
 }
 
 /** Where the query looks in the last layer, before and now, over the heads that are on there. @param {{seen: Seen, panel: Panel, isWaiting: boolean}} props */
-function Maps({ seen: { subject, edits, photo }, panel, isWaiting }) {
+function Maps({ seen: { page, subject, edits, photo }, panel, isWaiting }) {
   const isOne = panel.of === subject.trace; // the maps are of one state of the model
   const now = { ...subject, opened: null };
-  const { state, value, error } = useAsked(rowsOfBoth, isOne && ['rows', { now, before: panel.trace }]);
+  const { state, value, error } = useAsked(
+    async (_name, { now: of, before }, stop) => {
+      const view = /** @type {any} */ ({ query: of.query, direction: 'row' });
+      const rows = (/** @type {string} */ trace) =>
+        page.source.rows({ ...of, trace }, of.layers - 1, view, stop);
+      return { now: of, rows: [await rows(before), await rows(of.trace)] };
+    },
+    isOne && ['rows', { now, before: panel.trace }],
+  );
   const last = subject.layers - 1;
   const left = [...edits.heads.keys()]
     .map((key) => key.split('.').map(Number))
@@ -212,13 +219,6 @@ function Maps({ seen: { subject, edits, photo }, panel, isWaiting }) {
     </div>
     <p class="vv-surgery-maps-words vv-small">${error ?? (maps && scaleWords(maps))}</p>
   </div>`;
-}
-
-/** @param {string} _name @param {{now: Subject, before: string}} body @param {AbortSignal} stop */
-async function rowsOfBoth(_name, { now, before }, stop) {
-  const view = /** @type {any} */ ({ query: now.query, direction: 'row' });
-  const rows = (/** @type {string} */ trace) => SERVER.rows({ ...now, trace }, now.layers - 1, view, stop);
-  return { now, rows: [await rows(before), await rows(now.trace)] };
 }
 
 /** The two maps with their common scale, and what changed. @param {{now: Subject, rows: Float32Array[]}} both @param {Set<number>} left heads that are off now */

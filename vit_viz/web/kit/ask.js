@@ -1,15 +1,37 @@
 // Asking questions. Equal ones share an answer; what nobody waits for any more is ended, and never arrives.
 
 import { computed, effect, signal } from './preact.js';
+/** @import { Vectors } from '../../ui/kit/numbers.js' */
+
+/** What a source says of what it does not take, in a sentence. */
+export class Refused extends Error {}
 
 /**
- * Who answers: a server, a packed file, a model in the page.
- * @typedef {object} Source
+ * Who answers questions.
+ * @typedef {object} Answers
  * @property {(name: string, body: any, signal: AbortSignal, tell?: Tell) => Promise<any>} answer raises an error whose message is a
  *     sentence
  * @property {(name: string, body: any, signal?: AbortSignal, hear?: (said: any) => void) => Promise<any>} [kept] the answer where it is at
  *     hand, else null; then it hears how the question was understood, and what it costs where it needs many passes
  * @property {(name: string) => boolean} keeps whether an answer may be given again to an equal question
+ *
+ * All that a page has from elsewhere: from a server, a packed file, a model in the page. What fails raises an error whose message is a
+ * sentence; addresses are those of its answers.
+ * @typedef {object} OfPage
+ * @property {(name: string) => any} stated what it says from the beginning: the "fields" of links, the "samples" of the tray; else null
+ * @property {(address: string, signal?: AbortSignal, letters?: number) => Promise<Response>} at what lies at an address; letters: at
+ *     most so many of a refusal are told
+ * @property {(name: string, body: any, type: string, signal?: AbortSignal) => Promise<Response>} file an answer as a file of a type
+ * @property {(file: File, signal: AbortSignal) => Promise<{image: string, kept: string[]}>} bring makes a file a picture of this visit:
+ *     its id, and those of all that are kept, as many large ones push out the first; raises `Refused` of a file that is none
+ * @property {(trace: string, signal: AbortSignal) => Promise<any>} proof the badge of a pass; null where that is not known now; raises
+ *     `Refused` where its pictures mislead
+ * @property {(trace: string, state: number, role: string, tokens: number, signal: AbortSignal) => Promise<Vectors>} vectors of all
+ *     tokens in a state of the pass
+ * @property {(trace: string, grid: 'trained' | 'image', signal: AbortSignal) => Promise<Float32Array>} places how alike positions are:
+ *     for every place of a grid, or every other, one of all places
+ *
+ * @typedef {Answers & OfPage & import('../../explorer/source.js').Source} Source
  *
  * Hears how far an answer is; left: the time that is left, in words; preview: what there is of it so far, where that is new.
  * @typedef {(far: {share: number, left: string, preview?: any}) => void} Tell
@@ -22,9 +44,9 @@ import { computed, effect, signal } from './preact.js';
 const MOST_BYTES = 64 * 2 ** 20; // of answers that are kept
 
 /**
- * @param {Source} source
+ * @param {Answers} source
  * @param {number} [mostBytes] of what is kept
- * @returns {Ask & {endAll: (why: string) => void, kept: NonNullable<Source['kept']>}} endAll: ends whatever is being answered, for a
+ * @returns {Ask & {endAll: (why: string) => void, kept: NonNullable<Answers['kept']>}} endAll: ends whatever is being answered, for a
  *     reason in a sentence; kept: the answer where it need not be computed
  */
 export function asker(source, mostBytes = MOST_BYTES) {
@@ -65,7 +87,7 @@ export function asker(source, mostBytes = MOST_BYTES) {
     stop?.addEventListener('abort', leave);
     return one.answer.finally(() => stop?.removeEventListener('abort', leave));
   };
-  /** @type {NonNullable<Source['kept']>} */
+  /** @type {NonNullable<Answers['kept']>} */
   const atHand = async (name, body, stop, hear) => {
     const key = `${name} ${JSON.stringify(body)}`;
     const one = known.get(key);

@@ -3,12 +3,12 @@
 // can by itself. Ctrl+S presses the first button of what is on the screen that saves (data-save).
 
 import { offerFile } from '../../explorer/elements.js';
-import { fetched } from '../../ui/kit/elements.js';
 import { openDialog, wholeAddress } from '../../ui/visit/link.js';
+import { thePage } from './page.js';
 import { Problem } from './parts.js';
 import { html, render, useLayoutEffect, useRef, useState } from './preact.js';
-import { fileOf } from './server.js';
 /** @import { Saved } from '../../explorer/source.js' */
+/** @import { Source } from './ask.js' */
 
 /**
  * @typedef {{question: Saved, formats?: string[], page?: string}}
@@ -46,9 +46,9 @@ export const LINKED = 'Link copied. It opens this view; a photo of your own stay
 const UNSAID = 'No command says this: the method has options of its own here. The lines of Python do.';
 const FAILED = 'This figure could not be fetched; please try again.';
 
-/** @param {HTMLElement} element */
-export function mount(element) {
-  render(html`<${FigureDialog} />`, element);
+/** @param {HTMLElement} element @param {{source?: Source}} props */
+export function mount(element, { source = thePage().source }) {
+  render(html`<${FigureDialog} source=${source} />`, element);
 }
 
 /** The button that saves what somebody looks at: in the dialog that is open behind the palette, else on the page. */
@@ -58,8 +58,8 @@ export function savingButton() {
   return buttons.find((button) => button.checkVisibility());
 }
 
-/** Opens where somebody asks for a figure. */
-function FigureDialog() {
+/** Opens where somebody asks for a figure. @param {{source: Source}} props */
+function FigureDialog({ source }) {
   const dialog = useRef(/** @type {any} */ (null));
   const [{ question, formats, page = '' }, ask] = useState(/** @type {Asked} */ ({ question: ['', {}] }));
   const [wanted, choose] = useState({ format: 'png', width: '12', dpi: '300' });
@@ -100,7 +100,7 @@ function FigureDialog() {
   const fetchAs = (type, file) => {
     const [name, body] = question;
     const size = { width_cm: Number(wanted.width), dpi: Number(wanted.dpi) };
-    return fileOf(name, { ...body, figure: { ...body.figure, ...size, ...file } }, type);
+    return source.file(name, { ...body, figure: { ...body.figure, ...size, ...file } }, type);
   };
   /** Says why something failed. @param {() => Promise<void>} work */
   const trying = (work) =>
@@ -113,7 +113,7 @@ function FigureDialog() {
     say({ words: 'Drawing …' });
     await trying(async () => {
       const type = FORMATS[format][2];
-      const answer = await (type ? fetchAs(type) : fetched(page, undefined, Infinity));
+      const answer = await (type ? fetchAs(type) : source.at(page, undefined, Infinity));
       const name = /filename="([^"]+)"/.exec(answer.headers.get('content-disposition') ?? '')?.[1];
       offerFile(await answer.blob(), name ?? 'figure');
       say({ words: `Saved ${name ?? ''}.` });

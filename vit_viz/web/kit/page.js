@@ -1,43 +1,39 @@
-// What the rooms of a page share: its store, and its way to ask.
+// What the rooms of a page share: its store, its source, and its way to ask that.
 
 import { PLACE } from '../../ui/visit/link.js';
 import { openWithPhoto } from '../../ui/visit/photo_aspect.js';
 import { asked, asker } from './ask.js';
 import { Job } from './job.js';
 import { computed, effect, signal } from './preact.js';
-import { SERVER } from './server.js';
 import { Store } from './store.js';
 
 /**
  * @typedef {object} Page
  * @property {Store} store
- * @property {ReturnType<typeof asker>} ask
+ * @property {import('./ask.js').Source} source
+ * @property {ReturnType<typeof asker>} ask that source
  * @property {import('./preact.js').Signal<number>} turn another one, and what the view is of is opened again
  */
 
 /** @type {Page | null} */
 let made = null;
-/** That of this page. @returns {Page} */
+/** That of this page, once it has begun. @returns {Page} */
 export function thePage() {
-  made ??= { store: new Store(stated('fields') ?? [], PLACE), ask: asker(SERVER), turn: signal(0) };
-  return made;
+  return /** @type {Page} */ (made);
 }
 
 /**
- * What the page is told from the beginning: a prop of one of its parts, as JSON in the configuration that Gradio is given.
- * @param {string} name fields: what links may hold; samples: the tray as it is for everybody
+ * Makes the page, lays it out for the photo of the link and opens what that says, while the page is still being built.
+ * @param {import('./ask.js').Source} source @returns {Promise<any>} what was opened; null where that gives way
  */
-export function stated(name) {
-  /** @type {{components: {props: {props?: Record<string, string>}}[]} | undefined} */
-  const config = /** @type {any} */ (globalThis).gradio_config;
-  const part = config?.components.find(({ props }) => props.props?.[name]);
-  return part ? JSON.parse(part.props.props?.[name] ?? 'null') : null;
-}
-
-/** Lays the page out for the photo of the link and opens what it says, while the page is still being built. @returns {Promise<any>} that */
-export async function begin() {
-  openWithPhoto(stated('samples')?.aspects);
-  const page = thePage();
+export async function begin(source) {
+  openWithPhoto(source.stated('samples')?.aspects);
+  const page = (made = {
+    store: new Store(source.stated('fields') ?? [], PLACE),
+    source,
+    ask: asker(source),
+    turn: signal(0),
+  });
   if (!page.store.fields.size) return null;
   const { answer } = opening(page);
   return new Promise((done) => {

@@ -1,8 +1,14 @@
-// The server as the one who answers: vit_viz/rest.py, and vit_viz/ui/opened.py for what a view is of.
+// The server as the source of a page: questions by name (vit_viz/rest.py), what a view is of (vit_viz/ui/opened.py), and the numbers of
+// its pass (vit_viz/ui/routes.py). No other module of the page names a route, or fetches anything, but for those of the Survey tab.
 
+import { parseLayer, unpackHalf } from '../../explorer/attention.js';
 import { bytesOf } from '../../explorer/paint.js';
-import { routeUrl } from '../../explorer/source.js';
+import { Gone, routeUrl } from '../../explorer/source.js';
+import { viewLink } from '../../explorer/state.js';
+import { fetched } from '../../ui/kit/elements.js';
+import { readVectors } from '../../ui/kit/numbers.js';
 import { PAGE_NAME } from '../../ui/visit/link.js';
+import { Refused } from './ask.js';
 
 const JSON_TYPE = 'application/json';
 const SAFETENSORS = 'application/x-safetensors';
@@ -80,38 +86,41 @@ async function post(path, headers, body, signal) {
 }
 
 /**
- * An answer as a file of a type.
- * @param {string} name of the question @param {any} body @param {string} type @param {AbortSignal} [signal]
+ * @param {string} path @param {AbortSignal} signal
+ * @param {number} [tries] a dropped connection is tried once more
+ * @returns {Promise<Response>}
  */
-export async function fileOf(name, body, type, signal) {
-  const headers = { 'Content-Type': JSON_TYPE, Accept: type };
-  const answer = await post(`/api/v1/${name}`, headers, JSON.stringify(body), signal);
-  if (!answer.ok) throw new Refused(await refusal(answer));
+async function get(path, signal, tries = 2) {
+  let answer;
+  try {
+    answer = await fetch(routeUrl(path), { signal, credentials: 'same-origin' });
+  } catch (error) {
+    if (signal.aborted || tries < 2) throw error;
+    await new Promise((done) => window.setTimeout(done, 400));
+    return get(path, signal, tries - 1);
+  }
+  if (answer.status === 404 || answer.status === 410)
+    throw new Gone('The server no longer keeps this picture. Choose it again, or reload the page.');
+  if (!answer.ok)
+    throw new Error(`The server refused this request (${answer.status}). Reload the page to try again.`);
   return answer;
 }
 
-/**
- * Sends a file, which becomes a picture of this visit.
- * @param {File} file @param {AbortSignal} signal
- * @returns {Promise<{image: string, kept: string[]}>} its id; those of all that are kept: many large ones push out the first
- */
-export async function bring(file, signal) {
-  const headers = {
-    'Content-Type': 'application/octet-stream',
-    'X-Vit-Viz-File': encodeURIComponent(file.name),
-  };
-  const answer = await post('/vit_viz/bring', headers, file, signal);
-  if (!answer.ok) throw new Refused(await refusal(answer));
-  const { problem, ...brought } = await answer.json();
-  if (problem) throw new Refused(problem);
-  return brought;
+/** Where a route of a trace is. @param {string} route @param {string} trace */
+function addressOf(route, trace) {
+  return `/vit_viz/${route}/${encodeURIComponent(trace)}`;
 }
-
-/** What the server says of what it does not take. */
-export class Refused extends Error {}
 
 /** @type {import('./ask.js').Source} */
 export const SERVER = Object.freeze({
+  /** A prop of one of the page's parts, as JSON in the configuration that Gradio is given. */
+  stated(name) {
+    /** @type {{components: {props: {props?: Record<string, string>}}[]} | undefined} */
+    const config = /** @type {any} */ (globalThis).gradio_config;
+    const part = config?.components.find(({ props }) => props.props?.[name]);
+    return part ? JSON.parse(part.props.props?.[name] ?? 'null') : null;
+  },
+
   async answer(name, body, signal, tell) {
     const isOfPage = OF_PAGE.has(name);
     const types = [...(tell ? [EVENTS] : []), isOfPage ? JSON_TYPE : SAFETENSORS];
@@ -136,6 +145,68 @@ export const SERVER = Object.freeze({
   },
 
   keeps: (name) => !OF_PAGE.has(name),
+
+  at: fetched,
+
+  async file(name, body, type, signal) {
+    const headers = { 'Content-Type': JSON_TYPE, Accept: type };
+    const answer = await post(`/api/v1/${name}`, headers, JSON.stringify(body), signal);
+    if (!answer.ok) throw new Error(await refusal(answer));
+    return answer;
+  },
+
+  async bring(file, signal) {
+    const headers = {
+      'Content-Type': 'application/octet-stream',
+      'X-Vit-Viz-File': encodeURIComponent(file.name),
+    };
+    const answer = await post('/vit_viz/bring', headers, file, signal);
+    if (!answer.ok) throw new Refused(await refusal(answer));
+    const { problem, ...brought } = await answer.json();
+    if (problem) throw new Refused(problem);
+    return brought;
+  },
+
+  async proof(trace, signal) {
+    const address = routeUrl(addressOf('proof', trace));
+    const answer = await fetch(address, { signal, credentials: 'same-origin' });
+    if (answer.status === 400) throw new Refused('The pictures of this pass mislead.');
+    return answer.ok ? answer.json() : null;
+  },
+
+  photo: routeUrl,
+
+  async layer({ trace, heads, tokens, head_dim: headDim, scales, source }, layer, signal) {
+    const answer = await get(`${addressOf('layer', trace)}/${layer}`, signal);
+    const kind = answer.headers.get('X-Vit-Viz-Kind') ?? source[layer];
+    return parseLayer(await answer.arrayBuffer(), { kind, heads, tokens, headDim, scale: scales[layer] });
+  },
+
+  async rows({ trace }, layer, { query, direction }, signal) {
+    const search = new URLSearchParams({ query, direction });
+    return new Float32Array(
+      await (await get(`${addressOf('rows', trace)}/${layer}?${search}`, signal)).arrayBuffer(),
+    );
+  },
+
+  async exact({ trace }, { layer, head, query, direction, norm }, signal) {
+    const search = new URLSearchParams({ layer: String(layer), head: String(head), query, direction });
+    if (norm) search.set('norm', '1');
+    return (await get(`${addressOf('numbers', trace)}?${search}`, signal)).json();
+  },
+
+  page: (trace, view) => routeUrl(`${addressOf('explorer', trace.trace)}.html?${viewLink(view, trace)}`),
+
+  async vectors(trace, state, role, tokens, signal) {
+    const answer = await fetched(`${addressOf('tokens', trace)}/${state}?role=${role}`, signal);
+    return readVectors(await answer.arrayBuffer(), tokens);
+  },
+
+  async places(trace, grid, signal) {
+    const answer = await fetched(`${addressOf('positions', trace)}?places=${grid}`, signal);
+    const buffer = await answer.arrayBuffer();
+    return unpackHalf(buffer, 0, buffer.byteLength / 2);
+  },
 });
 
 /**

@@ -1,38 +1,26 @@
 // The Look tab: the explorer, showing what the store of the page says, and keeping there what is chosen in it.
 
 import { Explorer } from '../../explorer/explorer.js';
-import { routeUrl } from '../../explorer/source.js';
 import { begin as beginPage, opened, thePage } from '../kit/page.js';
 import { effect, signal, untracked } from '../kit/preact.js';
 import { follow, keeperOf } from './keeper.js';
-import { SERVER } from './server_source.js';
+/** @import { Source } from '../kit/ask.js' */
 
 /** What was fetched before there was an explorer for it. @type {{trace: string, layer: number, answer: Promise<any>, photo: HTMLImageElement} | null} */
 let foreseen = null;
 
-/** What runs first of all: the view is opened and, of this tab, the layer that it begins with fetched, and the photo. */
-export async function begin() {
-  const trace = await beginPage();
+/** What runs first of all: the view is opened and, of this tab, the layer that it begins with fetched, and the photo. @param {Source} source */
+export async function begin(source) {
+  const trace = await beginPage(source);
   const { store } = thePage();
   if (!trace || store.view.tab.peek() !== 'look') return;
   const layer = store.view.layer.peek() ?? trace.opening.layer;
   if (layer >= trace.layers) return;
-  const photo = Object.assign(new Image(), { src: routeUrl(trace.photo) });
-  const answer = SERVER.layer(trace, layer, new AbortController().signal);
+  const photo = Object.assign(new Image(), { src: source.photo(trace.photo) });
+  const answer = source.layer(trace, layer, new AbortController().signal);
   answer.catch(() => (foreseen = null)); // whoever needs it fetches it again
   foreseen = { trace: trace.trace, layer, answer, photo };
 }
-
-/** @type {import('../../explorer/source.js').Source} */
-const SOURCE = {
-  ...SERVER,
-  layer(trace, layer, stop) {
-    const first = foreseen;
-    foreseen = null;
-    const isIt = first?.trace === trace.trace && first.layer === layer;
-    return isIt ? first.answer : SERVER.layer(trace, layer, stop);
-  },
-};
 
 /** @type {import('../../ui/kit/elements.js').Mount<{tables: Record<string, string>}>} */
 export function mount(element, { tables }) {
@@ -44,7 +32,7 @@ export function mount(element, { tables }) {
  * @param {Record<string, string>} tables of colours
  */
 export function look(element, one, tables) {
-  const { store, turn } = one;
+  const { store, source, turn } = one;
   const answer = opened(one, 'look');
   const subject = signal(''); // of what is shown, as the store said it
   const isPresent = () => subject.value === store.subject();
@@ -53,7 +41,14 @@ export function look(element, one, tables) {
     closer: (/** @type {string} */ part) => store.look({ part }),
     again: () => void (turn.value += 1),
   };
-  const explorer = new Explorer(element, host, tables, SOURCE);
+  /** @type {Source['layer']} */
+  const layerOf = (trace, layer, stop) => {
+    const first = foreseen;
+    foreseen = null;
+    const isIt = first?.trace === trace.trace && first.layer === layer;
+    return isIt ? first.answer : source.layer(trace, layer, stop);
+  };
+  const explorer = new Explorer(element, host, tables, { ...source, layer: layerOf });
   explorer.clear('');
   effect(() => {
     const { state, value, error } = answer.value;

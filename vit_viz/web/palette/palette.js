@@ -2,7 +2,6 @@
 // says where what is chosen is shown: on the tab that draws it, or in the panel (panel.js). It finds the classes of the model, too, and
 // what the page does (actions.js).
 
-import { fetched } from '../../ui/kit/elements.js';
 import { openDialog } from '../../ui/visit/link.js';
 import { useListbox } from '../kit/listbox.js';
 import { closeBeside, useJob } from '../kit/parts.js';
@@ -32,7 +31,7 @@ const REST = 150; // milliseconds without another letter until classes are looke
 
 /** The button that opens the palette, and the palette. @param {Props & {page: Page}} props */
 export function Palette({ page, tabs, questions: address }) {
-  const { store, ask } = page;
+  const { store, source, ask } = page;
   const dialog = useRef(/** @type {any} */ (null));
   const input = useRef(/** @type {any} */ (null));
   const fetching = useJob();
@@ -68,7 +67,7 @@ export function Palette({ page, tabs, questions: address }) {
     input.current.focus();
     say('');
     if (!questions)
-      void fetching.follow(async (stop) => (await fetched(address, stop)).json(), { whole: setQuestions });
+      void fetching.follow(async (stop) => (await source.at(address, stop)).json(), { whole: setQuestions });
   }
   /** Opens what is chosen where it is shown, or does it. @param {number} place */
   async function choose(place) {

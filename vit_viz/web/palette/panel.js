@@ -4,7 +4,6 @@
 
 import { askForFigure } from '../../explorer/source.js';
 import { isPossible, readOption, writeOption } from '../../explorer/options.js';
-import { fetched } from '../../ui/kit/elements.js';
 import { copyLink } from '../header/facts.js';
 import { asked } from '../kit/ask.js';
 import { STOPPED } from '../kit/job.js';
@@ -21,7 +20,6 @@ import {
   useSignal,
   useState,
 } from '../kit/preact.js';
-import { fileOf } from '../kit/server.js';
 import { factsOf } from './facts.js';
 /** @import { Described } from '../kit/option.js' */
 /** @import { Page } from '../kit/page.js' */
@@ -61,14 +59,14 @@ export function mount(element, { questions }) {
 
 /** @param {{page: Page, questions: string}} props questions: where they are listed */
 export function QuestionPanel({ page, questions }) {
-  const { store, turn } = page;
+  const { store, source, turn } = page;
   const again = useSignal(0); // with each new value the list is fetched again
   const listing = useMemo(() => {
     const list = async (
       /** @type {string} */ _name,
       /** @type {any} */ _body,
       /** @type {AbortSignal} */ stop,
-    ) => (await fetched(questions, stop)).json();
+    ) => (await source.at(questions, stop)).json();
     return asked(list, () => (store.view.ask.value ? ['', {}] : null), again);
   }, []);
   const name = store.view.ask.value;
@@ -146,7 +144,7 @@ function stateOf({ isFailed, isDone, isWanted }) {
  * @param {Asked | null} props.asked
  * @param {boolean} props.isKnown whether that is what is asked now; else the next one is on its way
  */
-function Panel({ page: { store, ask }, retry, error: unknown, question, asked: now, isKnown }) {
+function Panel({ page: { store, source, ask }, retry, error: unknown, question, asked: now, isKnown }) {
   const dialog = useRef(/** @type {any} */ (null));
   const title = useRef(/** @type {any} */ (null));
   const [drawn, setDrawn] = useState(''); // what the figure on the screen was asked for with
@@ -205,7 +203,7 @@ function Panel({ page: { store, ask }, retry, error: unknown, question, asked: n
       button=${{ class: 'vv-button vv-question-go', 'data-on': '' }}
     />
     <${Problem} look="vv-error vv-question-error" words=${error} />
-    ${answer && !error && html`<${Answered} ...${{ question, told: answer.told, saved, isBusy: !isDrawn, drawn: setDrawn }} />`}
+    ${answer && !error && html`<${Answered} ...${{ source, question, told: answer.told, saved, isBusy: !isDrawn, drawn: setDrawn }} />`}
   </dialog>`;
 }
 
@@ -393,12 +391,12 @@ function changeOf({ controls }, possible, parameters, store) {
 
 /**
  * Facts and figure; busy as long as they are not those of what is asked.
- * @param {{question: Question, told: any, saved: Saved, isBusy: boolean, drawn: (asked: string) => void}} props
+ * @param {{source: Page['source'], question: Question, told: any, saved: Saved, isBusy: boolean, drawn: (asked: string) => void}} props
  */
-function Answered({ question, told, saved, isBusy, drawn }) {
+function Answered({ source, question, told, saved, isBusy, drawn }) {
   const facts = useMemo(() => factsOf(told), [told]);
   return html`<div class=${`vv-question-answer ${isBusy ? 'vv-busy' : ''}`}>
-    <${Figure} ...${{ question, saved, drawn }} />
+    <${Figure} ...${{ source, question, saved, drawn }} />
     <dl class="vv-question-facts vv-stack">
       ${facts.map(
         ([name, words]) =>
@@ -413,9 +411,9 @@ function Answered({ question, told, saved, isBusy, drawn }) {
 
 /**
  * The figure of an answer, which takes the place of the one before once it is there.
- * @param {{question: Question, saved: Saved, drawn: (asked: string) => void}} props
+ * @param {{source: Page['source'], question: Question, saved: Saved, drawn: (asked: string) => void}} props
  */
-function Figure({ question, saved, drawn }) {
+function Figure({ source, question, saved, drawn }) {
   const written = JSON.stringify(saved);
   const hasFigure = question.formats.includes('png');
   const [{ url, error }, show] = useState({ url: '', error: '' });
@@ -430,7 +428,7 @@ function Figure({ question, saved, drawn }) {
     if (!hasFigure) return drawn(written);
     const [name, body] = saved;
     const screen = { ...body, figure: { ...body.figure, ...ON_SCREEN } };
-    void fileOf(name, screen, 'image/png', end.signal).then(
+    void source.file(name, screen, 'image/png', end.signal).then(
       async (file) => told({ url: URL.createObjectURL(await file.blob()), error: '' }),
       (/** @type {Error} */ { message }) => told({ url: '', error: message }),
     );

@@ -1,11 +1,10 @@
 // How alike the positions of any two places are: a small map for each place, one of them enlarged beside the same place on the photo,
 // and the curve of likeness over distance. All small maps are fetched once; the pointer enlarges one without asking the server.
 
-import { unpackHalf } from '../../explorer/attention.js';
 import { cellAt, placeIn, placeWords, pointerIn } from '../../explorer/geometry.js';
 import { Picture, tableIndex } from '../../explorer/paint.js';
 import { askForFigure } from '../../explorer/source.js';
-import { byPointer, fetched, KEY_WORDS } from '../../ui/kit/elements.js';
+import { byPointer, KEY_WORDS } from '../../ui/kit/elements.js';
 import { fixed, short } from '../../ui/kit/numbers.js';
 import { usePointing } from '../kit/grid.js';
 import { Cells, ColourBar, PhotoStage } from '../kit/parts.js';
@@ -17,6 +16,7 @@ import { html, useLayoutEffect, useRef, useSignal } from '../kit/preact.js';
  * @typedef {[number, number]} Grid rows, cols
  * @typedef {{arrays: Record<string, {shape: number[], data: Float32Array}>, facts: any}} Answer
  * @typedef {(name: string, body: any, stop: AbortSignal) => Promise<Answer>} Ask
+ * @typedef {Pick<import('../kit/ask.js').Source, 'places'>} Tiles
  *
  * What is drawn, and of what.
  * @typedef {object} Of
@@ -78,9 +78,9 @@ export function placeOf(of) {
 
 /**
  * Asks for all that is drawn of the positions.
- * @param {Ask} ask @param {Of} of @param {AbortSignal} stop @returns {Promise<Similarity>}
+ * @param {Ask} ask @param {Of} of @param {AbortSignal} stop @param {Tiles} source @returns {Promise<Similarity>}
  */
-export async function similarity(ask, of, stop) {
+export async function similarity(ask, of, stop, source) {
   const { model, trace, photo, positions } = of;
   if (positions.why) throw new Error(positions.why);
   const { rows, cols } = gridAsked(of);
@@ -93,7 +93,7 @@ export async function similarity(ask, of, stop) {
     ask('position_distance', { model, rows, cols }, stop),
     placeAlone(place.join(',')),
     name ? placeAlone(name) : null,
-    tilesAt(`/vit_viz/positions/${trace}?places=${of.isTrained ? 'trained' : 'image'}`, stop),
+    tilesOf(source, trace, of.isTrained ? 'trained' : 'image', stop),
   ]);
   const [, , height, width] = photo.crop.region;
   const [title, ...rest] = distance.facts.note.split(/[.] |[.]$/);
@@ -120,14 +120,13 @@ export async function similarity(ask, of, stop) {
   };
 }
 
-/** The small maps that were fetched last. @type {{address: string, values: Float32Array} | null} */
+/** The small maps that were fetched last. @type {{of: string, values: Float32Array} | null} */
 let kept = null;
 
-/** @param {string} address @param {AbortSignal} stop */
-async function tilesAt(address, stop) {
-  if (kept?.address === address) return kept.values;
-  const buffer = await (await fetched(address, stop)).arrayBuffer();
-  kept = { address, values: unpackHalf(buffer, 0, buffer.byteLength / 2) };
+/** @param {Tiles} source @param {string} trace @param {'trained' | 'image'} grid @param {AbortSignal} stop */
+async function tilesOf(source, trace, grid, stop) {
+  const of = `${trace} ${grid}`;
+  if (kept?.of !== of) kept = { of, values: await source.places(trace, grid, stop) };
   return kept.values;
 }
 

@@ -12,7 +12,7 @@ import { html, render, useLayoutEffect, useMemo, useSignal } from '../kit/preact
 import { Places, gridAsked, shownGrid, similarity } from './places.js';
 /** @import { Picture } from '../../explorer/paint.js' */
 /** @import { Page } from '../kit/page.js' */
-/** @import { Answer, Ask, Grid, Of, Place } from './places.js' */
+/** @import { Answer, Ask, Grid, Of, Place, Tiles } from './places.js' */
 
 /**
  * @typedef {{shape: number[], data: Float32Array}} Numbers
@@ -20,7 +20,8 @@ import { Places, gridAsked, shownGrid, similarity } from './places.js';
  * What the parts draw with: the colour tables, and where the cell that is pointed at is told.
  * @typedef {{signed: Uint32Array, tell: (words: string) => void}} Pens
  * @typedef {{words: string, figures: any[]}} Drawn
- * @typedef {{label: string, question: string, ask: (ask: Ask, of: Of, stop: AbortSignal) => Promise<any>, draw?: (told: any, pens: Pens) => Drawn}} Part
+ * @typedef {{label: string, question: string, ask: (ask: Ask, of: Of, stop: AbortSignal, source: Tiles) =>
+ *     Promise<any>, draw?: (told: any, pens: Pens) => Drawn}} Part
  */
 
 /** @type {import('../../ui/kit/elements.js').Mount<{tables: Record<string, string>}>} */
@@ -30,7 +31,7 @@ export function mount(element, { tables }) {
 
 /** @param {{page: Page, tables: Record<string, string>}} props tables: of colours */
 export function Positions({ page: one, tables }) {
-  const { store, ask } = one;
+  const { store, source, ask } = one;
   const { view } = store;
   const signed = useMemo(() => decodeTable(tables.diverging), [tables]);
   const open = useMemo(() => opened(one, 'positions'), [one]);
@@ -50,7 +51,10 @@ export function Positions({ page: one, tables }) {
   };
   const drawn = useMemo(
     () =>
-      asked(async (part, of, stop) => ({ part, of, told: await PARTS[part].ask(ask, of, stop) }), question),
+      asked(
+        async (part, of, stop) => ({ part, of, told: await PARTS[part].ask(ask, of, stop, source) }),
+        question,
+      ),
     [one],
   );
   const answers = [open.value, drawn.value];

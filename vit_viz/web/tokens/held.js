@@ -1,11 +1,9 @@
 // What there is of the tokens of one photo in one model: vectors state by state, the answers to questions, and what is pointed at.
 
 import { Picture, measure as timed } from '../../explorer/paint.js';
-import { fetched } from '../../ui/kit/elements.js';
-import { readVectors } from '../../ui/kit/numbers.js';
 import { signal } from '../kit/preact.js';
 /** @import { Vectors } from '../../ui/kit/numbers.js' */
-/** @import { Ask, Tell } from '../kit/ask.js' */
+/** @import { Ask, Source, Tell } from '../kit/ask.js' */
 /** @import { Signal } from '../kit/preact.js' */
 
 /**
@@ -42,9 +40,10 @@ export class Held {
   /** @type {number | null} the patch that is pointed at from the next frame on */ at = null;
   frame = 0;
 
-  /** @param {Of} of @param {Ask} ask */
-  constructor(of, ask) {
+  /** @param {Of} of @param {Ask} ask @param {Pick<Source, 'vectors'>} source */
+  constructor(of, ask, source) {
     this.of = of;
+    this.source = source;
     this.ask = ask;
     this.map = new Picture(undefined, of.grid[1], of.grid[0]); // one pixel per patch, of whatever is being drawn
   }
@@ -104,10 +103,10 @@ export class Held {
   /** Those that are not wanted make room. @param {VectorsPiece} piece @param {Piece[]} wanted */
   async fetchVectors({ key, role, state }, wanted) {
     const { trace, prefix, suffix, grid } = this.of;
-    const path = `/vit_viz/tokens/${trace}/${state}?role=${role}`;
-    const buffer = await (await fetched(path, this.end.signal)).arrayBuffer();
-    this.vectors.set(key, readVectors(buffer, prefix.length + grid[0] * grid[1] + suffix.length));
-    this.most = Math.max(1, Math.floor(MOST_BYTES / (2 * buffer.byteLength)));
+    const tokens = prefix.length + grid[0] * grid[1] + suffix.length;
+    const vectors = await this.source.vectors(trace, state, role, tokens, this.end.signal);
+    this.vectors.set(key, vectors);
+    this.most = Math.max(1, Math.floor(MOST_BYTES / vectors.data.byteLength));
     const kept = wanted.slice(0, this.most).map((one) => one.key);
     for (const old of this.vectors.keys())
       if (this.vectors.size > this.most && !kept.includes(old)) this.vectors.delete(old);

@@ -56,7 +56,7 @@ export function mount(element, { tables, options }) {
  * @param {Page} page @param {Uint32Array} colours @param {Option[]} schema
  */
 function shownOf(page, colours, schema) {
-  const { store, ask } = page;
+  const { store, source, ask } = page;
   const { view } = store;
   /** The options that are chosen here, by the names of links. */
   const links = new Map(
@@ -102,7 +102,7 @@ function shownOf(page, colours, schema) {
       classes: hasClasses ? { ...told, ...(!isOfTarget && { name: '' }) } : null,
       pictures: value.pictures.filter((/** @type {{id: string}} */ { id }) => id !== value.image),
     };
-    const held = last?.subject.trace === value.trace ? last?.held : new Held(value, ask);
+    const held = last?.subject.trace === value.trace ? last?.held : new Held(value, ask, source);
     return (last = new Scene(subject, options.value, /** @type {Held} */ (held), colours));
   });
   return { links, options, open, isSeen, classes, scene };

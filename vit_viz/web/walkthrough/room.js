@@ -70,7 +70,7 @@ function keeping({ store, ask, turn }) {
 
 /** @param {{page: Page, steps: string[], drawing: string[]}} props steps: their names; drawing: options by their names in links */
 export function Walkthrough({ page, steps, drawing }) {
-  const { store, turn } = page;
+  const { store, source, turn } = page;
   const answer = useMemo(() => {
     const names = [...SUBJECT, ...OWN, ...drawing];
     return asked(
@@ -111,7 +111,7 @@ export function Walkthrough({ page, steps, drawing }) {
       ${
         shown &&
         html`<div class="vv-controls">
-          ${!error && html`<${Beside} ...${{ photo: shown.photo, isBusy, query: () => store.view.q.peek(), follow, again }} />`}
+          ${!error && html`<${Beside} ...${{ source, photo: shown.photo, isBusy, query: () => store.view.q.peek(), follow, again }} />`}
           ${shown.note && html`<p class="vv-note vv-small">${shown.note}</p>`}
           ${groups.map(
             (controls) =>
@@ -184,10 +184,10 @@ function Steps({ steps, now, go }) {
 
 /**
  * The photo beside a step. Until its picture is there, the one before stays, dimmed, with its rings.
- * @param {{photo: Photo, isBusy: boolean, query: () => string, follow: (patch: number | null, photo: Photo) => void, again: (src: string) => void}} props
+ * @param {{source: Page['source'], photo: Photo, isBusy: boolean, query: () => string, follow: (patch: number | null, photo: Photo) => void, again: (src: string) => void}} props
  *   query: that of the page, which may be newer than the photo; again: what was known of the picture is gone
  */
-function Beside({ photo, isBusy, query, follow, again }) {
+function Beside({ source, photo, isBusy, query, follow, again }) {
   const { src, figure, caption, area, bar, pick, grid, region } = photo;
   const [there, setThere] = useState('');
   const [lost, setLost] = useState('');
@@ -211,7 +211,7 @@ function Beside({ photo, isBusy, query, follow, again }) {
     again(src);
   };
   // a server that does not answer is told of once, for the whole page: then this request waits
-  const look = () => void fetch(routeUrl(src), { credentials: 'same-origin' }).then(failed, failed);
+  const look = () => void source.at(src).then(failed, failed);
   const isLate = isBusy || (there !== src && lost !== src);
   return html`<${Figure} id="vv-w-photo" caption=${caption} save=${figure}>
     <div class=${isLate ? 'vv-part-picture vv-busy' : 'vv-part-picture'}>
