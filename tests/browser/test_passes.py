@@ -33,6 +33,9 @@ MODELS = (
     "one value",
 )
 TINIES |= {
+    "registers": {"reg_tokens": 2},
+    "mean": {"class_token": False, "pooling": "mean"},
+    "no head": {"num_classes": 0},
     "biases": {"position": "none", "relative_bias": True, "pooling": "mean", "fc_norm": True, "final_norm": False},
     "one value": {"num_classes": 1},
 }  # fmt: skip
