@@ -67,6 +67,79 @@ test('a model is loaded, pictures are traced in their order, and what comes back
     }
   }));
 
+test('questions are answered of the pass that they name, of two passes at most, and refusals are sentences', () =>
+  withClient(async (client) => {
+    await client.load(file(CONFIG), WASM);
+    const [wide, tall] = [await client.trace(picture(9, 13)), await client.trace(picture(20, 10))];
+    const shapes = [];
+    for (const { pass } of [wide, tall]) {
+      const { question, facts, arrays } = await client.answer('token_norms', { factor: 2 }, pass);
+      assert.deepEqual([question, facts.maps.names.at(-1)], ['token_norms', 'after layer 1']);
+      shapes.push(arrays['maps.values'].shape);
+    }
+    assert.deepEqual(shapes, [
+      [3, ...wide.grid],
+      [3, ...tall.grid],
+    ]);
+    await assert.rejects(client.answer('token_norms', { factor: 0 }, tall.pass), {
+      message: /is a number from/,
+    });
+    await assert.rejects(client.answer('relevance', {}, tall.pass), { message: /in the app/ });
+    await client.trace(picture(9, 13));
+    await client.answer('token_change', {}, tall.pass);
+    await assert.rejects(client.answer('token_change', {}, wide.pass), { message: /are gone/ });
+  }));
+
+test('a question that nobody waits for ends between its steps, and the next one is answered', () =>
+  withClient(async (client) => {
+    await client.load(file(CONFIG), WASM);
+    const { pass } = await client.trace(picture(20, 10));
+    const end = new AbortController();
+    const shares = /** @type {number[]} */ ([]);
+    const left = client.answer('layer_similarity', {}, pass, end.signal, (share) => {
+      shares.push(share);
+      end.abort();
+    });
+    await assert.rejects(left, { message: /Nobody waits/ });
+    assert.equal(shares.length, 1);
+    await client.answer('layer_similarity', {}, pass, new AbortController().signal, (share) =>
+      shares.push(share),
+    );
+    assert.equal(shares.at(-1), 1);
+  }));
+
+test('a causal map is told as it fills, from the last layer on, and one that nobody waits for ends between its passes', () =>
+  withClient(async (client) => {
+    await client.load(file(CONFIG), WASM);
+    const { pass } = await client.trace(picture(20, 10));
+    const told = /** @type {any[]} */ ([]);
+    const never = new AbortController().signal;
+    const whole = await client.answer('ablation', {}, pass, never, (share, _, preview) =>
+      told.push([share, preview]),
+    );
+    assert.deepEqual(
+      told.slice(0, 3).map(([share]) => share),
+      [0, 1 / 6, 2 / 6],
+    );
+    const { facts, arrays } = told[2][1];
+    assert.deepEqual([...arrays.known.data], [0, 0, 0, 1, 1, 0]);
+    assert.deepEqual([facts.table, arrays['table.values'].shape], [whole.facts, [2, 3]]);
+    const done = (/** @type {any} */ values) => [...values.data.slice(3, 5)];
+    assert.deepEqual(done(arrays['table.values']), done(whole.arrays.values));
+
+    const end = new AbortController();
+    const shares = /** @type {number[]} */ ([]);
+    const left = client.answer('trust', { method: 'rollout' }, pass, end.signal, (share) => {
+      shares.push(share);
+      end.abort();
+    });
+    await assert.rejects(left, { message: /Nobody waits/ });
+    assert.ok(shares.length < 6 && Math.max(...shares) < 0.5, String(shares)); // when the message has come
+    await assert.rejects(client.answer('trust', {}, pass), {
+      message: "'relevance' is answered in the app, not in this page.",
+    });
+  }));
+
 /** @type {Record<string, [ArrayBuffer, RegExp]>} */
 const BAD = {
   'of another kind': [new ArrayBuffer(100), /^This is no safetensors file/],
@@ -127,7 +200,9 @@ test('every file that is no model is refused in a sentence, and the next is load
     await client.load(file(CONFIG), WASM);
     await assert.rejects(client.trace(picture(8, 8), { size: -1 }), { message: /^A size is the short side/ });
     assert.equal((await client.trace(picture(8, 8))).tokens, 5);
-    const other = { message: /^The engine loads models and traces pictures, nothing else\.$/ };
+    const other = {
+      message: /^The engine loads models, traces pictures and answers questions, nothing else\.$/,
+    };
     await assert.rejects(client.ask({ kind: 'dance' }), other);
   }));
 

@@ -1,14 +1,15 @@
 // The page's end of a worker that runs the engine: questions as promises, errors as sentences.
 
+/** @import { Answer } from './answers/form.js' */
 /** @import { About } from './checkpoint.js' */
 /** @import { Traced } from './engine.js' */
 /** @import { Options } from './preprocess.js' */
 /** @import { Picture } from './resize.js' */
-/** @import { Loaded, Reply } from './serving.js' */
+/** @import { Loaded, Reply, Told } from './serving.js' */
 /** @import { Wasm } from './wasm.js' */
 
 /** @typedef {(done: number, all: number) => void} Progress */
-/** @typedef {{resolve: (value: any) => void, reject: (error: Error) => void, progress: Progress}} Waiting */
+/** @typedef {{resolve: (value: any) => void, reject: (error: Error) => void, progress: Told}} Waiting */
 
 export class EngineClient {
   /** @param {{postMessage: (message: any) => void, addEventListener: (type: any, listener: (event: any) => void) => void}} worker */
@@ -31,12 +32,29 @@ export class EngineClient {
     return this.ask({ kind: 'load', file, wasm, about }, progress);
   }
 
-  /** @param {Picture} picture @param {Options} [options] @param {Progress} [progress] of blocks @returns {Promise<Traced>} */
-  trace(picture, options, progress) {
-    return this.ask({ kind: 'trace', picture, options }, progress);
+  /**
+   * @param {Picture} picture @param {Options} [options] @param {Progress} [progress] of blocks
+   * @returns {Promise<Traced & {pass: number}>} pass: by which `answer` asks about it
+   */
+  async trace(picture, options, progress) {
+    const pass = this.count + 1;
+    return { ...(await this.ask({ kind: 'trace', picture, options }, progress)), pass };
   }
 
-  /** @param {object} message @param {Progress} [progress] @returns {Promise<any>} */
+  /**
+   * A question about a picture, or about the model alone: see answers/index.js.
+   * @param {string} name @param {Record<string, any>} body @param {number} pass @param {AbortSignal} [stop]
+   * @param {Told} [progress] of all the share that is done, with what of the answer is there @returns {Promise<Answer>}
+   */
+  answer(name, body, pass, stop, progress = () => {}) {
+    const id = this.count + 1;
+    const answer = this.ask({ kind: 'ask', name, body, pass }, progress);
+    const leave = () => this.worker.postMessage({ kind: 'stop', id });
+    stop?.addEventListener('abort', leave);
+    return answer.finally(() => stop?.removeEventListener('abort', leave));
+  }
+
+  /** @param {object} message @param {Told} [progress] @returns {Promise<any>} */
   ask(message, progress = () => {}) {
     const id = ++this.count;
     return new Promise((resolve, reject) => {
@@ -49,7 +67,9 @@ export class EngineClient {
     const waiting = this.waiting.get(reply.id);
     if (!waiting) return;
     if (reply.kind === 'progress') {
-      waiting.progress(reply.done, reply.all);
+      const { done, all, preview } = reply;
+      if (preview) waiting.progress(done, all, preview);
+      else waiting.progress(done, all);
       return;
     }
     this.waiting.delete(reply.id);

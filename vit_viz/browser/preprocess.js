@@ -130,7 +130,9 @@ function sides(/** @type {Picture} */ { height, width }) {
   return [height, width];
 }
 
-function coveredSize(/** @type {Recipe} */ { input_size: size, patch_size: patch, drop_remainder: drops }) {
+export function coveredSize(
+  /** @type {Recipe} */ { input_size: size, patch_size: patch, drop_remainder: drops },
+) {
   return drops ? size.map((side, i) => side - (side % patch[i])) : size;
 }
 
