@@ -96,10 +96,8 @@ test('a question that nobody waits for ends between its steps, and the next one 
     const { pass } = await client.trace(picture(20, 10));
     const end = new AbortController();
     const shares = /** @type {number[]} */ ([]);
-    const left = client.answer('layer_similarity', {}, pass, end.signal, (share) => {
-      shares.push(share);
-      end.abort();
-    });
+    const left = client.answer('layer_similarity', {}, pass, end.signal, (share) => shares.push(share));
+    end.abort();
     await assert.rejects(left, { message: /Nobody waits/ });
     assert.equal(shares.length, 1);
     await client.answer('layer_similarity', {}, pass, new AbortController().signal, (share) =>

@@ -47,7 +47,7 @@ export function symmetricEigen(matrix, size) {
   for (let sweep = 0; sweep < 60; sweep++) {
     let off = 0;
     for (let i = 0; i < size; i++) for (let j = 0; j < i; j++) off += a[i * size + j] ** 2;
-    if (Math.sqrt(off) <= 1e-16 * whole) break;
+    if (Math.sqrt(off) <= 1e-14 * whole) break;
     for (let i = 1; i < size; i++) for (let j = 0; j < i; j++) rotate(a, turns, size, j, i);
   }
   const order = [...turns.keys()].sort((i, j) => a[j * size + j] - a[i * size + i]);
