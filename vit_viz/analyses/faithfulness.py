@@ -315,24 +315,22 @@ def faithfulness_of(
     """
     followed = subject.resolved(target).followed
     counts = step_counts(subject.layout.num_patches)
-    total = (1 + (deletion is None)) * (len(counts) - 2) + (removal + reverse) * len(counts)
+    total = (1 + (deletion is None) + reverse) * (len(counts) - 2) + removal * len(counts)
     watch = Watch(total, progress=progress, cancelled=cancelled)
     if deletion is None:
         deletion = scores_of(subject, patch_map, band, "deletion", followed, watch=watch)
     insertion = scores_of(subject, patch_map, band, "insertion", followed, watch=watch)
     if followed.output == "value":  # for whoever draws the curves, which then need not begin at 0
         subject = replace(subject, provenance=subject.provenance.with_parameters(output="value"))
-    order, fractions = patch_order(patch_map)[None], counts / counts[-1]
-    removed, turned = None, None
+    fractions, removed, turned = counts / counts[-1], None, None
     if removal:
         few = counts
         if subject.layout.pooling != "class":  # a pool over patches keeps the last one
             few = np.unique(np.minimum(counts, counts[-1] - 1))
+        order = patch_order(patch_map)[None]
         removed = few / counts[-1], removed_scores(subject, followed, _first(order, few), watch=watch)
     if reverse:
-        gone = _first(order[:, ::-1], counts)
-        other = baseline_pixels(subject, band.baselines[0])
-        turned = painted_scores(subject, followed, gone, other, watch=watch)
+        turned = scores_of(subject, patch_map, band, "reverse", followed, watch=watch)
     return Faithfulness(
         curve_of(subject, patch_map, "deletion", fractions, deletion, band),
         curve_of(subject, patch_map, "insertion", fractions, insertion, band),
@@ -350,7 +348,7 @@ def scores_of(
     subject: PreparedImage,
     patch_map: PatchMap,
     band: RandomBand,
-    test: Test,
+    test: Literal["deletion", "insertion", "reverse"],
     followed: Target,
     *,
     watch: Watch | None = None,
@@ -363,12 +361,13 @@ def scores_of(
     if band.target != (words := followed.describe(subject.labels)):
         raise ParameterError(f"The random band follows the {band.target}, not the {words}.")
     check_ranks(patch_map)
-    gone = _first(patch_order(patch_map)[None], step_counts(subject.layout.num_patches)[1:-1])
-    is_deletion = test == "deletion"
-    other = baseline_pixels(subject, band.baselines[0 if is_deletion else 1])
-    inner = painted_scores(subject, followed, gone if is_deletion else ~gone, other, watch=watch)
-    ends = (band.deletion if is_deletion else band.insertion)[0]
-    return np.concatenate([ends[:1], inner, ends[-1:]])
+    order, is_insertion = patch_order(patch_map)[None], test == "insertion"
+    inner = step_counts(subject.layout.num_patches)[1:-1]
+    gone = _first(order[:, ::-1] if test == "reverse" else order, inner)
+    other = baseline_pixels(subject, band.baselines[is_insertion])
+    between = painted_scores(subject, followed, ~gone if is_insertion else gone, other, watch=watch)
+    ends = (band.insertion if is_insertion else band.deletion)[0]
+    return np.concatenate([ends[:1], between, ends[-1:]])
 
 
 def curve_of(
