@@ -149,34 +149,34 @@ def test_a_file_that_names_no_processor_is_read_as_that_of_its_kind_of_model(
     agrees(recipe_of(older), image, theirs["pixel_values"][0])
 
 
-@pytest.mark.parametrize(
-    ("key", "values"),
-    [
-        ("do_resize", {"do_resize": False}),
-        ("size", {"size": {"shortest_edge": 48}}),
-        ("size", {"size": {"shortest_edge": 48, "longest_edge": 96}, **CROP_48}),
-        ("size", {"size": {"longest_edge": 96}}),
-        ("size", {"size": {"max_height": 48, "max_width": 48}}),
-        ("size", {"size": {"height": 50, "width": 48}}),  # patches of 6
-        ("size", {"size": [48, 48, 3]}),
-        ("crop_size", {"crop_size": {"shortest_edge": 48}, "do_center_crop": True}),
-        ("pad_size", {"do_pad": True, "pad_size": {"height": 60, "width": 60}}),
-        ("resample", {"resample": 9}),
-        ("rescale_factor", {"rescale_factor": "half"}),
-        ("image_mean", {"image_mean": ["a", "b", "c"]}),
-        ("rescale_offset", {"rescale_offset": True}),
-        ("crop_pct", {"crop_pct": 0.9}),
-        ("ensure_multiple_of", {"ensure_multiple_of": 14}),
-        ("keep_aspect_ratio", {"keep_aspect_ratio": True}),
-        ("do_flip_channel_order", {"do_flip_channel_order": True}),
-        ("size_divisor", {"size_divisor": 32}),
-        ("sharpness", {"sharpness": 0.5}),
-        ("image_processor_type", {"image_processor_type": "DPTImageProcessor"}),
-        ("image_processor_type", {"image_processor_type": "OfSomebodyElse"}),
-        ("resample", {"image_processor_type": "DINOv3ViTImageProcessor", "resample": 3}),
-        ("crop_pct", {"image_processor_type": "ConvNextImageProcessor"} | CROP_48 | SIDE_48),
-    ],
-)
+REFUSED: list[tuple[str, dict[str, Any]]] = [
+    ("do_resize", {"do_resize": False}),
+    ("size", {"size": {"shortest_edge": 48}}),
+    ("size", {"size": {"shortest_edge": 48, "longest_edge": 96}, **CROP_48}),
+    ("size", {"size": {"longest_edge": 96}}),
+    ("size", {"size": {"max_height": 48, "max_width": 48}}),
+    ("size", {"size": {"height": 50, "width": 48}}),  # patches of 6
+    ("size", {"size": [48, 48, 3]}),
+    ("crop_size", {"crop_size": {"shortest_edge": 48}, "do_center_crop": True}),
+    ("pad_size", {"do_pad": True, "pad_size": {"height": 60, "width": 60}}),
+    ("resample", {"resample": 9}),
+    ("rescale_factor", {"rescale_factor": "half"}),
+    ("image_mean", {"image_mean": ["a", "b", "c"]}),
+    ("rescale_offset", {"rescale_offset": True}),
+    ("crop_pct", {"crop_pct": 0.9}),
+    ("ensure_multiple_of", {"ensure_multiple_of": 14}),
+    ("keep_aspect_ratio", {"keep_aspect_ratio": True}),
+    ("do_flip_channel_order", {"do_flip_channel_order": True}),
+    ("size_divisor", {"size_divisor": 32}),
+    ("sharpness", {"sharpness": 0.5}),
+    ("image_processor_type", {"image_processor_type": "DPTImageProcessor"}),
+    ("image_processor_type", {"image_processor_type": "OfSomebodyElse"}),
+    ("resample", {"image_processor_type": "DINOv3ViTImageProcessor", "resample": 3}),
+    ("crop_pct", {"image_processor_type": "ConvNextImageProcessor"} | CROP_48 | SIDE_48),
+]
+
+
+@pytest.mark.parametrize(("key", "values"), REFUSED)
 def test_what_a_processor_does_beyond_a_recipe_is_refused_by_name(key: str, values: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match=rf"cannot be followed here: {key} is .*\.$") as refusal:
         recipe_of({"image_processor_type": "ViTImageProcessor", **SIDE_48, **values})

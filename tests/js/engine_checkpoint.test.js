@@ -15,6 +15,7 @@ const KNOWN = {
   architectures: { vit_odd: { num_heads: 3 }, vit_dlittle: { refused: 'differential attention' } },
   quick_gelu: {},
   recipes: { kinds: [], of: {} },
+  processors: { standard: {}, by_name: {}, by_model: {}, of_some: {}, obeyed: [], without_effect: [] },
 };
 const SQUARE = { ...CONFIG, img_size: [12, 12] };
 const UNSAID = { config: undefined, preprocess: undefined, labels: undefined };
@@ -128,16 +129,65 @@ test('a file that has been taken away is said to be', async () => {
   await assert.rejects(load(gone), /can no longer be read/);
 });
 
-test('among files that are carried here a model is found, and weights that are not read are named', () => {
-  const named = (/** @type {string[]} */ ...names) => ({ files: names.map((name) => new File([], name)) });
-  const { checkpoint, others, problem } = checkpointIn(named('a.png', 'b.SafeTensors'));
-  assert.deepEqual(
-    [checkpoint?.name, others.map(({ name }) => name), problem],
-    ['b.SafeTensors', ['a.png'], ''],
+const named = (/** @type {string[]} */ ...names) => names.map((name) => new File([], name));
+const json = (/** @type {any} */ said, name = 'config.json') => new File([JSON.stringify(said)], name);
+const [PREPROCESSOR, CONFIG_OF_TIMM] = [{ image_mean: [0, 0, 0] }, { architecture: 'vit_odd', mean: [1] }];
+const [MODEL, PHOTO] = named('b.SafeTensors', 'a.png');
+
+/** @param {...File} files */
+async function sorted(...files) {
+  const { checkpoint, others, problem } = await checkpointIn({ files });
+  return [checkpoint?.file.name, checkpoint?.settings, others.map(({ name }) => name), problem];
+}
+
+test('among files that are carried here a model is found, with what lies beside it', async () => {
+  assert.deepEqual(await sorted(PHOTO, MODEL), ['b.SafeTensors', {}, ['a.png'], '']);
+  const config = json(CONFIG_OF_TIMM, 'config (1).json');
+  const both = { ...CONFIG_OF_TIMM, preprocessor: PREPROCESSOR };
+  for (const files of [
+    [config, json(PREPROCESSOR, 'preprocessor_config.json')],
+    [json(PREPROCESSOR, 'preprocessor_config.json'), config],
+    [json({ do_resize: true }), json({ image_processor: PREPROCESSOR }, 'processor_config.json'), config],
+  ])
+    assert.deepEqual(await sorted(...files, MODEL, PHOTO), ['b.SafeTensors', both, ['a.png'], '']);
+});
+
+/** @type {[string, File[], RegExp][]} */
+const NOT_OPENED = [
+  ['a pickle', named('model.pth'), /^model\.pth is no safetensors file/],
+  ['two models', named('a.safetensors', 'b.safetensors'), /^a\.safetensors and b\.safetensors are several/],
+  [
+    'a config alone',
+    [json(CONFIG_OF_TIMM)],
+    /^config\.json only describes a model: please bring it together/,
+  ],
+  [
+    'no JSON',
+    [MODEL, new File(['{'], 'config.json')],
+    /not opened\. config\.json cannot be read: it is not JSON\.$/,
+  ],
+  ['another JSON', [MODEL, json({ vocab: 1 }, 'vocab.json')], /vocab\.json describes neither a model nor/],
+  ['no object', [MODEL, json(7)], /config\.json describes neither/],
+];
+for (const [what, files, words] of NOT_OPENED)
+  test(`one sentence says why nothing is opened, and photos are taken all the same: ${what}`, async () => {
+    const [name, , others, problem] = await sorted(...files, PHOTO);
+    assert.deepEqual([name, others], [undefined, ['a.png']]);
+    assert.match(String(problem), words);
+  });
+
+test('a config.json tells what shapes and a name do not, and one of another model is said to be', async () => {
+  const beside = (/** @type {object} */ settings) =>
+    Engine.load(reader(unsaid()), WASM, undefined, { name: 'a', known: KNOWN, imagenet: [], settings });
+  await assert.rejects(
+    beside({ architecture: 'vit_odd', num_features: 192 }),
+    /is of another model: its num_features is 192, and that of this file 12\./,
   );
-  const pickled = checkpointIn(named('model.pth'));
-  assert.deepEqual([pickled.checkpoint, pickled.others], [null, []]);
-  assert.match(pickled.problem, /^model\.pth is no safetensors file/);
+  await assert.rejects(beside({ architecture: 'vit_dlittle' }), /have differential attention/);
+  const { model, recipe, notes } = await beside({ architecture: 'vit_odd', mean: [0.1, 0.2, 0.3] });
+  assert.deepEqual([model.config.num_heads, recipe.mean], [3, [0.1, 0.2, 0.3]]);
+  assert.match(notes.join(' '), /as its config\.json says \(channels less 0\.1, 0\.2, 0\.3/);
+  assert.doesNotMatch(notes.join(' '), /Assumed/);
 });
 
 test('two files of one name are two models, and each is known by its own name', async () => {
@@ -145,7 +195,9 @@ test('two files of one name are two models, and each is known by its own name', 
   /** @type {any[]} */
   const models = [];
   for (let i = 0; i < 3; i++)
-    models.push(modelOf(new File([unsaid()], 'vit_odd.safetensors'), models, published));
+    models.push(
+      modelOf({ file: new File([unsaid()], 'vit_odd.safetensors'), settings: {} }, models, published),
+    );
   assert.deepEqual(
     models.map(({ name }) => name),
     ['vit_odd', 'vit_odd (2)', 'vit_odd (3)'],

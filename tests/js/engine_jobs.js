@@ -6,9 +6,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { unpackHalf } from '../../vit_viz/explorer/attention.js';
+import { answer } from '../../vit_viz/browser/answers/index.js';
 import { Engine } from '../../vit_viz/browser/engine.js';
 import { Model } from '../../vit_viz/browser/model.js';
-import { prepare } from '../../vit_viz/browser/preprocess.js';
+import { checkedRecipe, prepare } from '../../vit_viz/browser/preprocess.js';
+import { recipeOf } from '../../vit_viz/browser/recipes.js';
 import { engineSource, traceValue } from '../../vit_viz/browser/source.js';
 import { reader, Weights } from '../../vit_viz/browser/weights.js';
 import { opening } from '../../vit_viz/site/opening.js';
@@ -71,6 +73,15 @@ function place(/** @type {Float32Array} */ numbers) {
   return { at: [written - numbers.byteLength, numbers.length] };
 }
 
+/** The arrays of an answer, all as 32-bit numbers, with the type that each has. @param {Record<string, any>} arrays */
+function placed(arrays) {
+  const all = Object.entries(arrays).map(([name, { shape, data }]) => {
+    const values = place(Float32Array.from(data, Number));
+    return [name, { shape, kind: data.constructor.name, values }];
+  });
+  return Object.fromEntries(all);
+}
+
 /** @type {Record<string, (job: any) => Promise<object>>} */
 const KINDS = {
   prepare: async ({ picture, recipe, options }) => {
@@ -97,8 +108,24 @@ const KINDS = {
     const rows = await engineSource(traced).rows(value, 1, view, signal);
     const { layer, head, tour } = await opening(value, engineSource(traced));
     const { recipe, labels, notes } = engine;
-    const said = { config: engine.model.config, recipe, labels, notes };
+    const said = { config: engine.model.config, recipe, labels, notes, output: engine.output };
     return { ...described(traced), value, rows: place(rows), opening: { layer, head, tour }, said };
+  },
+  recipe: async ({ config, about, usual }) => checkedRecipe(recipeOf(config, about, usual).recipe),
+  answers: async ({ path, picture, options, questions }) => {
+    const engine = await engineOf(path);
+    const traced = engine.trace({ ...picture, levels: bytes(picture.levels) }, options);
+    const { machine } = engine.model;
+    const answers = [];
+    for (const [name, body] of questions) {
+      const before = machine.top;
+      const told = await answer(name, body, { engine, traced, step: async () => {} }).catch(
+        ({ message }) => ({ message }),
+      );
+      if (machine.top !== before) throw new Error(`${name} has kept room of the machine.`);
+      answers.push('message' in told ? { refused: told.message } : { ...told, arrays: placed(told.arrays) });
+    }
+    return { answers };
   },
   unlit: async ({ picture, lighting }) => ({
     unlit: unsuitable({ ...picture, levels: bytes(picture.levels) }, lighting),

@@ -371,6 +371,16 @@ def test_a_checkpoint_of_the_visitor_is_seen_as_the_app_sees_it_and_what_is_none
     notes = page.locator("[data-site=notes]")
     expect(notes).to_contain_text("Recognised as timm ViT by the names of its parameters.")
     expect(notes).to_contain_text("2 heads of 64 numbers")
+    beside = path.with_name("preprocessor_config.json")
+    beside.write_text(
+        '{"image_processor_type": "ViTImageProcessor", "image_mean": [0.1, 0.4, 0.7], "size": 96}'
+    )
+    page.locator("[data-site=checkpoint]").set_input_files([path, beside])
+    wait_for_model(page, "distilled (2)", "runner")
+    expect(notes).to_contain_text("as its preprocessor_config.json says (channels less 0.1")
+    # of a folder, with which Python reads what lies beside it
+    path = path.rename(path.with_name("model.safetensors"))
+    assert_is_seen(page, load(path, device="cpu"), samples.sample("runner"), apart=PARITY)
     page.locator("[data-site=model]").select_option("mini")
     wait_for_model(page, "mini", "runner")
     expect(notes).to_be_hidden()
@@ -378,10 +388,11 @@ def test_a_checkpoint_of_the_visitor_is_seen_as_the_app_sees_it_and_what_is_none
         ("short.safetensors", path.read_bytes()[:-4000], "This safetensors file is cut short"),
         ("page.safetensors", b"<!DOCTYPE html><html></html>", "This is no safetensors file"),
         ("model.pth", b"PK", "model.pth is no safetensors file, which alone is read here"),
+        ("config.json", b"{}", "config.json only describes a model: please bring it together with"),
     ):
         carry(page, "dropped", name, content)
         expect(page.locator(".vv-bring-note")).to_contain_text(words)
-    expect(page.locator("[data-site=model] option")).to_have_count(2)
+    expect(page.locator("[data-site=model] option")).to_have_count(3)
     assert_is_seen(page, stored, samples.sample("runner"), apart=0.01)
 
 

@@ -1,13 +1,19 @@
 // A checkpoint that somebody else has written, as one of ours: its parameters under timm's names, its configuration and preprocessing.
 
 import { inferred } from './architecture.js';
-import { familyOf, publishedRecipe } from './families.js';
-import { jsonOf, Weights } from './weights.js';
+import { familyOf } from './families.js';
+import { labelsOf, outputOf, recipeOf } from './recipes.js';
+import { BadFile, jsonOf, Weights } from './weights.js';
 /** @import { Shapes } from './architecture.js' */
 /** @import { Config } from './config.js' */
-/** @import { Evaluated, Family, Known } from './families.js' */
+/** @import { Family, Known } from './families.js' */
+/** @import { Recipe } from './preprocess.js' */
+/** @import { Settings } from './recipes.js' */
 
-/** @typedef {{name: string, known: Known, imagenet: string[]}} About the file's name without ending, what is known, ImageNet's classes */
+/**
+ * @typedef {{name: string, known: Known, imagenet: string[], settings?: Settings}} About the file's name without ending, what is known,
+ *     ImageNet's classes, and what came with the file
+ */
 /** @typedef {{name: string, shape: number[], numbers: Float32Array}} Tensor */
 
 const PATCHES = 'patch_embed.proj.weight';
@@ -18,7 +24,7 @@ const REGISTERS = /(^|\.)(reg_token|register_tokens)$/;
 export function inOurFormat(weights, about) {
   if (!about || isObject(jsonOrText(weights.metadata.config))) return weights;
   const own = weights.shapes();
-  const family = familyOf(own, about.name, about.known);
+  const family = familyOf(own, about);
   const names = new Map(
     [...own]
       .filter(([name, shape]) => !family.drop.some((pattern) => pattern.test(name)) && !isNone(name, shape))
@@ -26,16 +32,16 @@ export function inOurFormat(weights, about) {
   );
   const kept = new Map([...weights.entries].filter(([name]) => names.has(name)));
   const renamed = new Renamed(new Weights(weights.read, kept, {}), names, family.merges);
-  const { config: settled, assumed = [] } = family.settled(renamed.shapes(), about.name, about.known);
+  const { config: settled, assumed = [] } = family.settled(renamed.shapes(), about);
   const { config, assumed: more } = inferred(renamed.shapes(), settled);
-  const published = publishedRecipe(about.name, about.known);
+  checkSame(config, about.settings ?? {});
+  const { recipe, origin } = recipeOf(config, about, family.recipe);
   renamed.metadata = {
     config: JSON.stringify(config),
-    preprocess: JSON.stringify(recipeOf(config, published ?? family.recipe)),
-    ...(config.num_classes === about.imagenet.length && !config.projection
-      ? { labels: JSON.stringify(about.imagenet) }
-      : {}),
-    notes: JSON.stringify(notesOf(family, [...more, ...assumed], published)),
+    preprocess: JSON.stringify(recipe),
+    labels: JSON.stringify(labelsOf(config, about)),
+    output: JSON.stringify(outputOf(config, about) ?? null),
+    notes: JSON.stringify(notesOf(family, [...more, ...assumed], recipe, origin)),
   };
   return renamed;
 }
@@ -55,38 +61,28 @@ function isNone(name, shape) {
   return shape.includes(0) && REGISTERS.test(name);
 }
 
-/** How pictures become the input. @param {Config} config @param {Evaluated} evaluated */
-function recipeOf(
-  config,
-  { mean, std, crop_pct: share, interpolation = 'bicubic', crop_mode: crop = 'center' },
-) {
-  const average = (/** @type {number[]} */ values) => [
-    values.reduce((sum, one) => sum + one, 0) / values.length,
-  ];
-  return {
-    ...{ input_size: config.img_size, patch_size: config.patch_size, channels: config.in_chans },
-    ...{ resize_to: Math.floor(Math.min(...config.img_size) / share), interpolation, crop },
-    mean: config.in_chans === 1 ? average(mean) : mean,
-    std: config.in_chans === 1 ? average(std) : std,
-    drop_remainder: config.drop_remainder,
-    one_size: false, // our own model takes any
-    rounds_down: false,
-  };
+/** Refuses a config.json that says other sizes than the file has. */
+function checkSame(/** @type {Config} */ { embed_dim: dim, depth }, /** @type {Settings} */ settings) {
+  const { hidden_size: wide, num_features: features, num_hidden_layers: deep } = settings;
+  for (const [name, said, own] of /** @type {[string, any, number][]} */ ([
+    ['hidden_size', wide, dim],
+    ['num_features', features, dim],
+    ['num_hidden_layers', deep, depth],
+  ]))
+    if (Number.isFinite(said) && said !== own)
+      throw new BadFile(
+        `The config.json beside it is of another model: its ${name} is ${said}, and that of this file ${own}.`,
+      );
 }
 
-/**
- * What a reader has to know of a file that does not say it.
- * @param {Family} family @param {string[]} assumed @param {Evaluated} [published] preprocessing of timm's weights of that name
- */
-function notesOf({ name, recipe }, assumed, published) {
-  const { mean, std } = published ?? recipe;
+/** What a reader has to know of a file that does not say it. @param {Family} family @param {string[]} assumed @param {Recipe} recipe */
+function notesOf({ name }, assumed, { mean, std }, /** @type {string} */ origin) {
   const channels = `channels less ${mean.join(', ')}, divided by ${std.join(', ')}`;
-  const all = published ? assumed : [...assumed, `a preprocessing (bicubic; ${channels})`];
+  const all = origin ? assumed : [...assumed, `a preprocessing (bicubic; ${channels})`];
+  const whose = origin === 'name' ? 'timm does it for its weights of this name' : `its ${origin} says`;
   return [
     `Recognised as ${name} by the names of its parameters.`,
-    ...(published
-      ? [`Pictures are prepared as timm does it for its weights of this name (${channels}).`]
-      : []),
+    ...(origin ? [`Pictures are prepared as ${whose} (${channels}).`] : []),
     ...(all.length ? [`Assumed, as the file does not say it: ${all.join('; ')}.`] : []),
   ];
 }

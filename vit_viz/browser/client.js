@@ -1,5 +1,6 @@
 // The page's end of a worker that runs the engine: questions as promises, errors as sentences.
 
+/** @import { Answer } from './answers/form.js' */
 /** @import { About } from './checkpoint.js' */
 /** @import { Traced } from './engine.js' */
 /** @import { Options } from './preprocess.js' */
@@ -31,9 +32,26 @@ export class EngineClient {
     return this.ask({ kind: 'load', file, wasm, about }, progress);
   }
 
-  /** @param {Picture} picture @param {Options} [options] @param {Progress} [progress] of blocks @returns {Promise<Traced>} */
-  trace(picture, options, progress) {
-    return this.ask({ kind: 'trace', picture, options }, progress);
+  /**
+   * @param {Picture} picture @param {Options} [options] @param {Progress} [progress] of blocks
+   * @returns {Promise<Traced & {pass: number}>} pass: by which `answer` asks about it
+   */
+  async trace(picture, options, progress) {
+    const pass = this.count + 1;
+    return { ...(await this.ask({ kind: 'trace', picture, options }, progress)), pass };
+  }
+
+  /**
+   * A question about a picture, or about the model alone: see answers/index.js.
+   * @param {string} name @param {Record<string, any>} body @param {number} pass @param {AbortSignal} [stop]
+   * @param {(share: number) => void} [progress] @returns {Promise<Answer>}
+   */
+  answer(name, body, pass, stop, progress = () => {}) {
+    const id = this.count + 1;
+    const answer = this.ask({ kind: 'ask', name, body, pass }, progress);
+    const leave = () => this.worker.postMessage({ kind: 'stop', id });
+    stop?.addEventListener('abort', leave);
+    return answer.finally(() => stop?.removeEventListener('abort', leave));
   }
 
   /** @param {object} message @param {Progress} [progress] @returns {Promise<any>} */

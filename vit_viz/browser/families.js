@@ -5,13 +5,15 @@
 import { isPacked, USUAL_EPS } from './architecture.js';
 import { BadFile } from './weights.js';
 /** @import { Shapes } from './architecture.js' */
+/** @import { About } from './checkpoint.js' */
 /** @import { Config } from './config.js' */
+/** @import { Processors, Settings } from './recipes.js' */
 
 /**
  * @typedef {object} Known what Python tells of published models by their names
  * @property {Record<string, any>} architectures of timm: entries of a configuration, or why it is refused
  * @property {Record<string, [string[], number]>} quick_gelu of timm: tags of weights that were trained with it, and the width of their head
- *
+ * @property {Processors} processors of transformers
  * @property {{kinds: Evaluated[], of: Record<string, number>}} recipes of timm: how weights are evaluated, and which way by the name of the
  *     architecture, with the tag where it matters
  *
@@ -26,10 +28,10 @@ import { BadFile } from './weights.js';
  * @property {[RegExp, string][]} rules from its names to timm's
  * @property {RegExp[]} drop what only training needs
  * @property {boolean} merges whether the class token has a position beside registers that have none
- * @property {(shapes: Shapes, file: string, known: Known) => Settled} settled by timm's names
+ * @property {(shapes: Shapes, about: About) => Settled} settled by timm's names
  */
 
-const IMAGENET = { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225], crop_pct: 0.875 };
+export const IMAGENET = { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225], crop_pct: 0.875 };
 const PLAIN = { mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5], crop_pct: 0.9 };
 const IMAGENET_CLASSES = [1000, 11821, 21841, 21843];
 const FUSED = 'blocks.0.attn.qkv.weight';
@@ -93,16 +95,15 @@ const TIMM = {
   rules: [],
   drop: [],
   merges: false,
-  settled: (shapes, file, known) => {
-    const config = { ...architecture(file, known) };
+  settled: (shapes, about) => {
+    const { name, known, settings = {} } = about;
+    const own = architecture(architectureName(about), known);
+    const config = { ...own, ...hubSettings(settings) };
     const head = shapes.get('head.weight');
     if (shapes.has('norm_pre.weight') && head && !IMAGENET_CLASSES.includes(head[0]))
       config.projection = true; // of CLIP; those that were trained further end in the classes of ImageNet
-    if (isNativelyQuick(file, head, known)) config.mlp = 'quick_gelu';
-    return {
-      config,
-      assumed: architecture(file, known) ? [] : ['GELU', `${USUAL_EPS} as the epsilon of the norms`],
-    };
+    if (isNativelyQuick(name, settings, head, known)) config.mlp = 'quick_gelu';
+    return { config, assumed: own ? [] : ['GELU', `${USUAL_EPS} as the epsilon of the norms`] };
   },
 };
 
@@ -146,24 +147,27 @@ const TRANSFORMERS = {
   ],
   drop: [/^((vit|deit|dinov2)\.)?pooler\./, /^(\w+\.)?embeddings\.mask_token$/, /^decoder\./],
   merges: true,
-  settled: (shapes) => {
-    const isSecond = shapes.has('blocks.0.ls1.gamma');
+  settled: (shapes, { settings: said = {} }) => {
     const [fc1, fc2] = ['fc1', 'fc2'].map((name) => shapes.get(`blocks.0.mlp.${name}.weight`));
-    /** @type {Partial<Config>} */
+    const kind = said.model_type ?? (shapes.has('blocks.0.ls1.gamma') ? 'dinov2' : 'vit');
+    const usual = ['vit', 'deit', 'dpt'].includes(kind) ? 1e-12 : 1e-6;
+    const isGated = shapes.has('blocks.0.mlp.fc1_g.weight') || isPacked(fc1, fc2);
+    /** @type {Partial<Config> & {img_size?: any}} */
     const config = {
-      norm_eps: isSecond ? 1e-6 : 1e-12,
+      ...{ norm_eps: said.layer_norm_eps ?? usual, img_size: said.image_size },
+      ...(said.num_attention_heads ? { num_heads: said.num_attention_heads } : {}),
+      ...(isGated ? {} : { mlp: activation(said.hidden_act) }),
       resample: shapes.has('reg_token') ? 'dinov2_reg' : 'transformers',
     };
-    const assumed = [`${config.norm_eps} as the epsilon of the norms`];
-    const isGated = shapes.has('blocks.0.mlp.fc1_g.weight') || isPacked(fc1, fc2);
-    return { config, assumed: isGated ? assumed : ['GELU', ...assumed] };
+    if (said.model_type) return { config }; // what such a file leaves out is as transformers has it
+    return { config, assumed: [...(isGated ? [] : ['GELU']), `${usual} as the epsilon of the norms`] };
   },
 };
 
-/** The family whose names these are; throws a sentence where there is none. @param {Shapes} shapes @param {string} file its name */
-export function familyOf(shapes, file, /** @type {Known} */ known) {
-  refuse(file, known);
-  const family = [DINO, TIMM, TRANSFORMERS].find((one) => one.matches(shapes, file));
+/** The family whose names these are; throws a sentence where there is none. @param {Shapes} shapes @param {About} about */
+export function familyOf(shapes, about) {
+  refuse(architectureName(about), about.known);
+  const family = [DINO, TIMM, TRANSFORMERS].find((one) => one.matches(shapes, about.name));
   const names = [...shapes.keys()];
   const other = OTHERS.find(([pattern]) => names.some((name) => pattern.test(name)));
   if (family && !other) return family;
@@ -194,10 +198,49 @@ export function publishedRecipe(/** @type {string} */ file, /** @type {Known} */
   return kinds[of[`${name}.${tag}`] ?? of[name]];
 }
 
+/** What timm calls the architecture: as config.json says, else by the name of the file. @param {About} about @returns {string} */
+function architectureName({ name, settings }) {
+  return typeof settings?.architecture === 'string' ? settings.architecture : name;
+}
+
+/** What a config.json of timm says beyond the name of the architecture. @param {Settings} settings */
+function hubSettings({ pretrained_cfg: recipe, input_size: flat, model_args: own, global_pool: pool }) {
+  const size = typeof recipe === 'object' && recipe ? recipe.input_size : flat;
+  const pooling = { token: 'class', avg: 'mean', map: 'attention' }[String(pool)];
+  return {
+    ...(Array.isArray(size) && size.length === 3 ? { img_size: size.slice(1) } : {}),
+    ...(own?.img_size ? { img_size: own.img_size } : {}),
+    ...(own?.num_heads ? { num_heads: own.num_heads } : {}),
+    .../** @type {Partial<Config>} */ (pooling ? { pooling } : {}),
+  };
+}
+
+/** Our name for an activation, from its name in configurations of transformers. @returns {Config['mlp']} */
+function activation(/** @type {unknown} */ name) {
+  /** @type {Record<string, Config['mlp']>} */
+  const names = {
+    ...{ gelu: 'gelu', quick_gelu: 'quick_gelu' },
+    ...{ gelu_pytorch_tanh: 'gelu_tanh', gelu_new: 'gelu_tanh' },
+  };
+  const own = String(name ?? 'gelu');
+  if (!Object.hasOwn(names, own))
+    throw new BadFile(
+      `The activation "${own.slice(0, 40)}" of this model is not supported; GELU, its tanh form and quick GELU are.`,
+    );
+  return names[own];
+}
+
 /** Whether weights were trained with quick GELU although their architecture says GELU. @param {number[] | undefined} head */
-function isNativelyQuick(/** @type {string} */ file, head, /** @type {Known} */ { quick_gelu: published }) {
-  const [name, tag] = file.split('.');
-  if (!Object.hasOwn(published, name)) return false;
-  const [tags, width] = published[name];
-  return tags.includes(tag) && (!head || head[0] === width);
+function isNativelyQuick(
+  /** @type {string} */ file,
+  /** @type {Settings} */ { architecture: named, pretrained_cfg: recipe },
+  head,
+  /** @type {Known} */ { quick_gelu: published },
+) {
+  const names = [named, file].filter((name) => typeof name === 'string').map((name) => name.split('.'));
+  const base = names.find(([name]) => Object.hasOwn(published, name))?.[0] ?? '';
+  const tag = [recipe?.tag, ...names.filter(([name]) => name === base).map(([, one]) => one)].find(Boolean);
+  const [tags, width] = published[base] ?? [[], recipe?.num_classes];
+  const isNoted = [recipe?.notes].flat().some((note) => /natively quickgelu/i.test(String(note)));
+  return (tags.includes(tag) || isNoted) && (!head || head[0] === width);
 }

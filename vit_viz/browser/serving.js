@@ -1,11 +1,15 @@
-// What a worker does with its messages: loads a model, traces pictures, tells of progress, and says in a sentence what went wrong.
+// What a worker does with its messages: loads a model, traces pictures, answers questions about them, tells of progress, and says in a
+// sentence what went wrong.
 //
-// In: {id, kind: 'load', file, wasm, about} or {id, kind: 'trace', picture, options}. Out: {id, kind: 'progress', done, all} any number of times,
-// then {id, kind: 'answer', value} or {id, kind: 'error', sentence}. One message is worked on after the other, but a model that is still
-// being read is given up for another. client.js is the other end.
+// In: {id, kind: 'load', file, wasm, about}, {id, kind: 'trace', picture, options}, {id, kind: 'ask', name, body, pass}, or {kind: 'stop',
+// id} of a question that nobody waits for. Out: {id, kind: 'progress', done, all} any number of times, then {id, kind: 'answer', value} or
+// {id, kind: 'error', sentence}. One message is worked on after the other, but a model that is still being read is given up for another.
+// client.js is the other end.
 
+import { answer as answerTo } from './answers/index.js';
 import { Engine } from './engine.js';
 import { BadFile, reader } from './weights.js';
+/** @import { Answer } from './answers/form.js' */
 /** @import { About } from './checkpoint.js' */
 /** @import { Traced } from './engine.js' */
 /** @import { Options } from './preprocess.js' */
@@ -16,16 +20,21 @@ import { BadFile, reader } from './weights.js';
  * @typedef {{id: number, kind: 'load', file: string | ArrayBuffer | Blob, wasm: Wasm, about?: About}} Load file: an address or its bytes;
  *     about: where others may have written it
  * @typedef {{id: number, kind: 'trace', picture: Picture, options?: Options}} Trace
+ * @typedef {{id: number, kind: 'ask', name: string, body: Record<string, any>, pass: number}} Question pass: the id of the message that
+ *     traced the picture
  * @typedef {{config: import('./config.js').Config, recipe: import('./preprocess.js').Recipe,
  *     labels: string[] | null, output: import('./outputs.js').Output | null, notes: string[], threads: number, relaxed: boolean}} Loaded notes: sentences on what its file does not
  *     say; relaxed: with fused multiply-add, by relaxed SIMD
- * @typedef {{id: number, kind: 'progress', done: number, all: number} | {id: number, kind: 'answer', value: Loaded | Traced} |
+ * @typedef {{id: number, kind: 'progress', done: number, all: number} | {id: number, kind: 'answer', value: Loaded | Traced | Answer} |
  *     {id: number, kind: 'error', sentence: string}} Reply
- * @typedef {{engine: Engine | null, wanted: number, startHelper?: () => import('./team.js').Helper}} State wanted: the last message
- *     that loads, for which reading the model of another ends
+ * @typedef {{engine: Engine | null, wanted: number, passes: Map<number, Traced>, stopped: Set<number>,
+ *     startHelper?: () => import('./team.js').Helper}} State wanted: the last message that loads, for which reading the model of another
+ *     ends; passes: the last ones, by the messages that asked for them; stopped: questions that nobody waits for
  * @typedef {{postMessage: (message: Reply, transfer: ArrayBuffer[]) => void,
  *     addEventListener: (type: 'message', listener: (event: any) => void) => void}} Port
  */
+
+const MOST_PASSES = 2; // that questions are answered from: a photo, and one beside it
 
 /**
  * Answers the messages of a port from now on.
@@ -33,15 +42,16 @@ import { BadFile, reader } from './weights.js';
  */
 export function serve(port, startHelper) {
   /** @type {State} */
-  const state = { engine: null, wanted: 0, startHelper };
+  const state = { engine: null, wanted: 0, passes: new Map(), stopped: new Set(), startHelper };
   let last = Promise.resolve();
   port.addEventListener('message', ({ data }) => {
+    if (data.kind === 'stop') return void state.stopped.add(data.id);
     if (data.kind === 'load') state.wanted = data.id;
     last = last.then(() => answer(port, state, data));
   });
 }
 
-/** @param {Port} port @param {State} state @param {Load | Trace} message */
+/** @param {Port} port @param {State} state @param {Load | Trace | Question} message */
 async function answer(port, state, message) {
   const { id } = message;
   const progress = (/** @type {number} */ done, /** @type {number} */ all) => {
@@ -51,23 +61,33 @@ async function answer(port, state, message) {
   };
   try {
     const value = await answerOf(state, message, progress);
-    port.postMessage({ id, kind: 'answer', value }, 'layers' in value ? buffersOf(value) : []);
+    port.postMessage({ id, kind: 'answer', value }, 'arrays' in value ? buffersOf(value) : []);
   } catch (error) {
     port.postMessage({ id, kind: 'error', sentence: sentenceOf(error) }, []);
+  } finally {
+    state.stopped.delete(id);
   }
 }
 
 /**
- * @param {State} state @param {Load | Trace} message @param {(done: number, all: number) => void} progress
- * @returns {Promise<Loaded | Traced>}
+ * @param {State} state @param {Load | Trace | Question} message @param {(done: number, all: number) => void} progress
+ * @returns {Promise<Loaded | Traced | Answer>}
  */
 async function answerOf(state, message, progress) {
-  if (message.kind === 'trace') {
-    if (!state.engine) throw new Error('There is no model yet: please load one first.');
-    return state.engine.trace(message.picture, message.options, progress);
+  const { engine, passes } = state;
+  if (message.kind === 'trace' || message.kind === 'ask') {
+    if (!engine) throw new Error('There is no model yet: please load one first.');
+    if (message.kind === 'ask')
+      return answerTo(message.name, message.body, contextOf(state, message, engine, progress));
+    const traced = engine.trace(message.picture, message.options, progress);
+    passes.set(message.id, traced);
+    for (const id of passes.keys()) if (passes.size > MOST_PASSES) passes.delete(id);
+    return traced;
   }
-  if (message.kind !== 'load') throw new Error('The engine loads models and traces pictures, nothing else.');
-  state.engine?.model.machine.close();
+  if (message.kind !== 'load')
+    throw new Error('The engine loads models, traces pictures and answers questions, nothing else.');
+  engine?.model.machine.close();
+  passes.clear();
   state.engine = null; // two models at once may be more than there is memory for
   const { wasm } = message;
   const how = { startHelper: state.startHelper, ...('plain' in wasm ? wasm : { plain: wasm }) };
@@ -77,14 +97,31 @@ async function answerOf(state, message, progress) {
   return { config: model.config, recipe, labels, output, notes, threads, relaxed };
 }
 
-/** The memory of all numbers of a pass, each once: it moves to the page without being copied. @returns {ArrayBuffer[]} */
-function buffersOf(/** @type {Traced} */ { layers, residual, logits, pool }) {
-  const arrays = layers.flatMap(({ layer, q, k, lse }) => [
-    ...[q, k, lse, layer.norms],
-    layer.kind === 'attention' ? layer.bits : null,
-  ]);
-  const all = [...arrays, ...residual, logits, pool].filter((array) => array !== null);
-  return [...new Set(all.map(({ buffer }) => /** @type {ArrayBuffer} */ (buffer)))];
+/**
+ * What a question is answered from.
+ * @param {State} state @param {Question} message @param {Engine} engine @param {(done: number, all: number) => void} progress
+ * @returns {import('./answers/form.js').Context}
+ */
+function contextOf(state, { id, pass }, engine, progress) {
+  return {
+    engine,
+    get traced() {
+      const traced = state.passes.get(pass);
+      if (!traced) throw new Error('The numbers of this picture are gone: open it again.');
+      return traced;
+    },
+    async step(share) {
+      progress(share, 1);
+      await new Promise((resume) => setTimeout(resume)); // what was sent meanwhile is heard
+      if (state.stopped.has(id)) throw new Error('Nobody waits for this answer any more.');
+    },
+  };
+}
+
+/** The memory of all numbers of an answer, each once: it moves to the page without being copied. @returns {ArrayBuffer[]} */
+function buffersOf(/** @type {Answer} */ { arrays }) {
+  const all = Object.values(arrays).map(({ data }) => /** @type {ArrayBuffer} */ (data.buffer));
+  return [...new Set(all)];
 }
 
 /** Our own errors are sentences; of others the reason is told behind one. */

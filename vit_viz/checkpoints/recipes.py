@@ -69,6 +69,15 @@ _WITHOUT_EFFECT = {
     "do_convert_rgb", "do_reduce_labels", "reduce_labels", "image_seq_length",
 }  # fmt: skip
 """Keys that change no pixels of a colour picture."""
+PROCESSORS: dict[str, Any] = {
+    "standard": _STANDARD,
+    "by_name": _PROCESSORS,
+    "by_model": _MODELS,
+    "of_some": _OF_SOME,
+    "obeyed": sorted(_OBEYED),
+    "without_effect": sorted(_WITHOUT_EFFECT),
+}
+"""All of these tables, for the page that reads such files itself (vit_viz/browser/recipes.js)."""
 
 
 def preprocess_of(

@@ -28,7 +28,7 @@ import { Running, received } from './running.js';
 /** @import { Carried } from '../ui/kit/carried.js' */
 /** @import { Picture } from '../web/header/pictures.js' */
 /** @import { Said } from '../web/header/said.js' */
-/** @import { Published } from './models.js' */
+/** @import { Checkpoint, Published } from './models.js' */
 /** @import { Limits, Lighting, Photo } from './photos.js' */
 /** @import { ModelFacts, Files } from './running.js' */
 
@@ -198,37 +198,39 @@ export class Site {
 
   /** Takes a model and pictures of the visitor: the first picture is looked at, all stay in the tray. */
   async take(/** @type {Carried} */ carried) {
-    const { checkpoint, problem, others: files } = checkpointIn(carried);
-    if (problem) this.say(problem);
-    if (checkpoint) await this.openModel(checkpoint);
+    const { checkpoint, problem, others: files } = await checkpointIn(carried);
+    const said = [problem, checkpoint ? await this.openModel(checkpoint) : ''];
+    const say = () => this.say(said.filter(Boolean).join(' '));
+    say();
     if ((problem || checkpoint) && !files.length) return;
     const { pictures, problems } = picturesIn({ files }, FORMATS);
-    this.say(problems.join(' '));
+    said.push(...problems);
+    say();
     const taken = [];
     for (const file of pictures) taken.push(await this.add(file));
     if (taken.length) await this.choose({ image: taken[0] });
     const others = taken.slice(1).map((id) => this.pictures.get(id));
-    for (const other of others) if (other && !other.thumbnail) problems.push(await this.lookInto(other));
-    if (others.length) this.say(problems.filter(Boolean).join(' '));
+    for (const other of others) if (other && !other.thumbnail) said.push(await this.lookInto(other));
+    if (others.length) say();
   }
 
-  /** Looks through a model of the visitor; one that cannot be opened is said, and the former stays. */
-  async openModel(/** @type {File} */ file) {
+  /** Looks through a model of the visitor; of one that cannot be opened it returns why, and the former stays. */
+  async openModel(/** @type {Checkpoint} */ checkpoint) {
     const { models, published } = this.facts;
-    const model = modelOf(file, models, published);
+    const model = modelOf(checkpoint, models, published);
     const seq = ++this.seq;
     this.running.told = (words) => seq === this.seq && this.busy(words);
     try {
       describe(model, await this.running.load(model));
     } catch (error) {
       if (seq === this.seq) this.busy('');
-      this.say(`${file.name} was not opened. ${error instanceof Error ? error.message : String(error)}`);
-      return;
+      return `${checkpoint.file.name} was not opened. ${error instanceof Error ? error.message : String(error)}`;
     }
     models.push(model);
     this.showModels();
     if (seq === this.seq) await this.choose({ model: model.name, size: 0 });
     else this.show();
+    return '';
   }
 
   /** Shows a picture of the visitor in the tray, or takes it away and says why. @param {Shown} shown */

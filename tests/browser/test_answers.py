@@ -1,0 +1,149 @@
+"""What the page's engine answers to a question is what the server answers: the same arrays, facts and words, or the same refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.browser.engine import Jobs
+from tests.browser.families import BEIT, TINY
+from tests.model.inside import randomise
+from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.answer import arrays_of
+from vit_viz.browser import write_weights
+from vit_viz.checkpoints import LoadedModel, load
+from vit_viz.errors import VitVizError
+from vit_viz.figures.files import Answered
+from vit_viz.images import Preprocess
+from vit_viz.model import VisionTransformer, ViTConfig
+from vit_viz.samples import sample
+from vit_viz.sentences import sentence
+from vit_viz.service import read_body, requested
+from vit_viz.session.session import Session
+
+pytestmark = pytest.mark.numbers
+
+TOLERANCE = 1e-5
+"""Largest difference, relative to the largest number of an array."""
+
+KINDS = {"float32": "Float32Array", "int64": "BigInt64Array", "bool": "Uint8Array"}
+"""Types of arrays, as the page reads them of the server."""
+
+TINIES: dict[str, dict[str, Any]] = {
+    "registers": {"reg_tokens": 2},
+    "mean": {"class_token": False, "pooling": "mean"},
+    "attention pooling": {"class_token": False, "pooling": "attention"},
+    "distilled": {"dist_token": True, "dist_head": True},
+    "rotary": {"position": "rotary", "reg_tokens": 4, "layer_scale": True},
+    "joined": {"pool_concat": True, "reg_tokens": 1},
+    "no head": {"num_classes": 0},
+    "inner norms": {"attn_norm": True, "mlp_norm": True},
+}
+MODELS = ("mini", "mini fp16", *TINIES)
+
+CASES: list[tuple[str, dict[str, Any]]] = [
+    ("token_similarity", {"query": "class"}),
+    ("token_similarity", {}),
+    ("token_similarity", {"query": "1,2;1,3;2,3", "role": "keys"}),
+    ("token_similarity", {"query": "9,99"}),
+    ("token_similarity", {"query": "register 1", "role": "queries"}),
+    ("token_similarity", {"role": "values"}),
+    ("token_similarity", {"target": "1"}),
+    ("token_change", {}),
+    ("token_change", {"query": "0,0"}),
+    ("token_norms", {}),
+    ("token_norms", {"factor": 1.5}),
+    ("token_norms", {"factor": 1}),
+    ("token_norms", {"size": 3, "count": 2}),
+]
+
+
+def _loaded(name: str, folder: Path) -> tuple[LoadedModel, Path]:
+    """A model, and its file as the engine reads it."""
+    mini, path = load("mini", device="cpu"), folder / "model.safetensors"
+    if name.startswith("mini"):
+        write_weights(mini, path, storage="fp16" if "fp16" in name else "fp32")
+        return load(path, device="cpu"), path
+    torch.manual_seed(5)
+    config = ViTConfig(**TINY | TINIES[name])
+    model = randomise(VisionTransformer(config))
+    recipe = Preprocess(config.img_size, config.patch_size, drop_remainder=config.drop_remainder)
+    loaded = replace(mini, model=model, config=config, preprocess=recipe, labels=None, name=name)
+    write_weights(loaded, path, storage="fp32")
+    return loaded, path
+
+
+def _expected(session: Session, name: str, body: dict[str, Any]) -> dict[str, Any]:
+    """What the server answers, or why it refuses."""
+    question = QUESTIONS[name]
+    about = {"model": session.default_model}
+    about |= {"image": "runner", "mode": "crop"} if question.takes_image else {}
+    try:
+        read = read_body(question, about | body)
+        with requested(session, question, read, owner="test") as request:
+            answered = Answered(session, request, session.run(request))
+            told = answered.to_json(with_numbers=False)
+            return {"facts": told["facts"], "words": told["words"], "arrays": arrays_of(answered.answer)}
+    except VitVizError as error:
+        return {"refused": sentence(error)}
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Session, list[Any]]]:
+    """By a model's name: a session of it, and the engine's answers to all cases."""
+
+    @cache
+    def of(name: str) -> tuple[Session, list[Any]]:
+        folder = tmp_path_factory.mktemp("answers")
+        loaded, path = _loaded(name, folder)
+        session = Session(model=loaded.name, device="cpu")
+        session.add_model(loaded)
+        jobs = Jobs(folder)
+        photo, options = jobs.picture(sample("runner")), {"mode": "crop"}
+        jobs.add("answers", path=str(path), picture=photo, options=options, questions=CASES)
+        (result,) = jobs.run()
+        assert "error" not in result, result
+        return session, result["answers"]
+
+    return of
+
+
+def _facts(value: Any) -> Any:
+    """Without where numbers came from: hashes of weights and photos are the server's, and no room shows them."""
+    if isinstance(value, dict):
+        return {name: _facts(one) for name, one in value.items() if name != "provenance"}
+    return [_facts(one) for one in value] if isinstance(value, list) else value
+
+
+def check(got: Any, wanted: Any) -> None:
+    if "refused" in wanted:
+        assert got.get("refused") == wanted["refused"]
+        return
+    assert "refused" not in got, got["refused"]
+    assert set(got["arrays"]) == set(wanted["arrays"])
+    for name, array in wanted["arrays"].items():
+        one = got["arrays"][name]
+        assert (one["shape"], one["kind"]) == (list(array.shape), KINDS[str(array.dtype)]), name
+        values, wide = one["values"].reshape(array.shape).astype(np.float64), array.astype(np.float64)
+        if array.dtype != np.float32:
+            assert np.array_equal(values, wide), name
+        elif array.size:
+            assert np.abs(values - wide).max() <= TOLERANCE * np.abs(wide).max(), name
+    assert got["facts"] == _facts(wanted["facts"])
+    assert got["words"] == wanted["words"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("model", MODELS)
+def test_the_engine_answers_what_the_server_answers(
+    model: str, case: tuple[str, dict[str, Any]], answers: Callable[[str], tuple[Session, list[Any]]]
+) -> None:
+    session, got = answers(model)
+    check(got[CASES.index(case)], _expected(session, *case))

@@ -1,0 +1,58 @@
+// The form of an answer, as `unpacked` of web/kit/server.js reads it of the server: its arrays by name, and facts beside them.
+
+/** @import { Config } from '../config.js' */
+/** @import { Engine } from '../engine.js' */
+/** @import { Traced } from '../engine.js' */
+
+/**
+ * @typedef {Float32Array | Uint8Array | BigInt64Array} Data
+ * @typedef {{shape: number[], data: Data}} Numbers an array
+ * @typedef {{question: string, facts: any, words: string, arrays: Record<string, Numbers>}} Answer
+ *
+ * What a question is answered from.
+ * @typedef {object} Context
+ * @property {Engine} engine the model, with its preprocessing and the names of its classes
+ * @property {Traced} traced the pass of the picture
+ * @property {(share: number) => Promise<void>} step says how much is done, lets messages in, and raises an error where nobody waits
+ *     for the answer any more
+ */
+
+/** @param {number[]} shape @param {ArrayLike<number>} values @returns {Numbers} */
+export function numbers(shape, values) {
+  return { shape, data: Float32Array.from(values) };
+}
+
+/** Indices, which travel as 64-bit numbers. @param {number[]} shape @param {ArrayLike<number>} values @returns {Numbers} */
+export function indices(shape, values) {
+  return { shape, data: BigInt64Array.from(Array.from(values, BigInt)) };
+}
+
+/** Yes and no. @param {number[]} shape @param {ArrayLike<number | boolean>} values @returns {Numbers} */
+export function flags(shape, values) {
+  return { shape, data: Uint8Array.from(values, Number) };
+}
+
+/**
+ * A result whose arrays stand anywhere within it, as an answer: "maps.values" is the array `values` of the part `maps`.
+ * @param {string} question @param {Record<string, any>} result @param {string} words what it says, in a sentence or two
+ * @returns {Answer}
+ */
+export function answerOf(question, result, words) {
+  /** @type {Record<string, Numbers>} */
+  const arrays = {};
+  const facts = factsIn(result, '', arrays);
+  return { question, facts, words, arrays };
+}
+
+/** @param {any} value @param {string} name @param {Record<string, Numbers>} arrays those that are found are added @returns {any} */
+function factsIn(value, name, arrays) {
+  if (typeof value === 'number' && !Number.isFinite(value)) return value > 0 ? 'inf' : '-inf';
+  if (value === null || typeof value !== 'object') return value;
+  const parts = Object.entries(value).filter(([key, part]) => {
+    const isArray = ArrayBuffer.isView(part?.data);
+    if (isArray) arrays[`${name}${key}`] = part;
+    return !isArray;
+  });
+  const facts = parts.map(([key, part]) => [key, factsIn(part, `${name}${key}.`, arrays)]);
+  return Array.isArray(value) ? facts.map(([, part]) => part) : Object.fromEntries(facts);
+}

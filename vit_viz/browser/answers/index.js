@@ -1,0 +1,45 @@
+// Questions about a picture and the model in the page, by the names and in the form of vit_viz/rest.py, from a pass of the engine.
+//
+// A question is a line of the table of its subject: what it needs, its options with what is possible, whether it takes a query and a
+// target, and the function that answers it. Python is the reference: tests/browser/test_answers.py compares every answer.
+
+import { answerOf } from './form.js';
+import { readBody } from './options.js';
+import { TOKENS } from './tokens.js';
+/** @import { Answer, Context } from './form.js' */
+/** @import { Options } from './options.js' */
+
+/**
+ * @typedef {object} Question
+ * @property {'pass' | 'model'} needs the pass of a picture, or the model alone
+ * @property {Options} [options]
+ * @property {boolean} [takesQuery] @property {boolean} [takesTarget] @property {boolean} [takesOptions] those of a method
+ * @property {(context: Context, options: any, about: About) => any} answer its result, which may be a promise, with `words` where
+ *     something is said of it
+ *
+ * The token that it starts from, and the class, or the pair "291-292", as texts; null for what the question says.
+ * @typedef {{query: string | null, target: string | null, options: Record<string, any>}} About
+ * @typedef {Record<string, Question>} Table
+ */
+
+/** @type {Table} */
+const TABLE = { ...TOKENS };
+
+/** Names of what is answered here. @type {ReadonlySet<string>} */
+export const QUESTIONS = new Set(Object.keys(TABLE));
+
+/** Names of what is answered without a picture. @type {ReadonlySet<string>} */
+export const OF_MODEL = new Set(Object.keys(TABLE).filter((name) => TABLE[name].needs === 'model'));
+
+/**
+ * The answer to a question. Throws one sentence where it is not possible.
+ * @param {string} name @param {Record<string, any>} body what rooms send: of what it is, and options that are not the usual ones
+ * @param {Context} context @returns {Promise<Answer>}
+ */
+export async function answer(name, body, context) {
+  const question = TABLE[name];
+  if (!question) throw new Error(`'${name}' is answered in the app, not in this page.`);
+  const { options, about } = readBody(name, question, body, context.engine.model.config.depth);
+  const { words = '', ...result } = await question.answer(context, options, about);
+  return answerOf(name, result, words);
+}
