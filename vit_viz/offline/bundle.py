@@ -37,14 +37,15 @@ const modules = {
 """
 
 
-def bundled(entry: str, ending: str) -> str:
+def bundled(entry: str, ending: str, *others: str) -> str:
     """A module of the package and all that it imports, as the text of one script that may stand in a page.
 
     Args:
         entry: path in the package, as "offline/page.js".
-        ending: what the script does in the end; the module's exports are `entry`.
+        ending: what the script does in the end; the module's exports are `entry`, and `need(path)` returns those of another one.
+        others: modules that it needs by their paths.
     """
-    script = f"{together(entry)}const entry = need({json.dumps(entry)});\n{ending}\n"
+    script = f"{together(entry, *others)}const entry = need({json.dumps(entry)});\n{ending}\n"
     if re.search(r"</script|<!--", script, re.IGNORECASE):
         raise ValueError(
             "A script within a page cannot hold the end of a script element or the start of a comment."

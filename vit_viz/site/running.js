@@ -9,19 +9,19 @@ import { EngineClient } from '../browser/client.js';
 /**
  * @typedef {{name: string, card: string, file: string, bytes: number, storage: string, notes?: string,
  *     own?: {file: Blob, about: import('../browser/checkpoint.js').About}}} ModelFacts a model that the page has; own: of the visitor
- * @typedef {(words: string) => void} Told what is being done
+ * @typedef {(words: string, share: number) => void} Told what is being done, and how much of it is
  *
  * @typedef {object} Files
  * @property {() => Worker} start a worker of the engine
  * @property {import('../browser/wasm.js').Variants} wasm
  * @property {(model: ModelFacts, told: (share: number) => void) => Promise<ArrayBuffer>} weights
- * @property {(names: string[]) => Promise<boolean>} [keep] lets the browser keep files, where some lie beside the page; whether it has all
  */
 
 export class Running {
   /** @type {EngineClient | null} */ client = null;
   /** @type {{name: string, loaded: Promise<Loaded>} | null} of the worker */ model = null;
 
+  /** @type {string[]} names of the questions that it answers */ questions = [];
   /** @type {Told} */ told = () => {};
 
   /** @param {Files} files */
@@ -32,7 +32,7 @@ export class Running {
   /**
    * A pass of a picture; once more where the engine dies of it for the first time.
    * @param {ModelFacts} model @param {Picture} picture @param {Options} options
-   * @returns {Promise<{traced: Traced, loaded: Loaded}>}
+   * @returns {Promise<{traced: Traced & {pass: number}, loaded: Loaded}>}
    */
   async trace(model, picture, options) {
     try {
@@ -49,7 +49,7 @@ export class Running {
     const loaded = await this.load(model);
     const client = /** @type {EngineClient} */ (this.client);
     const traced = await client.trace(picture, options, (layer, depth) =>
-      this.told(`Running ${model.name}: layer ${layer} of ${depth} …`),
+      this.told(`Running ${model.name}: layer ${layer} of ${depth} …`, layer / depth),
     );
     return { traced, loaded };
   }
@@ -60,6 +60,10 @@ export class Running {
     if (this.model?.name !== model.name) {
       const loaded = this.loadNow(model);
       this.model = { name: model.name, loaded };
+      loaded.then(
+        ({ questions }) => (this.questions = questions),
+        () => {},
+      );
       loaded.catch(() => this.model?.loaded === loaded && (this.model = null)); // the next one tries again
     }
     return /** @type {{loaded: Promise<Loaded>}} */ (this.model).loaded;
@@ -71,13 +75,20 @@ export class Running {
     const { client } = this;
     const size = `${(model.bytes / 1e6).toFixed(1)} MB`;
     const told = (/** @type {number} */ share) =>
-      this.told(`Reading the model ${model.name}, ${Math.round(100 * share)}% of ${size} …`);
-    this.told(`Reading the model ${model.name}, ${size} …`);
+      this.told(`Reading the model ${model.name}, ${Math.round(100 * share)}% of ${size} …`, share);
+    told(0);
     const { own } = model;
     if (own) return client.load(own.file, this.files.wasm, (done, all) => told(done / all), own.about);
     const weights = await this.files.weights(model, told);
     if (this.model?.name !== model.name) throw new Error('Another model was asked for meanwhile.');
     return client.load(weights, this.files.wasm);
+  }
+
+  /** The answer to a question, see `EngineClient.answer`. @param {Parameters<EngineClient['answer']>} asked */
+  answer(...asked) {
+    if (!this.client || this.client.isLost)
+      throw new Error('The engine of this page has ended: open the picture again.');
+    return this.client.answer(...asked);
   }
 
   forget() {
