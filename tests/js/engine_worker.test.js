@@ -67,6 +67,47 @@ test('a model is loaded, pictures are traced in their order, and what comes back
     }
   }));
 
+test('questions are answered of the pass that they name, of two passes at most, and refusals are sentences', () =>
+  withClient(async (client) => {
+    await client.load(file(CONFIG), WASM);
+    const [wide, tall] = [await client.trace(picture(9, 13)), await client.trace(picture(20, 10))];
+    const shapes = [];
+    for (const { pass } of [wide, tall]) {
+      const { question, facts, arrays } = await client.answer('token_norms', { factor: 2 }, pass);
+      assert.deepEqual([question, facts.maps.names.at(-1)], ['token_norms', 'after layer 1']);
+      shapes.push(arrays['maps.values'].shape);
+    }
+    assert.deepEqual(shapes, [
+      [3, ...wide.grid],
+      [3, ...tall.grid],
+    ]);
+    await assert.rejects(client.answer('token_norms', { factor: 0 }, tall.pass), {
+      message: /is a number from/,
+    });
+    await assert.rejects(client.answer('relevance', {}, tall.pass), { message: /in the app/ });
+    await client.trace(picture(9, 13));
+    await client.answer('token_change', {}, tall.pass);
+    await assert.rejects(client.answer('token_change', {}, wide.pass), { message: /are gone/ });
+  }));
+
+test('a question that nobody waits for ends between its steps, and the next one is answered', () =>
+  withClient(async (client) => {
+    await client.load(file(CONFIG), WASM);
+    const { pass } = await client.trace(picture(20, 10));
+    const end = new AbortController();
+    const shares = /** @type {number[]} */ ([]);
+    const left = client.answer('layer_similarity', {}, pass, end.signal, (share) => {
+      shares.push(share);
+      end.abort();
+    });
+    await assert.rejects(left, { message: /Nobody waits/ });
+    assert.equal(shares.length, 1);
+    await client.answer('layer_similarity', {}, pass, new AbortController().signal, (share) =>
+      shares.push(share),
+    );
+    assert.equal(shares.at(-1), 1);
+  }));
+
 /** @type {Record<string, [ArrayBuffer, RegExp]>} */
 const BAD = {
   'of another kind': [new ArrayBuffer(100), /^This is no safetensors file/],
@@ -127,7 +168,9 @@ test('every file that is no model is refused in a sentence, and the next is load
     await client.load(file(CONFIG), WASM);
     await assert.rejects(client.trace(picture(8, 8), { size: -1 }), { message: /^A size is the short side/ });
     assert.equal((await client.trace(picture(8, 8))).tokens, 5);
-    const other = { message: /^The engine loads models and traces pictures, nothing else\.$/ };
+    const other = {
+      message: /^The engine loads models, traces pictures and answers questions, nothing else\.$/,
+    };
     await assert.rejects(client.ask({ kind: 'dance' }), other);
   }));
 

@@ -7,14 +7,15 @@ import { OUTPUTS } from './outputs.js';
 import { checkedRecipe, ofPatches, prepare } from './preprocess.js';
 import { BadFile, jsonOf, Weights } from './weights.js';
 /** @import { About } from './checkpoint.js' */
-/** @import { Pass } from './model.js' */
+/** @import { Input, Pass } from './model.js' */
 /** @import { Output } from './outputs.js' */
 /** @import { Options, Prepared, Recipe } from './preprocess.js' */
 /** @import { Picture } from './resize.js' */
 /** @import { Wasm } from './wasm.js' */
 /** @import { Read } from './weights.js' */
 
-/** @typedef {Pass & {crop: Prepared['crop'], heads: number, tokens: number, headDim: number, scale: number}} Traced */
+/** @typedef {Pass & {crop: Prepared['crop'], heads: number, tokens: number, headDim: number,
+ *     scale: number, input: Input}} Traced */
 
 export class Engine {
   /**
@@ -60,6 +61,14 @@ export class Engine {
     const tokens = pass.prefix.length + pass.grid[0] * pass.grid[1];
     const scale = config.scale ?? headDim(config) ** -0.5;
     const crop = ofPatches(prepared.crop, pass.grid, config.patch_size);
-    return { ...pass, crop, heads: config.num_heads, tokens, headDim: headDim(config), scale };
+    return {
+      ...pass,
+      input: prepared,
+      crop,
+      heads: config.num_heads,
+      tokens,
+      headDim: headDim(config),
+      scale,
+    };
   }
 }

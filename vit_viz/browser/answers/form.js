@@ -1,6 +1,5 @@
 // The form of an answer, as `unpacked` of web/kit/server.js reads it of the server: its arrays by name, and facts beside them.
 
-/** @import { Config } from '../config.js' */
 /** @import { Engine } from '../engine.js' */
 /** @import { Traced } from '../engine.js' */
 

@@ -3,8 +3,17 @@
 // A question is a line of the table of its subject: what it needs, its options with what is possible, whether it takes a query and a
 // target, and the function that answers it. Python is the reference: tests/browser/test_answers.py compares every answer.
 
+import { ATTENTION } from './attention.js';
+import { CLASSES } from './classes.js';
+import { COMPONENTS } from './components.js';
 import { answerOf } from './form.js';
+import { HEAD_NAMES } from './head_names.js';
+import { HEADS } from './heads.js';
+import { LAYERS } from './layers.js';
+import { LENS } from './lens.js';
+import { LINKS } from './links.js';
 import { readBody } from './options.js';
+import { PATCHES } from './patches.js';
 import { TOKENS } from './tokens.js';
 /** @import { Answer, Context } from './form.js' */
 /** @import { Options } from './options.js' */
@@ -14,16 +23,28 @@ import { TOKENS } from './tokens.js';
  * @property {'pass' | 'model'} needs the pass of a picture, or the model alone
  * @property {Options} [options]
  * @property {boolean} [takesQuery] @property {boolean} [takesTarget] @property {boolean} [takesOptions] those of a method
- * @property {(context: Context, options: any, about: About) => any} answer its result, which may be a promise, with `words` where
- *     something is said of it
+ * @property {(context: Context, options: any, about: About) => any} answer its result, which may be a promise
+ * @property {(result: any) => string} [says] what a result says, in a sentence or two
  *
  * The token that it starts from, and the class, or the pair "291-292", as texts; null for what the question says.
- * @typedef {{query: string | null, target: string | null, options: Record<string, any>}} About
+ * @typedef {{query: string | null, target: string | null, options: Record<string, any>,
+ *     model: string}} About
  * @typedef {Record<string, Question>} Table
  */
 
 /** @type {Table} */
-const TABLE = { ...TOKENS };
+const TABLE = {
+  ...CLASSES,
+  ...PATCHES,
+  ...TOKENS,
+  ...COMPONENTS,
+  ...LENS,
+  ...LAYERS,
+  ...ATTENTION,
+  ...HEADS,
+  ...HEAD_NAMES,
+  ...LINKS,
+};
 
 /** Names of what is answered here. @type {ReadonlySet<string>} */
 export const QUESTIONS = new Set(Object.keys(TABLE));
@@ -40,6 +61,6 @@ export async function answer(name, body, context) {
   const question = TABLE[name];
   if (!question) throw new Error(`'${name}' is answered in the app, not in this page.`);
   const { options, about } = readBody(name, question, body, context.engine.model.config.depth);
-  const { words = '', ...result } = await question.answer(context, options, about);
-  return answerOf(name, result, words);
+  const result = await question.answer(context, options, about);
+  return answerOf(name, result, question.says?.(result) ?? '');
 }

@@ -36,7 +36,12 @@ export function readBody(name, { needs, options = {}, takesQuery, takesTarget, t
   const [query, target] = [body.query ?? '', body.target ?? ''].map(asText);
   return {
     options: Object.fromEntries(read),
-    about: { query: query || null, target: target || null, options: body.options ?? {} },
+    about: {
+      query: query || null,
+      target: target || null,
+      options: body.options ?? {},
+      model: body.model || 'This model',
+    },
   };
 }
 

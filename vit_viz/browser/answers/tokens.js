@@ -10,7 +10,7 @@ export const ROLE = /** @type {const} */ (['tokens', 'queries', 'keys']);
 
 /**
  * The vectors of all tokens in all states, each [tokens, dim]: of queries and keys those of all heads side by side.
- * @param {Context} context @param {Role} [role] @returns {Float32Array[]}
+ * @param {Pick<Context, 'traced'>} context @param {Role} [role] @returns {Float32Array[]}
  */
 export function tokenStates({ traced }, role = 'tokens') {
   if (role === 'tokens') return traced.residual;
@@ -25,6 +25,20 @@ export function tokenStates({ traced }, role = 'tokens') {
           vectors[to++] = operand[from++] * factor;
     return vectors;
   });
+}
+
+/**
+ * The tokens of a state as vectors of length 1.
+ * @param {Pick<Context, 'traced'>} context @param {Role} role @param {number} state
+ * @returns {import('../../ui/kit/numbers.js').Vectors}
+ */
+export function unitVectors({ traced }, role, state) {
+  const states = tokenStates({ traced }, role);
+  if (!states[state]) throw new Error(`State ${state} does not exist: they are 0-${states.length - 1}.`);
+  const { tokens } = traced;
+  const sizes = lengths(states[state], tokens);
+  const dim = states[state].length / tokens;
+  return { data: states[state].map((value, i) => value / (sizes[Math.floor(i / dim)] || 1)), tokens, dim };
 }
 
 /** The states in words, in order. @param {Context} context @param {Role} [role] */

@@ -1,0 +1,45 @@
+// What a question is about: an output of the model, by its number or its name; vit_viz/analyses/targets.py.
+
+import { outputKind } from '../outputs.js';
+/** @import { Context } from './form.js' */
+
+/** @import { Output } from '../outputs.js' */
+
+/** Whether outputs are scores of classes, and not an embedding. */
+export function hasClasses(/** @type {Context} */ { engine }) {
+  return engine.model.config.num_classes > 0;
+}
+
+/** What each output is. @param {Context} context @returns {Output} */
+export function kindOf({ engine, traced }) {
+  return outputKind(engine.output, traced.logits.length);
+}
+
+/** The name of an output; its number where names are not known. @param {Context} context @param {number} index */
+export function outputName(context, index) {
+  return context.engine.labels?.[index] ?? `${kindOf(context) === 'value' ? 'output' : 'class'} ${index}`;
+}
+
+/**
+ * The output that is explained, and the one that it is set against; without one the first choice. Throws a sentence where there is none.
+ * @param {Context} context @param {string | null} target @returns {{index: number, other: number | null}}
+ */
+export function targetOf(context, target) {
+  const { logits } = context.traced;
+  if (target === null) return { index: logits.indexOf(Math.max(...logits)), other: null };
+  const pair = /^(\d+)[-,](\d+)$/.exec(target);
+  const [index, other = null] = (pair ? pair.slice(1) : [target]).map((one) => indexOf(context, one));
+  const [noun, nouns] = kindOf(context) === 'value' ? ['Output', 'outputs'] : ['Class', 'classes'];
+  for (const one of [index, other])
+    if (one !== null && one >= logits.length)
+      throw new Error(`${noun} ${one} does not exist: this model has ${nouns} 0-${logits.length - 1}.`);
+  return { index, other };
+}
+
+/** @param {Context} context @param {string} name of a class, or its number */
+function indexOf({ engine }, name) {
+  if (/^\d+$/.test(name.trim())) return Number(name);
+  const found = (engine.labels ?? []).findIndex((one) => one.toLowerCase() === name.trim().toLowerCase());
+  if (found < 0) throw new Error(`There is no class called '${name.slice(0, 60)}' in this model.`);
+  return found;
+}
