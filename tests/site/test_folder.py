@@ -64,6 +64,8 @@ def test_the_page_names_its_files_and_no_other_address(site: Path) -> None:
     facts = facts_of(page)
     named = set(re.findall(r'(?:src|href)="([^"]+)"', page)) - {"data:,"}
     named |= {one["file"] for key in ("models", "pictures") for one in facts[key]}  # type: ignore[attr-defined]
+    page_facts = json.loads(str(facts["page"]))
+    named |= {page_facts["questions"], page_facts["parts"][-1]["props"]["listing"]}
     named |= {str(facts["worker"]), *facts["wasm"].values()}  # type: ignore[attr-defined]
     assert named == {path.name for path in site.iterdir()} - {
         "index.html",
@@ -181,4 +183,4 @@ def test_a_page_in_one_file_may_load_nothing(mini: LoadedModel) -> None:
     assert not re.search(
         r'(?:src|href)="(?!data:)', re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
     )
-    assert facts_of(page)["mode"] == "crop"
+    assert {"crop"} == {one["default"] for one in facts_of(page)["fields"] if one["name"] == "mode"}  # type: ignore[attr-defined]

@@ -127,8 +127,7 @@ def wait_for_picture(page: Any, image: str) -> None:
     """Wait until the explorer shows a picture, with all layers, and the header what the model says of it."""
     page.wait_for_function(
         """(image) => {
-          const { explorer } = document.querySelector('#vv-explorer');
-          const { trace, store } = explorer ?? {};
+          const { trace, store } = document.querySelector('#vv-explorer')?.explorer ?? {};
           return trace && (trace.image === image || trace.name === image) && store?.next() === null &&
             document.querySelector('.vv-samples [aria-pressed=true]') && !document.querySelector('.vv-part-top.vv-busy');
         }""",
@@ -138,7 +137,7 @@ def wait_for_picture(page: Any, image: str) -> None:
 
 def wait_for_model(page: Any, name: str, image: str) -> None:
     page.wait_for_function(
-        "name => document.querySelector('#vv-explorer').explorer.trace?.model === name", arg=name
+        "name => document.querySelector('#vv-explorer')?.explorer?.trace?.model === name", arg=name
     )
     wait_for_picture(page, image)
 
@@ -252,7 +251,7 @@ def test_photos_of_the_visitor_are_seen_as_the_app_sees_them(
         ("pasted", "wide.webp", file_of(wide, "WEBP", lossless=True)),
     ):
         if way == "chosen":
-            files = page.locator("[data-site=file]")
+            files = page.locator(".vv-files")
             files.set_input_files({"name": name, "mimeType": "image/jpeg", "buffer": data})
         else:
             carry(page, way, name, data)
@@ -284,7 +283,7 @@ def test_a_link_of_a_photo_of_others_is_followed_once_it_is_brought(
     data = file_of(samples.sample("tower"), "PNG")
     name = f"own-{hashlib.sha256(data).hexdigest()[:16]}"
     page = open_site(f"{site}?model=mini&image={name}&mode=crop&layer=1&head=4&q=2,5", None)
-    expect(page.locator("[data-vv=message]")).to_contain_text("bring it, and the link is followed")
+    expect(page.locator(".vv-status")).to_contain_text("bring it, and the link is followed")
     expect(page.locator(".vv-nothing")).to_be_hidden()  # the model has a head, whatever is shown
     carry(page, "dropped", "mine.png", data)
     wait_for_picture(page, "mine.png")
@@ -332,7 +331,8 @@ def test_a_new_version_opens_without_a_network_after_one_visit_of_a_host_that_ca
 @pytest.mark.slow
 def test_a_file_takes_other_photos_from_a_disk_without_a_network(open_file: Any, stored: LoadedModel) -> None:
     assert_is_seen(open_file, stored, samples.sample("cheetah"), apart=0.01, mode="crop")
-    open_file.locator("[data-site=mode]").select_option("fit")
+    open_file.locator("#vv-size-opener button").click()
+    open_file.locator("#vv-mode").select_option("fit")
     open_file.wait_for_function("() => document.querySelector('#vv-explorer').explorer.trace.mode === 'fit'")
     carry(open_file, "dropped", "runner.png", file_of(samples.sample("runner"), "PNG"))
     wait_for_picture(open_file, "runner.png")

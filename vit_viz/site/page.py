@@ -27,7 +27,7 @@ _MOST_PIXELS = 16_000_000
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
-_TABS = tuple(tab for tab in TABS if tab.name in {"look", "patches"})
+_TABS = tuple(tab for tab in TABS if tab.name in {"look", "heads", "tokens", "patches"})
 """The tabs of the app that the model in the page can fill."""
 
 
@@ -109,11 +109,17 @@ def kernels() -> dict[str, bytes]:
 @cache
 def look() -> str:
     """The rules of the page: the app's, and what Gradio's stand for there."""
-    return "\n".join([(_PACKAGE / "site" / "site.css").read_text("utf-8"), stylesheet()])
+    missing = {"survey"} | {tab.name for tab in TABS} - {tab.name for tab in _TABS}
+    rules = "\n".join([(_PACKAGE / "site" / "site.css").read_text("utf-8"), stylesheet(without=missing)])
+    return re.sub(r"/\*.*?\*/\n?|^[ \t]+", "", rules, flags=re.DOTALL | re.MULTILINE)
 
 
 def listings() -> dict[str, bytes]:
     """What the palette finds and what each option is for, as JSON."""
     names = {tab.name for tab in _TABS}
-    questions = [one for one in json.loads(palette.listing()) if one["tab"] in names]
+    questions = [
+        {name: value for name, value in one.items() if name != "controls"}  # which only the panel has
+        for one in json.loads(palette.listing())
+        if one["tab"] in names
+    ]
     return {"questions": json.dumps(questions).encode(), "help": help_listing()}
