@@ -206,7 +206,7 @@ def test_the_site_says_and_shows_what_the_app_does_in_threads(
     look = samples.FIRST_LOOKS["lion"]
     expect(caption(page)).to_contain_text(f"Layer {look.layer}, head {look.head}: the class token looks ")
     assert_is_seen(page, stored, samples.sample("lion"), apart=0.01)
-    words = page.locator("[data-site=storage]").text_content()
+    words = page.locator(".vv-proof-words").text_content()
     said = re.search(r"by at most ([\d.]+)% of the largest", words)
     assert said is not None
     own = trace(mini, samples.sample("lion")).attention(3, queries=[0])[:, 0].numpy()
@@ -363,27 +363,28 @@ def test_a_checkpoint_of_the_visitor_is_seen_as_the_app_sees_it_and_what_is_none
     open_site: Callable[..., Any], site: str, stored: LoadedModel, tmp_path: Path
 ) -> None:
     page, path = open_site(site), checkpoint(tmp_path, "distilled")
-    page.locator("[data-site=checkpoint]").set_input_files(path)
+    page.locator(".vv-files").set_input_files(path)
     wait_for_model(page, "distilled", "lion")
     page.get_by_role("button", name="Sample image runner").click()
     wait_for_picture(page, "runner")
     assert_is_seen(page, load(path, device="cpu"), samples.sample("runner"), apart=PARITY)
-    notes = page.locator("[data-site=notes]")
+    notes = page.locator(".vv-status")
     expect(notes).to_contain_text("Recognised as timm ViT by the names of its parameters.")
     expect(notes).to_contain_text("2 heads of 64 numbers")
     beside = path.with_name("preprocessor_config.json")
     beside.write_text(
         '{"image_processor_type": "ViTImageProcessor", "image_mean": [0.1, 0.4, 0.7], "size": 96}'
     )
-    page.locator("[data-site=checkpoint]").set_input_files([path, beside])
+    page.locator(".vv-files").set_input_files([path, beside])
     wait_for_model(page, "distilled (2)", "runner")
     expect(notes).to_contain_text("as its preprocessor_config.json says (channels less 0.1")
     # of a folder, with which Python reads what lies beside it
     path = path.rename(path.with_name("model.safetensors"))
     assert_is_seen(page, load(path, device="cpu"), samples.sample("runner"), apart=PARITY)
-    page.locator("[data-site=model]").select_option("mini")
+    page.locator(".vv-model-open").click()
+    page.locator(".vv-model-option[data-name=mini]").click()
     wait_for_model(page, "mini", "runner")
-    expect(notes).to_be_hidden()
+    expect(notes).to_have_text("")
     for name, content, words in (
         ("short.safetensors", path.read_bytes()[:-4000], "This safetensors file is cut short"),
         ("page.safetensors", b"<!DOCTYPE html><html></html>", "This is no safetensors file"),
@@ -391,8 +392,10 @@ def test_a_checkpoint_of_the_visitor_is_seen_as_the_app_sees_it_and_what_is_none
         ("config.json", b"{}", "config.json only describes a model: please bring it together with"),
     ):
         carry(page, "dropped", name, content)
-        expect(page.locator(".vv-bring-note")).to_contain_text(words)
-    expect(page.locator("[data-site=model] option")).to_have_count(3)
+        said = page.locator(".vv-bring-note, #vv-loading")
+        expect(said.filter(has_text=words)).to_be_visible()
+    page.locator(".vv-model-open").click()
+    expect(page.locator(".vv-model-option")).to_have_count(3)
     assert_is_seen(page, stored, samples.sample("runner"), apart=0.01)
 
 

@@ -13,8 +13,10 @@ _SHARED = ("kit/system.css", "kit/kit.css", "page.css")
 
 
 def stylesheet(*, without: Collection[str] = ()) -> str:
-    """The rules of the page, without those of some rooms. All but the tokens and the explorer's stand inside a rule for the root, which is named so often that
-    they win against Gradio's own; `&` is the root there.
+    """The rules of the page, without those of some rooms.
+
+    All but the tokens and the explorer's stand inside a rule for the root, which is named so often that they win against
+    Gradio's own; `&` is the root there.
     """
     shared = [_HERE / name for name in _SHARED]
     everywhere = [*sorted(_HERE.glob("*/*.css")), *sorted((_HERE.parent / "web").glob("*/*.css"))]
