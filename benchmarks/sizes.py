@@ -24,7 +24,7 @@ from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.explorer.packing import layer_bytes
 from vit_viz.memory import return_large_blocks, share_one_heap
-from vit_viz.session.models import relative_work
+from vit_viz.session.models import forward_work
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.edge.exposure import VISITORS_PATCHES
@@ -61,7 +61,8 @@ def main() -> None:
 def announce(session: Session, own: Subject, chosen: Subject, measured: float) -> None:
     """The ratio that the page says before the size is chosen, beside the one that was measured."""
     tokens = [session.trace_of(subject).num_tokens for subject in (own, chosen)]
-    said = relative_work(session.model(NAME), tokens[1], tokens[0])
+    work = forward_work(session.model(NAME))
+    said = work(tokens[1]) / work(tokens[0])
     print(f"{tokens[0]} -> {tokens[1]} tokens: {said:.1f} x the work as announced, {measured:.1f} x the time")
 
 

@@ -34,7 +34,7 @@ FRAMES, FRAME_MS, SCALE = 40, 100, 0.6
 EXPLORER = "#vv-explorer [data-vv=root][data-state=ready]"
 SCREENS = {
     "look": ("?image=lion", EXPLORER),
-    "explain": ("?image=lion&tab=explain", "#vv-gallery img"),
+    "explain": ("?image=lion&tab=explain", "#vv-explain-picture .vv-image:not([hidden])"),
     "heads": ("?image=lion&tab=heads", "[data-ready=distance]"),
     "walkthrough": ("?image=lion&tab=walkthrough&step=6", "#vv-w-content[aria-busy=false]"),
 }

@@ -111,9 +111,8 @@ def cost_words(question: AnyQuestion, trace: Trace, seconds: float | None, *, do
 def cost_of(session: Session, request: Request) -> str:
     """What an answer of many passes would cost, in words."""
     question, subject = QUESTIONS.named(request.question), request.subject
-    part = question.passes and question.passes.shared
-    is_done = part and session.keeps(request.about(part.name, target=dict(request.parameters).get("target")))
-    done = part.forwards if part and is_done else 0
+    parts = question.passes.shared if question.passes else ()
+    done = sum(part.forwards for part in parts if session.keeps(request.about(part.name)))
     return cost_words(question, session.trace_of(subject), session.pass_seconds(subject), done=done)
 
 

@@ -249,6 +249,22 @@ test('how fast the answer falls is said beside the band', () => {
   assert.equal(fallWords(place(-1234.5), true, true), 'mean value -1.23e+03, at random 0.4');
 });
 
+test('a map is judged by the first half of its test, which goes on from there when it was cancelled', async (t) => {
+  const { asked, text, falls, said, all, click } = await open(t, '&method=rollout');
+  await click('.vv-test');
+  const half = { ...trustBy(0.05, { deletion: [1, 0.25, 0] }), words: undefined };
+  await asked('trust')[0].tell({ share: 0.5, left: '', preview: half });
+  const judged = () => [text('.vv-belief > .vv-title'), falls('rollout'), said()];
+  const verdict = `How far to believe it: ${TRUST.falls}`;
+  const first = [verdict, TRUST.falls, ['Measured as its patches go, not yet as they come back.']];
+  assert.deepEqual([judged(), all('.vv-belief [data-test]').length], [first, 1]);
+  await click('.vv-belief .vv-job .vv-stop');
+  assert.deepEqual([judged(), text('.vv-test')], [first, TEST_ALL]);
+  await click('.vv-test');
+  await asked('trust').at(-1)?.answer(trustBy());
+  assert.deepEqual(judged(), [verdict, TRUST.falls, TRUST.sentences]);
+});
+
 test('a test that is cancelled keeps what was tested, and may be taken up again; a map that cannot be tested says why', async (t) => {
   const { asked, far, falls, text, find, said, click, set } = await open(t, '&method=relevance');
   const job = '.vv-belief .vv-job';

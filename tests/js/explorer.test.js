@@ -312,6 +312,38 @@ test('keys point at patches and heads, which are shown and said; Enter keeps the
     assert.ok(part.getAttribute('aria-label').endsWith(parts.keys.textContent));
 });
 
+test('where values are read, the keys read the pinned map, which stays; Enter keeps the patch, Escape lets go', async () => {
+  const { parts, show, patch, explorer, element, browser } = open();
+  await show();
+  explorer.change({ query: '1,1', head: 2, layer: 0 });
+  browser.pass(600);
+  const reads = element.querySelectorAll('[name$="-pointer"]').find((input) => input.value === 'reads');
+  /** @type {any} */ (reads).checked = true;
+  parts.tip.box = { left: 0, top: 0, width: 120, height: 20 };
+  parts.stage.box = { left: 90, top: 40, width: 690, height: 420 };
+  const key = (/** @type {string} */ name) => parts.stage.fire('keydown', { key: name });
+  parts.stage.fire('pointermove', patch(1, 2));
+  browser.pass(20);
+  const byMouse = [parts.tip.textContent, parts.tip.style.transform, parts.hovered.getAttribute('d')];
+  parts.stage.fire('pointerleave', { pointerType: 'mouse' });
+  browser.pass(20);
+  assert.deepEqual([parts.tip.hidden, parts.hovered.getAttribute('d')], [true, '']);
+  key('ArrowRight');
+  browser.pass(600);
+  assert.deepEqual([parts.tip.textContent, parts.tip.style.transform, parts.hovered.getAttribute('d')], byMouse); // prettier-ignore
+  assert.deepEqual([parts.status.textContent, explorer.hovered, explorer.view?.query], [byMouse[0], null, '1,1']); // prettier-ignore
+  assert.ok(key('Escape').prevented);
+  browser.pass(600);
+  assert.ok(parts.tip.hidden);
+  assert.match(parts.status.textContent, /^Layer 0, head 2: where patch \(1, 1\) looks/);
+  key('ArrowDown');
+  key('ArrowDown');
+  key('Enter');
+  assert.deepEqual([explorer.view?.query, parts.tip.hidden], ['3,1', false]);
+  parts.stage.fire('blur');
+  assert.ok(parts.tip.hidden);
+});
+
 test('what changes while playing is told once it stops', async () => {
   const { parts, show, told, browser } = open();
   await show();

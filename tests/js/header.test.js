@@ -240,9 +240,14 @@ test('a picture is looked at by its button; one that is gone leaves the tray, an
   await settle();
   assert.deepEqual(place.written.at(-1), [{ image: 'tower' }, true]);
   assert.deepEqual(buttons().map(pressed), ['false', 'true', 'false']);
-  buttons()[2].click();
+  const row = /** @type {any} */ (mine.parentElement);
+  row.box = { left: 20, top: 10, width: 100, height: 44 };
+  mine.box = { left: 130, top: 14, width: 36, height: 36 };
+  [row.scrollLeft, row.scrollTop] = [0, 0];
+  mine.click();
   await settle();
   assert.equal(store.view.image.value, 'u1');
+  assert.deepEqual([row.scrollLeft, row.scrollTop], [46, 0]); // all of it is seen
   store.look({ image: 'lion' });
   await settle();
   assert.equal(buttons()[0], lion); // the same button: the focus stays

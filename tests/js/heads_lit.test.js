@@ -236,8 +236,13 @@ test('a photo that is too dark to be lit is tinted, and a change has the colours
 
 test('a photo that comes after its numbers is lit once it is there', async () => {
   const { browser } = open();
+  let resized = () => {};
   browser.install({
     ResizeObserver: class {
+      constructor(/** @type {() => void} */ run) {
+        resized = run;
+      }
+
       observe() {}
       disconnect() {}
     },
@@ -254,6 +259,7 @@ test('a photo that comes after its numbers is lit once it is there', async () =>
   ending.after(() => render(null, root));
   const canvas = root.querySelector('canvas');
   canvas.box = { left: 0, top: 0, width: 60, height: 32 };
+  resized();
   await settle();
   assert.equal(drawn(), 0);
   photo().onload();

@@ -107,7 +107,7 @@ test('a click on the grid switches a head in surgery alone, a number its layer, 
 test('while the heads are measured it says so, and nothing is shown that is not known', async () => {
   const part = await open({ answer: (name) => name === 'head_tables' && new Promise(() => {}) });
   assert.equal(part.text('wait'), 'Measuring the heads …');
-  assert.deepEqual(part.seen('bar', 'plot', 'kinds'), []);
+  assert.deepEqual([...part.seen('bar', 'plot'), part.text('kinds')], ['']);
   assert.deepEqual([part.ready(), part.text('readout')], ['', '']);
   assert.equal(part.text('caption'), 'Layer 1, head 2: patch (0, 1) looks at all patches alike');
   assert.ok(part.find('measure').options.every((/** @type {any} */ one) => !one.disabled));
@@ -413,6 +413,16 @@ test('of what takes long one thing is computed at a time', async () => {
   done();
   await settle();
   assert.deepEqual(part.asked.slice(1), ['head_names lion', 'head_importance lion zero 7']);
+});
+
+test('where heads stand the largest first, a link that names no layer shows the first of them', async () => {
+  const chosen = async (/** @type {string} */ link) => {
+    const { says } = await open({ link });
+    return [says('layer'), says('head')];
+  };
+  assert.deepEqual(await chosen('layer=&head=&order=value'), ['0', '2']);
+  assert.deepEqual(await chosen('layer=&head='), ['', '']);
+  assert.deepEqual(await chosen('order=value'), ['1', '2']);
 });
 
 test('what replaces a head and the order of the heads are chosen by their buttons', async () => {

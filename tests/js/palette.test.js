@@ -73,7 +73,7 @@ test('what people type finds what they mean first', () => {
 
 test('the head that looks at the previous patch is the first where that opens', () => {
   const [{ link }] = /** @type {any[]} */ (search('previous patch', QUESTIONS));
-  assert.deepEqual([link.measure, link.order], ['left_neighbour', 'value']);
+  assert.deepEqual([link.measure, link.order, link.layer], ['left_neighbour', 'value', null]);
 });
 
 // --- the palette

@@ -53,17 +53,23 @@ test('light: the map is enlarged, the dimmed photo takes the place of its black'
   ]);
 });
 
-test('the photo is drawn once per size, and where the crop says', () => {
+test('the photo is drawn once per size, wherever it is used, and where the crop says', () => {
   new Browser().install();
-  const tile = new Tile();
-  const plain = any(tile.plain).canvas;
-  assert.ok(tile.prepare(photo, trace.crop, { width: 300, height: 200 }));
-  assert.deepEqual(drawings(plain), [['drawImage', photo, -120, -40, 600, 400]]);
+  const own = any(Object.assign(new Element('img'), { src: '/own' }));
+  const [tile, other] = [new Tile(), new Tile()];
+  const drawnBy = (/** @type {Tile} */ one, width = 300, radius = 0) => {
+    assert.ok(one.prepare(own, trace.crop, { width, height: 200 }, radius));
+    return drawings(any(one.plain).canvas);
+  };
+  assert.deepEqual(drawnBy(tile), [['drawImage', own, -120, -40, 600, 400]]);
   assert.deepEqual([...any(tile.dark).data.data.slice(0, 4)], [40, 40, 40, 200]);
-  assert.ok(tile.prepare(photo, trace.crop, { width: 300, height: 200 }));
-  assert.deepEqual(drawings(plain), []);
-  assert.ok(tile.prepare(photo, trace.crop, { width: 150, height: 100 }));
-  assert.equal(drawings(plain).length, 1);
+  assert.deepEqual([drawnBy(tile), drawnBy(other)], [[], []]);
+  assert.ok(other.plain === tile.plain && other.dark === tile.dark);
+  assert.ok(drawnBy(other, 300, 4).length > 1); // its corners are other ones
+  for (const width of [150, 151, 152]) assert.equal(drawnBy(other, width).length, 1);
+  assert.deepEqual(drawnBy(other, 300, 4), []); // four are kept
+  assert.deepEqual(drawnBy(tile), []); // what it holds it keeps
+  assert.equal(drawnBy(other).length, 1);
   const waiting = any({ ...photo, complete: false, naturalWidth: 0 });
   assert.ok(!new Tile().prepare(waiting, trace.crop, { width: 3, height: 2 }));
   assert.ok(!new Tile().prepare(photo, trace.crop, { width: 0, height: 2 }));

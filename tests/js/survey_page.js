@@ -1,7 +1,7 @@
 // The Survey tab against a source that a test answers for: seven photos, two layers of three heads, no server and no browser.
 
 import { asker } from '../../vit_viz/web/kit/ask.js';
-import { html, render } from '../../vit_viz/web/kit/preact.js';
+import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
 import { Survey } from '../../vit_viz/web/survey/room.js';
 import { withGlobals, ending } from './browser.js';
@@ -72,13 +72,20 @@ const POINTS = Float32Array.of(
   ...[1, 0, 1, 0, 1, NaN, 1],
 );
 
+/** What the page is answered about the open photo: heads by layer, and its two first classes. */
+const OF_PHOTO = {
+  open: { about: { model: 'mini', image: { upload: 'u1' }, edits: 'off 1.1' } },
+  heads: { arrays: { values: { shape: [2, 3], data: Float32Array.of(10, 20, 30, 40, 50, 66) } } },
+  classes: { arrays: { scores: { shape: [2], data: Float32Array.of(2.5, 1) } } },
+};
+
 const ESTIMATE = { mean: 0.5, low: 0.4, high: 0.6, photos: 3 };
 
 /** @type {Record<string, any>} */
 const ANSWERS = {
   chosen: CHOSEN,
   points: POINTS,
-  beside: { lit: false, note: '', jump: '' },
+  beside: { lit: false, note: '', jump: '', read: { model: '', mode: 'crop', size: 0, edits: '' } },
   methods: {
     lines: { raw: { deletion: ESTIMATE }, rollout: { pointing: ESTIMATE } },
     scores: { pointing: 'points at the object', energy: 'map on it', deletion: 'deletion below random' },
@@ -160,6 +167,18 @@ export async function open(
   const store = new Store(fields, place);
   /** @type {[string, any][]} */
   const questions = [];
+  /** @type {[string, any][]} */
+  const ofPhoto = [];
+  const page = {
+    ...{ store, turn: signal(0) },
+    ask: asker({
+      keeps: () => true,
+      async answer(name, body) {
+        if (name !== 'open') ofPhoto.push([name, body]);
+        return /** @type {Record<string, any>} */ (OF_PHOTO)[name];
+      },
+    }),
+  };
   const ask = asker({
     keeps: (name) => !name.startsWith('look'),
     async answer(name, body) {
@@ -172,7 +191,7 @@ export async function open(
   });
   const root = dom.document.createElement('div');
   dom.document.body.append(root);
-  render(html`<${Survey} ...${{ store, ask, survey: of, tables: { viridis: GRAYS } }} />`, root);
+  render(html`<${Survey} ...${{ page, ask, survey: of, tables: { viridis: GRAYS } }} />`, root);
   ending.after(() => render(null, root));
   await settle();
   const find = (/** @type {string} */ selector) => root.querySelector(selector);
@@ -185,7 +204,7 @@ export async function open(
   const dots = (/** @type {string} */ event, /** @type {number} */ x, /** @type {number} */ y) =>
     figure.firstElementChild.fire(event, { clientX: 100 + x, clientY: 50 + y });
   return {
-    ...{ store, place, copied, root, find, all, button, dots, figure, holder, over, Plotly },
+    ...{ store, place, copied, root, find, all, button, dots, figure, holder, over, Plotly, ofPhoto },
     /** What was asked since it was asked the last time. */
     news: () => questions.splice(0),
     /** Whether a part with these words is there. */

@@ -83,6 +83,42 @@ test('nothing is asked before the tab is open; then the dots and the photos, and
   assert.deepEqual(room.news(), [['chosen', { ...QUESTION, layer: 0, where: 'is_right' }]]);
 });
 
+test('the open photo is marked among the surveyed ones, by questions that are read as the survey reads photos', async (t) => {
+  const room = await open(t, { link: LINK });
+  const said = () => room.find('.vv-survey-place').textContent;
+  const about = { model: '', image: { upload: 'u1' }, edits: '', mode: 'crop', size: 0 };
+  assert.deepEqual(room.ofPhoto, [
+    ['classes', { ...about, count: 2 }],
+    ['heads', { ...about, measure: 'entropy' }],
+  ]);
+  assert.equal(
+    said(),
+    'The open photo among them: confidence 2.5, more than 3 of 6; mean entropy 36, more than 3 of 7.',
+  );
+  const [{ style }, { xaxis, yaxis }] = [room.over('.vv-survey-mine'), room.figure._fullLayout];
+  const shares = [
+    (2.5 - xaxis.range[0]) / (xaxis.range[1] - xaxis.range[0]),
+    (yaxis.range[1] - 36) / (yaxis.range[1] - yaxis.range[0]),
+  ];
+  const drawn = [parseFloat(style.left) / 200, parseFloat(style.top) / 100];
+  assert.deepEqual(drawn.map((share) => share.toFixed(3)), shares.map((share) => share.toFixed(3))); // prettier-ignore
+  await room.choose('up', 'head_entropy');
+  assert.match(said(), /; head entropy 66, more than 6 of 7\.$/);
+  assert.ok(yaxis.range[1] > 66);
+});
+
+test('a number that only surveyed photos have is said to be unknown, and a survey of another model places nothing', async (t) => {
+  const numbers = [...SURVEY.numbers, 'outside_box'];
+  const room = await open(t, { of: { ...SURVEY, numbers }, link: `${LINK}&up=outside_box` });
+  const said = () => room.find('.vv-survey-place').textContent;
+  assert.match(said(), /more than 3 of 6; its outside box is not known: only photos of a survey have one\.$/);
+  assert.ok(!room.over('.vv-survey-mine'));
+  const beside = { lit: false, note: 'Another one.', jump: '', read: null };
+  const other = await open(t, { link: LINK, answers: { beside } });
+  assert.equal(other.find('.vv-survey-place').textContent, 'The open photo has no place among them: they went through another model.'); // prettier-ignore
+  assert.deepEqual(other.ofPhoto, []);
+});
+
 test('how many photos pass is said with how many are right of those with a label', async (t) => {
   const count = async (/** @type {any} */ changes) =>
     (await open(t, { answers: { chosen: { ...CHOSEN, ...changes } } })).find('.vv-survey-count').textContent;

@@ -14,9 +14,10 @@ from scipy.stats import spearmanr
 from tests.session.test_session import Counted, picture
 from tests.waiting import PATIENCE, until
 from vit_viz.analyses.explain import Explanations, explain, explain_subject
-from vit_viz.analyses.faithfulness import faithfulness
+from vit_viz.analyses.faithfulness import faithfulness, random_band
 from vit_viz.analyses.map_stability import map_stability
 from vit_viz.analyses.methods import METHODS
+from vit_viz.analyses.prepared_image import BATCH
 from vit_viz.analyses.removal import WithoutPatches, outputs_without
 from vit_viz.analyses.rollout import rollout
 from vit_viz.analyses.trust import Trust
@@ -172,11 +173,35 @@ def test_class_blind_maps_have_exactly_no_class_sensitivity(
     assert found.class_sensitivity == 0.0
 
 
-def test_the_random_band_is_computed_once_for_all_maps(counted: Counted, image: str) -> None:
+def test_random_orders_are_run_once_for_all_maps_and_classes(counted: Counted, image: str) -> None:
     session = counted.session
-    bands = [ask(session, image, "trust", method=m, target=3) for m in ("relevance", "rollout")]
-    one, other = (found.faithfulness.band for found in bands if isinstance(found, Trust))
-    assert one is other
+    one = ask(session, image, "trust", method="relevance", target=3)
+    counted.forwards = 0
+    own_steps = 2 * -(
+        -19 // BATCH
+    )  # batches of a map's order, taking away and putting back; the ends are known
+    for method, target, resolved in (("rollout", 3, 2), ("rollout", 5, 2), ("relevance", 5, 2)):
+        counted.forwards = 0
+        found = ask(session, image, "trust", method=method, target=target)
+        assert counted.forwards <= own_steps + resolved + 4, (method, target)  # 4: quick maps, also mirrored
+        expected = random_band(session.prepared(Subject("tiny", image)), target=target)
+        assert isinstance(found, Trust)
+        np.testing.assert_array_equal(found.faithfulness.band.insertion, expected.insertion)
+    assert isinstance(one, Trust)
+    assert not np.array_equal(one.faithfulness.band.deletion, expected.deletion)
+
+
+def test_a_map_is_judged_by_deletion_before_insertion_is_run(counted: Counted, image: str) -> None:
+    told: list[tuple[int, Any]] = []
+    request = Request.of("tiny", image, "trust", method="relevance", target=3)
+    found = counted.session.run(request, preview=lambda half: told.append((counted.forwards, half)))
+    assert isinstance(found, Trust)
+    [(forwards, half)] = told
+    assert forwards < 0.6 * counted.forwards
+    scores = found.faithfulness
+    known = {name: half["faithfulness"][name] for name in ("deletion_auc",)} | {"random": half["random"]}
+    assert known == {"deletion_auc": scores.deletion_auc, "random": found.random}
+    np.testing.assert_array_equal(half["faithfulness"]["deletion"].y, scores.deletion.y)
 
 
 def test_patches_are_taken_away_as_by_hand_and_classes_that_are_asked_about_come_first(

@@ -174,4 +174,4 @@ def test_the_work_of_a_forward_is_that_of_its_matrix_products() -> None:
     assert isinstance(model.model, VisionTransformer)
     per_token = 2 * (40 * 120 + 40 * 40 + 40 * 160 + 160 * 40)
     expected = 2 * (per_token * 30 + 4 * 30**2 * 40)
-    assert forward_work(model.model, 30) == expected
+    assert forward_work(model)(30) == expected

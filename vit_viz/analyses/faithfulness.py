@@ -5,21 +5,29 @@ Source: Petsiuk et al. 2018, arXiv:1806.07421 (deletion and insertion), here on 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.correlation import check_ranks
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
-from vit_viz.analyses.removal import BASELINES, Baseline, baseline_pixels, painted_scores, removed_scores
+from vit_viz.analyses.removal import (
+    BASELINES,
+    Baseline,
+    baseline_pixels,
+    painted_outputs,
+    painted_scores,
+    removed_scores,
+)
 from vit_viz.analyses.targets import Target, TargetLike
 from vit_viz.answer import Answer, axes
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Mode
-from vit_viz.lazy import Tensor
+from vit_viz.lazy import Tensor, torch
 from vit_viz.outputs import Output
 from vit_viz.progress import Progress, ProgressLike, StopCheck, Watch, bar, part_of
 from vit_viz.results import Curve, PatchMap
@@ -31,6 +39,7 @@ RANDOM_ORDERS = 10
 BAND_WIDTH = 2.37
 """Half width of a 95% prediction interval in standard deviations: t(0.975, 9) * sqrt(1 + 1/10), for 10 orders."""
 _BAND_SHARE = RANDOM_ORDERS / (RANDOM_ORDERS + 1)  # of the progress of a test
+_USUAL: dict[Test, Baseline] = {"deletion": "mean", "insertion": "blur"}
 _NEVER = 1e-6  # a share this far from 0 and 1 at least, since their log-odds are infinite
 
 
@@ -218,20 +227,68 @@ def random_band(
     cancelled: StopCheck | None = None,
 ) -> RandomBand:
     """Deletion and insertion of ten random orders; the same orders for the same seed."""
-    followed = subject.resolved(target).followed
+    followed, outputs, half = subject.resolved(target).followed, {}, 0.0
+    for test, baseline in zip(_USUAL, baselines, strict=True):
+        report, half = part_of(progress, half, half + 0.5), half + 0.5
+        outputs[test] = random_outputs(
+            subject, test, baseline=baseline, seed=seed, progress=report, cancelled=cancelled
+        )
+    return band_of(subject, followed, outputs, baselines=baselines)
+
+
+def random_outputs(
+    subject: PreparedImage,
+    test: Test,
+    *,
+    baseline: Baseline | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    cancelled: StopCheck | None = None,
+) -> NDArray[Any]:
+    """What the model says while patches go, or come, in ten random orders: of this, every target is read.
+
+    Returns:
+        [2 + orders * (steps - 1), outputs]: with no patch gone, with every one, then the steps between of each order.
+    """
     orders = np.stack(
         [
             np.random.default_rng([seed, i]).permutation(subject.layout.num_patches)
             for i in range(RANDOM_ORDERS)
         ]
     )
+    gone = _first(orders, step_counts(subject.layout.num_patches)[1:-1])
+    gone = np.concatenate([np.zeros_like(gone[:1]), np.ones_like(gone[:1]), gone])
+    watch = Watch(len(gone), progress=progress, cancelled=cancelled)
+    other = baseline_pixels(subject, baseline or _USUAL[test])
+    sets = gone if test == "deletion" else ~gone
+    return painted_outputs(subject, sets, other, watch=watch).cpu().numpy()
+
+
+def band_of(
+    subject: PreparedImage,
+    followed: Target,
+    outputs: Mapping[Test, NDArray[Any]],
+    *,
+    baselines: tuple[Baseline, Baseline] = ("mean", "blur"),
+) -> RandomBand:
+    """The band of a target.
+
+    Args:
+        outputs: what `random_outputs` returns; a test that is not there has no orders in the band.
+    """
     counts = step_counts(subject.layout.num_patches)
-    watch = Watch(2 * (RANDOM_ORDERS * (len(counts) - 2) + 2), progress=progress, cancelled=cancelled)
-    deletion, insertion = _both_curves(subject, followed, orders, counts, baselines, watch)
+
+    def curves(test: Test) -> NDArray[np.float64]:
+        if test not in outputs:
+            return np.empty((0, len(counts)))
+        scores = followed(torch.from_numpy(outputs[test]).to(subject.pixels.device)).cpu().double().numpy()
+        ends = np.broadcast_to(scores[:2], (RANDOM_ORDERS, 2))
+        return np.concatenate([ends[:, :1], scores[2:].reshape(RANDOM_ORDERS, -1), ends[:, 1:]], axis=1)
+
     return RandomBand(
         counts / counts[-1],
-        deletion,
-        insertion,
+        curves("deletion"),
+        curves("insertion"),
         baselines,
         followed.describe(subject.labels),
         followed.value_range,
@@ -244,6 +301,7 @@ def faithfulness_of(
     band: RandomBand,
     *,
     target: TargetLike = None,
+    deletion: NDArray[np.float64] | None = None,
     removal: bool = False,
     reverse: bool = False,
     progress: Progress | None = None,
@@ -252,24 +310,19 @@ def faithfulness_of(
     """As `faithfulness`, for an image that is prepared already and whose random band is known.
 
     Args:
+        deletion: of the map, where `scores_of` has computed it.
         reverse: also with the map's last patches first.
     """
     followed = subject.resolved(target).followed
-    if patch_map.grid != subject.layout.grid:
-        raise ParameterError(
-            f"The map has a grid of {patch_map.grid}, the model one of {subject.layout.grid} for this image."
-        )
-    if band.target != (words := followed.describe(subject.labels)):
-        raise ParameterError(f"The random band follows the {band.target}, not the {words}.")
-    check_ranks(patch_map)
+    counts = step_counts(subject.layout.num_patches)
+    total = (1 + (deletion is None)) * (len(counts) - 2) + (removal + reverse) * len(counts)
+    watch = Watch(total, progress=progress, cancelled=cancelled)
+    if deletion is None:
+        deletion = scores_of(subject, patch_map, band, "deletion", followed, watch=watch)
+    insertion = scores_of(subject, patch_map, band, "insertion", followed, watch=watch)
     if followed.output == "value":  # for whoever draws the curves, which then need not begin at 0
         subject = replace(subject, provenance=subject.provenance.with_parameters(output="value"))
-    order = patch_order(patch_map)[None]
-    counts = step_counts(subject.layout.num_patches)
-    total = (2 + removal + reverse) * len(counts)
-    watch = Watch(total, progress=progress, cancelled=cancelled)
-    deletion, insertion = _both_curves(subject, followed, order, counts, band.baselines, watch)
-    fractions = counts / counts[-1]
+    order, fractions = patch_order(patch_map)[None], counts / counts[-1]
     removed, turned = None, None
     if removal:
         few = counts
@@ -281,16 +334,72 @@ def faithfulness_of(
         other = baseline_pixels(subject, band.baselines[0])
         turned = painted_scores(subject, followed, gone, other, watch=watch)
     return Faithfulness(
-        _curve(subject, patch_map, "deletion", fractions, deletion[0], band),
-        _curve(subject, patch_map, "insertion", fractions, insertion[0], band),
-        area(fractions, deletion[0]),
-        area(fractions, insertion[0]),
+        curve_of(subject, patch_map, "deletion", fractions, deletion, band),
+        curve_of(subject, patch_map, "insertion", fractions, insertion, band),
+        area(fractions, deletion),
+        area(fractions, insertion),
         band,
-        None if removed is None else _curve(subject, patch_map, "removal", *removed, band),
+        None if removed is None else curve_of(subject, patch_map, "removal", *removed, band),
         None if removed is None else area(*removed),
-        None if turned is None else _curve(subject, patch_map, "reverse", fractions, turned, band),
+        None if turned is None else curve_of(subject, patch_map, "reverse", fractions, turned, band),
         None if turned is None else area(fractions, turned),
     )
+
+
+def scores_of(
+    subject: PreparedImage,
+    patch_map: PatchMap,
+    band: RandomBand,
+    test: Test,
+    followed: Target,
+    *,
+    watch: Watch | None = None,
+) -> NDArray[np.float64]:
+    """The target at each step of a map's own order, [steps + 1]; the band has its first and its last step already."""
+    if patch_map.grid != subject.layout.grid:
+        raise ParameterError(
+            f"The map has a grid of {patch_map.grid}, the model one of {subject.layout.grid} for this image."
+        )
+    if band.target != (words := followed.describe(subject.labels)):
+        raise ParameterError(f"The random band follows the {band.target}, not the {words}.")
+    check_ranks(patch_map)
+    gone = _first(patch_order(patch_map)[None], step_counts(subject.layout.num_patches)[1:-1])
+    is_deletion = test == "deletion"
+    other = baseline_pixels(subject, band.baselines[0 if is_deletion else 1])
+    inner = painted_scores(subject, followed, gone if is_deletion else ~gone, other, watch=watch)
+    ends = (band.deletion if is_deletion else band.insertion)[0]
+    return np.concatenate([ends[:1], inner, ends[-1:]])
+
+
+def curve_of(
+    subject: PreparedImage,
+    patch_map: PatchMap,
+    test: Literal["deletion", "insertion", "removal", "reverse"],
+    fractions: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    band: RandomBand,
+) -> Curve:
+    """Scores as a curve beside the band."""
+    deletion, insertion = (BASELINES[baseline] for baseline in band.baselines)
+    words = {
+        "deletion": ("share of patches painted over, best first", f"Painted over with {deletion}."),
+        "insertion": ("share of patches put back, best first", f"Starts from {insertion}."),
+        "removal": (
+            "share of patches removed, best first",
+            "Patches leave the sequence; nothing is painted over.",
+        ),
+        "reverse": ("share of patches painted over, last first", f"Painted over with {deletion}."),
+    }
+    label, note = words[test]
+    provenance = subject.provenance.with_parameters(
+        method=f"{test} of {patch_map.method}", followed=band.target
+    )
+    x, y = (values.astype(np.float32) for values in (fractions, scores))
+    edges = None
+    if test != "removal":
+        low, high = band.edges("insertion" if test == "insertion" else "deletion")
+        edges = (low.astype(np.float32), high.astype(np.float32))
+    return Curve(x, y, label, band.target, f"{test} of {patch_map.method}", provenance, edges, note)
 
 
 def patch_order(patch_map: PatchMap) -> NDArray[np.intp]:
@@ -332,60 +441,8 @@ def area(fractions: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
 # --- parts
 
 
-def _both_curves(
-    subject: PreparedImage,
-    target: Target,
-    orders: NDArray[np.intp],
-    counts: NDArray[np.int64],
-    baselines: tuple[Baseline, Baseline],
-    watch: Watch,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Deletion and insertion of several orders, each [orders, steps + 1]; what all orders share is computed once."""
-    gone = _first(orders, counts[1:-1])  # [orders * inner steps, patches]
-    none, every = np.zeros_like(gone[:1]), np.ones_like(gone[:1])
-    curves = []
-    for baseline, is_deletion in zip(baselines, (True, False), strict=True):
-        other = baseline_pixels(subject, baseline)
-        sets = np.concatenate([none, every, gone])
-        scores = painted_scores(subject, target, sets if is_deletion else ~sets, other, watch=watch)
-        inner = scores[2:].reshape(len(orders), -1)
-        ends = np.broadcast_to(scores[:2], (len(orders), 2))
-        curves.append(np.concatenate([ends[:, :1], inner, ends[:, 1:]], axis=1))
-    return curves[0], curves[1]
-
-
 def _first(orders: NDArray[np.intp], counts: NDArray[np.int64]) -> NDArray[np.bool_]:
     """The first k patches of each order, for each count k: [orders * counts, patches]."""
     ranks = np.argsort(orders, axis=1)  # rank of each patch
     sets: NDArray[np.bool_] = ranks[:, None, :] < counts[None, :, None]
     return sets.reshape(-1, orders.shape[1])
-
-
-def _curve(
-    subject: PreparedImage,
-    patch_map: PatchMap,
-    test: Literal["deletion", "insertion", "removal", "reverse"],
-    fractions: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    band: RandomBand,
-) -> Curve:
-    deletion, insertion = (BASELINES[baseline] for baseline in band.baselines)
-    words = {
-        "deletion": ("share of patches painted over, best first", f"Painted over with {deletion}."),
-        "insertion": ("share of patches put back, best first", f"Starts from {insertion}."),
-        "removal": (
-            "share of patches removed, best first",
-            "Patches leave the sequence; nothing is painted over.",
-        ),
-        "reverse": ("share of patches painted over, last first", f"Painted over with {deletion}."),
-    }
-    label, note = words[test]
-    provenance = subject.provenance.with_parameters(
-        method=f"{test} of {patch_map.method}", followed=band.target
-    )
-    x, y = (values.astype(np.float32) for values in (fractions, scores))
-    edges = None
-    if test != "removal":
-        low, high = band.edges("insertion" if test == "insertion" else "deletion")
-        edges = (low.astype(np.float32), high.astype(np.float32))
-    return Curve(x, y, label, band.target, f"{test} of {patch_map.method}", provenance, edges, note)

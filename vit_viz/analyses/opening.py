@@ -71,22 +71,21 @@ def score(values: NDArray[np.floating]) -> float:
     count = max(1, round(values.size / 10))
     brightest = np.argsort(-values, axis=None, kind="stable")[:count]
     share = float(values.ravel()[brightest].sum()) / total
-    cols = values.shape[1]
-    return share * _largest_piece({divmod(int(patch), cols) for patch in brightest}) / count
+    return share * _largest_piece(brightest.tolist(), values.shape[1]) / count
 
 
-def _largest_piece(patches: Iterable[tuple[int, int]]) -> int:
-    """Of how many patches the largest piece consists whose patches share sides."""
-    left, largest = set(patches), 0
+def _largest_piece(patches: Iterable[int], cols: int) -> int:
+    """Of how many patches of a grid, counted row by row, the largest piece consists whose patches share sides."""
+    width = cols + 1  # no patch is in the last column: the ends of two rows are not neighbours
+    left, largest = {patch + patch // cols for patch in patches}, 0
     while left:
-        reached, size = [left.pop()], 0
-        while reached:
-            row, col = reached.pop()
-            size += 1
-            beside = {(row + 1, col), (row - 1, col), (row, col + 1), (row, col - 1)} & left
-            left -= beside
-            reached.extend(beside)
-        largest = max(largest, size)
+        reached = [left.pop()]
+        for patch in reached:
+            for beside in (patch - width, patch - 1, patch + 1, patch + width):
+                if beside in left:
+                    left.remove(beside)
+                    reached.append(beside)
+        largest = max(largest, len(reached))
     return largest
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.components import Basis, principal_components
 from vit_viz.analyses.options import Option
-from vit_viz.analyses.positions import MOST_ROWS, POSITIONS, GridOptions, checked_grid, own_model
+from vit_viz.analyses.positions import MOST_ROWS, POSITIONS, GridOptions, checked_grid, own_model, own_module
 from vit_viz.analyses.prepared_image import ModelLike
 from vit_viz.analyses.spec import AnyQuestion, Place, asks
 from vit_viz.answer import Answer, Provenance, axes
@@ -148,7 +148,7 @@ def rotary_similarity(loaded: ModelLike, *, grid: Grid | None = None) -> RotaryS
         Traceback (most recent call last):
         vit_viz.errors.ParameterError: Periods belong to rotary positions; those of this model are learned.
     """
-    model, _ = own_model(loaded)
+    model = own_module(loaded)
     config = model.config
     if config.rotary_grid is not None:
         raise ParameterError(
@@ -217,7 +217,7 @@ def filter_components(
         >>> vv.filter_components("mini").values.shape
         (28, 3, 8, 8)
     """
-    model, _ = own_model(loaded)
+    model = own_module(loaded)
     config = model.config
     weight = model.patch_embed.proj.weight.detach().double().reshape(config.embed_dim, -1)
     basis: Basis = principal_components(weight - weight.mean(0), min(count, weight.shape[1]))
@@ -318,7 +318,7 @@ FILTER_COMPONENTS = asks(
 
 def answerable(loaded: ModelLike) -> tuple[AnyQuestion, ...]:
     """The questions about positions that this model has an answer to, by the kind of positions that it has."""
-    kind = own_model(loaded)[0].config.position_kind
+    kind = own_module(loaded).config.position_kind
     has_table = kind in ("learned", "sinusoidal_1d", "sinusoidal_2d")
     answered: dict[AnyQuestion, bool] = {
         POSITIONS: has_table or kind == "rotary",

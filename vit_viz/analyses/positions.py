@@ -16,6 +16,7 @@ from vit_viz.analyses.prepared_image import ModelLike
 from vit_viz.analyses.spec import Place, asks
 from vit_viz.answer import Provenance
 from vit_viz.capture.given import as_model
+from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid, place_words
 from vit_viz.lazy import F, Tensor, nn, torch
@@ -97,16 +98,21 @@ def place_similarity(matrix: TokenMatrix, place: str | Grid) -> PatchMap:
 
 
 def own_model(loaded: ModelLike) -> tuple[VisionTransformer, Provenance]:
-    """The model whose positions are read, and where it came from."""
+    """The model whose positions are read, and where its weights, which are read for it, came from."""
     source = as_model(loaded)
+    return own_module(source), Provenance() if isinstance(source, nn.Module) else source.provenance
+
+
+def own_module(loaded: ModelLike) -> VisionTransformer:
+    """The model whose positions are read."""
+    source = loaded if isinstance(loaded, Model) else as_model(loaded)
     model = source if isinstance(source, nn.Module) else source.model
-    provenance = Provenance() if isinstance(source, nn.Module) else source.provenance
     if not isinstance(model, VisionTransformer):
         raise ParameterError(
             f"Positions are read from vit_viz's own VisionTransformer, not from {type(model).__name__}; load the checkpoint "
             "with vit_viz.load to see them."
         )
-    return model, provenance
+    return model
 
 
 def _similarities(model: VisionTransformer, grid: Grid) -> tuple[Tensor, dict[str, Tensor], str, str]:
@@ -156,7 +162,7 @@ def _note(model: VisionTransformer, grid: Grid) -> str:
 
 def positioned(loaded: ModelLike) -> tuple[str, ...]:
     """The prefix tokens with a position of their own: those that `position_similarity` has in `extra`."""
-    model, _ = own_model(loaded)
+    model = own_module(loaded)
     names = model.config.positioned_prefix
     rows = model.position_table(model.config.grid)[: len(names)] if names else ()
     return tuple(name for name, row in zip(names, rows, strict=True) if row.any())

@@ -244,7 +244,9 @@ class PreparedImage:
         """The target of each image of a batch, [batch], without gradients and in small batches."""
         return in_batches(lambda part: self.batch_scores(pixels[part], target), len(pixels))
 
-    def batch_scores(self, pixels: Tensor, target: Target, *, watch: Watch | None = None) -> Tensor:
+    def batch_scores(
+        self, pixels: Tensor, target: Callable[[Tensor], Tensor], *, watch: Watch | None = None
+    ) -> Tensor:
         """As `scores`, for images that are one batch."""
         if watch is not None:
             watch.check()

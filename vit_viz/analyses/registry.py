@@ -89,7 +89,7 @@ PARTS: dict[str, Part[Any]] = {
         attention.HEAD_ROWS,
         explain.EXPLAIN_ALL,
         share_maps.OWN_PARTS,
-        trust.RANDOM_BAND,
+        *trust.RANDOM,
     )
 }
 """What answers are made of."""

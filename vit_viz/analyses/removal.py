@@ -118,13 +118,20 @@ def painted_scores(
     Args:
         gone: [sets, patches].
     """
+    return target(painted_outputs(subject, gone, other, watch=watch)).cpu().double().numpy()
+
+
+def painted_outputs(
+    subject: PreparedImage, gone: NDArray[np.bool_], other: Tensor, *, watch: Watch | None = None
+) -> Tensor:
+    """The same before a target is read from it: what the model says, [sets, outputs]."""
     sets = torch.from_numpy(gone)
 
     def run(part: slice) -> Tensor:
         painted = torch.where(_pixel_mask(subject, sets[part]), other, subject.pixels)
-        return subject.batch_scores(painted, target, watch=watch)
+        return subject.batch_scores(painted, lambda outputs: outputs, watch=watch)
 
-    return in_batches(run, len(sets)).cpu().double().numpy()
+    return in_batches(run, len(sets))
 
 
 def removed_scores(

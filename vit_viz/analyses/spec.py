@@ -69,12 +69,12 @@ class Passes:
     Args:
         of: from the recorded pass of what is asked about.
         bound: what stands before the time that they take: it may run on until its result is good enough, or end earlier.
-        shared: that many of them make one part, which is kept for others.
+        shared: parts that they make, which are kept for others.
     """
 
     of: Callable[[Trace], float]
     bound: Literal["about", "at least", "at most about"] = "about"
-    shared: Part[Any] | None = None
+    shared: tuple[Part[Any], ...] = ()
 
 
 Input = Literal["model", "photo", "trace", "tokens", "image"]

@@ -15,9 +15,13 @@ from vit_viz.analyses.explain import changed_options, explain_subject, map_of, m
 from vit_viz.analyses.faithfulness import (
     RANDOM_ORDERS,
     Faithfulness,
-    RandomBand,
+    Test,
+    area,
+    band_of,
+    curve_of,
     faithfulness_of,
-    random_band,
+    random_outputs,
+    scores_of,
 )
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import Option, Options
@@ -163,27 +167,42 @@ def _trust(job: Job, options: TrustOptions) -> Trust:
     method = options.tested
     if options.sides == "difference":
         return _of_difference(job, method)
-    band = _random_band(job, job.target)
     patch_map = map_of(job, method, method.options.of(job.parameters.get("options", ())))
-    scores = faithfulness_of(job.image, patch_map, band, target=job.target, **_rest(job))
+    scores = _faithfulness(job, patch_map, job.target)
     return Trust(
         scores,
         method.name,
-        band.interval("deletion"),
+        scores.band.interval("deletion"),
         _class_sensitivity(job, method),
         _mirror_stability(job, method, patch_map),
     )
 
 
-def _random_band(job: Job, target: TargetLike) -> RandomBand:
-    """The random orders, which all maps for a target share."""
-    band: RandomBand = job.answer_of("random band", share=(0.0, _BAND_SHARE), target=target)
-    return band
-
-
-def _rest(job: Job) -> dict[str, Any]:
-    """Progress and cancellation of what follows the random orders."""
-    return {"progress": part_of(job.progress, _BAND_SHARE, 1.0), "cancelled": job.cancelled}
+def _faithfulness(
+    job: Job, patch_map: PatchMap, target: TargetLike, *, reverse: bool = False
+) -> Faithfulness:
+    """Deletion first, which alone says whether the map does better than random orders; then what all of it takes."""
+    subject, ends = job.image, {"target": target} if callable(target) else {}
+    followed, outputs = subject.resolved(target).followed, dict[Test, Any]()
+    outputs["deletion"] = job.answer_of("random deletion", share=(0.0, 0.45), **ends)
+    band = band_of(subject, followed, outputs)
+    watch = Watch(len(band.fractions) - 2, progress=part_of(job.progress, 0.45, 0.5), cancelled=job.cancelled)
+    deletion = scores_of(subject, patch_map, band, "deletion", followed, watch=watch)
+    if job.preview is not None:
+        curve = curve_of(subject, patch_map, "deletion", band.fractions, deletion, band)
+        known = {"deletion": curve, "deletion_auc": area(band.fractions, deletion), "band": band}
+        job.preview({"faithfulness": known, "random": band.interval("deletion"), "names": ()})
+    outputs["insertion"] = job.answer_of("random insertion", share=(0.5, 0.95), **ends)
+    return faithfulness_of(
+        subject,
+        patch_map,
+        band_of(subject, followed, outputs),
+        target=target,
+        deletion=deletion,
+        reverse=reverse,
+        progress=part_of(job.progress, 0.95, 1.0),
+        cancelled=job.cancelled,
+    )
 
 
 def _of_difference(job: Job, method: AnyMethod) -> Trust:
@@ -191,12 +210,11 @@ def _of_difference(job: Job, method: AnyMethod) -> Trust:
     pair, own_options = two_classes(job), job.parameters.get("options", ())
     also = {"options": own_options} if own_options else {}
     subtracted: PatchMap = job.answer_of("class_difference", method=method.name, target=pair, **also)
-    band = _random_band(job, pair)
-    scores = faithfulness_of(job.image, subtracted, band, target=pair, reverse=True, **_rest(job))
+    scores = _faithfulness(job, subtracted, pair, reverse=True)
     kind, labels = output_kind(job.image.output, job.outputs.numel()), job.loaded.labels
     names = tuple(output_name(index, labels, noun_of(kind)) for index in pair)
     unit = "" if kind == "value" else "logits"
-    return Trust(scores, method.name, band.interval("deletion"), names=names, unit=unit)
+    return Trust(scores, method.name, scores.band.interval("deletion"), names=names, unit=unit)
 
 
 def _class_sensitivity(job: Job, method: AnyMethod) -> float | None:
@@ -225,18 +243,21 @@ def _mirror_stability(job: Job, method: AnyMethod, patch_map: PatchMap) -> float
     return None if other is None else spearman(patch_map.values, other.values[:, ::-1])
 
 
-_BAND_SHARE = 0.7
-"""Of a test's progress: ten random orders, against one order of a map."""
-
 _TEST = 430  # passes, most of them of random orders
 
-RANDOM_BAND = Part(
-    name="random band",
-    run=lambda job: random_band(job.image, target=job.target, **job.watched),
-    reads="image",
-    forwards=384,
-    is_slow=True,
-)
+
+def _random(test: Test) -> Part[Any]:
+    """What the model says in random orders, which all maps for all targets share."""
+    return Part(
+        name=f"random {test}",
+        run=lambda job: random_outputs(job.image, test, **job.watched),
+        reads="image",
+        forwards=192,
+        is_slow=True,
+    )
+
+
+RANDOM = (_random("deletion"), _random("insertion"))
 
 TRUST = asks(
     _trust,
@@ -254,7 +275,7 @@ TRUST = asks(
     forwards=_TEST,
     takes_target=True,
     takes_options=True,
-    passes=Passes(lambda _: _TEST, bound="at most about", shared=RANDOM_BAND),  # in batches each takes less
+    passes=Passes(lambda _: _TEST, bound="at most about", shared=RANDOM),  # in batches each takes less
 )
 
 

@@ -4,7 +4,7 @@
 
 import { attachChips, makeChips, markChips, Controls } from './controls.js';
 import { Frame } from './frame.js';
-import { aboutOf, outline, queryPatches } from './geometry.js';
+import { aboutOf, outline, patchQuery, queryPatches } from './geometry.js';
 import { attachHands } from './gestures.js';
 import { startTour } from './ghost.js';
 import {
@@ -15,6 +15,7 @@ import {
   markAxes,
   setText,
   showProof,
+  patchText,
   spokenFrame,
 } from './labels.js';
 import { place } from './closer.js';
@@ -58,6 +59,7 @@ export class Explorer {
   /** @type {import('./layout.js').Arrangement | null} */ mosaic = null;
   /** @type {ReturnType<typeof makeChips>} */ chips = { chips: new Map(), list: null };
   /** @type {string | null} query under the pointer */ hovered = null;
+  /** @type {number | null} patch whose value is read */ spot = null;
   /** @type {Pick<View, 'layer' | 'head'> | null} head that the keys point at */ reached = null;
   /** @type {{key: string, numbers: Numbers} | null} */ exact = null;
   collecting = false;
@@ -232,6 +234,13 @@ export class Explorer {
     this.schedule();
   }
 
+  /** Rings the patch whose value is read. */
+  read(/** @type {number | null} */ patch) {
+    if (patch === this.spot) return;
+    this.spot = patch;
+    this.schedule();
+  }
+
   /** Shows a head while the keys point at it; null returns to the chosen one. @param {Pick<View, 'layer' | 'head'> | null} head */
   reach(head) {
     const { trace, mosaic, parts } = this;
@@ -312,7 +321,7 @@ export class Explorer {
   }
 
   drawRings(/** @type {View} */ pinned) {
-    const { trace, parts, hovered } = this;
+    const { trace, parts, hovered, spot } = this;
     if (!trace) return;
     const ring = (/** @type {string} */ name, /** @type {string | null} */ query) => {
       const path = query === null ? '' : outline(queryPatches(query, trace), trace.grid);
@@ -320,7 +329,7 @@ export class Explorer {
       parts[`${name}-halo`].setAttribute('d', path);
     };
     ring('pinned', pinned.query);
-    ring('hovered', hovered);
+    ring('hovered', spot === null ? hovered : patchQuery([spot], trace.grid[1]));
   }
 
   /** Marks the chosen layer, head and token on mosaic, axes and chips. */
@@ -338,8 +347,12 @@ export class Explorer {
     clearTimeout(this.speakTimer);
     if (this.player.playing) return;
     this.speakTimer = window.setTimeout(() => {
-      const { frame, view } = this;
-      if (frame && view) setText(this.parts.status, spokenFrame(frame, this.seen(view)));
+      const { frame, view, spot } = this;
+      if (!frame || !view) return;
+      setText(
+        this.parts.status,
+        spot === null ? spokenFrame(frame, this.seen(view)) : patchText(frame, view, spot),
+      );
     }, 500);
   }
 
@@ -362,7 +375,7 @@ export class Explorer {
     this.frame = null;
     this.asker.cancel();
     clearTimeout(this.speakTimer);
-    this.hovered = this.reached = null;
+    this.hovered = this.reached = this.spot = null;
     this.computed = '';
     this.exact = null;
   }

@@ -90,9 +90,9 @@ class Pointer {
   }
 
   /** Whether the pointer reads values of the pinned map instead of asking what a patch looks at. */
-  reads(/** @type {PointerEvent} */ event) {
+  reads(altKey = false) {
     const inputs = this.explorer.controls.inputs('pointer');
-    return event.altKey || inputs.some((input) => input.checked && input.value === 'reads');
+    return altKey || inputs.some((input) => input.checked && input.value === 'reads');
   }
 
   /** The patches that a drag to here takes. */
@@ -114,7 +114,7 @@ class Pointer {
     const patch = this.at(event);
     if (this.drag && patch !== null && patch !== this.drag.from) this.drag.moved = true;
     if (this.drag?.moved && patch !== null) return this.preview(this.region(patch));
-    if (this.reads(event)) return showTip(this.explorer, patch, event);
+    if (this.reads(event.altKey)) return showTip(this.explorer, patch, event);
     showTip(this.explorer, null);
     return patch === null ? this.explorer.preview(null) : this.preview([patch]);
   }
@@ -125,7 +125,7 @@ class Pointer {
     if (patch === null) return false;
     const adds = this.adds(event);
     this.drag = { from: patch, kept: adds ? this.pinned() : [], moved: false };
-    if (!adds && !this.reads(event)) this.preview([patch]);
+    if (!adds && !this.reads(event.altKey)) this.preview([patch]);
     return true;
   }
 
@@ -141,7 +141,7 @@ class Pointer {
 
   /** A finger asks, or reads, at one place. */
   tap(/** @type {PointerEvent} */ event) {
-    if (this.reads(event)) return showTip(this.explorer, this.at(event), event);
+    if (this.reads(event.altKey)) return showTip(this.explorer, this.at(event), event);
     showTip(this.explorer, null);
     this.down(event);
     return this.up(event);
@@ -181,32 +181,47 @@ function overCell(explorer, cell) {
   return setText(parts.readout, cellText(frame, { ...view, layer, head }));
 }
 
-/** @param {Explorer} explorer @param {number | null} patch @param {PointerEvent} [event] */
+/** @param {Explorer} explorer @param {number | null} patch @param {Pick<MouseEvent, 'clientX' | 'clientY'>} [event] */
 function showTip(explorer, patch, event) {
   const { frame, view, parts } = explorer;
   parts.tip.hidden = patch === null || !event;
+  explorer.read(event ? patch : null);
   if (patch === null || !frame || !view || !event) return;
   explorer.preview(null);
   placeTip(parts, event, patchText(frame, view, patch));
 }
 
-/** The keys point at patches of the photo, Shift and Enter add one; and at heads of the mosaic. @param {Explorer} explorer */
+/** Where on the screen a patch is. @param {Explorer} explorer @param {number} patch */
+function middleOf({ trace, parts }, patch) {
+  const [rows, cols] = trace?.grid ?? [1, 1];
+  const { left, top, width, height } = parts.box.getBoundingClientRect();
+  const [row, col] = [Math.floor(patch / cols), patch % cols];
+  return { clientX: left + ((col + 0.5) / cols) * width, clientY: top + ((row + 0.5) / rows) * height };
+}
+
+/** The keys point at patches of the photo, or read them, Shift and Enter add one; and at heads of the mosaic. @param {Explorer} explorer */
 function attachKeys(explorer) {
   const { stage, mosaic, keys } = explorer.parts;
   setText(keys, KEY_WORDS);
   for (const part of [stage, mosaic])
     part.setAttribute('aria-label', `${part.getAttribute('aria-label')} ${KEY_WORDS}`);
-  const read = (/** @type {string | null} */ query) => {
-    explorer.preview(query);
-    explorer.speak();
-  };
+  const pointer = new Pointer(explorer);
+  const pointed = () =>
+    explorer.spot === null ? explorer.hovered : patchQuery([explorer.spot], pointer.cols);
   const onPatches = byKeys({
-    at: () => explorer.hovered,
+    at: pointed,
     beside(step) {
-      const { trace, view, hovered } = explorer;
-      return trace && view && besideQuery(hovered ?? view.query, trace, step);
+      const { trace, view } = explorer;
+      return trace && view && besideQuery(pointed() ?? view.query, trace, step);
     },
-    point: read,
+    point(query) {
+      const { trace } = explorer;
+      const patch = trace && query !== null && pointer.reads() ? queryPatches(query, trace)[0] : null;
+      if (patch === null) showTip(explorer, null);
+      else showTip(explorer, patch, middleOf(explorer, patch));
+      explorer.preview(patch === null ? query : null);
+      explorer.speak();
+    },
     choose(query, { shiftKey }) {
       const { trace, view, collecting } = explorer;
       if (!trace || !view || (query ?? trace.default_query) === view.query) return false;
@@ -229,7 +244,7 @@ function attachKeys(explorer) {
     choose: (place) => place !== null && void explorer.change({ ...place }),
   });
   stage.addEventListener('keydown', onPatches);
-  stage.addEventListener('blur', () => explorer.preview(null));
+  stage.addEventListener('blur', () => pointer.leave());
   mosaic.addEventListener('keydown', onHeads);
   mosaic.addEventListener('blur', () => explorer.reach(null));
 }

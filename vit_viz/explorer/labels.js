@@ -365,7 +365,7 @@ export function showProof(/** @type {HTMLElement} */ badge, /** @type {Trace['pr
 /** Puts the reading of one patch beside the pointer, inside the photo. */
 export function placeTip(
   /** @type {Parts} */ parts,
-  /** @type {PointerEvent} */ event,
+  /** @type {Pick<MouseEvent, 'clientX' | 'clientY'>} */ event,
   /** @type {string} */ text,
 ) {
   const { tip, stage } = parts;

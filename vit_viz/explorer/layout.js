@@ -177,8 +177,11 @@ export function placeCell(frame, mosaic, layer = 0, column = 0) {
   frame.style.transform = `translate(${x}px, ${y}px)`;
 }
 
-/** Scrolls the mosaic in its own box, never the page, until a cell is visible beside the labels. */
-export function revealCell(/** @type {HTMLElement} */ scroll, /** @type {HTMLElement} */ cell) {
+/**
+ * Scrolls a box, never the page, until a part of it is visible beside its labels.
+ * @param {HTMLElement} scroll @param {HTMLElement} cell @param {[number, number]} [labels] width and height: those of the mosaic
+ */
+export function revealCell(scroll, cell, labels = [48, 24]) {
   const box = scroll.getBoundingClientRect();
   const area = cell.getBoundingClientRect();
   const by = (
@@ -187,6 +190,6 @@ export function revealCell(/** @type {HTMLElement} */ scroll, /** @type {HTMLEle
     /** @type {number} */ from,
     /** @type {number} */ to,
   ) => (start < from ? start - from : end > to ? end - to : 0);
-  scroll.scrollLeft += by(area.left, area.right, box.left + 48, box.right);
-  scroll.scrollTop += by(area.top, area.bottom, box.top + 24, box.bottom);
+  scroll.scrollLeft += by(area.left, area.right, box.left + labels[0], box.right);
+  scroll.scrollTop += by(area.top, area.bottom, box.top + labels[1], box.bottom);
 }

@@ -35,6 +35,12 @@ function resize(/** @type {HTMLCanvasElement} */ canvas, /** @type {Size} */ { w
   canvas.height = height;
 }
 
+/** @typedef {{key: string, plain: CanvasRenderingContext2D, dark: CanvasRenderingContext2D}} Drawn key: of what, and how large */
+
+/** What was drawn of a photo, the last first: canvases of one size share it. @type {WeakMap<HTMLImageElement, Drawn[]>} */
+const drawn = new WeakMap();
+const MOST_DRAWN = 4; // of a photo
+
 /** The part of a photo that the model received, at one size: as it is, and dimmed. */
 export class Tile {
   constructor() {
@@ -44,25 +50,33 @@ export class Tile {
   }
 
   /**
-   * Draws the photo, once per photo and size.
+   * Draws the photo, once per photo and size, whatever it is for.
    * @param {HTMLImageElement | null} photo @param {Trace['crop']} crop @param {Size} size
    * @param {number} [radius] of its corners
    * @returns {boolean} whether there is a photo
    */
   prepare(photo, crop, size, radius = 0) {
     if (!photo?.complete || !photo.naturalWidth || size.width < 1 || size.height < 1) return false;
-    const key = [photo.src, size.width, size.height, ...crop.region].join('|');
+    const key = [photo.src, size.width, size.height, radius, ...crop.region].join('|');
     if (key === this.key) return true;
-    this.key = key;
-    const { plain, dark } = this;
-    for (const { canvas } of [plain, dark]) resize(canvas, size);
-    drawRegion(plain, photo, crop, size);
-    if (radius) round(plain, size, radius);
-    const pixels = plain.getImageData(0, 0, size.width, size.height);
-    pixels.data.set(dimmed(pixels.data));
-    dark.putImageData(pixels, 0, 0);
+    const all = drawn.get(photo) ?? [];
+    const one = all.find((other) => other.key === key) ?? { key, ...drawnOf(photo, crop, size, radius) };
+    drawn.set(photo, [one, ...all.filter((other) => other !== one)].slice(0, MOST_DRAWN));
+    Object.assign(this, one);
     return true;
   }
+}
+
+/** @param {HTMLImageElement} photo @param {Trace['crop']} crop @param {Size} size @param {number} radius */
+function drawnOf(photo, crop, size, radius) {
+  const [plain, dark] = [sheet(), sheet()];
+  for (const { canvas } of [plain, dark]) resize(canvas, size);
+  drawRegion(plain, photo, crop, size);
+  if (radius) round(plain, size, radius);
+  const pixels = plain.getImageData(0, 0, size.width, size.height);
+  pixels.data.set(dimmed(pixels.data));
+  dark.putImageData(pixels, 0, 0);
+  return { plain, dark };
 }
 
 /**

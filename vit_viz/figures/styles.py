@@ -166,7 +166,10 @@ def unsuitable(photo: Image.Image) -> str:
     luma = pixels @ np.array(LUMA, np.float32)
     if float((luma > _BRIGHT).mean()) < _BRIGHT_SHARE:
         return "too dark"
-    colour = pixels.max(axis=-1) - pixels.min(axis=-1)
+    red, green, blue = np.moveaxis(
+        pixels, -1, 0
+    )  # whole channels: along an axis of three it takes ten times as long
+    colour = np.maximum(np.maximum(red, green), blue) - np.minimum(np.minimum(red, green), blue)
     return "too gray" if float(colour.mean()) < _COLOURED and float(luma.mean()) < 128 else ""
 
 

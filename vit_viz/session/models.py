@@ -137,24 +137,16 @@ class Pace:
         return measured
 
 
-def forward_work(model: VisionTransformer, tokens: int) -> float:
-    """Multiplications and additions of a forward pass in all blocks.
+def forward_work(loaded: Model) -> Callable[[int], float]:
+    """Multiplications and additions of a forward pass in all blocks, as a function of N, its prefix tokens and patches together.
 
     Per block 2 P N for the linear maps, with P their weights, and 4 N^2 D for scores and the sums of values; norms, softmax and the
-    patch embedding, a few percent together, are left out.
-
-    Args:
-        tokens: N, prefix tokens and patches together.
+    patch embedding, a few percent together, are left out. Of a module whose parts are not known N^2, as if all of it were
+    attention, which is the most that it can grow.
     """
+    model = loaded.model
+    if not isinstance(model, VisionTransformer):
+        return lambda tokens: float(tokens**2)
     weights = sum(p.numel() for p in model.blocks.parameters() if p.ndim == 2)  # of all blocks
-    return 2.0 * weights * tokens + 4.0 * model.config.depth * tokens**2 * model.config.embed_dim
-
-
-def relative_work(loaded: Model, tokens: int, own_tokens: int) -> float:
-    """How many times the work of an input of `own_tokens` one of `tokens` is.
-
-    Of a module whose parts are not known as if all of it were attention, which is the most that it can be.
-    """
-    if not isinstance(loaded.model, VisionTransformer):
-        return (tokens / own_tokens) ** 2
-    return forward_work(loaded.model, tokens) / forward_work(loaded.model, own_tokens)
+    depth, dim = model.config.depth, model.config.embed_dim
+    return lambda tokens: 2.0 * weights * tokens + 4.0 * depth * tokens**2 * dim

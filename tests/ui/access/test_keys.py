@@ -212,3 +212,111 @@ def test_a_note_is_closed_by_the_keyboard_which_goes_back_to_where_it_was(
     page.locator(".vv-figure-error .vv-close").press("Enter")
     expect(page.locator(".vv-figure-error")).to_be_hidden()
     expect(page.locator(".vv-figure-save")).to_be_focused()
+
+
+def reach(page: Any, selector: str, key: str = "Tab") -> None:
+    """Press a key until the focus is on a part of the page that is seen."""
+    for _ in range(MOST):
+        if page.evaluate("at => document.activeElement.matches(at)", selector):
+            return
+        page.keyboard.press(key)
+    raise AssertionError(f"{MOST} times {key} do not lead to {selector}")
+
+
+def press(page: Any, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def test_every_task_is_done_with_the_keyboard_alone(visit: Callable[..., Any], whole_app: str) -> None:
+    page = visit(whole_app)
+    page.on("filechooser", lambda _: None)  # from here on Chromium tells of them
+
+    def link(part: str) -> None:
+        page.wait_for_url(re.compile(part))
+
+    first = page.locator(".vv-sample[aria-pressed=true]").get_attribute("title")
+    # a picture of the tray, and one of one's own
+    reach(page, ".vv-sample:not([aria-pressed=true])")
+    press(page, "Enter")
+    link("[?&]image=")
+    assert page.locator(".vv-sample[aria-pressed=true]").get_attribute("title") != first
+    wait_until_ready(page)
+    reach(page, "#vv-bring-opener button")
+    press(page, "Enter")
+    reach(page, ".vv-choose-file")
+    with page.expect_file_chooser():
+        press(page, "Enter")
+    press(page, "Escape")
+    expect(page.locator("#vv-bring")).to_be_hidden()
+    # a model
+    reach(page, ".vv-model-open", "Shift+Tab")
+    press(page, "Enter")
+    expect(page.locator(".vv-model-text")).to_be_focused()
+    press(page, "ArrowDown", "ArrowUp", "Enter")
+    expect(page.locator(".vv-model-panel")).to_be_hidden()
+    # layer and head, query, a value
+    reach(page, "#vv-explorer [data-vv=stage]")
+    press(page, "ArrowDown", "Enter")
+    link(r"[?&]q=\d")
+    reach(page, "#vv-explorer [name$=-pointer]")
+    press(page, "ArrowRight")
+    reach(page, "#vv-explorer [data-vv=stage]", "Shift+Tab")
+    press(page, "ArrowDown")
+    expect(page.locator("#vv-explorer [data-vv=tip]")).to_contain_text("%")
+    reach(page, "#vv-explorer [data-vv=mosaic]")
+    press(page, "ArrowUp", "ArrowLeft", "Enter")
+    link(r"[?&]head=\d")
+    # a figure
+    press(page, "Control+s")
+    page.wait_for_selector("dialog.vv-figure:modal")
+    reach(page, ".vv-figure-save")
+    with page.expect_download():
+        press(page, "Enter")
+    press(page, "Escape")
+    page.wait_for_function("!document.querySelector('dialog[open]')")
+    # Explain: a card, the slider, the brush
+    reach(page, "#vv-tabs [role=tab]", "Shift+Tab")
+    press(page, "ArrowRight", "ArrowRight", "Enter")
+    places.drawn(page, "explain")
+    reach(page, "#vv-tab-explain .vv-way .vv-open:not([aria-pressed=true])")
+    press(page, "Enter")
+    link("[?&]method=")
+    reach(page, ".vv-most", "Shift+Tab")
+    press(page, "ArrowRight")
+    expect(page.locator("#vv-tab-explain .vv-slider-words")).to_contain_text(" of 256")
+    reach(page, "#vv-tab-explain .vv-all")
+    press(page, "Enter")
+    reach(page, "#vv-tab-explain [data-photo]", "Shift+Tab")
+    press(page, "ArrowDown", "Enter")
+    expect(page.locator("#vv-tab-explain .vv-slider-words")).to_contain_text("1 of 256")
+    press(page, "Enter")
+    expect(page.locator("#vv-tab-explain .vv-all")).to_be_disabled()
+    # heads off, and back
+    reach(page, "#vv-tabs [role=tab]", "Shift+Tab")
+    press(page, "ArrowRight", "Enter")
+    places.drawn(page, "heads")
+    reach(page, "#vv-heads [data-face=surgery]")
+    press(page, "Enter")
+    places.drawn(page, "heads, surgery")
+    reach(page, "#vv-heads td")
+    press(page, "ArrowRight", "Enter")
+    link("[?&]edits=off")
+    reach(page, ".vv-surgery-undo")
+    press(page, "Enter")
+    page.wait_for_function("!location.search.includes('edits=off')")
+    # the palette, the tour, the help: each is left again
+    press(page, "Control+k")
+    page.locator(".vv-palette-row").first.wait_for()
+    page.keyboard.type("previous patch")
+    press(page, "Enter")
+    link("measure=left_neighbour.*[?&]head=|[?&]head=.*measure=left_neighbour")
+    reach(page, ".vv-start", "Shift+Tab")
+    press(page, "Enter")
+    page.locator(".vv-tour[data-state=open]").wait_for()
+    press(page, "Escape")
+    expect(page.locator(".vv-start")).to_be_focused()
+    press(page, "?")
+    page.locator(".vv-help-card[data-known=all]").wait_for()
+    press(page, "Escape")
+    expect(page.locator(".vv-help-card")).to_be_hidden()

@@ -1,6 +1,6 @@
-"""Every place of the page: nothing lost at 200%, nothing moves where that is unwelcome, and what axe finds in what opens over it.
+"""Every place of the page: nothing lost at 200%, nothing moves where that is unwelcome, and what axe finds there.
 
-Each impact counts, and so do colours, in both themes and at both widths. The tabs themselves: tests/ui/test_access.py.
+Each impact counts, and so do colours, in both themes and at both widths.
 """
 
 from __future__ import annotations
@@ -72,14 +72,20 @@ def test_nothing_is_cut_off_or_covered_at_200_percent(open_page: Callable[..., A
 
 
 @pytest.mark.parametrize(("width", "dark"), WINDOWS)
-def test_nothing_moves_and_axe_finds_nothing_of_any_impact_in_what_opens_over_the_page(
+def test_nothing_moves_and_axe_finds_nothing_of_any_impact_on_the_page_and_in_what_opens_over_it(
     open_page: Callable[..., Any], whole_app: str, width: int, dark: bool
 ) -> None:
     theme = "dark" if dark else "light"
     window = {"viewport": {"width": width, "height": 844}, "color_scheme": theme, "reduced_motion": "reduce"}
     page = open_page(f"{whole_app}?__theme={theme}", script=axe() + MOTION, **window)
-    moved = {place: page.evaluate("moved.splice(0)") for place in places.tabs(page)}
-    found = {}
+    moved, found = {}, {}
+    for place in places.tabs(page):
+        moved[place] = page.evaluate("moved.splice(0)")
+        answer = page.evaluate("axe.run(document, { rules: { 'color-contrast': { enabled: true } } })")
+        assert any(rule["id"] == "color-contrast" for rule in answer["passes"]), place
+        found[place] = [
+            [v["id"], [node["html"][:160] for node in v["nodes"]][:4]] for v in answer["violations"]
+        ]
     for place in chain(places.bringing(page), places.over(page, has_menu=width < 640)):
         moved[place] = page.evaluate("moved.splice(0)")
         answer = page.evaluate(FOUND, OVER)

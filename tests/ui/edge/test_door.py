@@ -277,7 +277,7 @@ def test_a_lent_gpu_is_told_who_asks_also_where_many_ask_at_once(client: TestCli
         *(
             ("/vit_viz/fault", True),
             ("POST /vit_viz/open", True),
-            ("POST /vit_viz/trust", False),
+            ("POST /api/v1/trust", False),
         ),
     ],
 )

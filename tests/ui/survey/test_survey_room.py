@@ -212,7 +212,8 @@ def test_the_tab_says_through_which_model_a_photo_opens(client, opened, monkeypa
     def beside(**page: str):
         return get(client, "beside", **page).json()
 
-    assert beside() == beside(model="mini") == {"lit": True, "jump": "", "note": ""}
+    read = {"model": "", "mode": "crop", "size": 0, "edits": ""}
+    assert beside() == beside(model="mini") == {"lit": True, "jump": "", "note": "", "read": read}
     assert beside(model="vit_tiny")["jump"] == (
         "A photo opens in Look through mini, as it was surveyed; the page now shows vit_tiny."
     )
@@ -221,7 +222,12 @@ def test_the_tab_says_through_which_model_a_photo_opens(client, opened, monkeypa
     assert beside(edits="off 3.1")["jump"] == ""
     monkeypatch.setitem(opened.survey.manifest, "weights", "others")
     assert "whose weights are not those of the survey" in beside()["jump"]
-    assert (beside()["lit"], beside()["note"]) == (False, survey_view.OTHER_MODEL)
+    assert beside() | {"jump": ""} == {
+        "lit": False,
+        "jump": "",
+        "note": survey_view.OTHER_MODEL,
+        "read": None,
+    }
     monkeypatch.setitem(opened.survey.manifest, "model", "nobody's")
     assert "nobody's, is not offered here: a photo opens in Look through mini" in beside()["jump"]
     assert (

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, get_args
 
 from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
 from vit_viz.images import Mode
-from vit_viz.session.models import relative_work
+from vit_viz.session.models import forward_work
 from vit_viz.session.session import Session
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
@@ -58,16 +61,17 @@ class Sizes:
         for size in possible:
             if size in wanted:
                 choices.append((self._words(mode, size), str(size)))
-        is_paper = any(self._is_paper(self._grid(mode, size)) for size in possible)
-        if not is_paper and self._is_of_dino() and (DINO_SIDE // 8) in self._possible("stretch"):
-            choices.append((f"{self._words('stretch', DINO_SIDE // 8)}; stretched to a square", DINO))
+        paper = DINO_SIDE // 8
+        is_there = paper in possible and self._is_paper(self._grid(mode, paper))
+        if self._is_of_dino() and not is_there and paper in self._possible("stretch"):
+            choices.append((f"{self._words('stretch', paper)}; stretched to a square", DINO))
         return choices
 
     def _words(self, mode: Mode, size: int) -> str:
         """A size and what it costs."""
         rows, cols = self._grid(mode, size)
         own = self._own(mode)
-        work = relative_work(self.loaded, self._tokens(rows * cols), self._tokens(own[0] * own[1]))
+        work = self._work(self._tokens(rows * cols)) / self._work(self._tokens(own[0] * own[1]))
         of = f"about {work:.{0 if work >= 3 else 1}f} x the work of {own[0]} x {own[1]}"
         paper = f"; {DINO_SIDE} px, as in the figures of DINO" if self._is_paper((rows, cols)) else ""
         return f"{rows} x {cols} patches, {rows * cols:,}: {of}{paper}"
@@ -75,16 +79,22 @@ class Sizes:
     def _is_paper(self, grid: tuple[int, int]) -> bool:
         return self._is_of_dino() and grid == (DINO_SIDE // 8, DINO_SIDE // 8)
 
-    def _possible(self, mode: Mode) -> list[int]:
-        """Every size above the checkpoint's own, ascending."""
-        sizes = []
-        for size in range(self.loaded.preprocess.short_side + 1, math.isqrt(self.most) + 1):
+    def _possible(self, mode: Mode) -> range:
+        """Every size above the checkpoint's own; beyond the first that is too large all are."""
+
+        def is_too_large(size: int) -> bool:
             try:
                 self._grid(mode, size)
             except ParameterError:
-                break
-            sizes.append(size)
-        return sizes
+                return True
+            return False
+
+        sizes = range(self.loaded.preprocess.short_side + 1, math.isqrt(self.most) + 1)
+        return sizes[: bisect_left(sizes, True, key=is_too_large)]
+
+    @cached_property
+    def _work(self) -> Callable[[int], float]:
+        return forward_work(self.loaded)
 
     def _own(self, mode: Mode) -> tuple[int, int]:
         return self.loaded.preprocess.grid(*self.photo, mode=mode)

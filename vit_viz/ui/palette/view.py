@@ -58,7 +58,8 @@ def listing() -> bytes:
             "also": measure.group,
             "tab": "heads",
             "slow": False,
-            "link": {"ask": None, "tab": "heads", "face": "atlas", "measure": name, "order": "value"},
+            # no layer is named, so the first head is chosen
+            "link": {"ask": None, "tab": "heads", "face": "atlas", "measure": name, "order": "value", "layer": None},
         }
         for name, measure in HEAD_MEASURES.items()
         if name not in placed

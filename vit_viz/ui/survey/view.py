@@ -168,6 +168,7 @@ def _beside(query: _Asked) -> Response:
             "lit": room.is_own_model and room.files.are_there,
             "jump": room.jump_words(query.text("model"), query.text("edits")),
             "note": "" if room.is_own_model else OTHER_MODEL,
+            "read": {"model": "", **room.options} if room.is_own_model else None,
         }
     )
 

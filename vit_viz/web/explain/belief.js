@@ -41,7 +41,7 @@ export function useTests({ page: { store, ask }, places, answers, methods }, of)
   useLayoutEffect(() => () => job.end(), [key, store.subject()]);
   const optionsOf = (/** @type {string} */ name) => JSON.stringify(store.optionsOf(name));
   const { own, ...known } = knownOf(tests.value, key, target, optionsOf);
-  const untested = methods.filter(({ name }) => answers.value.get(name) && !own.trust[name]);
+  const untested = methods.filter(({ name }) => answers.value.get(name) && (own.trust[name]?.isHalf ?? true));
   const chosen = () => store.view.method.peek();
   const learn = (/** @type {{cards: Record<string, Trust>, order?: string[]}} */ news) => {
     const { [key]: before, ...rest } = Object.fromEntries(tests.peek());

@@ -26,6 +26,7 @@ import { fixed, number, percent } from '../../ui/kit/numbers.js';
  * @property {string} [title] the areas in words
  * @property {Place} [place]
  * @property {string[]} [sentences]
+ * @property {boolean} [isHalf] whether it was tested as its patches go only
  * @property {Record<string, Curve>} [curves]
  * @property {string} [what] is followed, if not the answer: the lead of one class over another
  * @property {string} [axis] what the curves count
@@ -35,7 +36,13 @@ import { fixed, number, percent } from '../../ui/kit/numbers.js';
 
 const logits = (/** @type {number} */ value) => fixed(value, 2).replace('-', '−');
 
-/** What a test found of a map. @param {Answer} answer to the question `trust` @param {Target} target @returns {Trust} */
+const HALF = 'Measured as its patches go, not yet as they come back.';
+
+/**
+ * What a test found of a map.
+ * @param {Pick<Answer, 'arrays' | 'facts'> & {words?: string}} answer to the question `trust`, without `words` the first half of it,
+ *     as patches go @param {Target} target @returns {Trust}
+ */
 export function trustOf({ arrays, facts, words }, { classes = [], other, chosen }) {
   const { faithfulness, random, names } = facts;
   const { deletion_auc: area, band, deletion } = faithfulness;
@@ -58,7 +65,8 @@ export function trustOf({ arrays, facts, words }, { classes = [], other, chosen 
     better: area < low,
     place: { area, mean, high, ...(isUnbounded ? { low, floor } : { low: Math.max(low, 0) }) },
     title: `Area under the curve while patches go, the best first: ${exact[0]}. Random orders: ${exact[1]} in the mean, 95% of them from ${exact[2]} to ${exact[3]} (gray). The lower, the better.`,
-    sentences: words.split('\n'),
+    sentences: words?.split('\n') ?? [HALF],
+    isHalf: !words,
     curves: Object.fromEntries(curves),
     ...(names.length && { names, grows: Math.max(...turned) > turned[0] }),
   };
@@ -118,8 +126,11 @@ export async function testAll(ask, maps, chosen, target, stop, tell) {
     const isFirst = maps.length === left.length + 1; // it makes the random orders for all
     const begin = isFirst ? 0 : end - step;
     const words = isFirst ? `${label} and random orders of patches …` : `${label} …`;
-    const hear = (/** @type {Parameters<typeof tell>[0]} */ { share, left: time }) =>
-      tell({ share: begin + (end - begin) * share, left: time });
+    const hear = (/** @type {Parameters<typeof tell>[0]} */ { share, left: time, preview }) => {
+      if (preview) cards[name] = { ...trustOf(preview, target), options };
+      const far = { share: begin + (end - begin) * share, left: time };
+      tell(preview ? { ...far, preview: { words, cards: { ...cards } } } : far);
+    };
     tell({ share: begin, left: '', preview: { words, cards: { ...cards } } });
     try {
       cards[name] = { ...trustOf(await ask('trust', body, stop, hear), target), options };

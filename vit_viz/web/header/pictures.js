@@ -1,6 +1,7 @@
 // The pictures of a visit as buttons, one of them pressed. Names come from strangers: Preact writes them as text.
 
-import { html } from '../kit/preact.js';
+import { revealCell } from '../../explorer/layout.js';
+import { html, useLayoutEffect, useRef } from '../kit/preact.js';
 
 /**
  * @typedef {{id: string, name: string, thumbnail: string, own?: boolean}} Picture
@@ -9,7 +10,12 @@ import { html } from '../kit/preact.js';
 
 /** @param {{pictures: Picture[], chosen: string, choose: (picture: Picture) => void}} props */
 export function Tray({ pictures, chosen, choose }) {
-  return html`<div class="vv-samples" role="group" aria-label="Pictures">
+  const row = useRef(/** @type {any} */ (null));
+  useLayoutEffect(() => {
+    const shown = row.current.querySelector('[aria-pressed=true]');
+    if (shown) revealCell(row.current, shown, [0, 0]);
+  }, [chosen, pictures]);
+  return html`<div class="vv-samples" role="group" aria-label="Pictures" ref=${row}>
     ${pictures.map((picture) => {
       const { id, name, thumbnail, own } = picture;
       return html`<button

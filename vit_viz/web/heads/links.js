@@ -90,8 +90,8 @@ export function linksOf({ subject, axis, filling, pinned, links, count }, pointe
  */
 export function LinkedPhoto({ known: { subject, axis }, head, pointed, drawn, pin }) {
   const image = useRef(/** @type {HTMLElement | null} */ (null));
-  useSize(image);
-  const [width, height] = [image.current?.clientWidth || 1, image.current?.clientHeight || 1]; // pixels of the page
+  const size = useSize(image);
+  const [width, height] = [size?.width || 1, size?.height || 1]; // pixels of the page
   const { crop, grid, query } = subject;
   const pinned = queryPatches(query, subject);
   const [row, column] = (pointed.value ?? []).map((cell) => (cell === null ? [] : axis.patchesOf(cell)));

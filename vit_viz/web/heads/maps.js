@@ -116,15 +116,20 @@ export function usePhoto(address) {
   return known?.address === address ? known.image : null;
 }
 
-/** Draws the component again when an element has another size. @param {{current: Element | null}} element @returns {number} how often */
+/**
+ * The size of an element inside of its borders; with another one the component is drawn again. It is read when the browser has laid out the
+ * page: earlier, that would have to be done for it.
+ * @param {{current: Element | null}} element @returns {{width: number, height: number} | null} null: not known yet
+ */
 export function useSize(element) {
-  const [times, draw] = useState(0);
+  const [size, setSize] = useState(/** @type {{width: number, height: number} | null} */ (null));
   useLayoutEffect(() => {
-    const fit = new ResizeObserver(() => draw((count) => count + 1));
-    fit.observe(/** @type {Element} */ (element.current));
+    const box = /** @type {Element} */ (element.current);
+    const fit = new ResizeObserver(() => setSize({ width: box.clientWidth, height: box.clientHeight })); // also while it is shown smaller
+    fit.observe(box);
     return () => fit.disconnect();
   }, []);
-  return times;
+  return size;
 }
 
 /**
@@ -148,15 +153,14 @@ export function Lit({ subject, photo, values, top, isChange = false, isAlone = f
   );
   useLayoutEffect(() => {
     const sheet = /** @type {HTMLCanvasElement} */ (canvas.current);
-    const box = { width: sheet.offsetWidth, height: sheet.offsetHeight }; // also while it is shown smaller
-    if (!values || box.width < 1) return;
+    if (!values || !size || size.width < 1) return;
     const { map } = painted;
     const screen = (painted.screen ??= new PhotoScreen(sheet));
     const style = isChange ? 'tint' : suited('light', subject.unlit);
     map.resize(subject.grid[1], subject.grid[0]);
     if (isChange) paintSigned(map, values, top);
     else map.paint(values, layerTable(style, STRENGTHS[style], LIGHT), [0, top]);
-    screen.fit(box, window.devicePixelRatio || 1);
+    screen.fit(size, window.devicePixelRatio || 1);
     screen.show(map.canvas, photo, subject, { style, smooth: true });
     if (!isAlone || !screen.tile.prepare(photo, subject.crop, screen.size)) return;
     screen.context.globalCompositeOperation = 'destination-over';

@@ -122,6 +122,15 @@ export function Heads({ page, measures, rules, margin }) {
   const hover = (/** @type {Place | null} */ place) => {
     if (!isSame(place, marks.hovered.peek())) marks.hovered.value = place;
   };
+  const first =
+    numbers.work.isRunning || numbers.job.isRunning || numbers.isOld
+      ? {}
+      : firstOf(numbers.table, look.order);
+  const isOpen = store.view.tab.value === 'heads' && !isOpening;
+  useLayoutEffect(() => {
+    // a link that names no layer shows the heads' first, where they have an order
+    if (isOpen && store.view.layer.peek() === null) store.set(first);
+  }, [isOpen, store.view.layer.value, JSON.stringify(first)]);
   const seen = { page, look, numbers, editor, marks, warmed, measures, rules, margin, isOpening };
   return html`<div
       class="vv-heads vv-room"
@@ -131,10 +140,11 @@ export function Heads({ page, measures, rules, margin }) {
       onPointerMove=${(/** @type {PointerEvent} */ { pointerType, target }) => pointerType === 'touch' || hover(placeOf(target))}
       onPointerLeave=${() => hover(null)}
       onFocusIn=${(/** @type {Event} */ { target }) => placeOf(target) && hover(placeOf(target))}
-      onFocusOut=${() => hover(null)}
+      onFocusOut=${(/** @type {FocusEvent} */ { relatedTarget }) => hover(placeOf(relatedTarget))}
     >
       <${Told} ...${{ refused: error, numbers, isFirst: !subject }} />
       <${Top} ...${{ store, look, numbers, measures, about: subject?.about }} />
+      <${JobLine} look="vv-heads-work vv-row" job=${numbers.work} end=${numbers.stop} />
       ${
         subject && face !== 'matrix'
           ? html`<${Main} ...${{ ...seen, subject, layers }} />`
@@ -173,7 +183,7 @@ function useProgress({ measures, isLong, error, isOld, table }, isRefused, isLea
   };
 }
 
-/** What went wrong, and what is being computed. @param {{refused: string, numbers: Numbers, isFirst: boolean}} props */
+/** What went wrong, and what is waited for. @param {{refused: string, numbers: Numbers, isFirst: boolean}} props */
 function Told({ refused, numbers, isFirst }) {
   const waits = refused ? '' : isFirst ? 'Measuring the heads …' : numbers.waits;
   return html`${
@@ -186,8 +196,7 @@ function Told({ refused, numbers, isFirst }) {
             again=${numbers.retry}
           />`
     }
-    <p class="vv-heads-wait vv-quiet" role="status" hidden=${!waits}>${waits}</p>
-    <${JobLine} look="vv-heads-work vv-row" job=${numbers.work} end=${numbers.stop} />`;
+    <p class="vv-heads-wait vv-quiet" role="status" hidden=${!waits}>${waits}</p>`;
 }
 
 /** What is seen, of which measure, in which order. @param {{store: Store, look: Look, numbers: Numbers, measures: MeasureWords[], about: any}} props */
@@ -311,6 +320,7 @@ function useSeen(shared) {
     return { ...raw, unit: name ? raw.unit.replace(/class \d+(?: \(.*\))?/, () => name) : raw.unit }; // the class by its name
   }, [numbers.table, numbers.nothing, name]);
   const { label = '', sentence = '' } = measures.find((one) => one.name === look.measure) ?? {};
+  const words = editor.words.value;
   return {
     ...{
       ...shared,
@@ -319,7 +329,8 @@ function useSeen(shared) {
       label,
       sentence,
       photo: usePhoto(subject.photo),
-      edits: editsIn(editor.words.value, subject),
+      edits: useMemo(() => editsIn(words, subject), [words, subject]),
+      room: useRef(0), // width of the grid, once it is known
     },
     isOfClass: OF_THE_CLASS.includes(look.measure),
     choose(/** @type {Place} */ place) {
@@ -368,7 +379,7 @@ function Atlas({ seen }) {
   const shown = counts.some(({ kind }) => kind === chosen) ? chosen : '';
   const of = isOfClass ? { name: target?.name ?? '', isEstimate: look.measure === 'estimate' } : null;
   return html`<${Titled} seen=${seen} title=${atlasFinding(table, label, of)} />
-    ${measures && html`<${Legend} counts=${counts} shown=${shown} show=${choose} />`}
+    <${Legend} counts=${counts} shown=${shown} show=${choose} />
     <${HeadGrid} seen=${seen} shown=${shown} />
     ${measures && html`<p class="vv-heads-names-words vv-small">${legendWords(names, rules, shown)}</p>`}`;
 }

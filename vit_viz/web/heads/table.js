@@ -46,7 +46,7 @@ const STATES = {
  *     none where heads are chosen alone
  */
 export function HeadGrid({ seen, shown = '', switches = null }) {
-  const { subject, table, label, edits, marks, choose, rows, photo } = seen;
+  const { subject, table, label, edits, marks, choose, rows, photo, room } = seen;
   const { order } = seen.look;
   const { layers, heads } = subject;
   const named = seen.numbers.names.known;
@@ -57,8 +57,11 @@ export function HeadGrid({ seen, shown = '', switches = null }) {
   );
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const size = useSize(box);
-  const width = box.current?.clientWidth || 600;
-  const layout = useMemo(() => layoutOf(subject, width - 1), [layers, heads, subject.crop, width, size]);
+  room.current = size?.width || room.current;
+  const layout = useMemo(
+    () => layoutOf(subject, (room.current || 600) - 1),
+    [layers, heads, subject.crop, room.current, size],
+  );
   const orders = useMemo(() => orderOf(table, order), [table, order]);
   const drag = useDrag(switches);
   const isSorted = order === 'value';
@@ -72,6 +75,7 @@ export function HeadGrid({ seen, shown = '', switches = null }) {
     const place = placeOf(target);
     if (place) act(place);
   };
+  /** Drawn again where something of all cells is another, not where another one is chosen. */
   const cellAt = (/** @type {Place} */ place) => {
     const { layer, head } = place;
     const key = keyOf(place);
@@ -93,9 +97,14 @@ export function HeadGrid({ seen, shown = '', switches = null }) {
       ...${{ layer, head, value, ends, isSigned: table.signed, text, edited, state, said, look, kind: name?.name ?? '', marks }}
     />`;
   };
+  const cells = useMemo(
+    () => orders.map((row) => row.map(cellAt)),
+    [orders, named, states, shown, marks],
+  );
   const { cell, bands } = layout;
   const isKnown = table.values.flat().some((value) => value !== null);
   const sizes = {
+    visibility: room.current ? 'visible' : 'hidden', // as long as it is not known how wide it may be
     '--vv-cell-width': `${cell.width}px`,
     '--vv-cell-height': `${cell.height}px`,
     '--vv-band-rows': layout.rows,
@@ -121,7 +130,7 @@ export function HeadGrid({ seen, shown = '', switches = null }) {
     const [number, said] = isSorted
       ? [line * heads + 1, `places ${line * heads + 1} to ${(line + 1) * heads}`]
       : [line, `layer ${line}`];
-    return { key: line, head: rowHead(row.map(keyOf), number, said), said, cells: row.map(cellAt) };
+    return { key: line, head: rowHead(row.map(keyOf), number, said), said, cells: cells[line] };
   });
   return html`<p class="vv-heads-pictures vv-small">
       ${`Pictures: where ${queryOf(subject.query, subject)} looks, each on its own scale.${isKnown ? ` Bars: ${label}.` : ''}`}
@@ -168,7 +177,7 @@ function HeadCell({ layer, head, value, ends, isSigned, text, edited, state, sai
     data-state=${state}
   >
     <span class="vv-heads-tile vv-face"
-      ><${Dot} kind=${kind} /><b class="vv-heads-state">${edited && `${edited} `}</b></span
+      >${kind && html`<${Dot} kind=${kind} />`}${edited && html`<b class="vv-heads-state">${edited} </b>`}</span
     >
     <span class="vv-heads-foot"
       ><${Bar} ...${{ value, ends, sign }} /><span class="vv-heads-number">${text}</span></span

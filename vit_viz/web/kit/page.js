@@ -28,13 +28,12 @@ export function thePage() {
  */
 export async function begin(source) {
   openWithPhoto(source.stated('samples')?.aspects);
-  made ??= {
+  const page = (made = {
     store: new Store(source.stated('fields') ?? [], PLACE),
     source,
     ask: asker(source),
     turn: signal(0),
-  };
-  const page = made;
+  });
   if (!page.store.fields.size) return null;
   const { answer } = opening(page);
   return new Promise((done) => {

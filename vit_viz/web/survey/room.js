@@ -14,20 +14,19 @@ import { Scatter } from './scatter.js';
 import { makeState, SOURCE } from './state.js';
 import { columnWords, many, moreWords, OFTEN, PAGE } from './words.js';
 /** @import { Ask } from '../kit/ask.js' */
-/** @import { Store } from '../kit/store.js' */
+/** @import { Page } from '../kit/page.js' */
 /** @import { ClassLine, Compared, Moved, Opened, State } from './state.js' */
 
 /** @type {import('../../ui/kit/elements.js').Mount<{survey: Opened, tables: Record<string, string>}>} */
 export function mount(element, { survey, tables }) {
-  const [{ store }, ask] = [thePage(), asker(SOURCE)];
-  render(html`<${Survey} ...${{ store, ask, survey, tables }} />`, element);
+  render(html`<${Survey} ...${{ page: thePage(), ask: asker(SOURCE), survey, tables }} />`, element);
 }
 
 const FACES = Object.entries({ heads: 'heads', dots: 'two numbers', tables: 'classes, methods' });
 
-/** @param {{store: Store, ask: Ask, survey: Opened, tables: Record<string, string>}} props */
-export function Survey({ store, ask, survey, tables }) {
-  const state = useMemo(() => makeState(store, ask, survey), []);
+/** @param {{page: Page, ask: Ask, survey: Opened, tables: Record<string, string>}} props */
+export function Survey({ page, ask, survey, tables }) {
+  const state = useMemo(() => makeState(page, ask, survey), []);
   const [face, setFace] = useState('heads');
   if (!state.choice.value) return null; // its tab was not open yet
   return html`<div

@@ -10,6 +10,7 @@ import { short } from '../../ui/kit/numbers.js';
 import { Problem, Toggle } from '../kit/parts.js';
 import { html, render, useLayoutEffect, useMemo, useRef, useSignal, useState } from '../kit/preact.js';
 import { Chooser } from './controls.js';
+import { placeWords } from './place.js';
 import { brushFilter, columnWords, many } from './words.js';
 /** @import { Signal } from '../kit/preact.js' */
 /** @import { Chosen, State } from './state.js' */
@@ -41,11 +42,12 @@ const plotly = () => /** @type {any} */ (window).Plotly;
 
 /**
  * The ends of an axis that shows all dots, with some room around them.
- * @param {Float32Array} values NaN where a photo has no such number
+ * @param {Float32Array} values NaN where a photo has no such number @param {number} [mine] of the open photo
  * @returns {[number, number]}
  */
-export function axisEnds(values) {
-  const [low, high] = extent(values);
+export function axisEnds(values, mine = NaN) {
+  let [low, high] = extent(values);
+  if (!Number.isNaN(mine)) [low, high] = [Math.min(low, mine), Math.max(high, mine)];
   if (low > high) return [0, 1];
   const room = ROOM * (high - low) || Math.abs(low) / 2 || 0.5;
   return [low - room, high + room];
@@ -149,8 +151,30 @@ export function Scatter({ state }) {
       <span class="vv-small">Dragging writes the filter; from the keyboard, write it below.</span>
     </div>
     <${Problem} words=${problem} />
+    <${Place} state=${state} />
     <${Dots} ...${{ state, mode, graph }} />
   </section>`;
+}
+
+/** The numbers of the open photo, on the axes that are shown; null while they are not there. @param {State} state @returns {number[] | null} */
+function mineOf({ choice: { value: choice }, mine: { value: mine }, points: { value: points } }) {
+  const axes = (/** @type {any} */ of) => `${of?.across} ${of?.up}`;
+  return mine.state === 'done' && points && axes(choice) === axes(points.of) ? mine.value : null;
+}
+
+/** Where the open photo lies among the surveyed ones, in words. @param {{state: State}} props */
+function Place({ state }) {
+  const { beside, mine, points } = state;
+  const numbers = mineOf(state);
+  const { read } = beside.value.value?.value ?? {};
+  const { of, value } = points.value ?? {};
+  const said =
+    read === null
+      ? 'The open photo has no place among them: they went through another model.'
+      : numbers
+        ? placeWords([of.across, of.up], numbers, axesOf(value))
+        : (mine.value.error ?? '');
+  return html`<p class="vv-survey-place vv-number" role="status">${said}</p>`;
 }
 
 /**
@@ -182,9 +206,11 @@ function useGraph({ figure, plotly: version }) {
 }
 
 /** What plotly is told, what it tells, and the dots over its figure. @param {{state: State, mode: Mode, graph: Graph | null}} props */
-function Dots({ state: { survey, choice, chosen, points: answer, brush, filter, pick }, mode, graph }) {
+function Dots({ state, mode, graph }) {
+  const { survey, choice, chosen, points: answer, brush, filter, pick } = state;
   const area = useMemo(() => make('div', 'vv-survey-area'), []);
   const [room, setRoom] = useState(''); // width and height of the figure
+  const mine = mineOf(state);
   const [plot, setPlot] = useState([0, 0, 1, 1, 0, 1, 0, 1]); // left, top, width, height; the ends of the axes
   const pointed = useSignal(-1);
   const { of, value: points } = answer.value ?? {};
@@ -244,10 +270,10 @@ function Dots({ state: { survey, choice, chosen, points: answer, brush, filter, 
     void plotly()?.relayout(graph, {
       'xaxis.title.text': words[0],
       'yaxis.title.text': words[1],
-      'xaxis.range': axisEnds(x),
-      'yaxis.range': axisEnds(y),
+      'xaxis.range': axisEnds(x, mine?.[0]),
+      'yaxis.range': axisEnds(y, mine?.[1]),
     });
-  }, [graph, answer.value]);
+  }, [graph, answer.value, mine]);
   useLayoutEffect(() => {
     if (!graph || !points) return;
     const [width, height] = room ? room.split(' ').map(Number) : [];
@@ -271,7 +297,12 @@ function Dots({ state: { survey, choice, chosen, points: answer, brush, filter, 
     ['left', 'top', 'width', 'height'].forEach((side, at) => area.style.setProperty(side, `${plot[at]}px`));
     const legend = graph?.data;
     if (legend && points)
-      render(html`<${Painted} ...${{ dots, passes, legend, size, words, pointed }} />`, area);
+      render(
+        html`<${Painted}
+          ...${{ dots, passes, legend, size, words, pointed, mine: mine && onPlot(mine, plot) }}
+        />`,
+        area,
+      );
   });
   return null;
 }
@@ -287,9 +318,9 @@ function selectionsOf({ mode, axes, corners }, names) {
 /**
  * The dots, and what is said of the one under the pointer.
  * @param {{dots: ReturnType<typeof dotsOf>, passes: Uint8Array | null, legend: Kind[], size: number[], words: string[], pointed:
- *   Signal<number>}} props
+ *   Signal<number>, mine: number[] | null}} props mine: where the open photo is
  */
-function Painted({ dots, passes, legend, size, words, pointed }) {
+function Painted({ dots, passes, legend, size, words, pointed, mine }) {
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   useLayoutEffect(() => {
     paintDots(/** @type {HTMLCanvasElement} */ (canvas.current), dots, passes, legend, size);
@@ -302,6 +333,12 @@ function Painted({ dots, passes, legend, size, words, pointed }) {
       data-dots=${dots.rows.length}
       data-shown=${dots.rows.filter(isShown).length}
     ></canvas>
+    ${
+      mine?.every(Number.isFinite) &&
+      html`<span class="vv-survey-mine" style=${{ left: `${mine[0]}px`, top: `${mine[1]}px` }}
+        >the open photo</span
+      >`
+    }
     <${Pointed} ...${{ pointed, words, dots, legend, size }} />`;
 }
 
@@ -310,6 +347,12 @@ function axesOf(points) {
   const count = points.length / 3;
   return [0, 1, 2].map((at) => points.subarray(at * count, (at + 1) * count));
 }
+
+/** A place among the dots, in pixels of the plot. @param {number[]} place on its axes @param {number[]} plot as `dotsOf` has it */
+const onPlot = ([across, up], [, , width, height, left, right, low, high]) => [
+  ((across - left) / (right - left)) * width,
+  ((high - up) / (high - low)) * height,
+];
 
 /**
  * Where the dots are, in pixels of the plot.

@@ -4,10 +4,11 @@ import { fetched } from '../../ui/kit/elements.js';
 import { asked } from '../kit/ask.js';
 import { Job } from '../kit/job.js';
 import { batch, computed, effect, signal, untracked } from '../kit/preact.js';
+import { numbersOf } from './place.js';
 import { parted } from './words.js';
 /** @import { Answer, Answers, Ask } from '../kit/ask.js' */
 /** @import { Signal } from '../kit/preact.js' */
-/** @import { Store } from '../kit/store.js' */
+/** @import { Page } from '../kit/page.js' */
 /** @import { Place } from '../heads/words.js' */
 /** @import { Card, GroupName, ListName } from './words.js' */
 
@@ -47,8 +48,9 @@ export const SOURCE = {
   },
 };
 
-/** @param {Store} store @param {Ask} ask @param {Opened} survey */
-export function makeState(store, ask, survey) {
+/** @param {Page} page @param {Ask} ask @param {Opened} survey */
+export function makeState(page, ask, survey) {
+  const { store } = page;
   const { view } = store;
   const { layers, heads, measures } = survey;
 
@@ -116,6 +118,14 @@ export function makeState(store, ask, survey) {
     const isOfHead = [across, up].some((name) => name.startsWith('head_'));
     return ['points', { across, up, ...(isOfHead && { layer, head }) }];
   });
+  const beside = answerTo(({ model, edits }) => ['beside', { model, edits }]);
+  const mine = numbersOf(page, () => {
+    const [{ across, up, layer, head } = /** @type {any} */ ({}), read] = [
+      choice.value ?? undefined,
+      beside.value.value?.value.read,
+    ];
+    return read && { names: [across, up], layer, head, read };
+  });
   const rested = signal(/** @type {Partial<Question> | null} */ (null));
   effect(() => {
     const { state, value } = answers.value;
@@ -145,7 +155,7 @@ export function makeState(store, ask, survey) {
   return {
     ...{ store, survey, choice, brush, compared, comparing, chosen, lists, field },
     points: lastOf(pointsAnswer),
-    beside: answerTo(({ model, edits }) => ['beside', { model, edits }]),
+    ...{ beside, mine },
     methods: answerTo(() => rested.value && ['methods', rested.value]),
     isBusy: computed(() => answers.value.state === 'pending'),
     refusal: computed(() => answers.value.error),
