@@ -1,4 +1,4 @@
-"""What the page's engine answers to a question is what the server answers: the same arrays, facts and words, or the same refusal."""
+"""What the engine answers to a question is what the server answers: the same arrays, facts and words, or the same refusal."""
 
 from __future__ import annotations
 
@@ -36,10 +36,15 @@ TOLERANCE = 1e-5
 
 DIFFERENCES = ("content_correlation", "positional_share", "content", "positional")
 ROUNDING = 2e-5
-"""Of measures that are small differences of large sums: the server adds up in fp32, and is off by up to 1.3e-5 here; the engine, which adds
-up in fp64, by 2e-6."""
+"""Of measures that are small differences of large sums: the server, in fp32, is off by 1.3e-5; the engine, in fp64, by 2e-6."""
 
-KINDS = {"float32": "Float32Array", "int64": "BigInt64Array", "bool": "Uint8Array", "uint8": "Uint8Array"}
+KINDS = {
+    "float32": "Float32Array",
+    "float64": "Float64Array",
+    "int64": "BigInt64Array",
+    "bool": "Uint8Array",
+    "uint8": "Uint8Array",
+}
 """Types of arrays, as the page reads them of the server."""
 
 TINIES: dict[str, dict[str, Any]] = {
@@ -48,6 +53,8 @@ TINIES: dict[str, dict[str, Any]] = {
     "attention pooling": {"class_token": False, "pooling": "attention"},
     "distilled": {"dist_token": True, "dist_head": True},
     "rotary": {"position": "rotary", "reg_tokens": 4, "layer_scale": True},
+    "waves": {"position": "sinusoidal_2d", "reg_tokens": 1},
+    "biased": BEIT | {"relative_bias": True},
     "joined": {"pool_concat": True, "reg_tokens": 1},
     "no head": {"num_classes": 0},
     "inner norms": {"attn_norm": True, "mlp_norm": True},
@@ -101,6 +108,41 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("links", {"layer": 1, "head": "max", "count": 5, "tokens": "all", "own": True}),
     ("links", {"layer": 1, "query": "1,1;2,2", "count": 3}),
     ("links", {"count": 0}),
+    ("rollout", {}),
+    ("rollout", {"query": "1,1", "attention_share": 0.9, "discard": 0.4, "head_fusion": "max"}),
+    ("rollout", {"query": "0,0;0,1", "first": 1, "last": -2, "head_fusion": "min"}),
+    ("rollout", {"attention_share": 1, "discard": 0.95}),
+    ("rollout", {"target": 2}),
+    ("rollout", {"discard": 1}),
+    ("value_rollout", {}),
+    ("value_rollout", {"query": "2,2", "attention_share": 0.25}),
+    ("attention", {}),
+    ("attention", {"target": 1, "query": "1,2"}),
+    ("attention", {"target": 1000}),
+    ("ledger", {}),
+    ("ledger", {"rows": "heads", "factor": 1.5, "query": "1,1"}),
+    ("sink_kinds", {}),
+    ("decomposition", {}),
+    ("decomposition", {"target": "2-1"}),
+    ("decomposition", {"target": 3, "maps": "layers"}),
+    ("decomposition", {"target": "1-1"}),
+    ("positions", {}),
+    ("positions", {"grid": "3,5", "place": "1,2"}),
+    ("positions", {"place": "class"}),
+    ("positions", {"place": "77,1"}),
+    ("positions", {"grid": "100,100"}),
+    ("position_distance", {}),
+    ("position_distance", {"rows": 9, "cols": 5}),
+    ("position_distance", {"rows": 9}),
+    ("resampling", {"rows": 7, "cols": 11}),
+    ("resampling", {"rows": 3, "cols": 2}),
+    ("rotary_similarity", {}),
+    ("rotary_similarity", {"rows": 3, "cols": 5}),
+    ("position_components", {}),
+    ("position_components", {"rows": 3, "cols": 5}),
+    ("filter_components", {}),
+    ("filter_components", {"count": 3}),
+    ("filter_components", {"image": "runner"}),
 ]
 
 
@@ -189,7 +231,8 @@ def _check_facts(got: Any, wanted: Any) -> None:
             assert found[path] == value, path
 
 
-def check(got: Any, wanted: Any) -> None:
+def check(got: Any, wanted: Any, *, terms: float = 0.0) -> None:
+    """Compare two answers; `terms`: how far numbers may be apart at most that are differences, as what is subtracted is rounded."""
     if "refused" in wanted:
         assert got.get("refused") == wanted["refused"]
         return
@@ -199,11 +242,11 @@ def check(got: Any, wanted: Any) -> None:
         one = got["arrays"][name]
         assert (one["shape"], one["kind"]) == (list(array.shape), KINDS[str(array.dtype)]), name
         values, wide = one["values"].reshape(array.shape).astype(np.float64), array.astype(np.float64)
-        if array.dtype != np.float32:
+        if array.dtype not in (np.float32, np.float64):
             assert np.array_equal(values, wide), name
         elif array.size:
             near = ROUNDING if {*name.split("."), got["facts"].get("method")} & {*DIFFERENCES} else TOLERANCE
-            assert np.abs(values - wide).max() <= near * np.abs(wide).max(), name
+            assert np.abs(values - wide).max() <= max(near * np.abs(wide).max(), terms), name
     _check_facts(got["facts"], _facts(wanted["facts"]))
     assert got["words"] == wanted["words"]
 

@@ -198,7 +198,7 @@ class Unchanged:
 
 def unchanged(subject: PreparedImage, how: Ablation) -> Unchanged:
     """The pass with all heads, and where a run can start within the model what it starts from."""
-    if not _restarts(subject):
+    if not _restarts(subject, how):
         return _traced(subject, subject.trace())
     with torch.no_grad():
         return _by_blocks(subject, how)
@@ -287,10 +287,16 @@ def _traced(subject: PreparedImage, trace: Trace) -> Unchanged:
     return Unchanged(subject.logits(trace), (trace.num_layers, trace.num_heads))
 
 
-def _restarts(subject: PreparedImage) -> bool:
-    """Whether a run can start within the model: all of it is ours, and nobody else changes its attention."""
+def _restarts(subject: PreparedImage, how: Ablation) -> bool:
+    """Whether a run can start within the model: all of it is ours, and nobody else changes its attention.
+
+    Edits that belong to the model may hide tokens: of which ones uniform attention is then, only a whole pass knows.
+    """
     model = subject.model
-    return isinstance(model, VisionTransformer) and are_ours(submodules_of(model)) and not is_edited()
+    if not isinstance(model, VisionTransformer) or not are_ours(submodules_of(model)) or is_edited():
+        return False
+    with subject.turn() if how == "uniform" else nullcontext():
+        return not is_edited()
 
 
 def outputs_without_each(
@@ -360,7 +366,7 @@ def _estimated(
     """
     check_ablation(how)
     wanted = subject.target(target)
-    if _restarts(subject):
+    if _restarts(subject, how):
         with differentiable():
             all_heads = _by_blocks(subject, how)
             slopes = gradients(wanted(all_heads.logits), all_heads.outputs)

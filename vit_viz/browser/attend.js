@@ -1,11 +1,12 @@
 // The attention of one layer on the machine, and what is recorded of it: queries, keys, normalisers, norms of values.
 
 import { pairBiases } from './biases.js';
-import { headDim } from './config.js';
+import { headDim, prefixOf } from './config.js';
 import { panelsSize } from './machine.js';
 import { rotaryOf } from './positions.js';
 /** @import { Layer } from '../explorer/attention.js' */
 /** @import { Size } from './config.js' */
+/** @import { LayerEdits } from './edits.js' */
 /** @import { Parameters } from './parts.js' */
 
 const BLOCK = 64; // queries whose scores are computed together, as in heads.ts
@@ -20,29 +21,55 @@ const MOST_LAYER_BYTES = 60 * 2 ** 20; // of an attention that has to be kept as
 
 /** Where tokens are, as far as scores depend on it: computed once for a grid. */
 export class Places {
-  /** @param {Parameters} parameters @param {Size} grid */
-  constructor(parameters, grid) {
+  /** @param {Parameters} parameters @param {Size} grid @param {number[] | null} [kept] which tokens there are, where some were removed */
+  constructor(parameters, grid, kept = null) {
     const { config, machine, tables } = parameters;
     this.config = config;
     this.tables = tables;
     this.grid = grid;
+    this.kept = kept;
     const rotary = rotaryOf(config, grid, headDim(config));
+    const first = prefixOf(config).length;
+    const patches = (kept ?? []).filter((token) => token >= first).map((token) => token - first);
+    const left = (/** @type {Float32Array} */ table) =>
+      machine.place(kept ? rowsOf(table, patches, headDim(config) / 2) : table);
+    this.patches = kept ? patches.length : grid[0] * grid[1];
     this.rotary = rotary && {
-      cosines: machine.place(rotary.cosines),
-      sines: machine.place(rotary.sines),
+      cosines: left(rotary.cosines),
+      sines: left(rotary.sines),
       adjacent: rotary.adjacent,
     };
     const shared = tables.get('rel_pos_bias.relative_position_bias_table');
-    this.shared = shared ? pairBiases(config, shared, grid) : null;
+    this.shared = shared ? this.biases(shared) : null;
+  }
+
+  /** Of a table, [heads, tokens, tokens]. */
+  biases(/** @type {Float32Array} */ table) {
+    const all = pairBiases(this.config, table, this.grid);
+    const { kept } = this;
+    if (!kept) return all;
+    const heads = this.config.num_heads;
+    const tokens = Math.sqrt(all.length / heads);
+    const pairs = Array.from({ length: heads }, (_, h) =>
+      kept.flatMap((query) => kept.map((key) => (h * tokens + query) * tokens + key)),
+    ).flat();
+    return Float32Array.from(pairs, (pair) => all[pair]);
   }
 
   /** What a layer adds to its scores, [heads, tokens, tokens]; null for nothing. */
   bias(/** @type {string} */ name) {
     const table = this.tables.get(`${name}.relative_position_bias_table`);
     if (!table) return this.shared;
-    const own = pairBiases(this.config, table, this.grid);
+    const own = this.biases(table);
     return this.shared ? own.map((value, i) => value + /** @type {Float32Array} */ (this.shared)[i]) : own;
   }
+}
+
+/** Some rows of a table [rows, width]. @param {Float32Array} table @param {number[]} rows @param {number} width */
+export function rowsOf(table, rows, width) {
+  const chosen = new Float32Array(rows.length * width);
+  rows.forEach((row, i) => chosen.set(table.subarray(row * width, (row + 1) * width), i * width));
+  return chosen;
 }
 
 /** The attention of the layer `name` on the normalised stream x [tokens, dim]. */
@@ -59,22 +86,27 @@ export class Attention {
     this.dim = headDim(this.config);
   }
 
-  /** @param {number} x @returns {{y: number, recorded: Recorded}} y: what each token gathers, projected, [tokens, dim] */
-  run(x) {
+  /**
+   * @param {number} x @param {LayerEdits | undefined} edits @param {boolean} isRecorded
+   * @returns {{y: number, recorded: Recorded | null}} y: what each token gathers, projected, [tokens, dim]
+   */
+  run(x, edits, isRecorded) {
     const { parameters, machine, config, name, tokens, heads } = this;
     const width = config.embed_dim;
     const qkv = parameters.linear(`${name}.qkv`, x, tokens); // [tokens, 3 dim]
     const v = qkv + 8 * width;
     const q = this.operand(qkv, 'q_norm');
     const k = this.operand(qkv + 4 * width, 'k_norm');
-    machine.run.scale(q, tokens * width, config.scale ?? this.dim ** -0.5);
-    const bias = this.places.bias(name);
-    const bits = bias ? machine.room(roomForAttention(heads, tokens)) : 0;
+    machine.run.scale(q, tokens * width, (config.scale ?? this.dim ** -0.5) / (edits?.temperature ?? 1));
+    for (const h of edits?.uniform ?? [])
+      machine.view(q + 4 * h * tokens * this.dim, tokens * this.dim).fill(0);
+    const bias = edits ? this.editedBias(edits) : this.places.bias(name);
+    const bits = bias && isRecorded ? machine.room(roomForAttention(heads, tokens)) : 0;
     const [peaks, sums] = [machine.room(heads * tokens), machine.room(heads * tokens)];
     const gathered = machine.room(tokens * width);
     machine.within(() => this.attend(q, k, v, { bias, bits, peaks, sums, gathered }));
-    const norms = this.valueNorms(v);
-    const recorded = this.record(q, k, peaks, sums, norms, bits);
+    if (edits) this.replace(gathered, edits);
+    const recorded = isRecorded ? this.record(q, k, peaks, sums, this.valueNorms(v, edits), bits) : null;
     if (config.attn_norm) parameters.norm(`${name}.norm`, gathered, tokens, width, gathered);
     return { y: parameters.linear(`${name}.proj`, gathered, tokens), recorded };
   }
@@ -85,9 +117,8 @@ export class Attention {
     const x = machine.room(tokens * heads * dim);
     machine.run.splitHeads(0, heads, third, 3 * config.embed_dim, x, tokens, dim);
     if (config.qk_norm) parameters.norm(`${this.name}.${norm}`, x, heads * tokens, dim, x);
-    const { rotary, grid } = this.places;
+    const { rotary, patches } = this.places;
     if (!rotary) return x;
-    const patches = grid[0] * grid[1];
     for (let h = 0; h < heads; h++) {
       const first = x + 4 * ((h + 1) * tokens - patches) * dim; // prefix tokens stay as they are
       machine.run.rotate(first, rotary.cosines, rotary.sines, patches, dim / 2, rotary.adjacent ? 1 : 0);
@@ -113,8 +144,37 @@ export class Attention {
     run.attend(0, blocks, scores, q, keys, values, added, bits, peaks, sums, gathered, width, tokens, dim);
   }
 
-  /** ||v_j W_O,h||, [heads, tokens]: the root of v_j G_h v_j^T; null where no linear layer reads the attention directly. */
-  valueNorms(/** @type {number} */ v) {
+  /** What is added to the scores where some heads look alike at all tokens, and some tokens no longer see others. @param {LayerEdits} edits */
+  editedBias({ uniform, forbidden }) {
+    const { tokens, heads, places, name } = this;
+    const cells = tokens * tokens;
+    const bias = places.bias(name)?.slice() ?? (forbidden ? new Float32Array(heads * cells) : null);
+    for (const h of bias ? uniform : []) bias?.fill(0, h * cells, (h + 1) * cells);
+    if (bias && forbidden)
+      for (let i = 0; i < bias.length; i++) if (forbidden[i % cells]) bias[i] = -Infinity;
+    return bias;
+  }
+
+  /** Heads at their mean, and those that are off, in what all gather, [tokens, heads * head_dim]. @param {number} gathered @param {LayerEdits} edits */
+  replace(gathered, { mean, off }) {
+    const { machine, tokens, dim, config } = this;
+    const width = config.embed_dim;
+    const all = machine.view(gathered, tokens * width);
+    for (const column of mean.flatMap((h) => columnsOf(h, dim))) {
+      let sum = 0;
+      for (let at = column; at < all.length; at += width) sum += all[at];
+      for (let at = column; at < all.length; at += width) all[at] = sum / tokens;
+    }
+    for (const column of off.flatMap((h) => columnsOf(h, dim)))
+      for (let at = column; at < all.length; at += width) all[at] = 0;
+  }
+
+  /**
+   * ||v_j W_O,h||, [heads, tokens]: the root of v_j G_h v_j^T; null where no linear layer reads the attention directly. A head that is
+   * off, or says the same to every token, moves nothing.
+   * @param {number} v @param {LayerEdits} [edits]
+   */
+  valueNorms(v, edits) {
     const { parameters, machine, config, tokens, heads, dim } = this;
     const grams = parameters.grams.get(this.name);
     if (grams === undefined) return null;
@@ -122,7 +182,9 @@ export class Attention {
       const squares = machine.room(heads * tokens);
       const turned = machine.room(machine.threads * tokens * dim);
       machine.run.valueSquares(0, heads, turned, v, 3 * config.embed_dim, grams, squares, tokens, dim);
-      return machine.read(squares, heads * tokens).map((square) => Math.sqrt(Math.max(0, square)));
+      const norms = machine.read(squares, heads * tokens).map((square) => Math.sqrt(Math.max(0, square)));
+      for (const h of edits ? [...edits.off, ...edits.mean] : []) norms.fill(0, h * tokens, (h + 1) * tokens);
+      return norms;
     });
   }
 
@@ -143,6 +205,11 @@ export class Attention {
       : { kind: 'qk', heads, tokens, headDim: dim, q, k, lse, norms };
     return { layer, q, k, lse };
   }
+}
+
+/** The columns of a head in what all gather. @param {number} head @param {number} dim */
+function columnsOf(head, dim) {
+  return Array.from({ length: dim }, (_, i) => head * dim + i);
 }
 
 /** Of fp16, in numbers of float32. */

@@ -128,6 +128,15 @@ export class Machine {
     return { panels, rows, cols };
   }
 
+  /** The numbers [rows, cols] of a matrix in panels. @param {Packed} matrix */
+  unpacked({ panels, rows, cols }) {
+    const inPanels = this.view(panels, panelsSize(rows, cols));
+    return Float32Array.from({ length: rows * cols }, (_, at) => {
+      const [row, col] = [Math.floor(at / cols), at % cols];
+      return inPanels[(Math.floor(row / 8) * cols + col) * 8 + (row % 8)];
+    });
+  }
+
   /** Numbers as a matrix [rows, cols] in panels; what they were copied to is free again. @returns {Packed} */
   placeMatrix(/** @type {Float32Array} */ numbers, /** @type {number} */ rows, /** @type {number} */ cols) {
     const panels = this.room(panelsSize(rows, cols));

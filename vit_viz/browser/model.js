@@ -1,6 +1,6 @@
 // A Vision Transformer in the page: the forward pass of vit_viz/model/vit.py, and what an explorer shows of it.
 
-import { Attention, Places } from './attend.js';
+import { Attention, Places, rowsOf } from './attend.js';
 import {
   checkedConfig,
   gridOf,
@@ -16,6 +16,7 @@ import { positionTable } from './positions.js';
 import { BadFile, jsonOf } from './weights.js';
 /** @import { Recorded } from './attend.js' */
 /** @import { Config, Size } from './config.js' */
+/** @import { Edits, LayerEdits } from './edits.js' */
 /** @import { Wasm } from './wasm.js' */
 /** @import { Weights } from './weights.js' */
 /** A file's parameters in our format. @typedef {Pick<Weights, 'metadata' | 'shapes' | 'tensors'>} Source */
@@ -61,28 +62,90 @@ export class Model {
     return new Model(config, parameters);
   }
 
-  /** @param {Input} input @param {(layer: number, depth: number) => void} [progress] told after each block @returns {Pass} */
+  /**
+   * @param {Input} input @param {(layer: number, depth: number) => void} [progress] told after each block
+   * @returns {Pass}
+   */
   run(input, progress = () => {}) {
+    const { machine } = this;
+    return machine.within(() => {
+      const { x, grid, prefix, tokens } = this.entered(input);
+      const before = {
+        grid,
+        prefix,
+        layers: [],
+        residual: [machine.read(x, tokens * this.config.embed_dim)],
+      };
+      return this.recorded(before, x, new Map(), progress);
+    });
+  }
+
+  /** The pass under edits, from the first layer that they change. @param {Pass} pass @param {Edits} edits @returns {Pass} */
+  edited(pass, edits) {
+    const first = Math.min(this.config.depth, ...edits.keys());
+    const { grid, prefix, layers, residual } = pass;
+    const before = { grid, prefix, layers: layers.slice(0, first), residual: residual.slice(0, first + 1) };
+    return this.machine.within(() => this.recorded(before, this.machine.place(residual[first]), edits));
+  }
+
+  /** What a stream of tokens, which enters the first block or a later one, becomes, with all that is recorded of it. @returns {Pass} */
+  recorded(
+    /** @type {Pick<Pass, 'grid' | 'prefix' | 'layers' | 'residual'>} */ { grid, prefix, layers, residual },
+    /** @type {number} */ x,
+    /** @type {Edits} */ edits,
+    progress = (/** @type {number} */ _layer, /** @type {number} */ _depth) => {},
+  ) {
     const { machine, config } = this;
+    const { depth, embed_dim: dim } = config;
+    const tokens = residual[0].length / dim;
+    const places = new Places(this.parameters, grid);
+    for (let layer = layers.length; layer < depth; layer++) {
+      const of = machine.within(() => this.block(layer, x, places, tokens, edits.get(layer), true));
+      layers.push(/** @type {Recorded} */ (of));
+      residual.push(machine.read(x, tokens * dim));
+      progress(layer + 1, depth);
+    }
+    const { logits, pool } = this.classify(x, tokens);
+    return { grid, prefix, layers, residual, logits, pool };
+  }
+
+  /**
+   * What the model says of a stream of tokens that enters a layer, [tokens, dim]; nothing is recorded.
+   * @param {Float32Array} stream @param {number} first the layer @param {Size} grid @param {Edits} edits
+   * @param {number[] | null} [kept] the tokens that there are, where others are removed; they keep their positions
+   */
+  outputs(stream, first, grid, edits, kept = null) {
+    const { machine, config } = this;
+    const { depth, embed_dim: dim } = config;
+    return machine.within(() => {
+      const x = machine.place(kept ? rowsOf(stream, kept, dim) : stream);
+      const tokens = kept?.length ?? stream.length / dim;
+      const places = new Places(this.parameters, grid, kept);
+      for (let layer = first; layer < depth; layer++)
+        machine.within(() => this.block(layer, x, places, tokens, edits.get(layer), false));
+      return this.classify(x, tokens).logits;
+    });
+  }
+
+  /** The stream that enters the first block, [tokens, dim]. @param {Input} input */
+  stream(input) {
+    const { machine, config } = this;
+    return machine.within(() => {
+      const { x, tokens } = this.entered(input);
+      return machine.read(x, tokens * config.embed_dim);
+    });
+  }
+
+  /** The tokens of an input, at the address x. @param {Input} input */
+  entered(input) {
+    const { config } = this;
     const grid = gridOf(config, input.height, input.width);
     if (grid[0] * grid[1] === 0) throw new Error('This input is smaller than a patch.');
     if (input.pixels.length !== config.in_chans * input.height * input.width)
       throw new Error(`The model expects pixels [${config.in_chans}, height, width].`);
     const prefix = prefixOf(config);
     const tokens = prefix.length + grid[0] * grid[1];
-    return machine.within(() => {
-      const x = this.tokens(input, grid, tokens);
-      const places = new Places(this.parameters, grid);
-      const residual = [machine.read(x, tokens * config.embed_dim)];
-      const layers = [];
-      for (let layer = 0; layer < config.depth; layer++) {
-        layers.push(machine.within(() => this.block(`blocks.${layer}`, x, places, tokens)));
-        residual.push(machine.read(x, tokens * config.embed_dim));
-        progress(layer + 1, config.depth);
-      }
-      const { logits, pool } = this.classify(x, tokens);
-      return { grid, prefix, layers, residual, logits, pool };
-    });
+    return { x: this.tokens(input, grid, tokens), grid, prefix, tokens };
   }
 
   /** The sequence that enters the first block, [tokens, dim]: prefix tokens, then patches, with their positions; its address. */
@@ -114,17 +177,24 @@ export class Model {
     return x;
   }
 
-  /** Changes the residual stream x as a block does, and returns what is recorded of its attention. @returns {Recorded} */
+  /** Changes the residual stream x as a block does, and returns what is recorded of its attention. @returns {Recorded | null} */
   block(
-    /** @type {string} */ name,
+    /** @type {number} */ layer,
     /** @type {number} */ x,
     /** @type {Places} */ places,
     /** @type {number} */ tokens,
+    /** @type {LayerEdits | undefined} */ edits,
+    /** @type {boolean} */ isRecorded,
   ) {
     const { machine, parameters, config } = this;
     const dim = config.embed_dim;
+    const name = `blocks.${layer}`;
     const attention = new Attention(parameters, `${name}.attn`, places, tokens);
-    const { y, recorded } = attention.run(parameters.norm(`${name}.norm1`, x, tokens, dim));
+    const { y, recorded } = attention.run(
+      parameters.norm(`${name}.norm1`, x, tokens, dim),
+      edits,
+      isRecorded,
+    );
     machine.run.add(x, y, parameters.vector(`${name}.ls1.gamma`), tokens, dim);
     const thought = parameters.mlp(`${name}.mlp`, parameters.norm(`${name}.norm2`, x, tokens, dim), tokens);
     machine.run.add(x, thought, parameters.vector(`${name}.ls2.gamma`), tokens, dim);

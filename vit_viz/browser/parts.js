@@ -59,6 +59,17 @@ export class Parameters {
     return this.vectors.get(name) ?? 0;
   }
 
+  /** The numbers [to, from] of a linear layer. @param {string} name */
+  weightOf(name) {
+    return this.machine.unpacked(/** @type {Packed} */ (this.matrices.get(name)));
+  }
+
+  /** The numbers of a vector, null where the model has none of that name. @param {string} name @param {number} count */
+  vectorOf(name, count) {
+    const at = this.vector(name);
+    return at ? this.machine.read(at, count) : null;
+  }
+
   /** x W^T + b: [rows, from] -> [rows, to]; address of the result. @param {string} name @param {number} x @param {number} rows */
   linear(name, x, rows) {
     const { panels, rows: to, cols: from } = /** @type {Packed} */ (this.matrices.get(name));

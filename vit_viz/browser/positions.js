@@ -6,6 +6,8 @@ import { positionedPrefix, trainedGrid } from './config.js';
 import { cubic, taps } from './resize.js';
 /** @import { Config, Size } from './config.js' */
 
+/** Whose code interpolates; RADIO's is only shown beside the others. @typedef {Config['resample'] | 'radio' | 'radio_v4'} Variant */
+
 /** What each place of an axis is made of: places of the old one with their weights. @typedef {[number, number][][]} Axis */
 
 const CUBIC = { reach: 2, weight: (/** @type {number} */ x) => cubic(Math.abs(x), -0.5) };
@@ -35,11 +37,14 @@ function behindZeros(/** @type {Float32Array} */ numbers, /** @type {number} */ 
 
 /**
  * A table [old rows * old cols, dim] at another grid, as the code that published the checkpoint interpolates it.
- * @param {Float32Array} table @param {number} dim @param {Size} old @param {Size} grid @param {Config['resample']} variant
+ * @param {Float32Array} table @param {number} dim @param {Size} old @param {Size} grid @param {Variant} variant
  */
 export function resampled(table, dim, old, grid, variant) {
   if (old[0] === grid[0] && old[1] === grid[1]) return table;
-  const [down, across] = [0, 1].map((axis) => axisOf(old[axis], grid[axis], variant));
+  const isCut = variant === 'radio' || variant === 'radio_v4'; // from a square of the longer side
+  const [down, across] = [0, 1].map((axis) =>
+    axisOf(old[axis], isCut ? Math.max(...grid) : grid[axis], variant).slice(0, grid[axis]),
+  );
   return interpolated(table, dim, old[1], down, across);
 }
 
@@ -63,14 +68,15 @@ export function interpolated(table, dim, oldCols, down, across) {
   return result;
 }
 
-/** @param {number} old @param {number} size @param {Config['resample']} variant @returns {Axis} */
+/** @param {number} old @param {number} size @param {Variant} variant @returns {Axis} */
 function axisOf(old, size, variant) {
   if (variant === 'timm' || variant === 'dinov2_reg')
     return taps(old, size, CUBIC).map(({ first, weights }) =>
       weights.map((weight, i) => [first + i, weight]),
     );
-  if (variant === 'bilinear') return linearAxis(old, size);
+  if (variant === 'bilinear' || variant === 'radio_v4') return linearAxis(old, size);
   const aligned = size > 1 ? (old - 1) / (size - 1) : 0;
+  if (variant === 'radio') return Array.from({ length: size }, (_, i) => linearTaps(aligned * i, old));
   const scale = variant === 'dino' || variant === 'dinov2' ? old / (size + 0.1) : old / size;
   return Array.from({ length: size }, (_, i) =>
     cubicTaps(variant === 'torchvision' ? aligned * i : (i + 0.5) * scale - 0.5, old),
@@ -88,14 +94,16 @@ function cubicTaps(/** @type {number} */ place, /** @type {number} */ old) {
 
 /** Linear interpolation between centres. @returns {Axis} */
 export function linearAxis(/** @type {number} */ old, /** @type {number} */ size) {
-  return Array.from({ length: size }, (_, i) => {
-    const place = Math.max(0, ((i + 0.5) * old) / size - 0.5);
-    const floor = Math.min(old - 1, Math.floor(place));
-    return [
-      [floor, 1 - (place - floor)],
-      [Math.min(old - 1, floor + 1), place - floor],
-    ];
-  });
+  return Array.from({ length: size }, (_, i) => linearTaps(Math.max(0, ((i + 0.5) * old) / size - 0.5), old));
+}
+
+/** The two places around one. @param {number} place @param {number} old @returns {[number, number][]} */
+function linearTaps(place, old) {
+  const floor = Math.min(old - 1, Math.floor(place));
+  return [
+    [floor, 1 - (place - floor)],
+    [Math.min(old - 1, floor + 1), place - floor],
+  ];
 }
 
 /** Waves of geometrically growing length for each place in the sequence (Vaswani et al. 2017). */

@@ -138,7 +138,9 @@ function sides(/** @type {Pick<Picture, 'height' | 'width'>} */ { height, width 
   return [height, width];
 }
 
-export function coveredSize(/** @type {Recipe} */ { input_size: size, patch_size: patch, drop_remainder: drops }) {
+export function coveredSize(
+  /** @type {Recipe} */ { input_size: size, patch_size: patch, drop_remainder: drops },
+) {
   return drops ? size.map((side, i) => side - (side % patch[i])) : size;
 }
 

@@ -77,6 +77,32 @@ export function fused(parts, fusion) {
 }
 
 /**
+ * A head, or all of a layer fused, [queries, keys].
+ * @param {Context} context @param {number} layer @param {string} fusion
+ * @param {{only?: number, norms?: Float32Array | null}} [of] norms: by which each weight is multiplied, [heads, keys]
+ */
+export function fusedRows(context, layer, fusion, { only, norms = null } = {}) {
+  const { tokens, heads } = context.traced;
+  const whole = new Float64Array(tokens * tokens).fill(fusion === 'min' ? Infinity : 0);
+  const [isMost, isLeast] = [fusion === 'max', fusion === 'min'];
+  const share = only === undefined ? 1 / heads : 1;
+  eachHead(
+    context,
+    layer,
+    (attention, h) => {
+      for (let i = 0; i < whole.length; i++) {
+        const weight = norms ? attention[i] * norms[h * tokens + (i % tokens)] : attention[i];
+        if (isMost) whole[i] = Math.max(whole[i], weight);
+        else if (isLeast) whole[i] = Math.min(whole[i], weight);
+        else whole[i] += weight * share;
+      }
+    },
+    only,
+  );
+  return whole;
+}
+
+/**
  * Rows or columns of a query per head, each [tokens]: sum_i w_i A[i, :] or sum_j w_j A[:, j].
  * @param {Context} context @param {number} layer @param {Float64Array} weights of the query @param {'row' | 'column'} direction
  * @param {number} [head] that alone @param {boolean} [isWeighted] by how much each value moves
@@ -143,9 +169,8 @@ export function patchMap(
   };
 }
 
-/** On how few patches half of a map lies, and which has most. @param {ReturnType<typeof patchMap>} map */
-export function mapWords({ values: { data, shape }, signed }) {
-  const values = /** @type {Float32Array} */ (data);
+/** On how few patches half of a map lies, and which has most. @param {{values: import('./form.js').Floats, signed: boolean}} map */
+export function mapWords({ values: { data: values, shape }, signed }) {
   const most = values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
   if (values.every((value) => value === values[0])) return 'The map is the same everywhere: it has no peak.';
   const above = Float64Array.from(values, (value) => Math.max(0, value))

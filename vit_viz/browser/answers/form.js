@@ -4,8 +4,9 @@
 /** @import { Traced } from '../engine.js' */
 
 /**
- * @typedef {Float32Array | Uint8Array | BigInt64Array} Data
+ * @typedef {Float32Array | Float64Array | Uint8Array | BigInt64Array} Data
  * @typedef {{shape: number[], data: Data}} Numbers an array
+ * @typedef {{shape: number[], data: Float32Array}} Floats
  * @typedef {{question: string, facts: any, words: string, arrays: Record<string, Numbers>}} Answer
  *
  * What a question is answered from.
@@ -14,9 +15,10 @@
  * @property {Traced} traced the pass of the picture
  * @property {(share: number) => Promise<void>} step says how much is done, lets messages in, and raises an error where nobody waits
  *     for the answer any more
+ * @property {(name: string, body: Record<string, any>, context: Context) => any} [resultOf] what another question results in
  */
 
-/** @param {number[]} shape @param {ArrayLike<number>} values @returns {Numbers} */
+/** @param {number[]} shape @param {ArrayLike<number>} values @returns {Floats} */
 export function numbers(shape, values) {
   return { shape, data: Float32Array.from(values) };
 }

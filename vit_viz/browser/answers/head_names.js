@@ -86,8 +86,7 @@ function sentenceOf(rule, values) {
 async function headNames(context) {
   const tables = await headTables(context);
   const { shape } = tables.entropy.values;
-  const of = (/** @type {string} */ measure, /** @type {number} */ at) =>
-    Number(tables[measure].values.data[at]);
+  const of = (/** @type {string} */ measure, /** @type {number} */ at) => tables[measure].values.data[at];
   const heads = Array.from({ length: shape[0] * shape[1] }, (_, at) => {
     const beside = Object.keys(BESIDE).map((measure) => of(measure, at));
     const values = {

@@ -6,7 +6,7 @@ import { cosinesOf, layerSums, offsetCounts } from './head_sums.js';
 import { layoutOf, outputQuery, queryWeights } from './layout.js';
 import { normsOf, OUTLIER_FACTOR } from './tokens.js';
 /** @import { Traced } from '../engine.js' */
-/** @import { Context, Numbers } from './form.js' */
+/** @import { Context, Floats } from './form.js' */
 /** @import { Cosines, Sums } from './head_sums.js' */
 
 const NOTHING = 1e-6; // a variance below it is the rounding of fp32
@@ -17,7 +17,7 @@ const SHARE = 'share of the attention';
  *     heads: Sums[]}} Layer the sums of all heads of a layer
  * @typedef {{unit: string, low: number, high: number, overPatches?: boolean, of: (sums: Sums, layer: Layer, head: number) => number}} Statistic
  *
- * @typedef {{values: Numbers, unit: string, value_range: number[], signed: boolean, method: string, note: string}} HeadTable
+ * @typedef {{values: Floats, unit: string, value_range: number[], signed: boolean, method: string, note: string}} HeadTable
  */
 
 /** @param {number} value @param {number} low @param {number} high */

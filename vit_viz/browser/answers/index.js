@@ -6,14 +6,20 @@
 import { ATTENTION } from './attention.js';
 import { CLASSES } from './classes.js';
 import { COMPONENTS } from './components.js';
+import { DECOMPOSITION } from './decomposition.js';
 import { answerOf } from './form.js';
 import { HEAD_NAMES } from './head_names.js';
 import { HEADS } from './heads.js';
 import { LAYERS } from './layers.js';
+import { LEDGER } from './ledger.js';
 import { LENS } from './lens.js';
 import { LINKS } from './links.js';
 import { readBody } from './options.js';
+import { PASSES } from './passes.js';
 import { PATCHES } from './patches.js';
+import { POSITIONS } from './positions.js';
+import { ROLLOUT } from './rollout.js';
+import { SINKS } from './sinks.js';
 import { TOKENS } from './tokens.js';
 /** @import { Answer, Context } from './form.js' */
 /** @import { Options } from './options.js' */
@@ -44,6 +50,12 @@ const TABLE = {
   ...HEADS,
   ...HEAD_NAMES,
   ...LINKS,
+  ...ROLLOUT,
+  ...LEDGER,
+  ...SINKS,
+  ...POSITIONS,
+  ...DECOMPOSITION,
+  ...PASSES,
 };
 
 /** Names of what is answered here. @type {ReadonlySet<string>} */
@@ -58,9 +70,22 @@ export const OF_MODEL = new Set(Object.keys(TABLE).filter((name) => TABLE[name].
  * @param {Context} context @returns {Promise<Answer>}
  */
 export async function answer(name, body, context) {
+  const result = await resultOf(name, body, underEdits(context, body.edits));
+  return answerOf(name, result, TABLE[name].says?.(result) ?? '');
+}
+
+/** What a question results in. @param {string} name @param {Record<string, any>} body @param {Context} context */
+function resultOf(name, body, context) {
   const question = TABLE[name];
   if (!question) throw new Error(`'${name}' is answered in the app, not in this page.`);
   const { options, about } = readBody(name, question, body, context.engine.model.config.depth);
-  const result = await question.answer(context, options, about);
-  return answerOf(name, result, question.says?.(result) ?? '');
+  return question.answer({ ...context, resultOf }, options, about);
+}
+
+/** The context with the pass under the edits of a body: words, or a list of them. @param {Context} context @param {string | string[]} [edits] @returns {Context} */
+function underEdits(context, edits = '') {
+  const words = Array.isArray(edits) ? edits.join(';') : edits;
+  if (!words) return context;
+  const { engine, step } = context;
+  return { engine, step, traced: engine.edited(context.traced, words) };
 }

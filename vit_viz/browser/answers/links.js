@@ -1,6 +1,6 @@
 // The strongest links of a head, which query looks at which key: vit_viz/analyses/links.py.
 
-import { checkedHead, eachHead, headWords, ONE_HEAD } from './attention.js';
+import { checkedHead, fusedRows, headWords, ONE_HEAD } from './attention.js';
 import { indices, numbers } from './form.js';
 import { cropBox, described, layoutOf, queryWeights, tokenName } from './layout.js';
 /** @import { Context } from './form.js' */
@@ -18,7 +18,7 @@ function links(context, { layer, head, count, tokens, own }, { query }) {
   const keys = tokens === 'patches' ? range(first, first + patches) : range(0, size);
   const weights = query === null ? null : queryWeights(context, query);
   const queries = weights ? range(0, size).filter((token) => weights[token]) : keys;
-  const rows = fusedRows(context, layer, only, head);
+  const rows = fusedRows(context, layer, only === undefined ? head : 'mean', { only });
   let whole = 0;
   const pairs = /** @type {{query: number, key: number, weight: number}[]} */ ([]);
   for (const one of queries) {
@@ -53,27 +53,6 @@ function links(context, { layer, head, count, tokens, own }, { query }) {
     crop_box: cropBox(context.traced),
     caption: `layer ${layer}, ${headWords(head)}: the ${best.length} strongest links${whose}`,
   };
-}
-
-/** A head, or all fused, [tokens, tokens]. @param {Context} context @param {number} layer @param {number | undefined} only @param {string} fusion */
-function fusedRows(context, layer, only, fusion) {
-  const { tokens, heads } = context.traced;
-  const whole = new Float32Array(tokens * tokens).fill(fusion === 'min' ? Infinity : 0);
-  const [isMost, isLeast] = [fusion === 'max', fusion === 'min'];
-  const share = only === undefined ? heads : 1;
-  eachHead(
-    context,
-    layer,
-    (attention) => {
-      for (let i = 0; i < whole.length; i++) {
-        if (isMost) whole[i] = Math.max(whole[i], attention[i]);
-        else if (isLeast) whole[i] = Math.min(whole[i], attention[i]);
-        else whole[i] += attention[i] / share;
-      }
-    },
-    only,
-  );
-  return whole;
 }
 
 /** @param {number} start @param {number} end */

@@ -25,6 +25,7 @@ export function readBody(name, { needs, options = {}, takesQuery, takesTarget, t
     ...(takesOptions ? ['options'] : []),
     ...Object.keys(options),
   ];
+  if (!isOfPicture && body.image) throw new Error(`'${name}' is about a model. It takes no image.`);
   for (const key of Object.keys(body)) {
     if (['model', 'figure', ...(isOfPicture ? ['image'] : []), ...allowed].includes(key)) continue;
     throw new Error(`'${name}' takes no '${key.slice(0, 40)}'; it takes: ${allowed.join(', ')}.`);

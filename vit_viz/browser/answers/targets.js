@@ -29,6 +29,11 @@ export function targetOf(context, target) {
   if (target === null) return { index: logits.indexOf(Math.max(...logits)), other: null };
   const pair = /^(\d+)[-,](\d+)$/.exec(target);
   const [index, other = null] = (pair ? pair.slice(1) : [target]).map((one) => indexOf(context, one));
+  if (index === other) throw new Error(`A difference needs two classes, not class ${index} twice.`);
+  if (!hasClasses(context))
+    throw new Error(
+      'This model has no classes: explain its similarity to an embedding, or pass no target for its own embedding.',
+    );
   const [noun, nouns] = kindOf(context) === 'value' ? ['Output', 'outputs'] : ['Class', 'classes'];
   for (const one of [index, other])
     if (one !== null && one >= logits.length)
@@ -42,4 +47,15 @@ function indexOf({ engine }, name) {
   const found = (engine.labels ?? []).findIndex((one) => one.toLowerCase() === name.trim().toLowerCase());
   if (found < 0) throw new Error(`There is no class called '${name.slice(0, 60)}' in this model.`);
   return found;
+}
+
+/** A target in words: "logit of class 291 (lion)" where names are known. @param {Context} context @param {ReturnType<typeof targetOf>} target */
+export function describedTarget(context, { index, other }) {
+  if (!hasClasses(context)) return "size along the image's own embedding";
+  const isValue = kindOf(context) === 'value';
+  const name = (/** @type {number} */ one) => {
+    const label = context.engine.labels?.[one];
+    return `${isValue ? 'output' : 'logit of class'} ${one}${label === undefined ? '' : ` (${label})`}`;
+  };
+  return other === null ? name(index) : `${name(index)} minus ${name(other)}`;
 }

@@ -1,0 +1,151 @@
+// Whether a head that looks at one token alone writes nothing with it, or the same everywhere: vit_viz/analyses/sink_kinds.py.
+
+import { headDim } from '../config.js';
+import { eachHead } from './attention.js';
+import { dot, largestEigen, symmetricEigen } from './eigen.js';
+import { numbers } from './form.js';
+import { tokenName } from './layout.js';
+/** @import { Context } from './form.js' */
+
+const KINDS = ['no sink', 'no-op', 'broadcast', 'sink, of neither kind'];
+const [WEIGHT, QUERIES] = [0.5, 0.9]; // a sink is where so many queries put so much weight on one token
+const [NO_OP, BROADCAST] = [0.2, 0.5]; // of what the head's other tokens would write
+const STABLE_RANK = 1.5; // of a broadcast, at most
+const NUMBERS = /** @type {const} */ ([
+  'received',
+  'queries',
+  'ratio',
+  'value_ratio',
+  'stable_rank',
+  'written',
+]);
+
+/** @param {Context} context */
+async function sinkKinds(context) {
+  const { layers, heads } = context.traced;
+  const found = /** @type {ReturnType<typeof ofLayer>} */ ([]);
+  for (let layer = 0; layer < layers.length; layer++) {
+    found.push(...ofLayer(context, layer));
+    await context.step((layer + 1) / layers.length);
+  }
+  const inLayers = (/** @type {string[]} */ words) =>
+    layers.map((_, layer) => words.slice(layer * heads, (layer + 1) * heads));
+  const shape = [layers.length, heads];
+  const arrays = NUMBERS.map((name) => [
+    name,
+    numbers(
+      shape,
+      found.map((one) => one[name]),
+    ),
+  ]);
+  return {
+    kinds: inLayers(found.map(kindOf)),
+    tokens: inLayers(found.map(({ place }) => tokenName(context, place))),
+    ...Object.fromEntries(arrays),
+  };
+}
+
+/** @param {Record<(typeof NUMBERS)[number], number>} found of a head */
+function kindOf({ queries, ratio, stable_rank: rank }) {
+  if (queries < QUERIES) return KINDS[0];
+  if (ratio <= NO_OP) return KINDS[1];
+  return ratio >= BROADCAST && rank <= STABLE_RANK ? KINDS[2] : KINDS[3];
+}
+
+/** The place of each head's sink and its numbers. @param {Context} context @param {number} layer */
+function ofLayer(context, layer) {
+  const { engine, traced } = context;
+  const { machine, parameters, config } = engine.model;
+  const { tokens } = traced;
+  const [dim, width, name] = [config.embed_dim, headDim(config), `blocks.${layer}`];
+  if (config.attn_norm)
+    throw new Error(`The output projection of layer ${layer} is not known: kinds of sinks need it.`);
+  const qkv = machine.within(() => {
+    const normed = parameters.norm(`${name}.norm1`, machine.place(traced.residual[layer]), tokens, dim);
+    return machine.read(parameters.linear(`${name}.attn.qkv`, normed, tokens), 3 * dim * tokens);
+  });
+  const weight = parameters.weightOf(`${name}.attn.proj`);
+  const gamma = parameters.vectorOf(`${name}.ls1.gamma`, dim);
+  const found = /** @type {(Record<(typeof NUMBERS)[number], number> & {place: number})[]} */ ([]);
+  eachHead(context, layer, (attention, h) => {
+    const values = Float64Array.from({ length: tokens * width }, (_, at) => {
+      const [token, i] = [Math.floor(at / width), at % width];
+      return qkv[token * 3 * dim + 2 * dim + h * width + i];
+    });
+    const written = new Float64Array(tokens * width);
+    const received = new Float64Array(tokens);
+    for (let query = 0, at = 0; query < tokens; query++) {
+      for (let key = 0; key < tokens; key++, at++) {
+        const share = attention[at];
+        received[key] += share;
+        for (let i = 0, from = key * width, to = query * width; i < width; i++)
+          written[to++] += share * values[from++];
+      }
+    }
+    const place = received.indexOf(Math.max(...received));
+    let onIt = 0;
+    for (let at = place; at < attention.length; at += tokens) onIt += Number(attention[at] >= WEIGHT);
+    const projected = gramOf(weight, gamma, h, width);
+    found.push({
+      place,
+      received: received[place] / tokens,
+      queries: onIt / tokens,
+      ratio: ratioAt(lengths(values, projected, width), place),
+      value_ratio: ratioAt(lengths(values, null, width), place),
+      stable_rank: stableRank(written, projected, width),
+      written: lengths(written, projected, width).reduce((sum, size) => sum + size, 0) / tokens,
+    });
+  });
+  return found;
+}
+
+/** W^T W of what a head's outputs become behind the projection and LayerScale, [head_dim, head_dim]. @param {Float32Array} weight @param {Float32Array | null} gamma @param {number} head @param {number} width */
+function gramOf(weight, gamma, head, width) {
+  const dim = Math.sqrt(weight.length);
+  const gram = new Float64Array(width * width);
+  for (let row = 0; row < dim; row++) {
+    const scale = gamma ? gamma[row] ** 2 : 1;
+    const start = row * dim + head * width;
+    for (let i = 0; i < width; i++)
+      for (let j = 0; j < width; j++) gram[i * width + j] += scale * weight[start + i] * weight[start + j];
+  }
+  return gram;
+}
+
+/** The length of each vector [tokens, width], behind a projection where its gram is there. @param {Float64Array} vectors @param {Float64Array | null} gram @param {number} width */
+function lengths(vectors, gram, width) {
+  return Float64Array.from({ length: vectors.length / width }, (_, token) => {
+    const vector = vectors.subarray(token * width, (token + 1) * width);
+    if (!gram) return Math.sqrt(dot(vector, vector));
+    let sum = 0;
+    for (let i = 0; i < width; i++) sum += vector[i] * dot(vector, gram.subarray(i * width, (i + 1) * width));
+    return Math.sqrt(Math.max(0, sum));
+  });
+}
+
+/** The length at a place over the mean of those at all others. @param {Float64Array} sizes @param {number} place */
+function ratioAt(sizes, place) {
+  const others = sizes.reduce((sum, size) => sum + size, 0) - sizes[place];
+  return sizes[place] / (others / (sizes.length - 1)) || 0;
+}
+
+/** ||U||_F^2 / sigma_1^2 of what a head writes, of U^T U = P (A v)^T (A v). @param {Float64Array} written @param {Float64Array} projected @param {number} width */
+function stableRank(written, projected, width) {
+  const gram = new Float64Array(width * width);
+  for (let at = 0; at < written.length; at += width)
+    for (let i = 0; i < width; i++)
+      for (let j = 0; j < width; j++) gram[i * width + j] += written[at + i] * written[at + j];
+  const { values, vectors } = symmetricEigen(projected, width);
+  const root = vectors.map((vector, i) => vector.map((value) => value * Math.sqrt(Math.max(0, values[i]))));
+  const images = root.map((vector) =>
+    vector.map((_, i) => dot(vector, gram.subarray(i * width, (i + 1) * width))),
+  );
+  const turned = Float64Array.from(root.flatMap((vector) => images.map((image) => dot(vector, image))));
+  let trace = 0;
+  for (let i = 0; i < width; i++) trace += turned[i * width + i];
+  const [largest] = largestEigen(turned, width, 1).values;
+  return trace / largest || 0;
+}
+
+/** @type {import('./index.js').Table} */
+export const SINKS = { sink_kinds: { needs: 'pass', answer: sinkKinds } };
