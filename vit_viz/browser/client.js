@@ -33,7 +33,7 @@ export class EngineClient {
   }
 
   /**
-   * @param {Picture} picture @param {Options} [options] @param {Progress} [progress] of blocks
+   * @param {Picture} picture @param {Options & {edits?: string}} [options] @param {Progress} [progress] of blocks
    * @returns {Promise<Traced & {pass: number}>} pass: by which `answer` asks about it
    */
   async trace(picture, options, progress) {

@@ -6,7 +6,7 @@
 // {id, kind: 'error', sentence}. One message is worked on after the other, but a model that is still being read is given up for another.
 // client.js is the other end.
 
-import { answer as answerTo, QUESTIONS } from './answers/index.js';
+import { answer as answerTo } from './answers/index.js';
 import { Engine } from './engine.js';
 import { BadFile, reader } from './weights.js';
 /** @import { Answer } from './answers/form.js' */
@@ -19,11 +19,11 @@ import { BadFile, reader } from './weights.js';
 /**
  * @typedef {{id: number, kind: 'load', file: string | ArrayBuffer | Blob, wasm: Wasm, about?: About}} Load file: an address or its bytes;
  *     about: where others may have written it
- * @typedef {{id: number, kind: 'trace', picture: Picture, options?: Options}} Trace
+ * @typedef {{id: number, kind: 'trace', picture: Picture, options?: Options & {edits?: string}}} Trace
  * @typedef {{id: number, kind: 'ask', name: string, body: Record<string, any>, pass: number}} Question pass: the id of the message that
  *     traced the picture
  * @typedef {{config: import('./config.js').Config, recipe: import('./preprocess.js').Recipe,
- *     labels: string[] | null, output: import('./outputs.js').Output | null, notes: string[], threads: number, relaxed: boolean, questions: string[]}} Loaded notes: sentences on what its file does not
+ *     labels: string[] | null, output: import('./outputs.js').Output | null, notes: string[], threads: number, relaxed: boolean}} Loaded notes: sentences on what its file does not
  *     say; relaxed: with fused multiply-add, by relaxed SIMD
  * @typedef {{id: number, kind: 'progress', done: number, all: number} | {id: number, kind: 'answer', value: Loaded | Traced | Answer} |
  *     {id: number, kind: 'error', sentence: string}} Reply
@@ -94,7 +94,7 @@ async function answerOf(state, message, progress) {
   state.engine = await Engine.load(reader(message.file), how, progress, message.about);
   const { model, recipe, labels, output, notes } = state.engine;
   const { threads, isRelaxed: relaxed } = model.machine;
-  return { config: model.config, recipe, labels, output, notes, threads, relaxed, questions: [...QUESTIONS] };
+  return { config: model.config, recipe, labels, output, notes, threads, relaxed };
 }
 
 /**

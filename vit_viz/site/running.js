@@ -31,7 +31,7 @@ export class Running {
 
   /**
    * A pass of a picture; once more where the engine dies of it for the first time.
-   * @param {ModelFacts} model @param {Picture} picture @param {Options} options
+   * @param {ModelFacts} model @param {Picture} picture @param {Options & {edits?: string}} options
    * @returns {Promise<{traced: Traced & {pass: number}, loaded: Loaded}>}
    */
   async trace(model, picture, options) {
@@ -44,7 +44,7 @@ export class Running {
     }
   }
 
-  /** @param {ModelFacts} model @param {Picture} picture @param {Options} options */
+  /** @param {ModelFacts} model @param {Picture} picture @param {Options & {edits?: string}} options */
   async traceOnce(model, picture, options) {
     const loaded = await this.load(model);
     const client = /** @type {EngineClient} */ (this.client);
@@ -60,10 +60,6 @@ export class Running {
     if (this.model?.name !== model.name) {
       const loaded = this.loadNow(model);
       this.model = { name: model.name, loaded };
-      loaded.then(
-        ({ questions }) => (this.questions = questions),
-        () => {},
-      );
       loaded.catch(() => this.model?.loaded === loaded && (this.model = null)); // the next one tries again
     }
     return /** @type {{loaded: Promise<Loaded>}} */ (this.model).loaded;

@@ -1,6 +1,7 @@
 // The model in the page as the source of the page: pictures and models of the site and of its visitor, passes of the engine, and
 // answers to questions about them.
 
+import { NAMES } from '../browser/answers/names.js';
 import { trainedGrid } from '../browser/config.js';
 import { highest } from '../browser/outputs.js';
 import { engineSource, traceValue } from '../browser/source.js';
@@ -8,6 +9,8 @@ import { Gone } from '../explorer/source.js';
 import { fetched } from '../ui/kit/elements.js';
 import { picturesIn } from '../ui/kit/carried.js';
 import { Refused } from '../web/kit/ask.js';
+import { editsIn } from '../web/kit/edits.js';
+import { saidOf } from './edited.js';
 import { checkpointIn, describe, modelOf } from './models.js';
 import { opening } from './opening.js';
 import { fileOf, partOf, readPhoto } from './photos.js';
@@ -41,7 +44,7 @@ import { targetValue } from './target.js';
  *
  * What a pass is of, as a question takes it.
  * @typedef {{model: string, image: Record<string, string>, mode: Mode, size: number, part: string, edits: string}} About
- * @typedef {{about: About, traced: Traced & {pass: number}, loaded: Loaded, photo: Photo, explored: import('../explorer/source.js').Source}} Pass
+ * @typedef {{trace: string, about: About, traced: Traced & {pass: number}, loaded: Loaded, photo: Photo, explored: import('../explorer/source.js').Source}} Pass
  */
 
 const TOP = 5;
@@ -50,7 +53,6 @@ const OF_PAGE = ['open', 'offered', 'load', 'target', 'edited'];
 const FORMATS = 'Pictures are JPEG, PNG, WebP, GIF, BMP and AVIF files.'; // what browsers read
 const GONE =
   'The picture of this link is on the machine of whoever made the link: bring it, and the link is followed.';
-const EDITS = 'Models are edited in the app, which this page was made with.';
 
 /**
  * @param {Facts} facts @param {Files} files @param {(files: string[]) => void} used hears which files beside the page were used
@@ -65,7 +67,7 @@ export function siteSource(
   const pictures = new Map(facts.pictures.map((picture) => [picture.id, picture]));
   /** @type {Map<string, Promise<Pass>>} by what they are of; the one that was asked for longest ago first */
   const passes = new Map();
-  /** @type {Map<string, Pass>} by their names */
+  /** @type {Map<string, Pass>} those that are there, by their names */
   const named = new Map();
   let count = 0;
   let cut = ''; // the address of the part that is looked at
@@ -110,8 +112,12 @@ export function siteSource(
     const pass = passes.get(key) ?? traced(about, tell);
     passes.delete(key);
     passes.set(key, pass);
-    for (const oldest of passes.keys()) if (passes.size > MOST_PASSES) passes.delete(oldest);
-    pass.catch(() => passes.delete(key));
+    for (const [oldest, one] of passes) {
+      if (passes.size <= MOST_PASSES) break;
+      passes.delete(oldest);
+      one.then(({ trace }) => named.delete(trace), () => {}); // prettier-ignore
+    }
+    pass.catch(() => passes.get(key) === pass && passes.delete(key));
     return pass;
   }
 
@@ -124,10 +130,20 @@ export function siteSource(
     const photo = partOf(await readPhoto(file, shown.name, limits, lighting), about.part, lighting);
     const { model } = await loading;
     running.told = (words, share) => tell?.({ share, left: '', preview: { words } });
-    const { mode, size } = about;
-    const pass = await running.trace(model, photo.picture, { mode, size });
-    return { about, photo, ...pass, explored: engineSource(pass.traced) };
+    const { mode, size, edits } = about;
+    const pass = await running.trace(model, photo.picture, { mode, size, edits });
+    const trace = `${(count += 1)}`;
+    const one = { trace, about, photo, ...pass, explored: engineSource(pass.traced) };
+    named.set(trace, one);
+    return one;
   }
+
+  /** What a link asks about, as a question takes it. @param {URLSearchParams} link @param {string} model @param {Shown} shown @returns {About} */
+  const aboutOf = (link, model, { id, own }) => ({
+    ...{ model, image: { [own ? 'upload' : 'sample']: id } },
+    mode: /** @type {Mode} */ (link.get('mode') || fields.find((one) => one.link === 'mode')?.default),
+    ...{ size: Number(link.get('size') ?? 0), part: link.get('part') ?? '', edits: link.get('edits') ?? '' },
+  });
 
   /** What a view is of. @param {string} view @param {AbortSignal} stop @param {Tell} [tell] */
   async function opened(view, stop, tell) {
@@ -137,18 +153,15 @@ export function siteSource(
       const refused = await load(model).catch(({ message }) => message);
       return { refused, instead: { model: models[0].name } };
     }
-    if (link.get('edits')) return { refused: EDITS, instead: { edits: '' } };
     const shown = /** @type {Shown} */ (pictures.get(wanted) ?? pictures.get(first));
-    const [size, part] = [Number(link.get('size') ?? 0), link.get('part') ?? ''];
-    const mode = /** @type {Mode} */ (link.get('mode') || fields.find((one) => one.link === 'mode')?.default);
-    const image = { [shown.own ? 'upload' : 'sample']: shown.id };
-    const about = { model, image, mode, size, part, edits: '' };
+    const about = aboutOf(link, model, shown);
+    const { size, part, edits } = about;
     let pass;
     try {
       pass = await passOf(about, tell);
     } catch (error) {
-      if (!size && !part) throw error;
-      return { refused: /** @type {Error} */ (error).message, instead: { size: 0, part: '' } };
+      if (!size && !part && !edits) throw error;
+      return { refused: /** @type {Error} */ (error).message, instead: { size: 0, part: '', edits: '' } };
     }
     stop.throwIfAborted();
     const value = await valueOf(pass, shown, pictures.has(wanted) ? '' : GONE);
@@ -159,13 +172,10 @@ export function siteSource(
   }
 
   /** What the rooms and the header are told of a pass. @param {Pass} pass @param {Shown} shown @param {string} awaits why it is of another picture */
-  async function valueOf({ about, traced: of, loaded, photo, explored }, shown, awaits) {
+  async function valueOf({ trace, about, traced: of, loaded, photo, explored }, shown, awaits) {
     const model = /** @type {ModelFacts} */ (modelOfName(about.model));
     const shape = /** @type {any} */ (traceValue(of, loaded.config));
     const { layer, head, tour } = await opening(shape, explored);
-    const trace = `${(count += 1)}`;
-    named.set(trace, { about, traced: of, loaded, photo, explored });
-    for (const oldest of named.keys()) if (named.size > MOST_PASSES) named.delete(oldest);
     const { picture, whole } = photo;
     const seen = { photo: shown.file, photo_size: [picture.height, picture.width] };
     const [rows, cols] = shape.grid;
@@ -197,12 +207,7 @@ export function siteSource(
       sizes: sizesOf(loaded, photo.picture, about.size),
       awaits: Boolean(awaits),
       output_query: shape.default_query,
-      positions: {
-        questions: [],
-        grid: trainedGrid(loaded.config),
-        prefix: [],
-        why: 'Positions are compared in the app.',
-      },
+      positions: positionsOf(loaded.config, of.prefix),
       pictures: [...pictures.values()].map(({ id, name }) => ({ id, name })),
     };
   }
@@ -221,22 +226,38 @@ export function siteSource(
     return targetValue(of.logits, loaded, new URLSearchParams(view).get('target') ?? '', find);
   }
 
+  /** What is changed inside the model, see vit_viz/ui/header/routes.py. @param {{view: string, edits?: string}} body @param {AbortSignal} stop */
+  async function edited({ view, edits }, stop) {
+    const link = new URLSearchParams(view);
+    if (edits !== undefined) link.set('edits', edits);
+    const opens = await opened(link.toString(), stop);
+    if (opens.refused) throw new Error(opens.refused);
+    if (edits !== undefined) return { edits };
+    const [before, after] = await Promise.all([passOf({ ...opens.about, edits: '' }), passOf(opens.about)]);
+    const top = (/** @type {Pass} */ { traced: of, loaded }) =>
+      highest(of.logits, loaded.labels, loaded.output, TOP);
+    return { ...saidOf(editsIn(opens.about.edits, opens)), before: top(before), after: top(after) };
+  }
+
   return {
     accepts: 'image/jpeg,image/png,image/webp,image/gif,image/bmp,image/avif,.safetensors,.json',
     stated: (name) => (name === 'fields' ? fields : name === 'samples' ? offered() : null),
-    answers: (name) => OF_PAGE.includes(name) || running.questions.includes(name),
+    answers: (name) => OF_PAGE.includes(name) || NAMES.includes(name),
     keeps: (name) => !OF_PAGE.includes(name),
     async answer(name, body, stop, tell) {
       if (name === 'open') return opened(body.view, stop, tell);
       if (name === 'offered') return offered();
       if (name === 'load') return (await load(body.name, tell), {});
       if (name === 'target') return target(body, stop);
-      if (name === 'edited') return { words: '', each: [] };
+      if (name === 'edited') return edited(body, stop);
       const { model, image, mode = 'fit', size = 0, part = '', edits = '', ...asked } = body;
-      const pass = image ? (await passOf({ model, image, mode, size, part, edits })).traced.pass : 0;
-      if (!image) await load(model);
+      const of = image
+        ? await passOf({ model, image, mode, size, part, edits })
+        : [...named.values()].findLast(({ about }) => about.model === model); // any pass of it
+      if (!of) await load(model);
+      const pass = of?.traced.pass ?? 0;
       const told = tell && ((/** @type {number} */ share) => tell({ share, left: '' }));
-      return running.answer(name, { model, ...asked }, pass, stop, told);
+      return running.answer(name, { model, edits, ...asked }, pass, stop, told);
     },
     at: fetched,
     async file() {
@@ -274,8 +295,12 @@ export function siteSource(
       if (role !== 'tokens') throw new Error('Queries and keys are compared in the app.');
       return unit(of.residual[state], tokens);
     },
-    async places() {
-      throw new Error('Positions are compared in the app.');
+    async places(trace, which, stop) {
+      const { about, traced: of, loaded } = passNamed(trace);
+      const [rows, cols] = which === 'image' ? of.grid : trainedGrid(loaded.config);
+      const body = { model: about.model, grid: which === 'image' ? `${rows},${cols}` : '' };
+      const { arrays } = await running.answer('positions', body, of.pass, stop);
+      return thinned(/** @type {Float32Array} */ (arrays.values.data), rows, cols);
     },
   };
 }
@@ -309,4 +334,37 @@ function unit(values, tokens) {
     row.forEach((value, i) => (data[token * dim + i] = value / length));
   }
   return { data, tokens, dim };
+}
+
+const MOST_CELLS = 400_000; // numbers of small maps of positions, as vit_viz/ui/positions/routes.py has it
+
+/** Of all pairs of places those whose first one has a small map. @param {Float32Array} values [rows * cols, rows * cols] @param {number} rows @param {number} cols */
+function thinned(values, rows, cols) {
+  const [patches, count] = [rows * cols, (/** @type {number} */ side) => Math.ceil(side / step)];
+  let step = 1;
+  while (count(rows) * count(cols) * patches > MOST_CELLS) step += 1;
+  const kept = new Float32Array(count(rows) * count(cols) * patches);
+  for (let row = 0, at = 0; row < rows; row += step)
+    for (let col = 0; col < cols; col += step, at += patches) {
+      const from = (row * cols + col) * patches;
+      kept.set(values.subarray(from, from + patches), at);
+    }
+  return kept;
+}
+
+/** What a model has of positions, see vit_viz/ui/opened.py. @param {Loaded['config']} config @param {string[]} prefix */
+function positionsOf(config, prefix) {
+  const { position: kind, no_embed_class: isBare } = config;
+  const hasTable = ['learned', 'sinusoidal_1d', 'sinusoidal_2d'].includes(kind);
+  const questions = [
+    ...(hasTable || kind === 'rotary' ? ['positions'] : []),
+    ...(kind === 'learned' ? ['resampling'] : []),
+    ...(kind === 'rotary' ? ['rotary_similarity'] : []),
+    ...(hasTable ? ['position_components'] : []),
+    'filter_components',
+  ];
+  return {
+    ...{ questions, grid: trainedGrid(config), prefix: isBare || !hasTable ? [] : prefix },
+    why: questions.includes('positions') ? '' : 'This model has no positions to compare.',
+  };
 }
