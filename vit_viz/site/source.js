@@ -257,7 +257,7 @@ export function siteSource(
       if (!of) await load(model);
       const pass = of?.traced.pass ?? 0;
       const told = tell && ((/** @type {number} */ share) => tell({ share, left: '' }));
-      return running.answer(name, { model, edits, ...asked }, pass, stop, told);
+      return running.answer(name, { model, ...(edits && { edits }), ...asked }, pass, stop, told);
     },
     at: fetched,
     async file() {
