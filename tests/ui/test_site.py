@@ -276,6 +276,32 @@ def test_photos_of_the_visitor_are_seen_as_the_app_sees_them(
     page.wait_for_function("link => location.search === link", arg=link)
 
 
+ROOMS = {
+    "explain": ".vv-gallery canvas, #vv-explain-picture canvas",
+    "heads": ".vv-heads[data-ready=distance]",
+    "tokens": ".vv-tokens-main canvas",
+    "positions": ".vv-places-tiles",
+    "patches": "#vv-grid-picture image",
+}
+"""What each tab shows once its numbers are there."""
+
+
+def test_every_tab_is_filled_by_the_model_in_the_page(open_site: Callable[..., Any], site: str) -> None:
+    page = open_site(site)
+    for tab, there in ROOMS.items():
+        page.locator(f"#vv-tab-{tab}-button").click()
+        expect(page.locator(f"#vv-tab-{tab} :is({there})").first).to_be_visible()
+        for problem in page.locator(f"#vv-tab-{tab} :is(.vv-error, .vv-notice)").all():
+            expect(problem).to_be_hidden()
+    page.goto(f"{site}?tab=heads&face=surgery&edits=off 3.1")
+    expect(page.locator(".vv-edited-words")).to_have_text("1 head off")
+    expect(page.locator(".vv-surgery-maps-words")).to_contain_text("share one scale")
+    page.goto(f"{site}?tab=heads&measure=estimate")
+    expect(page.locator(".vv-heads-measure option[value=estimate]")).to_have_text(
+        "gradient importance (in the app)"
+    )
+
+
 @pytest.mark.slow
 def test_a_link_of_a_photo_of_others_is_followed_once_it_is_brought(
     open_site: Callable[..., Any], site: str, stored: LoadedModel
