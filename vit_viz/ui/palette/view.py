@@ -59,7 +59,14 @@ def listing() -> bytes:
             "tab": "heads",
             "slow": False,
             # no layer is named, so the first head is chosen
-            "link": {"ask": None, "tab": "heads", "face": "atlas", "measure": name, "order": "value", "layer": None},
+            "link": {
+                "ask": None,
+                "tab": "heads",
+                "face": "atlas",
+                "measure": name,
+                "order": "value",
+                "layer": None,
+            },
         }
         for name, measure in HEAD_MEASURES.items()
         if name not in placed
