@@ -97,10 +97,7 @@ export function HeadGrid({ seen, shown = '', switches = null }) {
       ...${{ layer, head, value, ends, isSigned: table.signed, text, edited, state, said, look, kind: name?.name ?? '', marks }}
     />`;
   };
-  const cells = useMemo(
-    () => orders.map((row) => row.map(cellAt)),
-    [orders, named, states, shown, marks],
-  );
+  const cells = useMemo(() => orders.map((row) => row.map(cellAt)), [orders, named, states, shown, marks]);
   const { cell, bands } = layout;
   const isKnown = table.values.flat().some((value) => value !== null);
   const sizes = {
