@@ -74,6 +74,12 @@ def test_peak_is_the_first_of_equals() -> None:
     assert patch_map([[0, 2, 1], [0, 2, 0]]).peak == (0, 1)
 
 
+def test_what_only_rounding_tells_apart_has_no_peak() -> None:
+    one, next_one = np.float32(0.0352), np.nextafter(np.float32(0.0352), np.float32(1))
+    assert patch_map([[one, next_one, one]]).peak is None
+    assert patch_map([[one, one * np.float32(1.00001), one]]).peak == (0, 1)
+
+
 @pytest.mark.parametrize(
     ("values", "signed", "words"),
     [

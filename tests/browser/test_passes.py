@@ -33,6 +33,9 @@ MODELS = (
     "one value",
 )
 TINIES |= {
+    "registers": {"reg_tokens": 2},
+    "mean": {"class_token": False, "pooling": "mean"},
+    "no head": {"num_classes": 0},
     "biases": {"position": "none", "relative_bias": True, "pooling": "mean", "fc_norm": True, "final_norm": False},
     "one value": {"num_classes": 1},
 }  # fmt: skip
@@ -79,7 +82,8 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     )),
     *(("trust", about) for about in (
         {"method": "rollout"}, {"method": "attention", "target": "1-2"}, {"method": "value_rollout", "edits": "temperature 1=0.4"},
-        {"method": "rollout", "options": {"discard": 0.5}, "target": "2"}, {"method": "occlusion"}, {"method": "rollout", "target": "9999"},
+        {"method": "rollout", "options": {"discard": 0.5}, "target": "2"}, {"method": "occlusion"},
+        {"method": "rollout", "target": "9999"},
     )),
 ]  # fmt: skip
 
@@ -97,6 +101,16 @@ ROUNDING = 2e-6
 """Of a difference of two outputs, relative to the largest output: each is off by some units in the last place of fp32."""
 
 
+NEAR_ONE = 5e-5
+"""Of bands over cosines that are almost 1: their log-odds magnify what fp32 rounds off on the server."""
+SLOW = {"occlusion": ("mini", "registers", "mean", "no head"), "trust": ("registers", "no head", "one value")}
+"""Questions of many passes, and the models for which they are asked."""
+
+
+def cases_of(model: str) -> list[tuple[str, dict[str, Any]]]:
+    return [(name, body) for name, body in CASES if model in SLOW.get(name, MODELS)]
+
+
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Session, list[Any]]]:
     """By a model's name: a session of it, and the engine's answers to all cases."""
@@ -109,7 +123,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[S
         session.add_model(loaded)
         jobs = Jobs(folder)
         photo, options = jobs.picture(sample("runner")), {"mode": "crop"}
-        questions = [(question, {"model": loaded.name} | body) for question, body in CASES]
+        questions = [(question, {"model": loaded.name} | body) for question, body in cases_of(name)]
         jobs.add("answers", path=str(path), picture=photo, options=options, questions=questions)
         (result,) = jobs.run()
         assert "error" not in result, result
@@ -118,14 +132,19 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[S
     return of
 
 
-@pytest.mark.parametrize("case", range(len(CASES)), ids=lambda case: str(CASES[case]))
-@pytest.mark.parametrize("model", MODELS)
+ASKED = [(model, case) for model in MODELS for case in range(len(cases_of(model)))]
+
+
+@pytest.mark.parametrize(
+    ("model", "case"), ASKED, ids=[f"{model} {cases_of(model)[case]}" for model, case in ASKED]
+)
 def test_a_question_that_runs_the_model_again_is_answered_as_the_server_answers_it(
     model: str, case: int, answers: Callable[[str], tuple[Session, list[Any]]]
 ) -> None:
     session, got = answers(model)
-    name, body = CASES[case]
+    name, body = cases_of(model)[case]
     terms = ROUNDING * largest_output(session) if name in DIFFERENCES else 0.0
+    terms = NEAR_ONE if (model, name) == ("no head", "trust") else terms
     check(got[case], _expected(session, name, body), terms=terms)
 
 

@@ -7,6 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { unpackHalf } from '../../vit_viz/explorer/attention.js';
 import { answer } from '../../vit_viz/browser/answers/index.js';
+import { unitVectors } from '../../vit_viz/browser/answers/tokens.js';
 import { Engine } from '../../vit_viz/browser/engine.js';
 import { Model } from '../../vit_viz/browser/model.js';
 import { checkedRecipe, prepare } from '../../vit_viz/browser/preprocess.js';
@@ -126,6 +127,12 @@ const KINDS = {
       answers.push('message' in told ? { refused: told.message } : { ...told, arrays: placed(told.arrays) });
     }
     return { answers };
+  },
+  vectors: async ({ path, picture, options, role, state }) => {
+    const engine = await engineOf(path);
+    const traced = engine.trace({ ...picture, levels: bytes(picture.levels) }, options);
+    const { data, ...sizes } = unitVectors({ traced }, role, state);
+    return { data: place(data), ...sizes };
   },
   unlit: async ({ picture, lighting }) => ({
     unlit: unsuitable({ ...picture, levels: bytes(picture.levels) }, lighting),

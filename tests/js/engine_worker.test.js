@@ -96,16 +96,46 @@ test('a question that nobody waits for ends between its steps, and the next one 
     const { pass } = await client.trace(picture(20, 10));
     const end = new AbortController();
     const shares = /** @type {number[]} */ ([]);
-    const left = client.answer('layer_similarity', {}, pass, end.signal, (share) => {
-      shares.push(share);
-      end.abort();
-    });
+    const left = client.answer('layer_similarity', {}, pass, end.signal, (share) => shares.push(share));
+    end.abort();
     await assert.rejects(left, { message: /Nobody waits/ });
     assert.equal(shares.length, 1);
     await client.answer('layer_similarity', {}, pass, new AbortController().signal, (share) =>
       shares.push(share),
     );
     assert.equal(shares.at(-1), 1);
+  }));
+
+test('a causal map is told as it fills, from the last layer on, and one that nobody waits for ends between its passes', () =>
+  withClient(async (client) => {
+    await client.load(file(CONFIG), WASM);
+    const { pass } = await client.trace(picture(20, 10));
+    const told = /** @type {any[]} */ ([]);
+    const never = new AbortController().signal;
+    const whole = await client.answer('ablation', {}, pass, never, (share, _, preview) =>
+      told.push([share, preview]),
+    );
+    assert.deepEqual(
+      told.slice(0, 3).map(([share]) => share),
+      [0, 1 / 6, 2 / 6],
+    );
+    const { facts, arrays } = told[2][1];
+    assert.deepEqual([...arrays.known.data], [0, 0, 0, 1, 1, 0]);
+    assert.deepEqual([facts.table, arrays['table.values'].shape], [whole.facts, [2, 3]]);
+    const done = (/** @type {any} */ values) => [...values.data.slice(3, 5)];
+    assert.deepEqual(done(arrays['table.values']), done(whole.arrays.values));
+
+    const end = new AbortController();
+    const shares = /** @type {number[]} */ ([]);
+    const left = client.answer('trust', { method: 'rollout' }, pass, end.signal, (share) => {
+      shares.push(share);
+      end.abort();
+    });
+    await assert.rejects(left, { message: /Nobody waits/ });
+    assert.ok(shares.length < 6 && Math.max(...shares) < 0.5, String(shares)); // when the message has come
+    await assert.rejects(client.answer('trust', {}, pass), {
+      message: "'relevance' is answered in the app, not in this page.",
+    });
   }));
 
 /** @type {Record<string, [ArrayBuffer, RegExp]>} */

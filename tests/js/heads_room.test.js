@@ -301,6 +301,8 @@ test('the head under the pointer, or with the focus, is looked at, in the grid a
   assert.equal(part.looked(), 'Layer 0, head 0');
   await part.fire(part.find('caption'), 'focusin');
   assert.equal(part.looked(), 'Layer 0, head 0');
+  await part.fire(part.cell(0), 'focusout', { relatedTarget: part.cell(1) });
+  assert.equal(part.looked(), 'Layer 0, head 1'); // not the chosen one in between
   await part.fire(part.find('heads'), 'focusout');
   assert.equal(part.looked(), 'Layer 1, head 2');
   await part.click('[data-face=depth]');

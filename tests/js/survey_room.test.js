@@ -93,7 +93,7 @@ test('the open photo is marked among the surveyed ones, by questions that are re
   ]);
   assert.equal(
     said(),
-    'The open photo among them: confidence 2.5, more than 3 of 6; mean entropy 36, more than 3 of 7.',
+    'The open photo, ringed: confidence 2.5, more than 3 of 6; mean entropy 36, more than 3 of 7.',
   );
   const [{ style }, { xaxis, yaxis }] = [room.over('.vv-survey-mine'), room.figure._fullLayout];
   const shares = [
@@ -111,7 +111,10 @@ test('a number that only surveyed photos have is said to be unknown, and a surve
   const numbers = [...SURVEY.numbers, 'outside_box'];
   const room = await open(t, { of: { ...SURVEY, numbers }, link: `${LINK}&up=outside_box` });
   const said = () => room.find('.vv-survey-place').textContent;
-  assert.match(said(), /more than 3 of 6; its outside box is not known: only photos of a survey have one\.$/);
+  assert.match(
+    said(),
+    /^The open photo: confidence 2.5, more than 3 of 6; its outside box is not known: only photos of a survey have one\.$/,
+  );
   assert.ok(!room.over('.vv-survey-mine'));
   const beside = { lit: false, note: 'Another one.', jump: '', read: null };
   const other = await open(t, { link: LINK, answers: { beside } });
@@ -412,7 +415,7 @@ test('the dot under the pointer says its numbers, beside it where there is room'
 test('the photo of a dot that is pressed comes first, until another list, head or filter is chosen', async (t) => {
   const answers = { 'photo/2': card(2, { photo: 'the one.jpg' }) };
   const room = await open(t, { link: LINK, answers });
-  const titles = () => texts(room.all('h4'));
+  const titles = () => texts(room.all('.vv-survey-group h3'));
   const pick = () => room.pressDot(81, 65, 2, 3);
   room.news();
   await pick();
@@ -442,7 +445,7 @@ test('each list has its words and its photos, with the answer, what is said of i
   const ring = 'The ring marks the highest patch of the head, as the survey noted it.';
   const words = () => room.find('.vv-survey-list-words').textContent;
   assert.equal(words(), `Where the mean distance of layer 1, head 2 is highest, then lowest. ${ring}`);
-  assert.deepEqual([texts(room.all('h4')), room.cards()], [['highest', 'lowest'], ['4', '1', '2']]); // prettier-ignore
+  assert.deepEqual([texts(room.all('.vv-survey-group h3')), room.cards()], [['highest', 'lowest'], ['4', '1', '2']]); // prettier-ignore
   const first = room.find('.vv-survey-card');
   assert.equal(first.querySelector('img').src, '/vit_viz/survey/thumbnail/4');
   const mark = first.querySelector('.vv-survey-ring').style;
@@ -454,7 +457,7 @@ test('each list has its words and its photos, with the answer, what is said of i
   assert.ok(room.says('outside 12.5'));
   await room.press('first that pass');
   assert.equal(words(), `The first photos that pass the filter, in the survey's order. ${ring}`);
-  assert.deepEqual([room.all('h4').length, room.cards()], [0, ['1', '2', '4']]);
+  assert.deepEqual([room.all('.vv-survey-group h3').length, room.cards()], [0, ['1', '2', '4']]);
   const none = await open(t, {
     answers: { chosen: { ...CHOSEN, lists: { ...CHOSEN.lists, high: [] }, totals: {} } },
   });
@@ -624,7 +627,7 @@ const ANSWERS = {
 const comparison = ({ find, all }) => [
   find('.vv-survey-second').value,
   find('.vv-survey-compared').hidden ? '' : find('.vv-survey-compared-title')?.textContent,
-  texts(all('h4')),
+  texts(all('.vv-survey-group h3')),
 ];
 const FOUND = 'Compared with tuned: 1,003 of 1,200 photos changed their answer';
 const CHANGED = ['right before, wrong now: 1', 'still wrong, or no label: 1'];

@@ -212,18 +212,19 @@ def test_the_answer_equals_a_forward_with_the_edit_made_by_hand(
     assert_same(top.scores, scores.numpy())
 
 
-def test_a_pass_that_starts_within_the_model_is_edited_like_a_whole_one() -> None:
+@pytest.mark.parametrize(("how", "word"), [("zero", "off"), ("uniform", "uniform")])
+def test_a_pass_that_starts_within_the_model_is_edited_like_a_whole_one(how: str, word: str) -> None:
     session, _ = own()
     image, words = (
         session.add_upload(odd_picture()),
         "off 0.1 2.4;temperature 1=0.3;forbid class>1-2,0-3+3,5@1-2",
     )
     edited = subject(session, image, words)
-    table = session.run(edited.request("ablation", target=3))
+    table = session.run(edited.request("ablation", target=3, how=how))
     prepared, whole = session.prepared(edited), session.trace_of(edited).logits
     assert whole is not None
     for layer, head in ((0, 0), (1, 2), (2, 3), (2, 4)):
-        both = words if (layer, head) == (2, 4) else f"off {layer}.{head};{words}"
+        both = words if (layer, head) == (2, 4) else f"{word} {layer}.{head};{words}"
         with torch.no_grad():
             expected = by_hand(prepared.model, both, 2)(prepared.pixels)[0, 3] - whole[3]
         assert_same(table.values[layer, head], float(expected), floor=2e-6)  # type: ignore[union-attr]

@@ -29,6 +29,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.outputs import Output, shown
+from vit_viz.results import is_even
 
 MEASURES: tuple[Measure, ...] = ("entropy", "distance", "prefix_mass")
 """Of every head of every photo, as `head_table` describes them."""
@@ -112,7 +113,7 @@ class PhotoNumbers:
         rows, cols = self.maps.shape[3:]
         flat = self.maps.reshape(*self.maps.shape[:3], rows * cols)
         peaks: NDArray[np.int64] = np.stack(np.divmod(flat.argmax(-1), cols), -1)
-        peaks[flat.min(-1) == flat.max(-1)] = -1
+        peaks[is_even(flat)] = -1
         return peaks
 
     def share_inside(self, photo: int, inside: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -5,11 +5,11 @@
 /** @import { Traced } from './engine.js' */
 /** @import { Options } from './preprocess.js' */
 /** @import { Picture } from './resize.js' */
-/** @import { Loaded, Reply } from './serving.js' */
+/** @import { Loaded, Reply, Told } from './serving.js' */
 /** @import { Wasm } from './wasm.js' */
 
 /** @typedef {(done: number, all: number) => void} Progress */
-/** @typedef {{resolve: (value: any) => void, reject: (error: Error) => void, progress: Progress}} Waiting */
+/** @typedef {{resolve: (value: any) => void, reject: (error: Error) => void, progress: Told}} Waiting */
 
 export class EngineClient {
   /** @param {{postMessage: (message: any) => void, addEventListener: (type: any, listener: (event: any) => void) => void}} worker */
@@ -44,7 +44,7 @@ export class EngineClient {
   /**
    * A question about a picture, or about the model alone: see answers/index.js.
    * @param {string} name @param {Record<string, any>} body @param {number} pass @param {AbortSignal} [stop]
-   * @param {(share: number) => void} [progress] @returns {Promise<Answer>}
+   * @param {Told} [progress] of all the share that is done, with what of the answer is there @returns {Promise<Answer>}
    */
   answer(name, body, pass, stop, progress = () => {}) {
     const id = this.count + 1;
@@ -54,7 +54,7 @@ export class EngineClient {
     return answer.finally(() => stop?.removeEventListener('abort', leave));
   }
 
-  /** @param {object} message @param {Progress} [progress] @returns {Promise<any>} */
+  /** @param {object} message @param {Told} [progress] @returns {Promise<any>} */
   ask(message, progress = () => {}) {
     const id = ++this.count;
     return new Promise((resolve, reject) => {
@@ -67,7 +67,9 @@ export class EngineClient {
     const waiting = this.waiting.get(reply.id);
     if (!waiting) return;
     if (reply.kind === 'progress') {
-      waiting.progress(reply.done, reply.all);
+      const { done, all, preview } = reply;
+      if (preview) waiting.progress(done, all, preview);
+      else waiting.progress(done, all);
       return;
     }
     this.waiting.delete(reply.id);

@@ -85,7 +85,9 @@ export class Model {
     const first = Math.min(this.config.depth, ...edits.keys());
     const { grid, prefix, layers, residual } = pass;
     const before = { grid, prefix, layers: layers.slice(0, first), residual: residual.slice(0, first + 1) };
-    return this.machine.within(() => this.recorded(before, this.machine.place(residual[first]), edits));
+    return this.machine.within(() =>
+      this.recorded(before, this.machine.place(residual[first]), edits, () => {}),
+    );
   }
 
   /** What a stream of tokens, which enters the first block or a later one, becomes, with all that is recorded of it. @returns {Pass} */
@@ -93,7 +95,7 @@ export class Model {
     /** @type {Pick<Pass, 'grid' | 'prefix' | 'layers' | 'residual'>} */ { grid, prefix, layers, residual },
     /** @type {number} */ x,
     /** @type {Edits} */ edits,
-    progress = (/** @type {number} */ _layer, /** @type {number} */ _depth) => {},
+    /** @type {(layer: number, depth: number) => void} */ progress,
   ) {
     const { machine, config } = this;
     const { depth, embed_dim: dim } = config;

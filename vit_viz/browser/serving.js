@@ -25,7 +25,8 @@ import { BadFile, reader } from './weights.js';
  * @typedef {{config: import('./config.js').Config, recipe: import('./preprocess.js').Recipe,
  *     labels: string[] | null, output: import('./outputs.js').Output | null, notes: string[], threads: number, relaxed: boolean}} Loaded notes: sentences on what its file does not
  *     say; relaxed: with fused multiply-add, by relaxed SIMD
- * @typedef {{id: number, kind: 'progress', done: number, all: number} | {id: number, kind: 'answer', value: Loaded | Traced | Answer} |
+ * @typedef {(done: number, all: number, preview?: Answer) => void} Told preview: what of an answer is there
+ * @typedef {{id: number, kind: 'progress', done: number, all: number, preview?: Answer} | {id: number, kind: 'answer', value: Loaded | Traced | Answer} |
  *     {id: number, kind: 'error', sentence: string}} Reply
  * @typedef {{engine: Engine | null, wanted: number, passes: Map<number, Traced>, stopped: Set<number>,
  *     startHelper?: () => import('./team.js').Helper}} State wanted: the last message that loads, for which reading the model of another
@@ -34,6 +35,8 @@ import { BadFile, reader } from './weights.js';
  *     addEventListener: (type: 'message', listener: (event: any) => void) => void}} Port
  */
 
+const FREE = 5; // looks for what was sent meanwhile; from then on a browser makes each take 4 milliseconds
+const HEARING = 50; // milliseconds from one of those to the next
 const MOST_PASSES = 2; // that questions are answered from: a photo, and one beside it
 
 /**
@@ -54,10 +57,11 @@ export function serve(port, startHelper) {
 /** @param {Port} port @param {State} state @param {Load | Trace | Question} message */
 async function answer(port, state, message) {
   const { id } = message;
-  const progress = (/** @type {number} */ done, /** @type {number} */ all) => {
+  /** @type {Told} */
+  const progress = (done, all, preview) => {
     if (message.kind === 'load' && state.wanted !== id)
       throw new Error('Another model was asked for meanwhile.');
-    port.postMessage({ id, kind: 'progress', done, all }, []);
+    port.postMessage({ id, kind: 'progress', done, all, ...(preview && { preview }) }, []);
   };
   try {
     const value = await answerOf(state, message, progress);
@@ -70,7 +74,7 @@ async function answer(port, state, message) {
 }
 
 /**
- * @param {State} state @param {Load | Trace | Question} message @param {(done: number, all: number) => void} progress
+ * @param {State} state @param {Load | Trace | Question} message @param {Told} progress
  * @returns {Promise<Loaded | Traced | Answer>}
  */
 async function answerOf(state, message, progress) {
@@ -99,10 +103,11 @@ async function answerOf(state, message, progress) {
 
 /**
  * What a question is answered from.
- * @param {State} state @param {Question} message @param {Engine} engine @param {(done: number, all: number) => void} progress
+ * @param {State} state @param {Question} message @param {Engine} engine @param {Told} progress
  * @returns {import('./answers/form.js').Context}
  */
 function contextOf(state, { id, pass }, engine, progress) {
+  let [count, heard] = [0, 0];
   return {
     engine,
     get traced() {
@@ -110,9 +115,12 @@ function contextOf(state, { id, pass }, engine, progress) {
       if (!traced) throw new Error('The numbers of this picture are gone: open it again.');
       return traced;
     },
-    async step(share) {
-      progress(share, 1);
+    async step(share, preview) {
+      count += 1;
+      if (count > FREE && share < 1 && performance.now() - heard < HEARING) return;
+      progress(share, 1, preview?.());
       await new Promise((resume) => setTimeout(resume)); // what was sent meanwhile is heard
+      heard = performance.now();
       if (state.stopped.has(id)) throw new Error('Nobody waits for this answer any more.');
     },
   };

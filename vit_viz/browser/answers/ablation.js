@@ -2,7 +2,7 @@
 
 import { withHead } from '../edits.js';
 import { scoreOf } from './following.js';
-import { numbers } from './form.js';
+import { answerOf, flags, numbers } from './form.js';
 /** @import { Context } from './form.js' */
 
 const HOW = /** @type {const} */ (['zero', 'mean', 'uniform']);
@@ -17,22 +17,26 @@ async function ablation(context, { how }, { target }) {
   const { of, words } = scoreOf(context, target);
   const edits = engine.editsOf(traced);
   const values = new Float32Array(layers.length * heads);
-  for (let done = 0; done < values.length; done++) {
-    await context.step(done / values.length);
-    const layer = layers.length - 1 - Math.floor(done / heads);
-    const head = done % heads;
-    const changed = withHead(edits, layer, head, how === 'zero' ? 'off' : how);
-    const outputs = engine.model.outputs(residual[layer], layer, grid, changed);
-    values[layer * heads + head] = of(outputs) - of(logits);
-  }
-  return {
+  const known = new Uint8Array(values.length);
+  const table = () => ({
     values: numbers([layers.length, heads], values),
     unit: `change of the ${words}`,
     value_range: [-Infinity, Infinity],
     signed: true,
     method: `head ablation (${how})`,
     note: 'Target without the head minus target with it: below 0 where the head helps.',
-  };
+  });
+  const far = () => answerOf('ablation', { table: table(), known: flags([layers.length, heads], known) }, '');
+  for (let done = 0; done < values.length; done++) {
+    await context.step(done / values.length, far);
+    const layer = layers.length - 1 - Math.floor(done / heads);
+    const head = done % heads;
+    const changed = withHead(edits, layer, head, how === 'zero' ? 'off' : how);
+    const outputs = engine.model.outputs(residual[layer], layer, grid, changed);
+    values[layer * heads + head] = of(outputs) - of(logits);
+    known[layer * heads + head] = 1;
+  }
+  return table();
 }
 
 /** @type {import('./index.js').Table} */

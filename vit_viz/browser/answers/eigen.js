@@ -4,7 +4,7 @@ const GUARD = 16; // further directions that are followed, so that those that co
 const MOST_ROUNDS = 300;
 
 /**
- * The largest eigenvalues of a symmetric matrix without negative ones, and their vectors, the largest first.
+ * The largest eigenvalues of a symmetric matrix, and their vectors, the largest first; few negative ones may be larger in size.
  *
  * Subspace iteration: directions are multiplied, made orthogonal, and turned into the eigenvectors within their span, until those that
  * count stay the same.
@@ -16,24 +16,22 @@ export function largestEigen(matrix, size, count) {
   let seed = 1;
   const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647 - 0.5;
   let vectors = Array.from({ length: width }, () => Float64Array.from({ length: size }, random));
-  let values = /** @type {number[]} */ ([]);
-  for (let round = 0; round < MOST_ROUNDS; round++) {
+  for (let round = 0; ; round++) {
     orthonormalise(vectors);
     const images = vectors.map((vector) => times(matrix, vector));
     const inner = vectors.flatMap((vector) => images.map((image) => dot(vector, image)));
-    const within = symmetricEigen(Float64Array.from(inner), width);
-    values = within.values;
-    vectors = within.vectors.map((turn) => combined(vectors, turn));
-    const turned = within.vectors.map((turn) => combined(images, turn));
-    const errors = turned.slice(0, count).map((image, i) => {
+    const { values, vectors: turns } = symmetricEigen(Float64Array.from(inner), width);
+    const found = turns.slice(0, count).map((turn) => combined(vectors, turn));
+    const turned = turns.map((turn) => combined(images, turn));
+    const errors = found.map((vector, i) => {
       let sum = 0;
-      for (let j = 0; j < size; j++) sum += (image[j] - values[i] * vectors[i][j]) ** 2;
+      for (let j = 0; j < size; j++) sum += (turned[i][j] - values[i] * vector[j]) ** 2;
       return Math.sqrt(sum);
     });
-    if (width === size || Math.max(...errors) <= 1e-11 * Math.abs(values[0])) break;
+    const isDone = width === size || Math.max(...errors) <= 1e-11 * Math.abs(values[0]);
+    if (isDone || round === MOST_ROUNDS) return { values: values.slice(0, count), vectors: found };
     vectors = turned;
   }
-  return { values: values.slice(0, count), vectors: vectors.slice(0, count) };
 }
 
 /**
@@ -49,7 +47,7 @@ export function symmetricEigen(matrix, size) {
   for (let sweep = 0; sweep < 60; sweep++) {
     let off = 0;
     for (let i = 0; i < size; i++) for (let j = 0; j < i; j++) off += a[i * size + j] ** 2;
-    if (Math.sqrt(off) <= 1e-16 * whole) break;
+    if (Math.sqrt(off) <= 1e-14 * whole) break;
     for (let i = 1; i < size; i++) for (let j = 0; j < i; j++) rotate(a, turns, size, j, i);
   }
   const order = [...turns.keys()].sort((i, j) => a[j * size + j] - a[i * size + i]);

@@ -13,9 +13,8 @@
  * @typedef {object} Context
  * @property {Engine} engine the model, with its preprocessing and the names of its classes
  * @property {Traced} traced the pass of the picture
- * @property {(share: number) => Promise<void>} step says how much is done, lets messages in, and raises an error where nobody waits
- *     for the answer any more
- * @property {(name: string, body: Record<string, any>, context: Context) => any} [resultOf] what another question results in
+ * @property {(share: number, preview?: () => Answer) => Promise<void>} step says how much is done, and what of the answer is there, lets
+ *     messages in, and raises an error where nobody waits for the answer any more
  */
 
 /** @param {number[]} shape @param {ArrayLike<number>} values @returns {Floats} */

@@ -19,6 +19,7 @@ import { PASSES } from './passes.js';
 import { PATCHES } from './patches.js';
 import { POSITIONS } from './positions.js';
 import { ROLLOUT } from './rollout.js';
+import { SEGMENTS } from './segments.js';
 import { SINKS } from './sinks.js';
 import { TOKENS } from './tokens.js';
 /** @import { Answer, Context } from './form.js' */
@@ -29,12 +30,13 @@ import { TOKENS } from './tokens.js';
  * @property {'pass' | 'model'} needs the pass of a picture, or the model alone
  * @property {Options} [options]
  * @property {boolean} [takesQuery] @property {boolean} [takesTarget] @property {boolean} [takesOptions] those of a method
- * @property {(context: Context, options: any, about: About) => any} answer its result, which may be a promise
+ * @property {(context: Context, options: any, about: About, mapOf: MapOf) => any} answer its result, which may be a promise
  * @property {(result: any) => string} [says] what a result says, in a sentence or two
  *
  * The token that it starts from, and the class, or the pair "291-292", as texts; null for what the question says.
  * @typedef {{query: string | null, target: string | null, options: Record<string, any>,
  *     model: string}} About
+ * @typedef {(name: string, about: About, context: Context) => any} MapOf the map of a method
  * @typedef {Record<string, Question>} Table
  */
 
@@ -53,6 +55,7 @@ const TABLE = {
   ...ROLLOUT,
   ...LEDGER,
   ...SINKS,
+  ...SEGMENTS,
   ...POSITIONS,
   ...DECOMPOSITION,
   ...PASSES,
@@ -70,16 +73,28 @@ export const OF_MODEL = new Set(Object.keys(TABLE).filter((name) => TABLE[name].
  * @param {Context} context @returns {Promise<Answer>}
  */
 export async function answer(name, body, context) {
-  const result = await resultOf(name, body, underEdits(context, body.edits));
-  return answerOf(name, result, TABLE[name].says?.(result) ?? '');
+  const question = questionOf(name);
+  const { options, about } = readBody(name, question, body, context.engine.model.config.depth);
+  const result = await question.answer(underEdits(context, body.edits), options, about, mapOf);
+  return answerOf(name, result, question.says?.(result) ?? '');
 }
 
-/** What a question results in. @param {string} name @param {Record<string, any>} body @param {Context} context */
-function resultOf(name, body, context) {
-  const question = TABLE[name];
-  if (!question) throw new Error(`'${name}' is answered in the app, not in this page.`);
-  const { options, about } = readBody(name, question, body, context.engine.model.config.depth);
-  return question.answer({ ...context, resultOf }, options, about);
+/** @param {string} name */
+function questionOf(name) {
+  if (!TABLE[name]) throw new Error(`'${name}' is answered in the app, not in this page.`);
+  return TABLE[name];
+}
+
+/** The map of a method for what another question is about. @param {string} name @param {About} about its options are those of the method @param {Context} context */
+function mapOf(name, { query, target, options, model }, context) {
+  const question = questionOf(name);
+  const said = {
+    ...{ ...options, model },
+    ...(question.takesQuery && query ? { query } : {}),
+    ...(question.takesTarget && target ? { target } : {}),
+  };
+  const read = readBody(name, question, said, context.engine.model.config.depth);
+  return question.answer(context, read.options, read.about, mapOf);
 }
 
 /** The context with the pass under the edits of a body: words, or a list of them. @param {Context} context @param {string | string[]} [edits] @returns {Context} */

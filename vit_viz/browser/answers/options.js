@@ -20,9 +20,9 @@ export function readBody(name, { needs, options = {}, takesQuery, takesTarget, t
   const isOfPicture = needs === 'pass';
   const allowed = [
     ...(isOfPicture ? OF_PICTURE : []),
-    ...(takesQuery ? ['query'] : []),
-    ...(takesTarget ? ['target'] : []),
-    ...(takesOptions ? ['options'] : []),
+    ...Object.entries({ query: takesQuery, target: takesTarget, options: takesOptions }).flatMap(
+      ([key, isTaken]) => (isTaken ? [key] : []),
+    ),
     ...Object.keys(options),
   ];
   if (!isOfPicture && body.image) throw new Error(`'${name}' is about a model. It takes no image.`);

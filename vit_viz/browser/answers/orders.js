@@ -1,4 +1,4 @@
-// Random orders as NumPy draws them, so that the page tests a map against the same ones as Python: `default_rng([seed, i]).permutation(n)`.
+// Random numbers as NumPy draws them, so that the page's orders and starts are those of Python: `default_rng([seed, i]).permutation(n)`.
 //
 // Sources: numpy/random/bit_generator.pyx (SeedSequence), O'Neill 2014 (PCG64 XSL-RR), and `Generator.shuffle` (Fisher & Yates).
 
@@ -8,7 +8,7 @@ const [BITS_32, BITS_64, BITS_128] = [32n, 64n, 128n].map((bits) => (1n << bits)
 
 /** A random order of `count` things. @param {number} seed @param {number} i which one of the orders of a seed @param {number} count */
 export function randomOrder(seed, i, count) {
-  const draw = generator([seed, i]);
+  const { half: draw } = generator([seed, i]);
   const order = Int32Array.from({ length: count }, (_, at) => at);
   for (let at = count - 1; at > 0; at--) {
     const other = upTo(draw, at);
@@ -26,27 +26,42 @@ function upTo(draw, most) {
   }
 }
 
-/** Draws numbers of 32 bits: the lower half of one of 64, then its upper half. @param {number[]} entropy @returns {() => number} */
-function generator(entropy) {
+/**
+ * Draws numbers, each equally often.
+ * @param {number[]} entropy
+ * @returns {{half: () => number, below: (count: number) => number, share: () => number}} half: of 32 bits, the lower half of one of 64, then
+ *     its upper half; below: `integers(count)`, by Lemire's products; share: `random()`, of 53 bits
+ */
+export function generator(entropy) {
   const words = spread(entropy).map(BigInt);
   const [high, low, upper, lower] = [0, 2, 4, 6].map((i) => words[i] | (words[i + 1] << 32n));
   const increment = ((((upper << 64n) | lower) << 1n) | 1n) & BITS_128;
   let state = (((high << 64n) | low) + increment) & BITS_128;
   const step = () => (state = (state * FACTOR + increment) & BITS_128);
   step();
+  const whole = () => {
+    const mixed = ((step() >> 64n) ^ state) & BITS_64;
+    const turn = state >> 122n;
+    return ((mixed >> turn) | (mixed << (64n - turn))) & BITS_64;
+  };
   let left = -1;
-  return () => {
+  const half = () => {
     if (left >= 0) {
       const number = left;
       left = -1;
       return number;
     }
-    const mixed = ((step() >> 64n) ^ state) & BITS_64;
-    const turn = state >> 122n;
-    const number = ((mixed >> turn) | (mixed << (64n - turn))) & BITS_64;
+    const number = whole();
     left = Number(number >> 32n);
     return Number(number & BITS_32);
   };
+  const below = (/** @type {number} */ count) => {
+    for (;;) {
+      const product = BigInt(half()) * BigInt(count);
+      if (Number(product & BITS_32) >= 2 ** 32 % count) return Number(product >> 32n);
+    }
+  };
+  return { half, below, share: () => Number(whole() >> 11n) * 2 ** -53 };
 }
 
 /** Eight words of 32 bits, every one of which depends on all of the entropy. @param {number[]} entropy at most four words */

@@ -37,18 +37,21 @@ const TESTS = /** @type {const} */ ([
 /** Random orders by the pass and the words of the target; all maps for a target share them. @type {WeakMap<Traced, Map<string, Curves>>} */
 const BANDS = new WeakMap();
 
-/** @param {Context} context @param {{method: string, sides: string}} options @param {import('./index.js').About} about */
-async function trust(context, { method, sides }, { target, query, options }) {
+/**
+ * @param {Context} context @param {{method: string, sides: string}} options @param {import('./index.js').About} about
+ * @param {import('./index.js').MapOf} mapOf
+ */
+async function trust(context, { method, sides }, about, mapOf) {
   const { traced } = context;
-  const resultOf = /** @type {NonNullable<Context['resultOf']>} */ (context.resultOf);
-  if (sides === 'difference') await resultOf('class_difference', {}, context); // of gradients: says that the app has it
-  const followed = followedOf(context, target);
+  if (sides === 'difference')
+    throw new Error('Maps of two classes are subtracted in the app, not in this page.');
+  const followed = followedOf(context, about.target);
   const counts = stepCounts(traced.tokens - traced.prefix.length);
   const fractions = counts.map((count) => count / counts[counts.length - 1]);
   const band = await bandOf(context, followed, counts);
-  const said = { ...options, ...(target && { target }), ...(query && { query }) };
-  const mapOf = (/** @type {Context} */ of) => resultOf(method, said, of);
-  const map = await mapOf({ ...context, step: async () => {} });
+  const ownMap = (/** @type {Traced} */ of) =>
+    mapOf(method, about, { engine: context.engine, traced: of, step: async () => {} });
+  const map = await ownMap(traced);
   const values = /** @type {Float32Array} */ (map.values.data);
   if (values.every((value) => value === values[0]))
     throw new Error('This map is the same everywhere: it has no peak, and ranks no patch before another.');
@@ -59,7 +62,8 @@ async function trust(context, { method, sides }, { target, query, options }) {
     const curve = {
       ...{ x: numbers([counts.length], fractions), y: numbers([counts.length], own[i][0]) },
       ...{ x_label: label, y_label: followed.words, method: `${test} of ${map.method}`, note },
-      band: { low: numbers([counts.length], low), high: numbers([counts.length], high) },
+      // a pair whose parts have names, as Python's `Band`
+      band: Object.assign([], { low: numbers([counts.length], low), high: numbers([counts.length], high) }),
     };
     const areas = band[i].map((scores) => area(fractions, scores));
     return {
@@ -93,7 +97,9 @@ async function trust(context, { method, sides }, { target, query, options }) {
     random: [mean(deletion.areas), ...deletion.edges],
     class_sensitivity: isQuick && hasClasses(context) && traced.logits.length > 1 ? 0 : null, // the quick ones here are blind to the class
     mirror:
-      isQuick && !Object.keys(options).length ? await mirrorStability(context, map.values, mapOf) : null,
+      isQuick && !Object.keys(about.options).length
+        ? await mirrorStability(context, map.values, ownMap)
+        : null,
     names: [],
     unit: '',
   };
@@ -142,7 +148,7 @@ async function curvesOf(context, followed, orders, counts, from, to) {
   return /** @type {Curves} */ (curves);
 }
 
-/** Rank correlation with the map of the mirrored photo, mirrored back. @param {Context} context @param {Numbers} values @param {(of: Context) => any} mapOf */
+/** Rank correlation with the map of the mirrored photo, mirrored back. @param {Context} context @param {Numbers} values @param {(of: Traced) => any} mapOf */
 async function mirrorStability(context, values, mapOf) {
   if (!hasClasses(context)) return null;
   const { engine, traced } = context;
@@ -152,7 +158,7 @@ async function mirrorStability(context, values, mapOf) {
   const input = { ...traced.input, pixels: turned(pixels, width) };
   const mirrored = engine.traced(engine.model.run(input), input, traced.crop);
   const { words = '' } = engine.origins.get(traced) ?? {};
-  const other = await mapOf({ ...context, step: async () => {}, traced: engine.edited(mirrored, words) });
+  const other = await mapOf(engine.edited(mirrored, words));
   return spearman(/** @type {Float32Array} */ (values.data), turned(other.values.data, values.shape[1]));
 }
 

@@ -91,7 +91,8 @@ function partly({ arrays, facts }) {
   const { data: known } = arrays.known;
   const done = known.reduce((/** @type {number} */ sum, /** @type {number} */ one) => sum + one, 0);
   const table = tableOf(arrays['table.values'], facts.table, known);
-  return { table, estimate: tableOf(arrays['estimate.values'], facts.estimate).values, done };
+  const estimate = facts.estimate && tableOf(arrays['estimate.values'], facts.estimate).values; // by a gradient, which not everybody has
+  return { table, estimate, done };
 }
 
 /** A causal map that is computed. @param {any} answer @returns {Effect} */

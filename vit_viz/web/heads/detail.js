@@ -191,7 +191,6 @@ function Kin({ rows, place, lit, choose }) {
 function MiniMatrix({ layers, place, enlarge }) {
   const { filling, error } = useFilling(layers, place.layer, place.head, 1);
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
-  const painted = useRef('');
   const isDone = Boolean(filling?.isDone);
   useLayoutEffect(() => {
     if (!filling || !isDone || !canvas.current) return;
@@ -203,10 +202,9 @@ function MiniMatrix({ layers, place, enlarge }) {
       picture.pixels[i] = LIGHT[Math.round(255 * shareOnScale(filling.values[i], ends, true))];
     picture.show();
   }, [filling, isDone]);
-  if (isDone) painted.current = keyOf(place);
   return html`<div
     class="vv-heads-mini-part vv-stack"
-    hidden=${Boolean(error) || !painted.current}
+    hidden=${Boolean(error)}
     data-ready=${isDone ? keyOf(place) : undefined}
   >
     <button

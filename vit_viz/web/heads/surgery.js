@@ -54,7 +54,7 @@ export function Surgery({ seen }) {
   };
   return html`<div class="vv-surgery vv-stack" role="group" aria-label="Before and after">
       <div class="vv-surgery-first vv-stack">
-        <h3 class="vv-heads-sub">The answer, before and after</h3>
+        <h2 class="vv-heads-sub">The answer, before and after</h2>
         <${Answers} panel=${panel} isBusy=${isBusy} />
         ${panel && html`<${Maps} ...${{ seen, panel, isWaiting: isBusy }} />`}
       </div>

@@ -120,8 +120,7 @@ export function MapOnPhoto({ map, photo, drawing, ends, tables, label = '', lost
   };
   return html`<span
     class="vv-card-image vv-drawn-map"
-    role="img"
-    aria-label=${label}
+    ...${label ? { role: 'img', 'aria-label': label } : { 'aria-hidden': 'true' }}
     style=${{ aspectRatio: String(wide / tall) }}
   >
     <img class="vv-photo vv-layer" ref=${image} ...${picture} />

@@ -280,13 +280,13 @@ function Sequence({ photo, looked, query, image, choose }) {
   const [tall, wide] = size.map((side) => Math.round((TILE * side) / Math.max(...size)));
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
-  const [room, setRoom] = useState(600);
+  const [room, setRoom] = useState(0); // not known yet
   useLayoutEffect(() => {
     const fit = new ResizeObserver(([{ contentRect }]) => setRoom(contentRect.width));
     fit.observe(/** @type {HTMLElement} */ (box.current));
     return () => fit.disconnect();
   }, []);
-  const across = Math.max(1, Math.min(count, Math.floor((room + GAP) / (wide + GAP))));
+  const across = Math.max(1, Math.min(count, Math.floor(((room || 600) + GAP) / (wide + GAP))));
   const lines = Math.ceil(count / across);
   const [pitch, width, height] = [tall + GAP, across * (wide + GAP) - GAP, lines * (tall + GAP) - GAP];
   const rectAt = (/** @type {number} */ patch) => {
@@ -335,7 +335,7 @@ function Sequence({ photo, looked, query, image, choose }) {
     </div>`;
   return html`<${Figure} id="vv-sequence-picture" caption=${words} save=${['sequence', photo.about]}>
     ${names('prefix', prefix)}
-    <div class="vv-sequence">
+    <div class="vv-sequence" style=${{ visibility: room ? 'visible' : 'hidden' }}>
       <ol class="vv-sequence-labels vv-small" aria-hidden="true" style=${{ gridAutoRows: `${pitch}px` }}>
         ${Array.from({ length: lines }, (_, line) => {
           const [from, to] = [line * across, Math.min(count, (line + 1) * across) - 1];

@@ -116,7 +116,7 @@ function Group({ state, name, title, photos, total, light, addressOf }) {
   const more = useMore(photos.length, () => name && state.goOn(name));
   const named = name === 'elsewhere' ? 'outside' : '';
   return html`<div class="vv-survey-group vv-stack" data-group=${name} ref=${more.box}>
-    ${title && html`<h4 class="vv-small">${title}</h4>`}
+    ${title && html`<h3 class="vv-small">${title}</h3>`}
     <div class="vv-survey-line">
       ${photos.map((photo) => {
         const lit = addressOf(photo);

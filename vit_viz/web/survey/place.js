@@ -55,5 +55,6 @@ export function placeWords(names, mine, theirs) {
     const below = all.filter((value) => value < Math.fround(mine[at])).length;
     return `${words} ${short(mine[at])}, more than ${many(below)} of ${many(all.length)}`;
   });
-  return `The open photo among them: ${places.join('; ')}.`;
+  const ringed = mine.some(Number.isNaN) ? '' : ', ringed';
+  return `The open photo${ringed}: ${places.join('; ')}.`;
 }

@@ -335,9 +335,7 @@ function Painted({ dots, passes, legend, size, words, pointed, mine }) {
     ></canvas>
     ${
       mine?.every(Number.isFinite) &&
-      html`<span class="vv-survey-mine" style=${{ left: `${mine[0]}px`, top: `${mine[1]}px` }}
-        >the open photo</span
-      >`
+      html`<span class="vv-survey-mine" style=${{ left: `${mine[0]}px`, top: `${mine[1]}px` }}></span>`
     }
     <${Pointed} ...${{ pointed, words, dots, legend, size }} />`;
 }
