@@ -22,6 +22,7 @@ export const NAMES = [
   'attention',
   'ledger',
   'sink_kinds',
+  'segments',
   'positions',
   'position_distance',
   'resampling',
