@@ -4,6 +4,7 @@ import { headDim } from '../config.js';
 import { Places } from '../attend.js';
 import { numbers } from './form.js';
 import { cropBox, described, layoutOf, outputQuery, queryWeights } from './layout.js';
+import { isEven } from './words.js';
 /** @import { Context } from './form.js' */
 
 /**
@@ -172,7 +173,7 @@ export function patchMap(
 /** On how few patches half of a map lies, and which has most. @param {{values: import('./form.js').Floats, signed: boolean}} map */
 export function mapWords({ values: { data: values, shape }, signed }) {
   const most = values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
-  if (values.every((value) => value === values[0])) return 'The map is the same everywhere: it has no peak.';
+  if (isEven(values)) return 'The map is the same everywhere: it has no peak.';
   const above = Float64Array.from(values, (value) => Math.max(0, value))
     .sort()
     .reverse();

@@ -1,7 +1,8 @@
 // The one number of the outputs that passes are compared by, as `Target` of vit_viz/analyses/targets.py has it.
 
 import { shown } from '../outputs.js';
-import { hasClasses, kindOf, targetOf } from './targets.js';
+import { dot } from './eigen.js';
+import { describedTarget, hasClasses, kindOf, targetOf } from './targets.js';
 /** @import { Context } from './form.js' */
 
 /** @typedef {{of: (outputs: Float32Array) => number, words: string, range: [number, number]}} Followed of: one number of all outputs */
@@ -17,19 +18,14 @@ export function scoreOf(context, target) {
     const size = Math.sqrt(dot(own, own));
     return {
       of: (outputs) => dot(outputs, own) / size,
-      words: "size along the image's own embedding",
+      words: describedTarget(context, { index: 0, other: null }),
       range,
     };
   }
   const { index, other } = targetOf(context, target);
-  const name = (/** @type {number} */ one) =>
-    `${kindOf(context) === 'value' ? 'output' : 'logit of class'} ${numbered(context, one)}`;
-  if (other === null) return { of: (outputs) => outputs[index], words: name(index), range };
-  return {
-    of: (outputs) => outputs[index] - outputs[other],
-    words: `${name(index)} minus ${name(other)}`,
-    range,
-  };
+  const words = describedTarget(context, { index, other });
+  if (other === null) return { of: (outputs) => outputs[index], words, range };
+  return { of: (outputs) => outputs[index] - outputs[other], words, range };
 }
 
 /**
@@ -67,8 +63,4 @@ function embeddingOf({ traced }, target) {
 function numbered({ engine }, index) {
   const name = engine.labels?.[index];
   return name === undefined ? String(index) : `${index} (${name})`;
-}
-
-function dot(/** @type {Float32Array} */ one, /** @type {Float32Array} */ other) {
-  return one.reduce((sum, value, i) => sum + value * other[i], 0);
 }

@@ -7,7 +7,7 @@ import { numbers } from './form.js';
 import { randomOrder } from './orders.js';
 import { paintedScore, paintedTokens } from './painting.js';
 import { hasClasses } from './targets.js';
-import { fixed } from './words.js';
+import { fixed, isEven } from './words.js';
 /** @import { Traced } from '../engine.js' */
 /** @import { Followed } from './following.js' */
 /** @import { Context, Numbers } from './form.js' */
@@ -53,7 +53,7 @@ async function trust(context, { method, sides }, about, mapOf) {
     mapOf(method, about, { engine: context.engine, traced: of, step: async () => {} });
   const map = await ownMap(traced);
   const values = /** @type {Float32Array} */ (map.values.data);
-  if (values.every((value) => value === values[0]))
+  if (isEven(values))
     throw new Error('This map is the same everywhere: it has no peak, and ranks no patch before another.');
   const order = [...values.keys()].sort((a, b) => values[b] - values[a] || a - b);
   const own = await curvesOf(context, followed, [order], counts, BAND_SHARE, 1);

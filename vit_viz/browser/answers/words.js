@@ -22,3 +22,11 @@ export function percent(/** @type {number} */ share) {
   if (share > 0 && share < 0.0005) return '<0.1%';
   return `${fixed(100 * share, share >= 0.0995 && share <= 0.99 ? 0 : 1)}%`;
 }
+
+/** Whether numbers are the same but for rounding, as `is_even` of vit_viz/results.py has it. @param {ArrayLike<number>} values */
+export function isEven(values) {
+  let [least, most] = [Infinity, -Infinity];
+  for (let i = 0; i < values.length; i++)
+    [least, most] = [Math.min(least, values[i]), Math.max(most, values[i])];
+  return most - least <= 2 ** -20 * Math.max(Math.abs(least), Math.abs(most));
+}
