@@ -54,6 +54,11 @@ export class EngineClient {
     return answer.finally(() => stop?.removeEventListener('abort', leave));
   }
 
+  /** Nobody asks about a pass any more. @param {number} pass */
+  forget(pass) {
+    this.worker.postMessage({ kind: 'forget', pass });
+  }
+
   /** @param {object} message @param {Told} [progress] @returns {Promise<any>} */
   ask(message, progress = () => {}) {
     const id = ++this.count;

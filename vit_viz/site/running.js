@@ -21,7 +21,7 @@ export class Running {
   /** @type {EngineClient | null} */ client = null;
   /** @type {{name: string, loaded: Promise<Loaded>} | null} of the worker */ model = null;
 
-  /** @type {string[]} names of the questions that it answers */ questions = [];
+  lost = 0; // workers that have died, and what they held with them
   /** @type {Told} */ told = () => {};
 
   /** @param {Files} files */
@@ -80,6 +80,11 @@ export class Running {
     return client.load(weights, this.files.wasm);
   }
 
+  /** Nobody asks about a pass any more. @param {number} pass */
+  drop(pass) {
+    this.client?.forget(pass);
+  }
+
   /** The answer to a question, see `EngineClient.answer`. @param {Parameters<EngineClient['answer']>} asked */
   answer(...asked) {
     if (!this.client || this.client.isLost)
@@ -88,6 +93,7 @@ export class Running {
   }
 
   forget() {
+    this.lost += 1;
     this.client = null;
     this.model = null;
   }

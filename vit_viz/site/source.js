@@ -48,7 +48,7 @@ import { targetValue } from './target.js';
  */
 
 const TOP = 5;
-const MOST_PASSES = 2; // that are kept, as the worker does: a photo, and one beside it
+const MOST_PASSES = 4; // that are kept, as the worker does: a photo with and without edits, and what is on its way
 const OF_PAGE = ['open', 'offered', 'load', 'target', 'edited'];
 const FORMATS = 'Pictures are JPEG, PNG, WebP, GIF, BMP and AVIF files.'; // what browsers read
 const GONE =
@@ -69,7 +69,7 @@ export function siteSource(
   const passes = new Map();
   /** @type {Map<string, Pass>} those that are there, by their names */
   const named = new Map();
-  let count = 0;
+  let held = ''; // by whom these passes are
   let cut = ''; // the address of the part that is looked at
 
   const modelOfName = (/** @type {string} */ name) => models.find((one) => one.name === name);
@@ -108,21 +108,27 @@ export function siteSource(
 
   /** The pass of what is asked about; each is computed once as long as it is kept. @param {About} about @param {Tell} [tell] */
   function passOf(about, tell) {
+    const holder = `${running.lost} ${about.model}`; // a worker has passes of one model, and another one has none
+    if (holder !== held) [...passes.keys()].forEach(forget);
+    held = holder;
     const key = JSON.stringify(about);
-    const pass = passes.get(key) ?? traced(about, tell);
+    const pass = passes.get(key) ?? traced(key, about, tell);
     passes.delete(key);
     passes.set(key, pass);
-    for (const [oldest, one] of passes) {
-      if (passes.size <= MOST_PASSES) break;
-      passes.delete(oldest);
-      one.then(({ trace }) => named.delete(trace), () => {}); // prettier-ignore
-    }
+    for (const oldest of passes.keys()) if (passes.size > MOST_PASSES) forget(oldest);
     pass.catch(() => passes.get(key) === pass && passes.delete(key));
     return pass;
   }
 
-  /** @param {About} about @param {Tell} [tell] @returns {Promise<Pass>} */
-  async function traced(about, tell) {
+  /** @param {string} key of a pass that makes room */
+  function forget(key) {
+    passes.get(key)?.then(({ traced: { pass } }) => running.drop(pass), () => {}); // prettier-ignore
+    passes.delete(key);
+    named.delete(key);
+  }
+
+  /** A pass by what it is of: whoever asks for it again has the same name. @param {string} trace @param {About} about @param {Tell} [tell] @returns {Promise<Pass>} */
+  async function traced(trace, about, tell) {
     const shown = /** @type {Shown} */ (pictures.get(Object.values(about.image)[0]));
     const loading = load(about.model, tell);
     loading.catch(() => {}); // while the photo is read; whoever needs it hears what went wrong
@@ -132,9 +138,8 @@ export function siteSource(
     running.told = (words, share) => tell?.({ share, left: '', preview: { words } });
     const { mode, size, edits } = about;
     const pass = await running.trace(model, photo.picture, { mode, size, edits });
-    const trace = `${(count += 1)}`;
     const one = { trace, about, photo, ...pass, explored: engineSource(pass.traced) };
-    named.set(trace, one);
+    if (passes.has(trace)) named.set(trace, one); // else it has made room meanwhile
     return one;
   }
 
