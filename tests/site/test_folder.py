@@ -45,7 +45,7 @@ def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def facts_of(page: str) -> dict[str, Any]:
-    found = re.search(r'id="vv-facts">(.*?)</script>', page, re.DOTALL)
+    found = re.search(r'id="vt-facts">(.*?)</script>', page, re.DOTALL)
     assert found is not None
     facts: dict[str, Any] = json.loads(found[1])
     return facts
@@ -144,7 +144,7 @@ def test_a_name_stays_text(mini: LoadedModel, tmp_path: Path) -> None:
         (tmp_path / "index.html").read_text(),
         engine_page(mini, samples.sample("shapes"), name=EVIL).decode(),
     ):
-        assert EVIL not in unescape(re.sub(r'id="vv-facts">.*?</script>', "", page, flags=re.DOTALL))
+        assert EVIL not in unescape(re.sub(r'id="vt-facts">.*?</script>', "", page, flags=re.DOTALL))
         assert EVIL in json.dumps(facts_of(page), ensure_ascii=False).replace('\\"', '"')
 
 

@@ -293,6 +293,12 @@ def test_every_tab_is_filled_by_the_model_in_the_page(open_site: Callable[..., A
         expect(page.locator(f"#vv-tab-{tab} :is({there})").first).to_be_visible()
         for problem in page.locator(f"#vv-tab-{tab} :is(.vv-error, .vv-notice)").all():
             expect(problem).to_be_hidden()
+    page.set_viewport_size({"width": 390, "height": 844})
+    for tab in ("look", *ROOMS):
+        page.locator(f"#vv-tab-{tab}-button").click()
+        saving = page.locator(f"#vv-tab-{tab} [data-save]").filter(visible=True)
+        expect(saving).to_have_count(1 if tab == "look" else 0)
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.goto(f"{site}?tab=heads&face=surgery&edits=off 3.1")
     expect(page.locator(".vv-edited-words")).to_have_text("1 head off")
     expect(page.locator(".vv-surgery-maps-words")).to_contain_text("share one scale")

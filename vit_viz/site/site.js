@@ -22,7 +22,7 @@ function heldIn(/** @type {string} */ id) {
  */
 function open(filesOf, used = () => {}) {
   followTheme(document.body);
-  const facts = JSON.parse(document.getElementById('vv-facts')?.textContent ?? '');
+  const facts = JSON.parse(document.getElementById('vt-facts')?.textContent ?? '');
   const source = siteSource(facts, filesOf(facts), used);
   void begin(source);
   const samples = JSON.stringify(source.stated('samples'));
