@@ -240,7 +240,7 @@ def test_every_task_is_done_with_the_keyboard_alone(visit: Callable[..., Any], w
     reach(page, ".vv-sample:not([aria-pressed=true])")
     press(page, "Enter")
     link("[?&]image=")
-    assert page.locator(".vv-sample[aria-pressed=true]").get_attribute("title") != first
+    expect(page.locator(".vv-sample[aria-pressed=true]")).not_to_have_attribute("title", first)
     wait_until_ready(page)
     reach(page, "#vv-bring-opener button")
     press(page, "Enter")

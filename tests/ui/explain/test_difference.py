@@ -42,7 +42,9 @@ def test_the_difference_of_two_classes_has_a_test_of_its_own_that_says_how_far_i
     trust = session.run(request, progress=shares.append)
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1)
-    assert 0.7 in np.round(shares, 6)  # where the random orders are made
+    assert {0.45, 0.95} <= {
+        *np.round(shares, 6)
+    }  # where the random orders are made, as patches go and as they come
     logits = session.trace_of(subject).logits
     assert logits is not None
     of_the_photo = float(logits.flatten()[5] - logits.flatten()[0])

@@ -1,7 +1,7 @@
 // Questions about a picture and the model in the page, by the names and in the form of vit_viz/rest.py, from a pass of the engine.
 //
 // A question is a line of the table of its subject: what it needs, its options with what is possible, whether it takes a query and a
-// target, and the function that answers it. Python is the reference: tests/browser/test_answers.py compares every answer.
+// target, and the function that answers it. Python is the reference, with which a test compares every answer.
 
 import { ATTENTION } from './attention.js';
 import { CLASSES } from './classes.js';
