@@ -38,11 +38,11 @@ LEVELS = [
     {"surveys"},
     {"browser", "explorer"},
     {"offline"},
-    {"site"},
     {"notebook"},
     {"service"},
     {"rest", "mcp"},
     {"ui"},
+    {"site"},
     {"cli"},
     {"__main__", "__init__"},
 ]

@@ -48,6 +48,7 @@ function page() {
   const seen = /** @type {string[]} */ ([]);
   const header = {
     source: SERVER,
+    choose: async () => true,
     lookAt: (/** @type {string} */ image) => void seen.push(image),
     renew: () => void seen.push('tray'),
   };

@@ -67,7 +67,7 @@ test('a model is loaded, pictures are traced in their order, and what comes back
     }
   }));
 
-test('questions are answered of the pass that they name, of two passes at most, and refusals are sentences', () =>
+test('questions are answered of the pass that they name, until it is forgotten, and refusals are sentences', () =>
   withClient(async (client) => {
     await client.load(file(CONFIG), WASM);
     const [wide, tall] = [await client.trace(picture(9, 13)), await client.trace(picture(20, 10))];
@@ -85,7 +85,7 @@ test('questions are answered of the pass that they name, of two passes at most, 
       message: /is a number from/,
     });
     await assert.rejects(client.answer('relevance', {}, tall.pass), { message: /in the app/ });
-    await client.trace(picture(9, 13));
+    client.forget(wide.pass);
     await client.answer('token_change', {}, tall.pass);
     await assert.rejects(client.answer('token_change', {}, wide.pass), { message: /are gone/ });
   }));

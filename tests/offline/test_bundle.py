@@ -95,14 +95,14 @@ def test_modules_are_strict(package: Path) -> None:
     assert run(bundled("main.js", "const { start } = entry; console.log(start());")) == "true"
 
 
-def test_comments_with_lines_of_their_own_stay_behind_and_nothing_else() -> None:
+def test_comments_with_lines_of_their_own_and_those_of_types_stay_behind_and_nothing_else() -> None:
     """The code of every module is the same without them, to a program that reads JavaScript."""
     if shutil.which("node") is None or not (PACKAGE.parent / "node_modules" / "esbuild").exists():
         pytest.skip("Node.js with the packages of package.json is not installed")
     names = [path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.js")]
     texts = [(PACKAGE / name).read_text("utf-8") for name in names]
     plain = [without_comments(text) for text in texts]
-    assert sum(map(len, plain)) < 0.8 * sum(map(len, texts))
+    assert sum(map(len, plain)) < 0.78 * sum(map(len, texts))
     program = (
         "const { transformSync } = require('esbuild');"
         "const pairs = JSON.parse(require('fs').readFileSync(0, 'utf8'));"

@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -43,10 +44,10 @@ def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "storage_error", lambda *_: (0.01, 0.01, 7))
 
 
-def facts_of(page: str) -> dict[str, object]:
-    found = re.search(r'id="vv-facts">(.*?)</script>', page, re.DOTALL)
+def facts_of(page: str) -> dict[str, Any]:
+    found = re.search(r'id="vt-facts">(.*?)</script>', page, re.DOTALL)
     assert found is not None
-    facts: dict[str, object] = json.loads(found[1])
+    facts: dict[str, Any] = json.loads(found[1])
     return facts
 
 
@@ -63,8 +64,10 @@ def test_the_page_names_its_files_and_no_other_address(site: Path) -> None:
     page = (site / "index.html").read_text()
     facts = facts_of(page)
     named = set(re.findall(r'(?:src|href)="([^"]+)"', page)) - {"data:,"}
-    named |= {one["file"] for key in ("models", "pictures") for one in facts[key]}  # type: ignore[attr-defined]
-    named |= {str(facts["worker"]), *facts["wasm"].values()}  # type: ignore[attr-defined]
+    named |= {one["file"] for key in ("models", "pictures") for one in facts[key]}
+    page_facts = json.loads(str(facts["page"]))
+    named |= {page_facts["questions"], page_facts["parts"][-1]["props"]["listing"]}
+    named |= {str(facts["worker"]), *facts["wasm"].values()}
     assert named == {path.name for path in site.iterdir()} - {
         "index.html",
         "offline.js",
@@ -141,7 +144,7 @@ def test_a_name_stays_text(mini: LoadedModel, tmp_path: Path) -> None:
         (tmp_path / "index.html").read_text(),
         engine_page(mini, samples.sample("shapes"), name=EVIL).decode(),
     ):
-        assert EVIL not in unescape(re.sub(r'id="vv-facts">.*?</script>', "", page, flags=re.DOTALL))
+        assert EVIL not in unescape(re.sub(r'id="vt-facts">.*?</script>', "", page, flags=re.DOTALL))
         assert EVIL in json.dumps(facts_of(page), ensure_ascii=False).replace('\\"', '"')
 
 
@@ -164,7 +167,7 @@ def test_the_page_says_what_storage_changes(mini: LoadedModel, site: Path) -> No
     assert 0 < shares < 0.05
     assert same == len(samples.sample_names())
     assert stored.storage_error(mini, "fp16") == (0, 0, same)  # mini's weights are fp16 themselves
-    (model,) = facts_of((site / "index.html").read_text())["models"]  # type: ignore[misc, attr-defined]
+    (model,) = facts_of((site / "index.html").read_text())["models"]
     assert f"at most {100 * rows:.2g}% of the largest of their row" in model["storage"]
 
 
@@ -181,4 +184,4 @@ def test_a_page_in_one_file_may_load_nothing(mini: LoadedModel) -> None:
     assert not re.search(
         r'(?:src|href)="(?!data:)', re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
     )
-    assert facts_of(page)["mode"] == "crop"
+    assert {"crop"} == {one["default"] for one in facts_of(page)["fields"] if one["name"] == "mode"}

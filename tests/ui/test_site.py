@@ -127,8 +127,7 @@ def wait_for_picture(page: Any, image: str) -> None:
     """Wait until the explorer shows a picture, with all layers, and the header what the model says of it."""
     page.wait_for_function(
         """(image) => {
-          const { explorer } = document.querySelector('#vv-explorer');
-          const { trace, store } = explorer ?? {};
+          const { trace, store } = document.querySelector('#vv-explorer')?.explorer ?? {};
           return trace && (trace.image === image || trace.name === image) && store?.next() === null &&
             document.querySelector('.vv-samples [aria-pressed=true]') && !document.querySelector('.vv-part-top.vv-busy');
         }""",
@@ -138,7 +137,7 @@ def wait_for_picture(page: Any, image: str) -> None:
 
 def wait_for_model(page: Any, name: str, image: str) -> None:
     page.wait_for_function(
-        "name => document.querySelector('#vv-explorer').explorer.trace?.model === name", arg=name
+        "name => document.querySelector('#vv-explorer')?.explorer?.trace?.model === name", arg=name
     )
     wait_for_picture(page, image)
 
@@ -207,7 +206,7 @@ def test_the_site_says_and_shows_what_the_app_does_in_threads(
     look = samples.FIRST_LOOKS["lion"]
     expect(caption(page)).to_contain_text(f"Layer {look.layer}, head {look.head}: the class token looks ")
     assert_is_seen(page, stored, samples.sample("lion"), apart=0.01)
-    words = page.locator("[data-site=storage]").text_content()
+    words = page.locator(".vv-proof-words").text_content()
     said = re.search(r"by at most ([\d.]+)% of the largest", words)
     assert said is not None
     own = trace(mini, samples.sample("lion")).attention(3, queries=[0])[:, 0].numpy()
@@ -252,7 +251,7 @@ def test_photos_of_the_visitor_are_seen_as_the_app_sees_them(
         ("pasted", "wide.webp", file_of(wide, "WEBP", lossless=True)),
     ):
         if way == "chosen":
-            files = page.locator("[data-site=file]")
+            files = page.locator(".vv-files")
             files.set_input_files({"name": name, "mimeType": "image/jpeg", "buffer": data})
         else:
             carry(page, way, name, data)
@@ -277,6 +276,38 @@ def test_photos_of_the_visitor_are_seen_as_the_app_sees_them(
     page.wait_for_function("link => location.search === link", arg=link)
 
 
+ROOMS = {
+    "explain": ".vv-gallery canvas, #vv-explain-picture canvas",
+    "heads": ".vv-heads[data-ready=distance]",
+    "tokens": ".vv-tokens-main canvas",
+    "positions": ".vv-places-tiles",
+    "patches": "#vv-grid-picture image",
+}
+"""What each tab shows once its numbers are there."""
+
+
+def test_every_tab_is_filled_by_the_model_in_the_page(open_site: Callable[..., Any], site: str) -> None:
+    page = open_site(site)
+    for tab, there in ROOMS.items():
+        page.locator(f"#vv-tab-{tab}-button").click()
+        expect(page.locator(f"#vv-tab-{tab} :is({there})").first).to_be_visible()
+        for problem in page.locator(f"#vv-tab-{tab} :is(.vv-error, .vv-notice)").all():
+            expect(problem).to_be_hidden()
+    page.set_viewport_size({"width": 390, "height": 844})
+    for tab in ("look", *ROOMS):
+        page.locator(f"#vv-tab-{tab}-button").click()
+        saving = page.locator(f"#vv-tab-{tab} [data-save]").filter(visible=True)
+        expect(saving).to_have_count(1 if tab == "look" else 0)
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.goto(f"{site}?tab=heads&face=surgery&edits=off 3.1")
+    expect(page.locator(".vv-edited-words")).to_have_text("1 head off")
+    expect(page.locator(".vv-surgery-maps-words")).to_contain_text("share one scale")
+    page.goto(f"{site}?tab=heads&measure=estimate")
+    expect(page.locator(".vv-heads-measure option[value=estimate]")).to_have_text(
+        "gradient importance (in the app)"
+    )
+
+
 @pytest.mark.slow
 def test_a_link_of_a_photo_of_others_is_followed_once_it_is_brought(
     open_site: Callable[..., Any], site: str, stored: LoadedModel
@@ -284,7 +315,7 @@ def test_a_link_of_a_photo_of_others_is_followed_once_it_is_brought(
     data = file_of(samples.sample("tower"), "PNG")
     name = f"own-{hashlib.sha256(data).hexdigest()[:16]}"
     page = open_site(f"{site}?model=mini&image={name}&mode=crop&layer=1&head=4&q=2,5", None)
-    expect(page.locator("[data-vv=message]")).to_contain_text("bring it, and the link is followed")
+    expect(page.locator(".vv-status")).to_contain_text("bring it, and the link is followed")
     expect(page.locator(".vv-nothing")).to_be_hidden()  # the model has a head, whatever is shown
     carry(page, "dropped", "mine.png", data)
     wait_for_picture(page, "mine.png")
@@ -332,7 +363,8 @@ def test_a_new_version_opens_without_a_network_after_one_visit_of_a_host_that_ca
 @pytest.mark.slow
 def test_a_file_takes_other_photos_from_a_disk_without_a_network(open_file: Any, stored: LoadedModel) -> None:
     assert_is_seen(open_file, stored, samples.sample("cheetah"), apart=0.01, mode="crop")
-    open_file.locator("[data-site=mode]").select_option("fit")
+    open_file.locator("#vv-size-opener button").click()
+    open_file.locator("#vv-mode").select_option("fit")
     open_file.wait_for_function("() => document.querySelector('#vv-explorer').explorer.trace.mode === 'fit'")
     carry(open_file, "dropped", "runner.png", file_of(samples.sample("runner"), "PNG"))
     wait_for_picture(open_file, "runner.png")
@@ -363,27 +395,28 @@ def test_a_checkpoint_of_the_visitor_is_seen_as_the_app_sees_it_and_what_is_none
     open_site: Callable[..., Any], site: str, stored: LoadedModel, tmp_path: Path
 ) -> None:
     page, path = open_site(site), checkpoint(tmp_path, "distilled")
-    page.locator("[data-site=checkpoint]").set_input_files(path)
+    page.locator(".vv-files").set_input_files(path)
     wait_for_model(page, "distilled", "lion")
     page.get_by_role("button", name="Sample image runner").click()
     wait_for_picture(page, "runner")
     assert_is_seen(page, load(path, device="cpu"), samples.sample("runner"), apart=PARITY)
-    notes = page.locator("[data-site=notes]")
+    notes = page.locator(".vv-status")
     expect(notes).to_contain_text("Recognised as timm ViT by the names of its parameters.")
     expect(notes).to_contain_text("2 heads of 64 numbers")
     beside = path.with_name("preprocessor_config.json")
     beside.write_text(
         '{"image_processor_type": "ViTImageProcessor", "image_mean": [0.1, 0.4, 0.7], "size": 96}'
     )
-    page.locator("[data-site=checkpoint]").set_input_files([path, beside])
+    page.locator(".vv-files").set_input_files([path, beside])
     wait_for_model(page, "distilled (2)", "runner")
     expect(notes).to_contain_text("as its preprocessor_config.json says (channels less 0.1")
     # of a folder, with which Python reads what lies beside it
     path = path.rename(path.with_name("model.safetensors"))
     assert_is_seen(page, load(path, device="cpu"), samples.sample("runner"), apart=PARITY)
-    page.locator("[data-site=model]").select_option("mini")
+    page.locator(".vv-model-open").click()
+    page.locator(".vv-model-option[data-name=mini]").click()
     wait_for_model(page, "mini", "runner")
-    expect(notes).to_be_hidden()
+    expect(notes).to_have_text("")
     for name, content, words in (
         ("short.safetensors", path.read_bytes()[:-4000], "This safetensors file is cut short"),
         ("page.safetensors", b"<!DOCTYPE html><html></html>", "This is no safetensors file"),
@@ -391,8 +424,10 @@ def test_a_checkpoint_of_the_visitor_is_seen_as_the_app_sees_it_and_what_is_none
         ("config.json", b"{}", "config.json only describes a model: please bring it together with"),
     ):
         carry(page, "dropped", name, content)
-        expect(page.locator(".vv-bring-note")).to_contain_text(words)
-    expect(page.locator("[data-site=model] option")).to_have_count(3)
+        said = page.locator(".vv-bring-note, #vv-loading")
+        expect(said.filter(has_text=words)).to_be_visible()
+    page.locator(".vv-model-open").click()
+    expect(page.locator(".vv-model-option")).to_have_count(3)
     assert_is_seen(page, stored, samples.sample("runner"), apart=0.01)
 
 

@@ -33,7 +33,7 @@ export class EngineClient {
   }
 
   /**
-   * @param {Picture} picture @param {Options} [options] @param {Progress} [progress] of blocks
+   * @param {Picture} picture @param {Options & {edits?: string}} [options] @param {Progress} [progress] of blocks
    * @returns {Promise<Traced & {pass: number}>} pass: by which `answer` asks about it
    */
   async trace(picture, options, progress) {
@@ -52,6 +52,11 @@ export class EngineClient {
     const leave = () => this.worker.postMessage({ kind: 'stop', id });
     stop?.addEventListener('abort', leave);
     return answer.finally(() => stop?.removeEventListener('abort', leave));
+  }
+
+  /** Nobody asks about a pass any more. @param {number} pass */
+  forget(pass) {
+    this.worker.postMessage({ kind: 'forget', pass });
   }
 
   /** @param {object} message @param {Told} [progress] @returns {Promise<any>} */

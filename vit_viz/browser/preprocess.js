@@ -24,7 +24,7 @@ import { resize } from './resize.js';
  */
 
 const MOST_PATCHES = 1024; // of the recipe's own size in mode fit, which is made smaller beyond it
-const MOST_CHOSEN_PATCHES = 4096; // of a size that is chosen, which is refused beyond it
+export const MOST_CHOSEN_PATCHES = 4096; // of a size that is chosen, which is refused beyond it
 const MOST_PIXELS = 2048; // of a side
 
 /** A half goes to the even neighbour, as Python rounds. */
@@ -105,9 +105,17 @@ export function prepare(picture, recipe, { mode = 'fit', size = 0, maxPatches } 
   return { pixels: normalised(cut, own), height, width, channels, crop };
 }
 
+/** The rows and columns of patches of a photo's input. @param {Recipe} recipe @param {[number, number]} photo its height and width @param {Options} how */
+export function gridOf(recipe, [height, width], { mode = 'fit', size = 0, maxPatches }) {
+  const own = sized(recipe, size);
+  const limit = chosenLimit({ height, width }, own, mode, size, maxPatches);
+  if (mode !== 'fit') return ownGrid(own);
+  return fitSize(own, height, width, limit).map((side, i) => side / own.patch_size[i]);
+}
+
 /** How many patches there may be: those of a chosen size are counted first. */
 function chosenLimit(
-  /** @type {Picture} */ picture,
+  /** @type {Pick<Picture, 'height' | 'width'>} */ picture,
   /** @type {Recipe} */ own,
   /** @type {Mode} */ mode,
   /** @type {number} */ size,
@@ -126,7 +134,7 @@ function chosenLimit(
 }
 
 /** @returns {[number, number]} */
-function sides(/** @type {Picture} */ { height, width }) {
+function sides(/** @type {Pick<Picture, 'height' | 'width'>} */ { height, width }) {
   return [height, width];
 }
 

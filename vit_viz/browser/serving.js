@@ -1,8 +1,8 @@
 // What a worker does with its messages: loads a model, traces pictures, answers questions about them, tells of progress, and says in a
 // sentence what went wrong.
 //
-// In: {id, kind: 'load', file, wasm, about}, {id, kind: 'trace', picture, options}, {id, kind: 'ask', name, body, pass}, or {kind: 'stop',
-// id} of a question that nobody waits for. Out: {id, kind: 'progress', done, all} any number of times, then {id, kind: 'answer', value} or
+// In: {id, kind: 'load', file, wasm, about}, {id, kind: 'trace', picture, options}, {id, kind: 'ask', name, body, pass}; {kind: 'stop',
+// id} of a question that nobody waits for, {kind: 'forget', pass} of a pass that nobody asks about. Out: {id, kind: 'progress', done, all} any number of times, then {id, kind: 'answer', value} or
 // {id, kind: 'error', sentence}. One message is worked on after the other, but a model that is still being read is given up for another.
 // client.js is the other end.
 
@@ -19,7 +19,7 @@ import { BadFile, reader } from './weights.js';
 /**
  * @typedef {{id: number, kind: 'load', file: string | ArrayBuffer | Blob, wasm: Wasm, about?: About}} Load file: an address or its bytes;
  *     about: where others may have written it
- * @typedef {{id: number, kind: 'trace', picture: Picture, options?: Options}} Trace
+ * @typedef {{id: number, kind: 'trace', picture: Picture, options?: Options & {edits?: string}}} Trace
  * @typedef {{id: number, kind: 'ask', name: string, body: Record<string, any>, pass: number}} Question pass: the id of the message that
  *     traced the picture
  * @typedef {{config: import('./config.js').Config, recipe: import('./preprocess.js').Recipe,
@@ -30,14 +30,13 @@ import { BadFile, reader } from './weights.js';
  *     {id: number, kind: 'error', sentence: string}} Reply
  * @typedef {{engine: Engine | null, wanted: number, passes: Map<number, Traced>, stopped: Set<number>,
  *     startHelper?: () => import('./team.js').Helper}} State wanted: the last message that loads, for which reading the model of another
- *     ends; passes: the last ones, by the messages that asked for them; stopped: questions that nobody waits for
+ *     ends; passes: of this model, by the messages that asked for them, until they are to be forgotten; stopped: questions that nobody waits for
  * @typedef {{postMessage: (message: Reply, transfer: ArrayBuffer[]) => void,
  *     addEventListener: (type: 'message', listener: (event: any) => void) => void}} Port
  */
 
 const FREE = 5; // looks for what was sent meanwhile; from then on a browser makes each take 4 milliseconds
 const HEARING = 50; // milliseconds from one of those to the next
-const MOST_PASSES = 2; // that questions are answered from: a photo, and one beside it
 
 /**
  * Answers the messages of a port from now on.
@@ -50,7 +49,9 @@ export function serve(port, startHelper) {
   port.addEventListener('message', ({ data }) => {
     if (data.kind === 'stop') return void state.stopped.add(data.id);
     if (data.kind === 'load') state.wanted = data.id;
-    last = last.then(() => answer(port, state, data));
+    last = last.then(() =>
+      data.kind === 'forget' ? void state.passes.delete(data.pass) : answer(port, state, data),
+    );
   });
 }
 
@@ -85,7 +86,6 @@ async function answerOf(state, message, progress) {
       return answerTo(message.name, message.body, contextOf(state, message, engine, progress));
     const traced = engine.trace(message.picture, message.options, progress);
     passes.set(message.id, traced);
-    for (const id of passes.keys()) if (passes.size > MOST_PASSES) passes.delete(id);
     return traced;
   }
   if (message.kind !== 'load')

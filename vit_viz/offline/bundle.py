@@ -8,7 +8,7 @@ Every module becomes a function, which is called once, when it is first needed, 
 
 That is sound for what our modules consist of: imports of names by relative paths; exported functions, classes and constants, each
 of which starts a line; a list of exported names that ends one. Whatever else starts a line with `import` or `export` is refused.
-Comments that have lines of their own stay behind.
+Comments stay behind, but for a few that end a line, and the margins of lines.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ _EXPORT = re.compile(r"^export (?=(?:(?:async )?function\*? |class |const )(\w+)
 _LISTED = re.compile(r"(?:^|;)export ?\{([^}]*)\};$", re.MULTILINE)
 _LEFT = re.compile(r"^\s*(?:import|export)\b(?!\()[^\n]*|\bexport\s*\{[^\n]*", re.MULTILINE)
 _RENAMED = re.compile(r"([\w$]+) as ([\w$]+)")
-_COMMENT = re.compile(r"^[ \t]*(?:/\*\*(?:(?!\*/)[\s\S])*\*/|//.*)\n", re.MULTILINE)
+_COMMENT = re.compile(
+    r"^[ \t]*(?:/\*\*(?:(?!\*/)[\s\S])*\*/|//.*)\n|/\*\*(?:(?!\*/)[\s\S])*\*/ ?|(?<=[;,{}()\]]) // [^\n'\"`]*$",
+    re.MULTILINE,
+)
+_MARGIN = re.compile(r"^[ \t]+", re.MULTILINE)
 _NEED = """\
 "use strict";
 const made = {};
@@ -37,14 +41,15 @@ const modules = {
 """
 
 
-def bundled(entry: str, ending: str) -> str:
+def bundled(entry: str, ending: str, *others: str) -> str:
     """A module of the package and all that it imports, as the text of one script that may stand in a page.
 
     Args:
         entry: path in the package, as "offline/page.js".
-        ending: what the script does in the end; the module's exports are `entry`.
+        ending: what the script does in the end; the module's exports are `entry`, and `need(path)` returns those of another one.
+        others: modules that it needs by their paths.
     """
-    script = f"{together(entry)}const entry = need({json.dumps(entry)});\n{ending}\n"
+    script = f"{together(entry, *others)}const entry = need({json.dumps(entry)});\n{ending}\n"
     if re.search(r"</script|<!--", script, re.IGNORECASE):
         raise ValueError(
             "A script within a page cannot hold the end of a script element or the start of a comment."
@@ -95,9 +100,10 @@ def _as_function(name: str) -> str:
     body = _LISTED.sub(";", _EXPORT.sub("", _IMPORT.sub(named, text)))
     if left := _LEFT.search(body):
         raise ValueError(f"{name} cannot be bundled because of {left[0].strip()[:60]!r}.")
+    body = _MARGIN.sub("", body)  # of HTML in templates, too, where it means nothing
     return f"() => {{\n{body}\nreturn {{ {exported} }};\n}}"
 
 
 def without_comments(text: str) -> str:
-    """A module without the comments that have lines of their own."""
+    """A module without comments, but for those behind a line that a simple rule does not tell from text."""
     return _COMMENT.sub("", text)

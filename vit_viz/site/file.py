@@ -12,7 +12,7 @@ from vit_viz.checkpoints import LoadedModel
 from vit_viz.images import Mode
 from vit_viz.images.thumbnails import small_square
 from vit_viz.offline.page import digest_source, policy
-from vit_viz.site.page import composed_page, kernels, look, program, worker_program
+from vit_viz.site.page import composed_page, kernels, listings, look, program, worker_program
 from vit_viz.site.stored import model_facts, weights_of
 
 _KEEPING = "All that it needs stands in this file, so it opens without a network."
@@ -36,6 +36,7 @@ def engine_page(
         "id": "first",
         "name": name,
         "thumbnail": small_square(photo),
+        "aspect": photo.width / photo.height,
         "file": f"data:image/png;base64,{_base64(png.getvalue())}",
     }
     model = model_facts(loaded, storage) | {"file": "vv-weights", "bytes": len(weights)}
@@ -53,7 +54,9 @@ def engine_page(
         "connect-src": "data:",
     }
     return composed_page(
-        {"models": [model], "pictures": [first], "first": "first", "mode": mode},
+        {"models": [model], "pictures": [first], "first": "first"},
+        listings={kind: f"data:application/json;base64,{_base64(data)}" for kind, data in listings().items()},
+        mode=mode,
         policy=policy(may),
         style=f"<style>{css}</style>",
         script="\n".join([*held, f"<script>{script}</script>"]),

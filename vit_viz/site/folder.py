@@ -20,7 +20,15 @@ from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ExportError, ParameterError
 from vit_viz.images.thumbnails import small_square
 from vit_viz.offline.page import policy
-from vit_viz.site.page import composed_page, helper_program, kernels, look, program, worker_program
+from vit_viz.site.page import (
+    composed_page,
+    helper_program,
+    kernels,
+    listings,
+    look,
+    program,
+    worker_program,
+)
 from vit_viz.site.stored import model_facts, weights_of
 
 LISTING = "vit_viz_site.json"
@@ -109,6 +117,7 @@ def _files_of(models: Sequence[LoadedModel], storage: Storage) -> dict[str, byte
     pictures = [_picture_facts(name, files) for name in samples.sample_names()]
     script = files.add("site.js", program("start").encode())
     css = files.add("site.css", look().encode())
+    listed = {kind: files.add(f"{kind}.json", data) for kind, data in listings().items()}
     # lets a browser fetch the weights while it still reads the program that will ask for them
     preload = f'<link rel="preload" as="fetch" crossorigin="anonymous" href="{own[0]["file"]}">'
     page = composed_page(
@@ -119,6 +128,7 @@ def _files_of(models: Sequence[LoadedModel], storage: Storage) -> dict[str, byte
             "pictures": pictures,
             "first": samples.first_sample(),
         },
+        listings=listed,
         policy=policy(_MAY),
         style=f'<link rel="stylesheet" href="{css}">\n{preload}',
         script=f'<script src="{script}"></script>',
@@ -126,7 +136,7 @@ def _files_of(models: Sequence[LoadedModel], storage: Storage) -> dict[str, byte
     )
     kept = {
         "digest": hashlib.sha256(page).hexdigest()[:16],  # another page has another store
-        "start": [script, css, worker, *wasm.values()],
+        "start": [script, css, worker, *wasm.values(), *listed.values()],
         "later": [one["file"] for one in (*own, *pictures)],
     }
     keeper = f"self.vitVizSite = {json.dumps(kept)};\n{(_FOLDER / 'offline.js').read_text('utf-8')}"
@@ -147,5 +157,9 @@ def _model_facts(loaded: LoadedModel, files: _Files, storage: Storage) -> dict[s
 
 def _picture_facts(name: str, files: _Files) -> dict[str, Any]:
     ending, data = samples.sample_file(name)
-    thumbnail = small_square(samples.sample(name))
-    return {"id": name, "name": name, "thumbnail": thumbnail, "file": files.add(f"{name}{ending}", data)}
+    picture = samples.sample(name)
+    thumbnail = small_square(picture)
+    aspect = picture.width / picture.height
+    return {"id": name, "name": name, "thumbnail": thumbnail, "aspect": aspect} | {
+        "file": files.add(f"{name}{ending}", data)
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -10,33 +11,59 @@ from pathlib import Path
 from typing import Any
 
 from vit_viz.browser.published import published_models
-from vit_viz.explorer import colour_tables, template
 from vit_viz.explorer.value import described, explorer_options, link_fields
 from vit_viz.figures.styles import lighting
-from vit_viz.images import MAX_ASPECT, MIN_SIDE
+from vit_viz.images import MAX_ASPECT, MIN_SIDE, Mode
 from vit_viz.offline.bundle import bundled
-from vit_viz.offline.page import explorer_style, script_json
-from vit_viz.views.choices import MODES
+from vit_viz.offline.page import script_json
+from vit_viz.ui.help import listing as help_listing
+from vit_viz.ui.page import page_value
+from vit_viz.ui.palette import view as palette
+from vit_viz.ui.rooms import TABS
+from vit_viz.ui.stylesheet import stylesheet
 
 _MOST_PIXELS = 16_000_000
 """A browser on a phone draws no more on one canvas; larger photos are reduced to it."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
+_TABS = tuple(
+    tab for tab in TABS if tab.name in {"look", "explain", "heads", "tokens", "positions", "patches"}
+)
+"""The tabs of the app that the model in the page can fill."""
 
-def composed_page(facts: Mapping[str, Any], *, policy: str, style: str, script: str, keeping: str) -> bytes:
+
+def composed_page(
+    facts: Mapping[str, Any],
+    *,
+    listings: Mapping[str, str],
+    mode: Mode = "fit",
+    policy: str,
+    style: str,
+    script: str,
+    keeping: str,
+) -> bytes:
     """The page, in UTF-8.
 
     Args:
         facts: models, pictures, and which of these is the first.
+        listings: where the listings are, by their names in `listings`.
+        mode: how a picture becomes the model's input at first.
         policy: what it may load (Content-Security-Policy).
         style, script: the elements with which it loads or holds its look and its program.
         keeping: what the browser keeps of it, in words.
     """
-    modes = "".join(f'<option value="{mode}">{html.escape(words)}</option>' for words, mode in MODES)
     own_facts = {
-        "tables": colour_tables(),
-        "fields": link_fields(),
+        "fields": link_fields(
+            {
+                "model": {"usual": facts["models"][0]["name"]},
+                "image": {"usual": facts["first"]},
+                "mode": {"default": mode},
+                "tab": {"choices": [tab.name for tab in _TABS]},
+            }
+        ),
+        # as text: as the app's page is told
+        "page": json.dumps(page_value(_TABS, questions=listings["questions"], help_listing=listings["help"])),
         "options": [described(option) for option in explorer_options()],
         "lighting": lighting(),
         "published": published_models(),
@@ -47,8 +74,6 @@ def composed_page(facts: Mapping[str, Any], *, policy: str, style: str, script: 
         "style": style,
         "script": script,
         "keeping": html.escape(keeping),
-        "modes": modes,
-        "explorer": template("vv"),
         "facts": script_json(own_facts | dict(facts)),
     }
     page = (_PACKAGE / "site" / "index.html").read_text("utf-8")
@@ -59,7 +84,9 @@ def composed_page(facts: Mapping[str, Any], *, policy: str, style: str, script: 
 @cache
 def program(start: str) -> str:
     """The script of the page, which ends with a call of `start`."""
-    return bundled("site/site.js", f"entry.{start}();")
+    page = page_value(_TABS, questions="", help_listing="")
+    rooms = sorted({one["module"] for one in (*page["tabs"], *page["parts"])})
+    return bundled("site/site.js", f"window.vit_viz = need;\nentry.{start}();", *rooms)
 
 
 @cache
@@ -83,6 +110,18 @@ def kernels() -> dict[str, bytes]:
 
 @cache
 def look() -> str:
-    """The rules of the page: the explorer's, those of the header's parts, and the site's own."""
-    others = ("web/header/header.css", "web/header/says.css", "site/site.css")
-    return "\n".join([explorer_style(), *((_PACKAGE / name).read_text("utf-8") for name in others)])
+    """The rules of the page: the app's, and what Gradio's stand for there."""
+    missing = {"survey"} | {tab.name for tab in TABS} - {tab.name for tab in _TABS}
+    rules = "\n".join([(_PACKAGE / "site" / "site.css").read_text("utf-8"), stylesheet(without=missing)])
+    return re.sub(r"/\*.*?\*/\n?|^[ \t]+", "", rules, flags=re.DOTALL | re.MULTILINE)
+
+
+def listings() -> dict[str, bytes]:
+    """What the palette finds and what each option is for, as JSON."""
+    names = {tab.name for tab in _TABS}
+    questions = [
+        {name: value for name, value in one.items() if name != "controls"}  # which only the panel has
+        for one in json.loads(palette.listing())
+        if one["tab"] in names
+    ]
+    return {"questions": json.dumps(questions).encode(), "help": help_listing()}

@@ -11,10 +11,12 @@
  * @typedef {object} Lighting as `lighting` of vit_viz/figures/styles.py
  * @property {number[]} luma @property {number} bright @property {number} bright_share @property {number} coloured @property {number} side
  *
- * @typedef {{picture: Picture, thumbnail: string, unlit: string}} Photo
+ * @typedef {{picture: Picture, thumbnail: string, unlit: string, whole?: {part: number[], size: [number, number]}}} Photo whole: where
+ *     it is a part, in pixels of its photo, and the size of that: top, left, height, width
  */
 
 const THUMBNAIL = 96; // pixels, as those of the samples
+const MIN_PART_SIDE = 32; // pixels, as vit_viz/images/part.py has it
 
 /** A photo that cannot be looked at; the message is for the reader. */
 export class BadPhoto extends Error {}
@@ -78,6 +80,40 @@ function drawn(bitmap, width, height) {
   const [w, h] = [bitmap.width * scale, bitmap.height * scale];
   context.drawImage(bitmap, (width - w) / 2, (height - h) / 2, w, h);
   return context;
+}
+
+/**
+ * A part of a photo at its own resolution, as `cut` of vit_viz/images/part.py makes it; the photo itself where no part is meant.
+ * @param {Photo} photo @param {string} text as links write it @param {Lighting} lighting @returns {Photo}
+ */
+export function partOf(photo, text, lighting) {
+  if (!text) return photo;
+  const part = /^(\d{1,5}),(\d{1,5}),(\d{1,5}),(\d{1,5})$/.exec(text)?.slice(1).map(Number) ?? [0, 0, 0, 0];
+  const [top, left, height, width] = part;
+  const { height: tall, width: wide, channels, levels } = photo.picture;
+  if (Math.min(height, width) < MIN_PART_SIDE)
+    throw new BadPhoto(
+      `A part has at least ${MIN_PART_SIDE} x ${MIN_PART_SIDE} pixels of the photo, not ${height} x ${width}.`,
+    );
+  if (top + height > tall || left + width > wide)
+    throw new BadPhoto(
+      `The part ${text} (top, left, height, width) reaches beyond the photo, which has ${tall} x ${wide} pixels.`,
+    );
+  const cut = new Uint8ClampedArray(height * width * channels);
+  for (let row = 0; row < height; row++) {
+    const from = ((top + row) * wide + left) * channels;
+    cut.set(levels.subarray(from, from + width * channels), row * width * channels);
+  }
+  const picture = { height, width, channels, levels: cut };
+  return { ...photo, picture, unlit: unsuitable(picture, lighting), whole: { part, size: [tall, wide] } };
+}
+
+/** A picture with four channels as a file. @param {Picture} picture @returns {Promise<Blob>} */
+export function fileOf({ height, width, levels }) {
+  const canvas = Object.assign(document.createElement('canvas'), { height, width });
+  const image = new ImageData(new Uint8ClampedArray(levels), width, height);
+  /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')).putImageData(image, 0, 0);
+  return new Promise((done) => canvas.toBlob((file) => done(/** @type {Blob} */ (file))));
 }
 
 function thumbnailOf(/** @type {ImageBitmap} */ bitmap) {

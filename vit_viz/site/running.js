@@ -9,19 +9,19 @@ import { EngineClient } from '../browser/client.js';
 /**
  * @typedef {{name: string, card: string, file: string, bytes: number, storage: string, notes?: string,
  *     own?: {file: Blob, about: import('../browser/checkpoint.js').About}}} ModelFacts a model that the page has; own: of the visitor
- * @typedef {(words: string) => void} Told what is being done
+ * @typedef {(words: string, share: number) => void} Told what is being done, and how much of it is
  *
  * @typedef {object} Files
  * @property {() => Worker} start a worker of the engine
  * @property {import('../browser/wasm.js').Variants} wasm
  * @property {(model: ModelFacts, told: (share: number) => void) => Promise<ArrayBuffer>} weights
- * @property {(names: string[]) => Promise<boolean>} [keep] lets the browser keep files, where some lie beside the page; whether it has all
  */
 
 export class Running {
   /** @type {EngineClient | null} */ client = null;
   /** @type {{name: string, loaded: Promise<Loaded>} | null} of the worker */ model = null;
 
+  lost = 0; // workers that have died, and what they held with them
   /** @type {Told} */ told = () => {};
 
   /** @param {Files} files */
@@ -31,8 +31,8 @@ export class Running {
 
   /**
    * A pass of a picture; once more where the engine dies of it for the first time.
-   * @param {ModelFacts} model @param {Picture} picture @param {Options} options
-   * @returns {Promise<{traced: Traced, loaded: Loaded}>}
+   * @param {ModelFacts} model @param {Picture} picture @param {Options & {edits?: string}} options
+   * @returns {Promise<{traced: Traced & {pass: number}, loaded: Loaded}>}
    */
   async trace(model, picture, options) {
     try {
@@ -44,12 +44,12 @@ export class Running {
     }
   }
 
-  /** @param {ModelFacts} model @param {Picture} picture @param {Options} options */
+  /** @param {ModelFacts} model @param {Picture} picture @param {Options & {edits?: string}} options */
   async traceOnce(model, picture, options) {
     const loaded = await this.load(model);
     const client = /** @type {EngineClient} */ (this.client);
     const traced = await client.trace(picture, options, (layer, depth) =>
-      this.told(`Running ${model.name}: layer ${layer} of ${depth} …`),
+      this.told(`Running ${model.name}: layer ${layer} of ${depth} …`, layer / depth),
     );
     return { traced, loaded };
   }
@@ -71,8 +71,8 @@ export class Running {
     const { client } = this;
     const size = `${(model.bytes / 1e6).toFixed(1)} MB`;
     const told = (/** @type {number} */ share) =>
-      this.told(`Reading the model ${model.name}, ${Math.round(100 * share)}% of ${size} …`);
-    this.told(`Reading the model ${model.name}, ${size} …`);
+      this.told(`Reading the model ${model.name}, ${Math.round(100 * share)}% of ${size} …`, share);
+    told(0);
     const { own } = model;
     if (own) return client.load(own.file, this.files.wasm, (done, all) => told(done / all), own.about);
     const weights = await this.files.weights(model, told);
@@ -80,7 +80,20 @@ export class Running {
     return client.load(weights, this.files.wasm);
   }
 
+  /** Nobody asks about a pass any more. @param {number} pass */
+  drop(pass) {
+    this.client?.forget(pass);
+  }
+
+  /** The answer to a question, see `EngineClient.answer`. @param {Parameters<EngineClient['answer']>} asked */
+  answer(...asked) {
+    if (!this.client || this.client.isLost)
+      throw new Error('The engine of this page has ended: open the picture again.');
+    return this.client.answer(...asked);
+  }
+
   forget() {
+    this.lost += 1;
     this.client = null;
     this.model = null;
   }

@@ -41,7 +41,7 @@ from vit_viz.ui.header import routes as header_routes
 from vit_viz.ui.help import LISTING, listing
 from vit_viz.ui.kit import part
 from vit_viz.ui.opened import page_route
-from vit_viz.ui.page import Answers, Room, Tab
+from vit_viz.ui.page import Answers, Room, Tab, page_value
 from vit_viz.ui.palette import view as palette
 from vit_viz.ui.preview import ICON, TITLE
 from vit_viz.ui.rooms import TABS
@@ -62,32 +62,23 @@ ANSWERS: Answers = {
 _MOUNT = 'window.vit_viz("web/page/page.js").mount(element, props);'
 """What gr.HTML runs: our script fills it."""
 
-_CONTROLS = {
-    "vv-palette": "Finds everything that can be asked of the model, by its words.",
-    "vv-model": "The model whose attention is seen; an id of the Hub brings another one.",
-    "vv-samples": "Makes this picture the one that is looked at.",
-}
-"""What parts of the header are for, by their elem_id."""
-
 
 def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
     """The page for a session; it opens with the first tab."""
     session.notice = rest.notice
     demo = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True)
     demo.space_id = None  # a Space's page is ours alone: else Gradio fetches a header for it from elsewhere
-    known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": _CONTROLS}
     questions = file_address(palette.LISTING, palette.listing())
-    page = {
-        "questions": questions,
-        "tabs": [{**tab.build(), "name": tab.name, "label": tab.label} for tab in tabs],
-        "parts": [
+    page = page_value(
+        tabs,
+        questions=questions,
+        help_listing=file_address(LISTING, listing()),
+        parts=[
             part("ui/visit/address"),
             part("web/palette/panel", questions=questions),
             part("web/kit/figure_dialog"),
-            part("ui/tour/tour"),
-            part("ui/help/help", value=known, listing=file_address(LISTING, listing())),
         ],
-    }
+    )
     with demo:
         gr.HTML(
             html_template="<div></div>",

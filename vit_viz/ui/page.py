@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.routing import BaseRoute
 
+from vit_viz.ui.kit import part
 from vit_viz.ui.opened import PageCall
 
 Answers = dict[str, Callable[[PageCall], dict[str, Any]]]
@@ -37,3 +38,32 @@ class Room:
 
     tab: Tab
     routes: Sequence[BaseRoute]
+
+
+_CONTROLS = {
+    "vv-palette": "Finds everything that can be asked of the model, by its words.",
+    "vv-model": "The model whose attention is seen; an id of the Hub brings another one.",
+    "vv-samples": "Makes this picture the one that is looked at.",
+}
+"""What parts of the header are for, by their elem_id."""
+
+
+def page_value(
+    tabs: Sequence[Tab], *, questions: str, help_listing: str, parts: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """What vit_viz/web/page/page.js is told, wherever the page stands.
+
+    Args:
+        questions, help_listing: addresses of what the palette finds, and of what each option is for.
+        parts: what stands in front of the tabs, beside tour and help.
+    """
+    known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": _CONTROLS}
+    return {
+        "questions": questions,
+        "tabs": [{**tab.build(), "name": tab.name, "label": tab.label} for tab in tabs],
+        "parts": [
+            *parts,
+            part("ui/tour/tour"),
+            part("ui/help/help", value=known, listing=help_listing),
+        ],
+    }

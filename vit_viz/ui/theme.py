@@ -1,13 +1,8 @@
-"""Gradio's theme in the colours and sizes of `tokens.css`, and the rules of the page, which is one component of Gradio's."""
+"""Gradio's theme in the colours and sizes of `tokens.css`."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import gradio as gr
-
-from vit_viz.explorer import style
-from vit_viz.ui.kit import EXPLORER
 
 _ROLES = {
     "--vv-ground": ("body_background_fill", "background_fill_primary"),
@@ -29,9 +24,6 @@ _TYPE = gr.themes.Size(
     xxl="var(--vv-type-page)",
 )
 _SHAPES = {"body_text_size": _BODY, "block_shadow": "none"}
-
-_HERE = Path(__file__).parent
-_SHARED = ("kit/system.css", "kit/kit.css", "page.css")
 
 
 def theme() -> gr.themes.Base:
@@ -55,15 +47,3 @@ def _with_dark(values: dict[str, str]) -> dict[str, str]:
     """The same for the dark look, whose tokens have the same names; Gradio has other defaults there."""
     known = vars(gr.themes.Default())
     return values | {f"{role}_dark": value for role, value in values.items() if f"{role}_dark" in known}
-
-
-def stylesheet() -> str:
-    """The rules of the page. All but the tokens and the explorer's stand inside a rule for the root, which is named so often that
-    they win against Gradio's own; `&` is the root there.
-    """
-    shared = [_HERE / name for name in _SHARED]
-    everywhere = [*sorted(_HERE.glob("*/*.css")), *sorted((_HERE.parent / "web").glob("*/*.css"))]
-    rooms = [file for file in everywhere if file not in shared]
-    rules = (file.read_text("utf-8") for file in (*shared, *rooms, _HERE / "phone.css"))
-    tokens = (_HERE / "tokens.css").read_text("utf-8")
-    return "\n".join([tokens, f"#{EXPLORER} {{ {style()} }}", ":root:root:root {", *rules, "}"])

@@ -33,7 +33,7 @@ from vit_viz.ui.edge.door import ALIVE, guarded
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.page_parts import LARGE, parted
 from vit_viz.ui.scripts import modules
-from vit_viz.ui.theme import stylesheet
+from vit_viz.ui.stylesheet import stylesheet
 
 FRAME = "https://frame.example"
 PAGE = (

@@ -87,6 +87,8 @@ class Tour {
   /** @param {HTMLElement} element @param {Store} store */
   constructor(element, store) {
     this.store = store;
+    const tabs = store.fields.get('tab')?.choices;
+    this.stops = STOPS.filter(({ view }) => tabs?.includes(view.tab) ?? true);
     this.find = finder(element);
     this.card = this.find('tour');
     this.ring = this.find('tour-ring');
@@ -114,27 +116,27 @@ class Tour {
       subject: this.store.subject(),
       scroll: window.scrollY,
     };
-    this.go(left > 0 && left < STOPS.length ? left : 0);
+    this.go(left > 0 && left < this.stops.length ? left : 0);
   }
 
   /** Goes to a stop; behind the last one the tour ends. @param {number} stop */
   go(stop) {
-    if (stop >= STOPS.length) return this.end();
+    if (stop >= this.stops.length) return this.end();
     this.at = Math.max(stop, 0);
     remember(KEPT, String(this.at));
     this.framed = null;
     this.say();
-    this.store.set(STOPS[this.at].view, { push: false });
-    void this.open(STOPS[this.at]);
+    this.store.set(this.stops[this.at].view, { push: false });
+    void this.open(this.stops[this.at]);
   }
 
   say() {
-    const { title, words } = STOPS[this.at];
-    this.find('tour-place').textContent = `${this.at + 1} of ${STOPS.length}`;
+    const { title, words } = this.stops[this.at];
+    this.find('tour-place').textContent = `${this.at + 1} of ${this.stops.length}`;
     this.find('tour-title').textContent = title;
     this.find('tour-words').textContent = words;
     /** @type {HTMLButtonElement} */ (this.find('tour-back')).disabled = this.at === 0;
-    this.find('tour-next').textContent = this.at + 1 < STOPS.length ? 'Next' : 'Done';
+    this.find('tour-next').textContent = this.at + 1 < this.stops.length ? 'Next' : 'Done';
     this.card.dataset.state = 'opening';
     this.card.hidden = false;
     this.find('tour-title').focus();
@@ -142,7 +144,7 @@ class Tour {
 
   /** Waits for what a stop is about, frames it and acts. @param {Stop} stop */
   async open(stop) {
-    const isWanted = () => !this.card.hidden && STOPS[this.at] === stop;
+    const isWanted = () => !this.card.hidden && this.stops[this.at] === stop;
     const framed = await shown(stop, isWanted);
     if (!isWanted()) return;
     this.framed = framed;
@@ -189,7 +191,7 @@ class Tour {
   }
 
   end() {
-    remember(KEPT, this.at + 1 < STOPS.length ? String(this.at) : DONE);
+    remember(KEPT, this.at + 1 < this.stops.length ? String(this.at) : DONE);
     this.card.hidden = true;
     this.ring.hidden = true;
     this.framed = null;

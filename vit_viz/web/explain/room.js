@@ -5,7 +5,7 @@ import { asked } from '../kit/ask.js';
 import { opened, thePage } from '../kit/page.js';
 import { editsIn, headsWith, switched, withHeads, wordsOf } from '../kit/edits.js';
 import { Places } from '../kit/job.js';
-import { Classes, Toggle } from '../kit/parts.js';
+import { Classes, InApp, Toggle } from '../kit/parts.js';
 import { batch, computed, effect, html, render, signal, useMemo, useRef } from '../kit/preact.js';
 import { TARGETED } from '../kit/store.js';
 import { useTests } from './belief.js';
@@ -47,8 +47,10 @@ export function mount(element, told) {
 }
 
 /** @param {{page: Page, tables: Record<string, string>} & Declared} props tables: of colours */
-export function Explain({ page, tables, ...declared }) {
-  const { store, ask } = page;
+export function Explain({ page, tables, methods: all, ...declared }) {
+  const { store, source, ask } = page;
+  const methods = useMemo(() => all.filter(({ name }) => source.answers(name)), [all]);
+  const inApp = all.filter((one) => !methods.includes(one)).map(({ label }) => label);
   const link = () => store.linkOf(TARGETED);
   const { open, aim, held } = useMemo(() => aimOf(page), [page]);
   const face = /** @type {Face} */ (store.view.explain.value);
@@ -95,7 +97,8 @@ export function Explain({ page, tables, ...declared }) {
       />
     </div>
     <${Made} ...${{ page, open, aim, known, pair }} />
-    <${Why} ...${{ page, aim, tables, ...declared }} />`;
+    <${Why} ...${{ page, aim, tables, methods, ...declared }} />
+    <${InApp} names=${inApp} />`;
 }
 
 /** What the tab is of, and what is explained of it: both are asked at once. @param {Page} page */
@@ -285,7 +288,8 @@ function whyOf(page, aim, methods, tables) {
   /** Those of the maps that need not be waited for, once that is known. */
   const compared = () => {
     const now = of.value;
-    if (!now || slow.some((one) => !there.value.has(keyOf(one, now)))) return null;
+    if (!now || !page.source.answers('agreement') || slow.some((one) => !there.value.has(keyOf(one, now))))
+      return null;
     const names = methods.filter((one) => !one.slow || isThere(one, now)).map(({ name }) => name);
     const own = names.map((name) => [name, store.optionsOf(name)]);
     const options = Object.fromEntries(own.filter(([, one]) => Object.keys(one).length));

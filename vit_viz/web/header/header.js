@@ -112,7 +112,9 @@ export function headerOf(page, samples) {
   function lookAt(/** @type {string} */ id) {
     // what a link says of a picture that is not here holds for the one that is brought in its place
     const isAwaited = isThere() && facts.value.value.awaits;
-    isAwaited ? store.set({ image: id }, { push: true }) : store.look({ image: id });
+    if (store.view.image.peek() === id)
+      turn.value += 1; // the very one that the link names
+    else isAwaited ? store.set({ image: id }, { push: true }) : store.look({ image: id });
   }
 
   // --- another model

@@ -19,10 +19,14 @@ import { search } from '../palette/palette.js';
 const HUB_ID = /^[a-z0-9][\w.-]*\/[a-z0-9][\w.-]*(@[\w./-]+)?$/i;
 /** @type {Models} */
 const UNKNOWN = { offered: [] };
+const WEIGHTS = '.safetensors';
+const OWN_FILE =
+  'A safetensors file of timm’s ViT, DINO, DINOv2 or DeiT, with config.json and preprocessor_config.json where they lie beside it; ' +
+  'they stay on your machine.';
 const LISTED_ONLY = 'This app fetches no other models of the Hub: choose one of the list.';
 
 /** @param {{header: Header}} props */
-export function Model({ header: { known: facts, offered, renew, model, choose } }) {
+export function Model({ header: { source, known: facts, offered, renew, model, choose } }) {
   const popover = usePopover();
   const [text, setText] = useState('');
   const [question, setQuestion] = useState(/** @type {Question | null} */ (null));
@@ -34,6 +38,10 @@ export function Model({ header: { known: facts, offered, renew, model, choose } 
   const { groups, place } = popover.isOpen ? groupsOf(text, models, chosen) : { groups: [], place: 0 };
   const shown = groups.flatMap(({ offers }) => offers);
 
+  const openFile = () => {
+    popover.leave();
+    /** @type {HTMLElement | null} */ (document.querySelector('.vv-files'))?.click();
+  };
   const input = useRef(/** @type {HTMLInputElement | null} */ (null));
   /** Before a download its visitor is asked. @returns {Promise<boolean>} */
   const agreed = (/** @type {Omit<Question, 'answer'>} */ wanted) =>
@@ -101,6 +109,12 @@ export function Model({ header: { known: facts, offered, renew, model, choose } 
             </div>`,
         )}
       </div>
+      ${
+        source.accepts.includes(WEIGHTS) &&
+        html`<button type="button" class="vv-button vv-model-file" title=${OWN_FILE} onClick=${openFile}>
+          Open a model of yours
+        </button>`
+      }
     </div>
     <${Download} question=${question} />
   </div>`;

@@ -1,7 +1,7 @@
 // What brings pictures: files that are chosen, dropped or pasted anywhere on the page, and the camera. They become pictures of this
 // visit, of which the first is looked at.
 
-import { listenToButton, picturesIn } from '../../ui/kit/carried.js';
+import { listenToButton } from '../../ui/kit/carried.js';
 import { Refused } from '../kit/ask.js';
 import { html, signal, useLayoutEffect, useRef } from '../kit/preact.js';
 import { Camera } from './camera.js';
@@ -39,7 +39,15 @@ export function Bring({ bringer }) {
       >
         <span class="vv-to-point">Drop or choose a file</span><span class="vv-to-tap">Choose a photo</span>
       </button>
-      <input class="vv-files" type="file" accept="image/*" multiple hidden ref=${files} onChange=${chosen} />
+      <input
+        class="vv-files"
+        type="file"
+        accept=${bringer.header.source.accepts}
+        multiple
+        hidden
+        ref=${files}
+        onChange=${chosen}
+      />
       <${Camera} bringer=${bringer}>
         <button
           type="button"
@@ -62,14 +70,15 @@ export class Bringer {
   upload = new AbortController();
   timer = 0;
 
-  /** @param {Pick<Header, 'source' | 'lookAt' | 'renew'>} header */
+  /** @param {Pick<Header, 'source' | 'choose' | 'lookAt' | 'renew'>} header */
   constructor(header) {
     this.header = header;
   }
 
   /** Takes what a paste or a drop carries. */
   async take(/** @type {Carried} */ carried) {
-    const { pictures, problems } = picturesIn(carried);
+    const { pictures, problems, model } = await this.header.source.received(carried);
+    if (model) await this.header.choose(model, async () => true);
     if (pictures.length) await this.bring(pictures, problems);
     else this.say(problems.join(' '));
   }

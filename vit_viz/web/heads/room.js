@@ -143,7 +143,7 @@ export function Heads({ page, measures, rules, margin }) {
       onFocusOut=${(/** @type {FocusEvent} */ { relatedTarget }) => hover(placeOf(relatedTarget))}
     >
       <${Told} ...${{ refused: error, numbers, isFirst: !subject }} />
-      <${Top} ...${{ store, look, numbers, measures, about: subject?.about }} />
+      <${Top} ...${{ store, source, look, numbers, measures, about: subject?.about }} />
       <${JobLine} look="vv-heads-work vv-row" job=${numbers.work} end=${numbers.stop} />
       ${
         subject && face !== 'matrix'
@@ -199,8 +199,8 @@ function Told({ refused, numbers, isFirst }) {
     <p class="vv-heads-wait vv-quiet" role="status" hidden=${!waits}>${waits}</p>`;
 }
 
-/** What is seen, of which measure, in which order. @param {{store: Store, look: Look, numbers: Numbers, measures: MeasureWords[], about: any}} props */
-function Top({ store, look, numbers, measures, about }) {
+/** What is seen, of which measure, in which order. @param {{store: Store, source: Page['source'], look: Look, numbers: Numbers, measures: MeasureWords[], about: any}} props */
+function Top({ store, source, look, numbers, measures, about }) {
   const { face, measure, how, order } = look;
   const row = useRef(/** @type {HTMLElement | null} */ (null));
   const go = (/** @type {Record<string, string | number>} */ changed) => store.set(changed, { push: true });
@@ -222,7 +222,7 @@ function Top({ store, look, numbers, measures, about }) {
       html`<label class="vv-field" data-option="measure"
         >measure
         <${Measures}
-          ...${{ measures, measure, known: numbers.measures, choose: (/** @type {string} */ chosen) => go({ measure: chosen, ...firstOf(numbers.measures?.[chosen], order) }) }}
+          ...${{ measures, measure, known: numbers.measures, answers: source.answers, choose: (/** @type {string} */ chosen) => go({ measure: chosen, ...firstOf(numbers.measures?.[chosen], order) }) }}
       /></label>`
     }
     ${
@@ -252,12 +252,13 @@ function isKnown(table) {
 
 /**
  * The chooser of measures, in their groups; none can be chosen that this model does not give.
- * @param {{measures: MeasureWords[], measure: string, known: object | null, choose: (measure: string) => void}} props known: null: not known yet
+ * @param {{measures: MeasureWords[], measure: string, known: object | null, answers: (name: string) => boolean, choose: (measure: string) => void}} props known: null: not known yet
  */
-function Measures({ measures, measure, known, choose }) {
+function Measures({ measures, measure, known, answers, choose }) {
   const groups = [...new Set(measures.map(({ group }) => group))];
+  const isInApp = (/** @type {string} */ name) => !answers(questionOf(name, '')[0]);
   const isMissing = (/** @type {string} */ name) =>
-    known !== null && !(name in known) && !OF_THE_CLASS.includes(name);
+    isInApp(name) || (known !== null && !(name in known) && !OF_THE_CLASS.includes(name));
   return html`<select
     class="vv-heads-measure vv-control"
     value=${measure}
@@ -276,7 +277,7 @@ function Measures({ measures, measure, known, choose }) {
                   disabled=${isMissing(name)}
                   selected=${name === measure}
                 >
-                  ${label}
+                  ${label}${isInApp(name) && ' (in the app)'}
                 </option>`,
             )}
         </optgroup>`,

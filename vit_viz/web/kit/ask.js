@@ -1,6 +1,7 @@
 // Asking questions. Equal ones share an answer; what nobody waits for any more is ended, and never arrives.
 
 import { computed, effect, signal } from './preact.js';
+/** @import { Carried } from '../../ui/kit/carried.js' */
 /** @import { Vectors } from '../../ui/kit/numbers.js' */
 
 /** What a source says of what it does not take, in a sentence. */
@@ -18,6 +19,10 @@ export class Refused extends Error {}
  * All that a page has from elsewhere: from a server, a packed file, a model in the page. What fails raises an error whose message is a
  * sentence; addresses are those of its answers.
  * @typedef {object} OfPage
+ * @property {(name: string) => boolean} answers whether it answers a question; the app answers those that it does not
+ * @property {string} accepts types of the files that it takes, as a file input has them
+ * @property {(carried: Carried) => Promise<{pictures: File[], problems: string[], model?: string}>} received what it takes of files:
+ *     pictures, and a model by its name, which is still to be loaded; and a sentence for each that it does not take
  * @property {(name: string) => any} stated what it says from the beginning: the "fields" of links, the "samples" of the tray; else null
  * @property {(address: string, signal?: AbortSignal, letters?: number) => Promise<Response>} at what lies at an address; letters: at
  *     most so many of a refusal are told

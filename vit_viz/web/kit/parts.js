@@ -91,6 +91,11 @@ export function Problem({ words, again, stays = false, look = 'vv-error', role =
   </p>`;
 }
 
+/** What the source of this page does not answer, by its names. @param {{names: string[]}} props */
+export function InApp({ names }) {
+  return names.length > 0 && html`<p class="vv-in-app vv-small">In the app: ${names.join(', ')}.</p>`;
+}
+
 /**
  * A title that says what was found. While that is on its way it is dimmed, and says of what.
  * @param {{words?: string | null, pending?: string | false | null, look?: string}} props pending: of what it is on its way

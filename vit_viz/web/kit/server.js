@@ -5,6 +5,7 @@ import { parseLayer, unpackHalf } from '../../explorer/attention.js';
 import { bytesOf } from '../../explorer/paint.js';
 import { Gone, routeUrl } from '../../explorer/source.js';
 import { viewLink } from '../../explorer/state.js';
+import { picturesIn } from '../../ui/kit/carried.js';
 import { fetched } from '../../ui/kit/elements.js';
 import { readVectors } from '../../ui/kit/numbers.js';
 import { PAGE_NAME } from '../../ui/visit/link.js';
@@ -145,6 +146,9 @@ export const SERVER = Object.freeze({
   },
 
   keeps: (name) => !OF_PAGE.has(name),
+  answers: () => true,
+  accepts: 'image/*',
+  received: async (carried) => picturesIn(carried),
 
   at: fetched,
 

@@ -24,7 +24,7 @@ export async function begin(source) {
 
 /** @type {import('../../ui/kit/elements.js').Mount<{tables: Record<string, string>}>} */
 export function mount(element, { tables }) {
-  look(element, thePage(), tables);
+  Object.assign(element, { explorer: look(element, thePage(), tables) }); // its numbers, for whoever opens the browser's console
 }
 
 /**

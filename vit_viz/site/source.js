@@ -1,0 +1,375 @@
+// The model in the page as the source of the page: pictures and models of the site and of its visitor, passes of the engine, and
+// answers to questions about them.
+
+import { NAMES } from '../browser/answers/names.js';
+import { trainedGrid } from '../browser/config.js';
+import { highest } from '../browser/outputs.js';
+import { engineSource, traceValue } from '../browser/source.js';
+import { Gone } from '../explorer/source.js';
+import { fetched } from '../ui/kit/elements.js';
+import { picturesIn } from '../ui/kit/carried.js';
+import { Refused } from '../web/kit/ask.js';
+import { editsIn } from '../web/kit/edits.js';
+import { saidOf } from './edited.js';
+import { checkpointIn, describe, modelOf } from './models.js';
+import { opening } from './opening.js';
+import { fileOf, partOf, readPhoto } from './photos.js';
+import { Running } from './running.js';
+import { sizesOf } from './sizes.js';
+import { targetValue } from './target.js';
+/** @import { Traced } from '../browser/engine.js' */
+/** @import { Mode } from '../browser/preprocess.js' */
+/** @import { Loaded } from '../browser/serving.js' */
+/** @import { Option } from '../explorer/options.js' */
+/** @import { Source, Tell } from '../web/kit/ask.js' */
+/** @import { Field } from '../web/kit/store.js' */
+/** @import { Published } from './models.js' */
+/** @import { Limits, Lighting, Photo } from './photos.js' */
+/** @import { ModelFacts, Files } from './running.js' */
+
+/**
+ * @typedef {{id: string, name: string, thumbnail: string, aspect: number, file: string, own?: Blob}} Shown a picture of the tray; file:
+ *     its address; own: what the visitor brought
+ *
+ * @typedef {object} Facts what Python says of the site (vit_viz/site/page.py)
+ * @property {ModelFacts[]} models
+ * @property {Shown[]} pictures
+ * @property {string} first the picture to begin with
+ * @property {string} page what the page's script is told
+ * @property {Field[]} fields of links
+ * @property {Option[]} options of a view
+ * @property {Published} published
+ * @property {Lighting} lighting
+ * @property {Limits} limits
+ *
+ * What a pass is of, as a question takes it.
+ * @typedef {{model: string, image: Record<string, string>, mode: Mode, size: number, part: string, edits: string}} About
+ * @typedef {{trace: string, about: About, traced: Traced & {pass: number}, loaded: Loaded, photo: Photo, explored: import('../explorer/source.js').Source}} Pass
+ */
+
+const TOP = 5;
+const MOST_PASSES = 4; // that are kept, as the worker does: a photo with and without edits, and what is on its way
+const OF_PAGE = ['open', 'offered', 'load', 'target', 'edited'];
+const FORMATS = 'Pictures are JPEG, PNG, WebP, GIF, BMP and AVIF files.'; // what browsers read
+const GONE =
+  'The picture of this link is on the machine of whoever made the link: bring it, and the link is followed.';
+
+/**
+ * @param {Facts} facts @param {Files} files @param {(files: string[]) => void} used hears which files beside the page were used
+ * @returns {Source}
+ */
+export function siteSource(
+  { models, published, fields, options, limits, lighting, first, ...facts },
+  files,
+  used,
+) {
+  const running = new Running(files);
+  const pictures = new Map(facts.pictures.map((picture) => [picture.id, picture]));
+  /** @type {Map<string, Promise<Pass>>} by what they are of; the one that was asked for longest ago first */
+  const passes = new Map();
+  /** @type {Map<string, Pass>} those that are there, by their names */
+  const named = new Map();
+  let held = ''; // by whom these passes are
+  let cut = ''; // the address of the part that is looked at
+
+  const modelOfName = (/** @type {string} */ name) => models.find((one) => one.name === name);
+
+  /** What can be opened. */
+  const offered = () => ({
+    models: { offered: models.map(offerOf), own_ids: false },
+    pictures: [...pictures.values()].map(({ id, name, thumbnail, own }) => ({
+      id,
+      name,
+      thumbnail,
+      own: Boolean(own),
+    })),
+    chosen: '',
+    aspects: Object.fromEntries([...pictures.values()].map(({ id, aspect }) => [id, aspect])),
+  });
+
+  /** Has a model here. @param {string} name @param {Tell} [tell] */
+  async function load(name, tell) {
+    const model = modelOfName(name);
+    if (!model)
+      throw new Error(
+        `This page does not have the model ${name.slice(0, 60)}: please choose one of its own, or open its file.`,
+      );
+    running.told = (words, share) =>
+      tell?.({ share: 0, left: '', preview: { words, of: share, loads: true } });
+    const loaded = await running.load(model).catch((error) => {
+      if (model.own && !model.card) models.splice(models.indexOf(model), 1); // it was never here
+      throw new Error(
+        model.own ? `${model.own.about.name}.safetensors was not opened. ${error.message}` : error.message,
+      );
+    });
+    if (model.own) describe(model, loaded);
+    return { model, loaded };
+  }
+
+  /** The pass of what is asked about; each is computed once as long as it is kept. @param {About} about @param {Tell} [tell] */
+  function passOf(about, tell) {
+    const holder = `${running.lost} ${about.model}`; // a worker has passes of one model, and another one has none
+    if (holder !== held) [...passes.keys()].forEach(forget);
+    held = holder;
+    const key = JSON.stringify(about);
+    const pass = passes.get(key) ?? traced(key, about, tell);
+    passes.delete(key);
+    passes.set(key, pass);
+    for (const oldest of passes.keys()) if (passes.size > MOST_PASSES) forget(oldest);
+    pass.catch(() => passes.get(key) === pass && passes.delete(key));
+    return pass;
+  }
+
+  /** @param {string} key of a pass that makes room */
+  function forget(key) {
+    passes.get(key)?.then(({ traced: { pass } }) => running.drop(pass), () => {}); // prettier-ignore
+    passes.delete(key);
+    named.delete(key);
+  }
+
+  /** A pass by what it is of: whoever asks for it again has the same name. @param {string} trace @param {About} about @param {Tell} [tell] @returns {Promise<Pass>} */
+  async function traced(trace, about, tell) {
+    const shown = /** @type {Shown} */ (pictures.get(Object.values(about.image)[0]));
+    const loading = load(about.model, tell);
+    loading.catch(() => {}); // while the photo is read; whoever needs it hears what went wrong
+    const file = shown.own ?? (await (await fetched(shown.file)).blob());
+    const photo = partOf(await readPhoto(file, shown.name, limits, lighting), about.part, lighting);
+    const { model } = await loading;
+    running.told = (words, share) => tell?.({ share, left: '', preview: { words } });
+    const { mode, size, edits } = about;
+    const pass = await running.trace(model, photo.picture, { mode, size, edits });
+    const one = { trace, about, photo, ...pass, explored: engineSource(pass.traced) };
+    if (passes.has(trace)) named.set(trace, one); // else it has made room meanwhile
+    return one;
+  }
+
+  /** What a link asks about, as a question takes it. @param {URLSearchParams} link @param {string} model @param {Shown} shown @returns {About} */
+  const aboutOf = (link, model, { id, own }) => ({
+    ...{ model, image: { [own ? 'upload' : 'sample']: id } },
+    mode: /** @type {Mode} */ (link.get('mode') || fields.find((one) => one.link === 'mode')?.default),
+    ...{ size: Number(link.get('size') ?? 0), part: link.get('part') ?? '', edits: link.get('edits') ?? '' },
+  });
+
+  /** What a view is of. @param {string} view @param {AbortSignal} stop @param {Tell} [tell] */
+  async function opened(view, stop, tell) {
+    const link = new URLSearchParams(view);
+    const [model, wanted] = [link.get('model') || models[0].name, link.get('image') || first];
+    if (!modelOfName(model)) {
+      const refused = await load(model).catch(({ message }) => message);
+      return { refused, instead: { model: models[0].name } };
+    }
+    const shown = /** @type {Shown} */ (pictures.get(wanted) ?? pictures.get(first));
+    const about = aboutOf(link, model, shown);
+    const { size, part, edits } = about;
+    let pass;
+    try {
+      pass = await passOf(about, tell);
+    } catch (error) {
+      if (!size && !part && !edits) throw error;
+      return { refused: /** @type {Error} */ (error).message, instead: { size: 0, part: '', edits: '' } };
+    }
+    stop.throwIfAborted();
+    const value = await valueOf(pass, shown, pictures.has(wanted) ? '' : GONE);
+    stop.throwIfAborted();
+    const { own, file } = /** @type {ModelFacts} */ (modelOfName(model));
+    used([...(own ? [] : [file]), ...facts.pictures.map((one) => one.file)]);
+    return value;
+  }
+
+  /** What the rooms and the header are told of a pass. @param {Pass} pass @param {Shown} shown @param {string} awaits why it is of another picture */
+  async function valueOf({ trace, about, traced: of, loaded, photo, explored }, shown, awaits) {
+    const model = /** @type {ModelFacts} */ (modelOfName(about.model));
+    const shape = /** @type {any} */ (traceValue(of, loaded.config));
+    const { layer, head, tour } = await opening(shape, explored);
+    const { picture, whole } = photo;
+    const seen = { photo: shown.file, photo_size: [picture.height, picture.width] };
+    const [rows, cols] = shape.grid;
+    const patch = loaded.config.patch_size;
+    if (cut) URL.revokeObjectURL(cut);
+    cut = whole ? URL.createObjectURL(await fileOf(picture)) : '';
+    return {
+      ...{ trace, model: about.model, image: shown.id, mode: about.mode, size: about.size, part: about.part },
+      ...{
+        ...shape,
+        ...seen,
+        ...(cut && { photo: cut }),
+        options,
+        about,
+        name: shown.name,
+        unlit: photo.unlit,
+      },
+      whole: whole
+        ? { part: whole.part, crop: within(shape.crop, whole), photo: shown.file, photo_size: whole.size }
+        : null,
+      opening: { layer, head, patch: tour[0] ?? null },
+      ...{ tour: shown.own ? [] : tour, proof: null, note: '' },
+      top: highest(of.logits, loaded.labels, loaded.output, TOP),
+      short: `${shape.layers} layers x ${shape.heads} heads, patch ${patch[0] === patch[1] ? patch[0] : patch.join(' x ')}`,
+      own: Boolean(shown.own),
+      card: `${model.card} · this image: ${rows} x ${cols} patches · computed in this page`,
+      badge: { state: 'open', text: 'computed in this page', title: model.storage },
+      notes: [awaits, model.notes].filter(Boolean),
+      sizes: sizesOf(loaded, photo.picture, about.size),
+      awaits: Boolean(awaits),
+      output_query: shape.default_query,
+      positions: positionsOf(loaded.config, of.prefix),
+      pictures: [...pictures.values()].map(({ id, name }) => ({ id, name })),
+    };
+  }
+
+  /** The pass that an answer named. @param {string} trace */
+  const passNamed = (trace) => {
+    const pass = named.get(trace);
+    if (!pass) throw new Gone('This page no longer keeps the numbers of this picture.');
+    return pass;
+  };
+
+  /** The classes that a view may be explained for. @param {any} body @param {AbortSignal} stop */
+  async function target({ view, find }, stop) {
+    const { about } = await opened(view, stop);
+    const { traced: of, loaded } = await passOf(about);
+    return targetValue(of.logits, loaded, new URLSearchParams(view).get('target') ?? '', find);
+  }
+
+  /** What is changed inside the model, see vit_viz/ui/header/routes.py. @param {{view: string, edits?: string}} body @param {AbortSignal} stop */
+  async function edited({ view, edits }, stop) {
+    const link = new URLSearchParams(view);
+    if (edits !== undefined) link.set('edits', edits);
+    const opens = await opened(link.toString(), stop);
+    if (opens.refused) throw new Error(opens.refused);
+    if (edits !== undefined) return { edits };
+    const [before, after] = await Promise.all([passOf({ ...opens.about, edits: '' }), passOf(opens.about)]);
+    const top = (/** @type {Pass} */ { traced: of, loaded }) =>
+      highest(of.logits, loaded.labels, loaded.output, TOP);
+    return { ...saidOf(editsIn(opens.about.edits, opens)), before: top(before), after: top(after) };
+  }
+
+  return {
+    accepts: 'image/jpeg,image/png,image/webp,image/gif,image/bmp,image/avif,.safetensors,.json',
+    stated: (name) => (name === 'fields' ? fields : name === 'samples' ? offered() : null),
+    answers: (name) => OF_PAGE.includes(name) || NAMES.includes(name),
+    keeps: (name) => !OF_PAGE.includes(name),
+    async answer(name, body, stop, tell) {
+      if (name === 'open') return opened(body.view, stop, tell);
+      if (name === 'offered') return offered();
+      if (name === 'load') return (await load(body.name, tell), {});
+      if (name === 'target') return target(body, stop);
+      if (name === 'edited') return edited(body, stop);
+      const { model, image, mode = 'fit', size = 0, part = '', edits = '', ...asked } = body;
+      const of = image
+        ? await passOf({ model, image, mode, size, part, edits })
+        : [...named.values()].findLast(({ about }) => about.model === model); // any pass of it
+      if (!of) await load(model);
+      const pass = of?.traced.pass ?? 0;
+      const told = tell && ((/** @type {number} */ share) => tell({ share, left: '' }));
+      return running.answer(name, { model, ...(edits && { edits }), ...asked }, pass, stop, told);
+    },
+    at: fetched,
+    async file() {
+      throw new Error('Files of this answer are made in the app.');
+    },
+    async received(carried) {
+      const { checkpoint, problem, others } = await checkpointIn(carried);
+      const model = checkpoint ? modelOf(checkpoint, models, published) : null;
+      if (model) models.push(model);
+      if ((problem || model) && !others.length)
+        return { pictures: [], problems: [problem].filter(Boolean), model: model?.name };
+      const { pictures: found, problems } = picturesIn({ files: others }, FORMATS);
+      return { pictures: found, problems: [problem, ...problems].filter(Boolean), model: model?.name };
+    },
+    async bring(file) {
+      const id = await nameOf(file, pictures.size);
+      const name = file.name || 'your picture';
+      if (!pictures.has(id)) {
+        const { picture, thumbnail } = await readPhoto(file, name, limits, lighting).catch(({ message }) => {
+          throw new Refused(message);
+        });
+        const aspect = picture.width / picture.height;
+        pictures.set(id, { id, name, thumbnail, aspect, file: URL.createObjectURL(file), own: file });
+      }
+      return { image: id, kept: [...pictures.keys()] };
+    },
+    proof: async () => null,
+    photo: (address) => address,
+    layer: async (trace, ...asked) => passNamed(trace.trace).explored.layer(trace, ...asked),
+    rows: async (trace, ...asked) => passNamed(trace.trace).explored.rows(trace, ...asked),
+    exact: async () => null,
+    page: () => '',
+    async vectors(trace, state, role, tokens) {
+      const { traced: of } = passNamed(trace);
+      if (role !== 'tokens') throw new Error('Queries and keys are compared in the app.');
+      return unit(of.residual[state], tokens);
+    },
+    async places(trace, which, stop) {
+      const { about, traced: of, loaded } = passNamed(trace);
+      const [rows, cols] = which === 'image' ? of.grid : trainedGrid(loaded.config);
+      const body = { model: about.model, grid: which === 'image' ? `${rows},${cols}` : '' };
+      const { arrays } = await running.answer('positions', body, of.pass, stop);
+      return thinned(/** @type {Float32Array} */ (arrays.values.data), rows, cols);
+    },
+  };
+}
+
+/** A model as the list of the header has it. @param {ModelFacts} model */
+function offerOf({ name, card, bytes }) {
+  const facts = [`${(bytes / 1e6).toFixed(1)} MB`];
+  return { name, title: name, hub: '', about: card, facts, here: true };
+}
+
+/** A picture's name in links: a digest of its bytes where the browser makes one. @param {File} file @param {number} count of pictures */
+async function nameOf(file, count) {
+  const digest =
+    globalThis.crypto?.subtle && (await crypto.subtle.digest('SHA-256', await file.arrayBuffer()));
+  const bytes = digest && [...new Uint8Array(digest.slice(0, 8))];
+  return `own-${bytes ? bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('') : count}`;
+}
+
+/** Where the input of a part lies on its whole photo. @param {{original: number[], input: number[], region: number[]}} crop @param {NonNullable<Photo['whole']>} whole */
+function within({ input, region: [top, left, height, width] }, { part, size }) {
+  return { original: size, input, region: [top + part[0], left + part[1], height, width] };
+}
+
+/** Tokens as vectors of length 1. @param {Float32Array} values [tokens, dim] @param {number} tokens */
+function unit(values, tokens) {
+  const dim = values.length / tokens;
+  const data = new Float32Array(values.length);
+  for (let token = 0; token < tokens; token++) {
+    const row = values.subarray(token * dim, (token + 1) * dim);
+    const length = Math.hypot(...row) || 1;
+    row.forEach((value, i) => (data[token * dim + i] = value / length));
+  }
+  return { data, tokens, dim };
+}
+
+const MOST_CELLS = 400_000; // numbers of small maps of positions, as vit_viz/ui/positions/routes.py has it
+
+/** Of all pairs of places those whose first one has a small map. @param {Float32Array} values [rows * cols, rows * cols] @param {number} rows @param {number} cols */
+function thinned(values, rows, cols) {
+  const [patches, count] = [rows * cols, (/** @type {number} */ side) => Math.ceil(side / step)];
+  let step = 1;
+  while (count(rows) * count(cols) * patches > MOST_CELLS) step += 1;
+  const kept = new Float32Array(count(rows) * count(cols) * patches);
+  for (let row = 0, at = 0; row < rows; row += step)
+    for (let col = 0; col < cols; col += step, at += patches) {
+      const from = (row * cols + col) * patches;
+      kept.set(values.subarray(from, from + patches), at);
+    }
+  return kept;
+}
+
+/** What a model has of positions, see vit_viz/ui/opened.py. @param {Loaded['config']} config @param {string[]} prefix */
+function positionsOf(config, prefix) {
+  const { position: kind, no_embed_class: isBare } = config;
+  const hasTable = ['learned', 'sinusoidal_1d', 'sinusoidal_2d'].includes(kind);
+  const questions = [
+    ...(hasTable || kind === 'rotary' ? ['positions'] : []),
+    ...(kind === 'learned' ? ['resampling'] : []),
+    ...(kind === 'rotary' ? ['rotary_similarity'] : []),
+    ...(hasTable ? ['position_components'] : []),
+    'filter_components',
+  ];
+  return {
+    ...{ questions, grid: trainedGrid(config), prefix: isBare || !hasTable ? [] : prefix },
+    why: questions.includes('positions') ? '' : 'This model has no positions to compare.',
+  };
+}
