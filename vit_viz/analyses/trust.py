@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from vit_viz.analyses.correlation import check_ranks, spearman
 from vit_viz.analyses.explain import changed_options, explain_subject, map_of, maps_of, two_classes
@@ -167,8 +167,9 @@ def _trust(job: Job, options: TrustOptions) -> Trust:
     method = options.tested
     if options.sides == "difference":
         return _of_difference(job, method)
+    orders = _random_deletion(job, job.target)  # first: it rests between its batches, and a map holds memory
     patch_map = map_of(job, method, method.options.of(job.parameters.get("options", ())))
-    scores = _faithfulness(job, patch_map, job.target)
+    scores = _faithfulness(job, patch_map, job.target, orders)
     return Trust(
         scores,
         method.name,
@@ -178,13 +179,26 @@ def _trust(job: Job, options: TrustOptions) -> Trust:
     )
 
 
+def _ends(target: TargetLike) -> dict[str, Any]:
+    """What random orders depend on beside the photo: nothing, unless a target is a function."""
+    return {"target": target} if callable(target) else {}
+
+
+def _random_deletion(job: Job, target: TargetLike) -> NDArray[Any]:
+    outputs: NDArray[Any] = job.answer_of("random deletion", share=(0.0, 0.45), **_ends(target))
+    return outputs
+
+
 def _faithfulness(
-    job: Job, patch_map: PatchMap, target: TargetLike, *, reverse: bool = False
+    job: Job, patch_map: PatchMap, target: TargetLike, orders: NDArray[Any], *, reverse: bool = False
 ) -> Faithfulness:
-    """Deletion first, which alone says whether the map does better than random orders; then what all of it takes."""
-    subject, ends = job.image, {"target": target} if callable(target) else {}
-    followed, outputs = subject.resolved(target).followed, dict[Test, Any]()
-    outputs["deletion"] = job.answer_of("random deletion", share=(0.0, 0.45), **ends)
+    """Deletion first, which alone says whether the map does better than random orders; then what all of it takes.
+
+    Args:
+        orders: what `_random_deletion` returns.
+    """
+    subject, followed = job.image, job.image.resolved(target).followed
+    outputs: dict[Test, Any] = {"deletion": orders}
     band = band_of(subject, followed, outputs)
     watch = Watch(len(band.fractions) - 2, progress=part_of(job.progress, 0.45, 0.5), cancelled=job.cancelled)
     deletion = scores_of(subject, patch_map, band, "deletion", followed, watch=watch)
@@ -192,7 +206,7 @@ def _faithfulness(
         curve = curve_of(subject, patch_map, "deletion", band.fractions, deletion, band)
         known = {"deletion": curve, "deletion_auc": area(band.fractions, deletion), "band": band}
         job.preview({"faithfulness": known, "random": band.interval("deletion"), "names": ()})
-    outputs["insertion"] = job.answer_of("random insertion", share=(0.5, 0.95), **ends)
+    outputs["insertion"] = job.answer_of("random insertion", share=(0.5, 0.95), **_ends(target))
     return faithfulness_of(
         subject,
         patch_map,
@@ -210,7 +224,7 @@ def _of_difference(job: Job, method: AnyMethod) -> Trust:
     pair, own_options = two_classes(job), job.parameters.get("options", ())
     also = {"options": own_options} if own_options else {}
     subtracted: PatchMap = job.answer_of("class_difference", method=method.name, target=pair, **also)
-    scores = _faithfulness(job, subtracted, pair, reverse=True)
+    scores = _faithfulness(job, subtracted, pair, _random_deletion(job, pair), reverse=True)
     kind, labels = output_kind(job.image.output, job.outputs.numel()), job.loaded.labels
     names = tuple(output_name(index, labels, noun_of(kind)) for index in pair)
     unit = "" if kind == "value" else "logits"
