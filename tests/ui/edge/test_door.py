@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -145,6 +146,15 @@ def ask(client: TestClient, name: str = "facts", content: bytes = b"{}", **heade
 
 
 # --- names, hosts, addresses
+
+
+def test_while_an_app_runs_no_computation_keeps_the_interpreter_for_long(
+    open_client: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intervals: list[float] = []
+    monkeypatch.setattr(sys, "setswitchinterval", intervals.append)
+    open_client()
+    assert intervals == [doors.SWITCH_SECONDS]
 
 
 def test_headers_beyond_any_browser_s_are_refused_before_they_are_read(

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
@@ -55,6 +56,10 @@ BODY_BYTES, ANSWER_BYTES = 160 * 2**20, 128 * 2**20
 QUESTION_SECONDS, PICTURE_SECONDS, ANSWER_SECONDS = 30.0, 300.0, 300.0
 """From the first byte to the last, whatever trickles."""
 
+SWITCH_SECONDS = 0.0005
+"""How long a thread keeps the interpreter while others wait for it. An answer waits for it several times on its way, each time
+behind whatever is being computed; with Python's usual 5 ms that took longer than to make the answer."""
+
 PART_BYTES = 64 * 2**10
 MOST_DISCARDED = 64 * 2**20
 """Of a refused body that are still taken, so that its sender comes to read why."""
@@ -90,7 +95,7 @@ class Door:
         self.app, self.exposure, self.offered, self.has_model = app, exposure, offered, has_model
         self.documents = Documents(exposure)
         self.bodies, self.answers = Pool(BODY_BYTES), Pool(ANSWER_BYTES)
-        self.quick = Turns(places=12, each=4, each_waiting=24)
+        self.quick = Turns(places=12, each=2, each_waiting=24)
         self.slow = Turns(places=32, each=4, each_waiting=8)
         # of their own, few and not for long: pictures that take seconds to decode would hold all places of quick answers
         self.pictures = Turns(places=2, each=1, each_waiting=8, held_seconds=3.0)
@@ -136,6 +141,7 @@ def guarded(
         app.middleware_stack = door = Door(app.middleware_stack.app, exposure, offered, has_model)
         if turns is not None:
             turns.has_quick_questions = door.has_quick_questions
+        sys.setswitchinterval(SWITCH_SECONDS)
         later = threading.Thread(target=begin, daemon=True)
         asyncio.get_running_loop().call_later(BEGIN_SECONDS, later.start)
         async with AsyncExitStack() as running:
