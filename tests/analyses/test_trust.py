@@ -12,30 +12,17 @@ from PIL import Image
 from scipy.stats import spearmanr
 
 import vit_viz as vv
+from tests.analyses.conftest import loaded_from
 from tests.comparing import assert_same
 from vit_viz.analyses.faithfulness import faithfulness_of, random_band
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.share_maps import class_difference
 from vit_viz.analyses.trust import Trust, parameter_randomisation
-from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
-from vit_viz.images.preprocess import Preprocess
 from vit_viz.model import VisionTransformer
 
 pytestmark = pytest.mark.numbers
-
-
-def loaded_from(model: VisionTransformer) -> LoadedModel:
-    return LoadedModel(
-        model=model,
-        config=model.config,
-        preprocess=Preprocess(input_size=(16, 36), patch_size=(4, 6)),
-        labels=None,
-        provenance=Provenance("random", "seed 0"),
-        name="random",
-        device=torch.device("cpu"),
-    )
 
 
 @pytest.fixture
@@ -103,6 +90,7 @@ def test_the_classes_and_the_mirror_are_set_against_each_other_by_rank(
             progress=False,
         )
         assert_same(got.faithfulness.deletion.y, shown.deletion.y)
+        assert_same(got.faithfulness.insertion.y, shown.insertion.y)
         assert_same(got.faithfulness.band.deletion, shown.band.deletion)
     assert trust(loaded, photo, method="rollout").class_sensitivity == 0
 
