@@ -17,7 +17,10 @@ from vit_viz.errors import Cancelled, ParameterError, VitVizError
 
 pytest.importorskip("duckdb", reason="surveys are opened by duckdb, which is not installed here")
 
+import pytest
+
 from vit_viz.surveys import atlas, filters, opened, photo_lists, trust
+from vit_viz.surveys.filters import first_line
 from vit_viz.surveys.opened import OpenedSurvey, open_survey
 
 PHOTOS = 47
@@ -399,3 +402,18 @@ def test_a_survey_without_methods_says_how_to_get_them(tmp_path):
     assert "box_share" not in made.measures
     with pytest.raises(ParameterError, match="not 'box_share'"):
         atlas.atlas(made, made.select(), "box_share")
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("Binder Error: No such column\nLINE 1: SELECT\n", "No such column"),
+        ("\n  \n  Parser Error: near WHERE  \nmore", "near WHERE"),
+        ("No kind Error: stays", "No kind Error: stays"),
+        ("", "it failed"),
+        ("\n ", "it failed"),
+        ("x" * 300, "x" * 200),
+    ],
+)
+def test_an_error_of_the_database_is_its_first_line_without_its_kind(message: str, said: str) -> None:
+    assert first_line(message) == said
