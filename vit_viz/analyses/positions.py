@@ -446,11 +446,7 @@ def position_distance(loaded: ModelLike, *, grid: Grid | None = None) -> Curve:
 
 
 def likeness_by_distance(matrix: TokenMatrix) -> LikenessByDistance:
-    """What the similarity of positions becomes with the distance between them.
-
-    Args:
-        matrix: what `position_similarity` gave, which is symmetric.
-    """
+    """What the similarity of positions, which is symmetric, becomes with the distance between them."""
     rows, cols = matrix.grid
     tiles = matrix.values.reshape(rows, cols, rows, cols)
     straight: list[list[_Floats]] = [[] for _ in range(round(math.hypot(rows - 1, cols - 1)) + 1)]

@@ -227,11 +227,7 @@ class TokenAxes:
 
 
 class TokenSequence:
-    """The tokens that the last attention saw, and what is known of slices of them.
-
-    Args:
-        tokens, batch: how many tokens, of how many images.
-    """
+    """The tokens that the last attention saw, so many of each image of a batch, and what is known of slices of them."""
 
     def __init__(self, tokens: int, batch: int) -> None:
         self.tokens, self.batch = tokens, batch

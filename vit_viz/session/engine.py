@@ -194,11 +194,7 @@ class Engine:
 
     @contextmanager
     def turn(self, loaded: Model, *, edits: Edits | None = None, **options: Any) -> Iterator[None]:
-        """A turn at a model's device, for one batch; see `Turns.turn`.
-
-        Args:
-            edits: of the model that is looked at; they stand around everything that runs of it.
-        """
+        """A turn at a model's device, for one batch, with edits of the model around all that runs of it; see `Turns.turn`."""
         device = loaded.device.type, loaded.device.index or 0
         changed = nullcontext() if edits is None else with_edits(edits, loaded.model)
         with self.turns.turn(device, **options), changed:

@@ -86,11 +86,7 @@ NONE = "This survey scored no explanation methods: make it again with --methods 
 
 
 def intervals(values: NDArray[np.float64]) -> list[Estimate | None]:
-    """The mean of each column over its known rows, with the interval; None for a column of which nothing is known.
-
-    Args:
-        values: [photos, columns]; NaN where a number is not known.
-    """
+    """The mean of each column of [photos, columns] over its rows that are not NaN, with the interval; None where all are."""
     is_measured = np.isfinite(values)
     filled = np.where(is_measured, values, 0.0)
     columns = np.concatenate([filled, is_measured.astype(np.float64)], -1)
