@@ -149,12 +149,7 @@ class Lengths:
 
 @dataclass(frozen=True, eq=False)
 class LayerInput:
-    """What the sums over a layer need beside its attention.
-
-    Args:
-        row: of the rollout that is followed, before this layer, [tokens].
-        lengths: between patches; None where the size of a patch is not known.
-    """
+    """What the sums over a layer need beside its attention: the rollout's row before it, [tokens], and lengths, where known."""
 
     trace: Trace
     layer: int

@@ -28,11 +28,7 @@ orders, so that 0 is chance and higher is better."""
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean with its 95% interval, by the percentiles of `RESAMPLES` bootstrap samples of the photos.
-
-    Args:
-        photos: of how many photos the score is known.
-    """
+    """A mean with its 95% interval, by the percentiles of `RESAMPLES` bootstrap samples of so many photos with a known score."""
 
     mean: float
     low: float
