@@ -11,8 +11,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from tests.surveys.made import COLS, HEADS, LAYERS, METHODS, ROWS, made_survey
-from vit_viz.analyses.head_names import RULES
+from tests.surveys.made import HEADS, LAYERS, METHODS, made_survey
 from vit_viz.errors import Cancelled, ParameterError, VitVizError
 
 pytest.importorskip("duckdb", reason="surveys are opened by duckdb, which is not installed here")
@@ -287,24 +286,6 @@ def test_the_place_explains_all_of_a_map_that_never_changes(survey):
     shares = atlas.positional_shares(survey)
     assert shares[0, 0] == pytest.approx(1, abs=1e-9)
     assert shares.ravel()[1:].max() < 0.2
-
-
-def test_names_follow_the_thresholds_of_the_heads_tab(survey, folder):
-    bound = {rule.name: rule for rule in RULES}
-    means = frame(folder, "heads").groupby(["layer", "head"]).mean(numeric_only=True)
-    diagonal = np.hypot(16 * (ROWS - 1), 12 * (COLS - 1))
-    for one, (_, mean) in zip(
-        atlas.names(survey, survey.select(), patch_size=(16, 12)), means.iterrows(), strict=True
-    ):
-        if mean["prefix_mass"] >= bound["class-token reader"].at_least["class token"]:
-            assert one.name == "prefix reader"
-        elif mean["distance"] / diagonal <= bound["local"].at_most["distance"]:
-            assert one.name == "local"
-        elif 1 - mean["entropy"] <= bound["global"].at_most["unevenness"]:
-            assert one.name == "global"
-        else:
-            assert one.name == "depends on the photo"
-            assert one.evidence is None
 
 
 def test_without_the_size_of_patches_no_head_is_called_local(survey):
