@@ -96,12 +96,7 @@ class Answer:
         """
         for name, part in parts_of(self).items():
             if name == "value_range":
-                low, high = (float(end) for end in part)
-                if not low < high:
-                    raise ParameterError(
-                        f"A value range needs its low end below its high end, not {low} and {high}."
-                    )
-                object.__setattr__(self, name, (low, high))
+                object.__setattr__(self, name, _checked_range(part))
             elif isinstance(part, Mapping):
                 object.__setattr__(self, name, MappingProxyType(dict(part)))
         for array in arrays_of(self).values():
@@ -288,3 +283,10 @@ def checked_array(values: ArrayLike, ndim: int, what: str) -> NDArray[np.float32
     if np.isnan(array).any():
         raise ParameterError(f"{what} holds values that are not numbers (NaN).")
     return array
+
+
+def _checked_range(ends: Any) -> ValueRange:
+    low, high = (float(v) for v in ends)
+    if not low < high:
+        raise ParameterError(f"A value range needs its low end below its high end, not {low} and {high}.")
+    return low, high
