@@ -145,33 +145,10 @@ def test_a_picture_that_is_not_there_is_told(
         DOORS[door](models["loaded"], wrong)
 
 
-@pytest.mark.parametrize(
-    ("array", "words"),
-    [
-        (np.zeros((1, 3, 64, 64), np.float32), r"not \[1, 3, 64, 64\]"),
-        (np.zeros((64, 64, 2), np.uint8), r"not \[64, 64, 2\]"),
-        (np.zeros((0, 64, 3), np.uint8), r"not \[0, 64, 3\]"),
-        (np.full((8, 9, 3), 255.0), "from 0 to 1"),
-        (np.full((8, 9, 3), np.nan), "from 0 to 1"),
-        (np.zeros((8, 9, 3), np.int64), "not int64"),
-        (np.zeros((8, 9), bool), "not bool"),
-    ],
-)
 @pytest.mark.parametrize("door", DOORS)
-def test_an_array_that_is_no_picture_is_refused(
-    models: dict[str, Any], door: str, array: Any, words: str
-) -> None:
-    with pytest.raises(ParameterError, match=words):
-        DOORS[door](models["loaded"], array)
-
-
-def test_the_recipe_of_a_timm_model_is_its_own() -> None:
-    module = timm.create_model("vit_tiny_patch16_224", img_size=(48, 80), depth=1)
-    photo = sample("shapes")
-    ours = vv.trace(module, photo, mode="crop").provenance.preprocess
-    recipe = module.pretrained_cfg
-    assert "48 x 80" in ours
-    assert (recipe["mean"], recipe["std"], recipe["interpolation"]) == ((0.5,) * 3, (0.5,) * 3, "bicubic")
+def test_an_array_that_is_no_picture_is_refused(models: dict[str, Any], door: str) -> None:
+    with pytest.raises(ParameterError, match=r"not \[64, 64, 2\]"):
+        DOORS[door](models["loaded"], np.zeros((64, 64, 2), np.uint8))
 
 
 @pytest.mark.parametrize(("name", "meant"), [("rolout", "rollout"), ("relevanz", "relevance")])

@@ -70,6 +70,8 @@ def test_what_a_switch_protects_is_closed_by_every_word_for_off(monkeypatch: pyt
 
 
 def test_the_numbers_of_a_session_are_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VIT_VIZ_MAX_PATCHES", raising=False)
+    assert Session(model="mini", device="cpu").max_patches == 4096
     monkeypatch.setenv("VIT_VIZ_MAX_PATCHES", " 777 ")
     assert Session(model="mini", device="cpu").max_patches == 777
     monkeypatch.setenv("VIT_VIZ_CACHE_BYTES", "2GB")

@@ -276,11 +276,7 @@ def _short(part: object) -> str:
 
 
 def checked_array(values: ArrayLike, ndim: int, what: str) -> NDArray[np.float32]:
-    """A float32 copy of `values`, checked for its number of axes and for NaN.
-
-    Args:
-        what: the values, as the subject of the sentence that refuses them.
-    """
+    """A float32 copy of `values`, checked for its axes and for NaN; `what` they are begins the sentence that refuses them."""
     array = np.array(values, dtype=np.float32)
     if array.ndim != ndim:
         raise ParameterError(f"{what} has {ndim} axes, not {array.ndim}.")

@@ -11,11 +11,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def bundled_file(name: str) -> Path:
-    """Where a bundled file lies, or would lie: not every installation has each of them.
-
-    Args:
-        name: of the file in assets/, e.g. "mini.safetensors".
-    """
+    """Where a file of assets/, e.g. "mini.safetensors", lies or would lie: not every installation has each of them."""
     inside = _PACKAGE / "assets"
     return (inside if inside.is_dir() else _PACKAGE.parent / "assets") / name
 

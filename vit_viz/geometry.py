@@ -247,11 +247,7 @@ def place_words(place: Sequence[SupportsIndex]) -> str:
 
 
 def kind_of(name: str, prefix: Iterable[str]) -> str:
-    """What a suffix token is counted as: "detection" for "detection 3"; its whole name where the kind is taken.
-
-    Args:
-        prefix: names of the prefix tokens, which are counted one by one.
-    """
+    """What a suffix token is counted as: "detection" for "detection 3"; its whole name where a prefix token has the kind."""
     kind = _NUMBER.sub("", name)
     return name if kind in (*prefix, "patches") else kind
 

@@ -37,11 +37,7 @@ def as_index(what: str, value: object) -> int:
 
 
 def checked_index(what: str, index: int, count: int) -> int:
-    """An index of which there are `count`.
-
-    Args:
-        what: name of one thing that is counted, e.g. "Head".
-    """
+    """An index of which there are `count`; `what` is the name of one thing that is counted, e.g. "Head"."""
     if not 0 <= index < count:
         raise ParameterError(f"{what} {index} does not exist: this model has {what.lower()}s 0-{count - 1}.")
     return index

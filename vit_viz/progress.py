@@ -106,11 +106,7 @@ def is_watched() -> bool:
 
 @contextmanager
 def bar(words: str, progress: ProgressLike = None) -> Iterator[Progress | None]:
-    """What is told the share that is done: `progress`, or by default a bar where somebody watches.
-
-    Args:
-        progress: False shows nothing.
-    """
+    """What is told the share that is done: `progress`, or by default a bar where somebody watches; False shows nothing."""
     if callable(progress) or progress is False or not is_watched():
         yield progress if callable(progress) else None
         return

@@ -30,11 +30,7 @@ def sentence(error: BaseException) -> str:
 
 
 def did_you_mean(word: str, candidates: Iterable[str], otherwise: str = "") -> str:
-    """How a sentence about an unknown name ends: with the known name that is most like it, or with all of them.
-
-    Args:
-        otherwise: what is said in place of all of them, where they are many.
-    """
+    """How a sentence about an unknown name ends: with the known one most like it, with all, or with `otherwise` for many."""
     names = list(candidates)
     near = difflib.get_close_matches(word, names, 1)
     if near:

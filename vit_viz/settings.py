@@ -55,11 +55,7 @@ def check_switches() -> None:
 
 
 def whole_number(name: str, default: int, *, unit: str, environment: Mapping[str, str] = os.environ) -> int:
-    """A number above 0.
-
-    Args:
-        unit: what is counted, in the plural.
-    """
+    """A number above 0; `unit` says what is counted, in the plural."""
     text = setting(name, environment) or str(default)
     if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text)):
         raise ParameterError(f"{name} is a number of {unit} such as {default}, not {text[:40]!r}.")

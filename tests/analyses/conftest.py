@@ -11,8 +11,12 @@ import torch
 from torch import Tensor
 
 from tests.traces import trace_from
+from vit_viz.answer import Provenance
 from vit_viz.capture import Trace
+from vit_viz.checkpoints import LoadedModel
 from vit_viz.geometry import TokenLayout
+from vit_viz.images import Preprocess
+from vit_viz.model import VisionTransformer
 from vit_viz.results import PatchMap
 
 LAYERS, HEADS, HEAD_DIM, GRID, CLASSES = 3, 5, 8, (4, 6), 7
@@ -24,7 +28,21 @@ PREFIXES = {
 }
 
 
+RECIPE = Preprocess(input_size=(16, 36), patch_size=(4, 6))
 MakeTrace = Callable[..., Any]
+
+
+def loaded_from(model: VisionTransformer, **changes: Any) -> LoadedModel:
+    return LoadedModel(
+        model=model.requires_grad_(False),
+        config=model.config,
+        preprocess=RECIPE,
+        labels=None,
+        provenance=Provenance("odd", "odd"),
+        name="odd",
+        device=torch.device("cpu"),
+        **changes,
+    )
 
 
 def patch_map(values: Any, *, method: str = "test", class_blind: bool = False) -> PatchMap:

@@ -11,8 +11,7 @@ import pytest
 from scipy.stats import spearmanr
 
 import vit_viz as vv
-from tests.analyses.conftest import patch_map
-from tests.analyses.test_trust import loaded_from
+from tests.analyses.conftest import loaded_from, patch_map
 from vit_viz.analyses.agreement import AGREEMENT, Agreement
 from vit_viz.analyses.explain import COMPARISON
 from vit_viz.analyses.methods import METHODS

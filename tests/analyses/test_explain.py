@@ -90,18 +90,6 @@ def test_relevance_towards_a_difference_is_that_of_the_difference(make_model, pi
     assert_same(got.values, expected.values)
 
 
-def test_any_module_can_be_explained_with_its_layout(make_model, pixels):
-    model = make_model()
-    wrapped = torch.nn.Sequential(model)
-    subject = PreparedImage.of(wrapped, pixels, layout=model.layout(16, 36))
-    assert subject.layout.grid == (4, 6)
-    from vit_viz.analyses.explain import explain_subject
-
-    got = explain_subject(subject, methods=["relevance"], target=2)["relevance"]
-    expected = explain(model, pixels, methods=["relevance"], target=2)["relevance"]
-    assert_same(got.values, expected.values)
-
-
 def test_a_model_without_head_is_explained_by_its_own_embedding(make_model, pixels):
     result = explain(make_model(num_classes=0), pixels)["relevance"]
     assert "own embedding" in result.caption
@@ -154,8 +142,3 @@ def test_what_does_not_exist_is_refused(make_model, pixels, options, words):
 def test_a_class_of_a_model_without_classes_is_refused(make_model, pixels):
     with pytest.raises(ParameterError, match="no classes"):
         explain(make_model(num_classes=0), pixels, target=3)
-
-
-def test_a_picture_for_a_module_without_preprocessing_is_refused(make_model):
-    with pytest.raises(ParameterError, match="does not say how pictures become its input: pass pixels"):
-        explain(make_model(), "photo.jpg")

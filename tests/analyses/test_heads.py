@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+import vit_viz as vv
 from tests.comparing import assert_same
+from vit_viz.analyses.head_sums import LayerInput, Offsets, layer_sums
 from vit_viz.analyses.heads import (
     available_measures,
     head_table,
@@ -17,7 +19,8 @@ from vit_viz.analyses.heads import (
 )
 from vit_viz.analyses.rollout import rollout
 from vit_viz.capture.layers import LayerAttention
-from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.errors import Cancelled, CaptureError, ParameterError
+from vit_viz.samples import sample
 
 PATCH = (16, 8)
 
@@ -252,3 +255,23 @@ def test_distance_without_the_size_of_a_patch_is_refused(make_trace):
 def test_an_unknown_measure_is_refused(make_trace):
     with pytest.raises(ParameterError, match="entropy"):
         head_table(make_trace(), measure="beauty")
+
+
+def test_the_share_grows_layer_by_layer_up_to_all() -> None:
+    trace, told = vv.trace("mini", sample("shapes")), list[float]()
+    head_tables(trace, measures=("entropy",), progress=told.append)
+    assert told == [(layer + 1) / trace.num_layers for layer in range(trace.num_layers)]
+
+
+def test_a_stop_ends_it_within_a_layer() -> None:
+    trace = vv.trace("mini", sample("shapes"))
+    given = LayerInput(trace, 0, Offsets(trace.layout.grid))
+    with pytest.raises(Cancelled):
+        layer_sums(given, ["entropy"], cancelled=lambda: True)
+
+
+def test_a_stop_after_two_layers_ends_it_there() -> None:
+    trace, told = vv.trace("mini", sample("shapes")), list[float]()
+    with pytest.raises(Cancelled):
+        head_tables(trace, measures=("entropy",), progress=told.append, cancelled=lambda: len(told) >= 2)
+    assert len(told) == 2

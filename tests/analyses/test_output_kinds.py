@@ -14,22 +14,19 @@ from PIL import Image
 from torch import Tensor, nn
 
 import vit_viz as vv
+from tests.analyses.conftest import RECIPE, loaded_from as loaded
 from vit_viz.analyses.faithfulness import faithfulness
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.removal import WITHOUT_PATCHES
 from vit_viz.analyses.targets import Target
-from vit_viz.answer import Provenance
-from vit_viz.checkpoints import LoadedModel
 from vit_viz.checkpoints.declared_outputs import declared_output
 from vit_viz.checkpoints.plain_module import Model, plain_module
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
-from vit_viz.images import Preprocess
 from vit_viz.model import VisionTransformer
 
 Make = Callable[..., VisionTransformer]
 LAYOUT = TokenLayout(grid=(4, 6))
-RECIPE = Preprocess(input_size=(16, 36), patch_size=(4, 6))
 
 
 class Foreign(nn.Module):
@@ -41,21 +38,6 @@ class Foreign(nn.Module):
 
     def forward(self, pixels: Tensor) -> Any:
         return self.told(self.inner(pixels))
-
-
-def loaded(model: VisionTransformer, **changes: Any) -> LoadedModel:
-    return LoadedModel(
-        model=model.requires_grad_(False),
-        config=model.config,
-        preprocess=RECIPE,
-        labels=None,
-        provenance=Provenance(model="odd", weights="odd"),
-        name="odd",
-        family="timm",
-        origin="a test",
-        device=torch.device("cpu"),
-        **changes,
-    )
 
 
 def picture(seed: int = 3) -> Image.Image:

@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import nn
 
-import vit_viz as vv
 from vit_viz.checkpoints.declared_outputs import outputs_of
 from vit_viz.model import VisionTransformer
 
@@ -82,10 +81,6 @@ def test_our_own_models_tell_by_their_configuration(
     make_model: Callable[..., VisionTransformer], options: dict[str, Any], expected: str
 ) -> None:
     assert outputs_of(make_model(**options)) == expected
-
-
-def test_a_loaded_checkpoint_says_whether_it_has_classes() -> None:
-    assert vv.load("mini", device="cpu").has_classes
 
 
 @pytest.mark.parametrize(

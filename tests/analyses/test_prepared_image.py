@@ -44,13 +44,6 @@ def test_a_map_knows_where_it_lies_and_where_it_came_from(mini, photo, mode):
         assert dict(result.provenance.parameters)["method"]
 
 
-def test_a_path_is_read_like_its_picture(mini, photo, tmp_path):
-    photo.save(tmp_path / "photo.png")
-    by_path, by_picture = (PreparedImage.of(mini, image) for image in (tmp_path / "photo.png", photo))
-    assert torch.equal(by_path.pixels, by_picture.pixels)
-    assert by_path.provenance == by_picture.provenance
-
-
 def test_outputs_of_a_strange_shape_are_refused(pixels, make_model):
     class Strange(torch.nn.Module):
         def forward(self, pixels):

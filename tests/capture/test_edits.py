@@ -87,28 +87,6 @@ def run_with_output(model: nn.Module, image: Tensor, layer: int, output: Tensor)
         handle.remove()
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        own,
-        lambda: own(class_token=False, pooling="mean"),
-        lambda: own(class_token=False, pooling="attention"),
-    ],
-)
-def test_masked_keys_are_tokens_that_are_absent(make: Callable[[], nn.Module]) -> None:
-    model, image = make(), pixels()
-    removed = [3, 4, 11]
-    kept = [token for token in range(model.layout(64, 96).num_tokens) if token not in removed]  # type: ignore[operator]
-    with edit(mask_keys=removed):
-        edited = run(model, image)
-    with torch.no_grad():
-        x = model.tokens(image)[:, kept]  # type: ignore[operator]
-        for block in model.blocks:  # type: ignore[union-attr]
-            x = block(x, None)
-        expected = model.classify(x)  # type: ignore[operator]
-    assert_same(edited, expected)
-
-
 def test_keys_masked_in_one_layer_change_that_layer_only() -> None:
     model, image = own(), pixels()
     plain = trace(model, image)

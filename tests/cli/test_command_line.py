@@ -32,7 +32,7 @@ from vit_viz.checkpoints.catalog import CATALOG
 from vit_viz.cli import main
 from vit_viz.cli.commands import flag_of, options_of_methods
 from vit_viz.cli.parser import command_line
-from vit_viz.figures.files import FORMATS, file_of, named
+from vit_viz.figures.files import file_of, named
 from vit_viz.figures.recipes import as_command
 from vit_viz.figures.request import DrawingOptions, Output, figure_for
 from vit_viz.session.inputs import InputOptions, properties
@@ -299,14 +299,6 @@ def test_an_option_of_a_method_reaches_those_that_take_it(
     found = np.array(rollout["numbers"]["values"], np.float32)
     assert found.tobytes() == expected.values.tobytes()  # type: ignore[union-attr]
     assert "options" not in attention["request"]["parameters"]
-
-
-@pytest.mark.parametrize("form", FORMATS)
-def test_every_format_is_written(run: Run, photos: list[Path], tmp_path: Path, form: str) -> None:
-    for name in ("look",) if form in ("gif", "webp") else ("look", "mosaic", "heads", "classes"):
-        file = tmp_path / f"{name}.{form}"
-        assert run(name, photos[0], "--dpi", 72, "-o", file)[:2] == (0, f"{file}\n")
-        assert file.stat().st_size > 100
 
 
 def test_without_a_file_the_answer_is_told_in_words(run: Run, photos: list[Path]) -> None:
@@ -586,9 +578,3 @@ def test_negative_layers_count_from_the_last(run: Run, photos: list[Path], layer
         )
         assert got == expected
         assert got["request"]["parameters"]["layer"] == meant
-
-
-def test_a_negative_layer_that_does_not_exist_is_refused(run: Run, photos: list[Path]) -> None:
-    assert run("look", photos[0], "--layer", "-4") == (
-        2, "", "vit-viz: Layer -4 does not exist: this model has layers 0-2.\n",
-    )  # fmt: skip

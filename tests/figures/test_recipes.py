@@ -11,12 +11,10 @@ import pytest
 
 import vit_viz as vv
 from tests.ui.desk import odd_picture, odd_session
-from vit_viz.analyses.options import Options
-from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.errors import ParameterError
 from vit_viz.figures.files import file_of, named
 from vit_viz.figures.recipes import as_command, as_python
-from vit_viz.figures.request import DrawingOptions, FigureOptions, FigureRequest, Output, figure_for
+from vit_viz.figures.request import FigureOptions, FigureRequest, Output, figure_for
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
 from vit_viz.session.run import session_of
@@ -137,18 +135,6 @@ def test_a_name_with_quotes_and_spaces_stays_one_word(session: Session) -> None:
     named = FigureRequest(**{**vars(asked), "photo": photo})
     assert shlex.split(as_command(named, SMALL))[2] == photo
     compile(as_python(named, SMALL), "copied", "exec")
-
-
-def test_no_option_of_a_question_is_called_as_one_of_the_drawing() -> None:
-    def names(options: type[Options]) -> set[str]:
-        return {field.name for field in options.schema()}
-
-    drawing = names(DrawingOptions) | names(Output) | {"shared_scale", "title", "mode", "size", "part"}
-    assert {
-        name: drawing & names(asked.options)
-        for name, asked in QUESTIONS.items()
-        if drawing & names(asked.options)
-    } == {}
 
 
 def test_a_shared_scale_is_drawn_said_and_refused_where_no_maps_could_share_it(session: Session) -> None:

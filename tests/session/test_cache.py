@@ -205,14 +205,6 @@ def test_a_failure_of_the_size_is_no_entry() -> None:
     assert put(cache, "key", 0) == 0  # nobody waits for it
 
 
-def test_many_small_values_stay_within_the_bound() -> None:
-    cache: ByteCache[int] = ByteCache(UNIT)
-    for i in range(1000):
-        cache.get_or_compute(("key", i), lambda: 1, size_of=lambda _v: 1)
-    assert cache.stats.entries < UNIT / 512
-    assert cache.stats.used_bytes <= UNIT
-
-
 def waiting(cache: ByteCache[int], stop: threading.Event) -> tuple[threading.Thread, list[object]]:
     """A thread that waits for somebody else's "key" until it is told to stop, and what became of it."""
     outcome: list[object] = []

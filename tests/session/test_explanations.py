@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy.stats import spearmanr
 
 from tests.session.test_session import Counted, picture
 from tests.waiting import PATIENCE, until
-from vit_viz.analyses.explain import Explanations, explain, explain_subject
-from vit_viz.analyses.faithfulness import faithfulness, random_band
-from vit_viz.analyses.map_stability import map_stability
+from vit_viz.analyses.explain import Explanations
+from vit_viz.analyses.faithfulness import random_band
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.prepared_image import BATCH
 from vit_viz.analyses.removal import WithoutPatches, outputs_without
@@ -29,11 +27,6 @@ from vit_viz.session.questions import request_for
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.turns import GONE
-
-
-@pytest.fixture
-def counted() -> Counted:
-    return Counted()
 
 
 @pytest.fixture
@@ -54,19 +47,6 @@ def test_all_quick_maps_share_one_computation(counted: Counted, image: str) -> N
     assert counted.forwards == 0
 
 
-def test_a_map_of_the_session_is_that_of_the_library(counted: Counted, image: str) -> None:
-    expected = explain(
-        counted.session.model("tiny"),
-        counted.session.image(image),
-        methods=["relevance", "occlusion"],
-        target=2,
-    )
-    for method, one in expected.items():
-        found = ask(counted.session, image, method, target=2)
-        assert isinstance(found, PatchMap)
-        np.testing.assert_allclose(found.values, one.values, rtol=1e-4, atol=1e-6)
-
-
 def test_a_look_up_with_options_is_that_of_the_library_and_runs_no_model(
     counted: Counted, image: str
 ) -> None:
@@ -84,50 +64,12 @@ def test_a_look_up_with_options_is_that_of_the_library_and_runs_no_model(
     assert counted.forwards == 0
 
 
-def test_trust_of_a_look_up_is_of_the_map_with_its_options(counted: Counted, image: str) -> None:
-    usual, other = (
-        ask(counted.session, image, "trust", method="rollout", target=3, options=options)
-        for options in ((), (("discard", 0.9),))
-    )
-    assert isinstance(usual, Trust)
-    assert isinstance(other, Trust)
-    assert (usual.mirror is None, other.mirror is None) == (False, True)
-    assert usual.faithfulness.deletion_auc != other.faithfulness.deletion_auc
-
-
 @pytest.mark.parametrize("options", [(("size", 1),), (("discard", 2.0),), (("head_fusion", "sum"),)])
 def test_an_option_that_does_not_exist_is_refused(
     counted: Counted, image: str, options: tuple[tuple[str, object], ...]
 ) -> None:
     with pytest.raises(ParameterError):
         ask(counted.session, image, "rollout", **dict(options))
-
-
-def test_why_a_and_not_b_is_another_map_than_why_a(counted: Counted, image: str) -> None:
-    one = ask(counted.session, image, "relevance", target=2)
-    other = ask(counted.session, image, "relevance", target=(2, 4))
-    assert isinstance(one, PatchMap)
-    assert isinstance(other, PatchMap)
-    assert not np.allclose(one.values, other.values)
-    assert "minus logit of class 4 (animal 4)" in other.caption
-
-
-def test_trust_is_that_of_the_library(counted: Counted, image: str) -> None:
-    session = counted.session
-    found = ask(session, image, "trust", method="relevance", target=3)
-    assert isinstance(found, Trust)
-    one = ask(session, image, "relevance", target=3)
-    assert isinstance(one, PatchMap)
-    expected = faithfulness(session.model("tiny"), session.image(image), one, target=3)
-    assert found.faithfulness.deletion_auc == pytest.approx(expected.deletion_auc, abs=1e-4)
-    assert found.faithfulness.insertion_auc == pytest.approx(expected.insertion_auc, abs=1e-4)
-    subject = session.prepared(Subject("tiny", image))
-    first = subject.outputs(subject.pixels)[0].topk(2).indices.tolist()
-    maps = [explain_subject(subject, methods=["relevance"], target=index)["relevance"] for index in first]
-    expected_sensitivity = 1 - spearmanr(*(one.values.ravel() for one in maps)).statistic
-    assert found.class_sensitivity == pytest.approx(expected_sensitivity, abs=1e-3)
-    mirror = map_stability(subject, method="relevance", target=3, tries=1).values[0, 0]
-    assert found.mirror == pytest.approx(mirror, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -146,31 +88,6 @@ def test_trust_puts_the_very_map_of_a_card_to_the_test(
     subject = Subject("tiny", image)
     takes_target = {"target": 3} if METHODS[method].takes_target else {}
     assert request_for(session, subject, method, **takes_target, **options) in asked
-
-
-def test_only_rollout_has_options(counted: Counted, image: str) -> None:
-    with pytest.raises(ParameterError, match="head_fusion"):
-        ask(counted.session, image, "trust", method="relevance", target=3, options=(("head_fusion", "max"),))
-
-
-def test_the_mirrored_image_is_asked_about_the_class_of_the_original(counted: Counted, image: str) -> None:
-    session = counted.session
-    subject = session.prepared(Subject("tiny", image))
-    top = int(subject.outputs(subject.pixels)[0].argmax())
-    unnamed = ask(session, image, "trust", method="relevance")
-    named = ask(session, image, "trust", method="relevance", target=top)
-    assert isinstance(unnamed, Trust)
-    assert isinstance(named, Trust)
-    assert unnamed.mirror == named.mirror
-
-
-@pytest.mark.parametrize("method", ["attention", "rollout"])
-def test_class_blind_maps_have_exactly_no_class_sensitivity(
-    counted: Counted, image: str, method: str
-) -> None:
-    found = ask(counted.session, image, "trust", method=method, target=3)
-    assert isinstance(found, Trust)
-    assert found.class_sensitivity == 0.0
 
 
 def test_random_orders_are_run_once_for_all_maps_and_classes(counted: Counted, image: str) -> None:
@@ -234,13 +151,6 @@ def test_taking_nothing_away_changes_nothing(counted: Counted, image: str) -> No
     found = ask(counted.session, image, "without_patches")
     assert isinstance(found, WithoutPatches)
     np.testing.assert_allclose(found.top.scores, found.before, rtol=1e-4)
-
-
-def test_randomisation_starts_at_one(counted: Counted, image: str) -> None:
-    found = ask(counted.session, image, "randomisation", method="relevance", target=3)
-    assert isinstance(found, Curve)
-    assert found.y[0] == 1.0
-    assert len(found.y) == 5  # the trained model, the head, three blocks
 
 
 def test_a_slow_method_tells_how_far_it_is_and_can_be_cancelled(counted: Counted, image: str) -> None:

@@ -67,11 +67,6 @@ class Counted:
             self.session.add_model(replace(odd, model=model, name=name, provenance=provenance))
 
 
-@pytest.fixture
-def counted() -> Counted:
-    return Counted()
-
-
 def picture(seed: int) -> Image.Image:
     return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (40, 60, 3), dtype=np.uint8))
 
@@ -116,12 +111,6 @@ def test_two_sessions_at_once_get_what_each_would_get_alone(counted: Counted) ->
         expected = alone.run(Request.of("tiny", image, "look", layer=2, query=(1, 1)))
         assert isinstance(expected, PatchMap)
         np.testing.assert_allclose(values, expected.values, atol=1e-6)
-
-
-def test_another_owner_cannot_ask_about_an_upload(counted: Counted) -> None:
-    image = counted.session.add_upload(picture(0), owner="ada")
-    with pytest.raises(ImageError):
-        counted.session.run(Request.of("tiny", image, "rollout", owner="bob", query="class"))
 
 
 def test_an_evicted_trace_is_computed_again_and_is_the_same(counted: Counted) -> None:
@@ -185,13 +174,6 @@ def test_classes_without_names_are_numbered(counted: Counted) -> None:
     assert named is not None
     assert numbered is not None
     assert numbered.names == tuple(f"class {index}" for index in named.indices)
-
-
-@pytest.mark.parametrize("text", ["2GB", "-1", "0"])
-def test_a_cache_size_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("VIT_VIZ_CACHE_BYTES", text)
-    with pytest.raises(ParameterError, match="VIT_VIZ_CACHE_BYTES is a number of bytes"):
-        Session()
 
 
 def test_the_own_model_is_kept_however_large(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
 from tests.session.test_session import Counted, picture
 from tests.waiting import PATIENCE
@@ -18,11 +17,6 @@ from vit_viz.session import engine
 from vit_viz.session.models import MODEL_BYTES
 from vit_viz.session.request import Request, Subject, is_about
 from vit_viz.session.session import Session
-
-
-@pytest.fixture
-def counted() -> Counted:
-    return Counted()
 
 
 def with_a_full_gpu(monkeypatch: pytest.MonkeyPatch) -> Session:
@@ -114,27 +108,6 @@ def test_a_request_that_differs_in_one_field_has_a_result_of_its_own(
     assert session.run(request) is one
 
 
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("attention_share", (0.3, 0.5)),
-        ("head_fusion", ("mean", "max")),
-        ("discard", (0.0, 0.4)),
-        ("first", (0, 1)),
-        ("last", (-1, 1)),
-    ],
-)
-def test_each_option_of_rollout_is_part_of_the_key(
-    counted: Counted, name: str, values: tuple[Any, Any]
-) -> None:
-    image = counted.session.add_upload(picture(0))
-    maps = [
-        counted.session.run(Request.of("tiny", image, "rollout", query="class", **{name: v})) for v in values
-    ]
-    assert all(isinstance(found, PatchMap) for found in maps)
-    assert not np.array_equal(maps[0].values, maps[1].values)  # type: ignore[union-attr]
-
-
 def test_a_key_is_about_its_picture_wherever_it_stands() -> None:
     request = Request.of("tiny", "digest", "rollout")
     assert is_about(("trace", "weights", "tiny", "digest", "fit"), "digest")
@@ -192,11 +165,6 @@ def test_what_was_being_computed_of_a_picture_when_it_went_is_not_kept(counted: 
         counted.may_go.set()
         assert running.result(PATIENCE).values.shape == (4, 6)
     assert session.cache.stats.entries == 0
-
-
-def test_a_picture_given_as_a_picture_keeps_its_shape(counted: Counted) -> None:
-    image = counted.session.add_upload(Image.new("RGB", (30, 17)))
-    assert counted.session.image(image).size == (30, 17)
 
 
 def test_models_have_a_bound_of_their_own_which_a_small_cache_does_not_lower() -> None:

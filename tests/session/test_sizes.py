@@ -18,16 +18,10 @@ from vit_viz.images import Mode, Preprocess, image_hash
 from vit_viz.images.part import Part, cut
 from vit_viz.results import PatchMap
 from vit_viz.session.request import Subject
-from vit_viz.session.session import Session
 from vit_viz.ui.app import session_of
 
 RECIPE = Preprocess((32, 48), (8, 8), resize_to=36)  # own grid 4 x 6, short side 4
 PART: Part = (3, 5, 33, 47)
-
-
-@pytest.fixture
-def counted() -> Counted:
-    return Counted()
 
 
 def about(
@@ -199,16 +193,6 @@ def test_what_is_kept_is_refused_too_once_it_is_too_much(counted: Counted) -> No
 def test_a_session_may_compute_more_than_4096_where_its_owner_says_so(counted: Counted) -> None:
     counted.session.max_patches = 5000
     assert counted.session.trace_of(about(counted, size=55)).layout.grid == (55, 82)  # 4,510
-
-
-@pytest.mark.parametrize(("text", "most"), [("777", 777), (None, 4096)])
-def test_the_owner_says_by_a_variable_how_much_is_computed(
-    text: str | None, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("VIT_VIZ_MAX_PATCHES", raising=False)
-    if text:
-        monkeypatch.setenv("VIT_VIZ_MAX_PATCHES", text)
-    assert Session(device="cpu").max_patches == most
 
 
 def test_a_size_below_the_checkpoints_own_is_refused(counted: Counted) -> None:

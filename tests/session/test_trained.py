@@ -316,11 +316,6 @@ def request_subject(image: str) -> Any:
     return Request.of("tiny", image, "trace").subject
 
 
-@pytest.fixture
-def counted() -> Counted:
-    return Counted()
-
-
 def test_one_answer_over_http_is_of_one_state_of_the_weights() -> None:
     """A page opens by some ten looks at its model, which another thread may train meanwhile."""
     module, seen = of_timm(), list[str]()

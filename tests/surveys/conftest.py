@@ -14,6 +14,7 @@ from PIL import Image
 from tests.capture.models import own
 from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
+from vit_viz.cli import asking, main
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.surveys.columns import TABLES
@@ -70,3 +71,17 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed in range(11):
         save_photo(folder / ("inside" if seed > 8 else "") / f"photo {seed:02}.png", seed)
     return folder
+
+
+@pytest.fixture
+def command(model: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run `vit-viz survey` on the tiny model: its exit code, its lines, what it said on stderr."""
+    session = type("Session", (), {"model": lambda _self: model})()
+    monkeypatch.setattr(asking, "session_of", lambda _flags: session)
+
+    def run(*argv: object) -> tuple[int, list[str], str]:
+        code = main(["survey", *map(str, argv)])
+        said = capsys.readouterr()
+        return code, said.out.splitlines(), said.err
+
+    return run

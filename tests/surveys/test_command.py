@@ -17,29 +17,9 @@ import pytest
 from tests.effort import effort
 from tests.surveys.conftest import rows_of, save_photo
 from vit_viz import progress
-from vit_viz.cli import asking, main, surveying
-from vit_viz.session.session import Session
+from vit_viz.cli import surveying
 from vit_viz.surveys import parquet
 from vit_viz.surveys.run import Survey
-
-
-@pytest.fixture
-def command(model, monkeypatch, capsys):
-    """Run `vit-viz survey` on the tiny model: its exit code, what it printed, what it said on stderr."""
-
-    def session(**_options):
-        made = Session(model="odd", device="cpu")
-        made.add_model(model)
-        return made
-
-    monkeypatch.setattr(asking, "Session", session)
-
-    def run(*argv):
-        code = main(["survey", *map(str, argv)])
-        said = capsys.readouterr()
-        return code, said.out.splitlines(), said.err
-
-    return run
 
 
 def test_a_folder_becomes_a_survey_and_its_figures_are_printed(command, tmp_path):
@@ -118,12 +98,6 @@ def test_what_an_earlier_run_has_done_does_not_count_as_fast(monkeypatch, start,
     shown = [line for line in screen.getvalue().split("\r") if " 70/100 " in line]
     assert shown
     assert all(rate in line for line in shown)
-
-
-def test_without_a_terminal_there_is_no_bar(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with progress.counting("photos") as follow:
-        assert follow is None
 
 
 def done(failures, accuracy=None):

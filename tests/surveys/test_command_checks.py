@@ -11,25 +11,11 @@ from typing import Any
 import pytest
 
 from tests.surveys.conftest import save_photo
-from vit_viz.cli import asking, main, surveying
+from vit_viz.cli import surveying
 from vit_viz.surveys import parquet
 from vit_viz.surveys.run import Survey
 
 pd: Any = pytest.importorskip("pandas", reason="pandas, which reads a survey here, is not installed")
-
-
-@pytest.fixture
-def command(model: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run `vit-viz survey` on the tiny model: its exit code, its lines, what it said on stderr."""
-    session = type("Session", (), {"model": lambda _self: model})()
-    monkeypatch.setattr(asking, "session_of", lambda _flags: session)
-
-    def run(*argv: object) -> tuple[int, list[str], str]:
-        code = main(["survey", *map(str, argv)])
-        said = capsys.readouterr()
-        return code, said.out.splitlines(), said.err
-
-    return run
 
 
 @pytest.fixture

@@ -11,13 +11,15 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from tests.surveys.made import COLS, HEADS, LAYERS, METHODS, ROWS, made_survey
-from vit_viz.analyses.head_names import RULES
+from tests.surveys.made import HEADS, LAYERS, METHODS, made_survey
 from vit_viz.errors import Cancelled, ParameterError, VitVizError
 
 pytest.importorskip("duckdb", reason="surveys are opened by duckdb, which is not installed here")
 
+import pytest
+
 from vit_viz.surveys import atlas, filters, opened, photo_lists, trust
+from vit_viz.surveys.filters import first_line
 from vit_viz.surveys.opened import OpenedSurvey, open_survey
 
 PHOTOS = 47
@@ -286,24 +288,6 @@ def test_the_place_explains_all_of_a_map_that_never_changes(survey):
     assert shares.ravel()[1:].max() < 0.2
 
 
-def test_names_follow_the_thresholds_of_the_heads_tab(survey, folder):
-    bound = {rule.name: rule for rule in RULES}
-    means = frame(folder, "heads").groupby(["layer", "head"]).mean(numeric_only=True)
-    diagonal = np.hypot(16 * (ROWS - 1), 12 * (COLS - 1))
-    for one, (_, mean) in zip(
-        atlas.names(survey, survey.select(), patch_size=(16, 12)), means.iterrows(), strict=True
-    ):
-        if mean["prefix_mass"] >= bound["class-token reader"].at_least["class token"]:
-            assert one.name == "prefix reader"
-        elif mean["distance"] / diagonal <= bound["local"].at_most["distance"]:
-            assert one.name == "local"
-        elif 1 - mean["entropy"] <= bound["global"].at_most["unevenness"]:
-            assert one.name == "global"
-        else:
-            assert one.name == "depends on the photo"
-            assert one.evidence is None
-
-
 def test_without_the_size_of_patches_no_head_is_called_local(survey):
     assert not any(one.name == "local" for one in atlas.names(survey, survey.select()))
     assert any(one.name == "local" for one in atlas.names(survey, survey.select(), patch_size=(90, 90)))
@@ -399,3 +383,18 @@ def test_a_survey_without_methods_says_how_to_get_them(tmp_path):
     assert "box_share" not in made.measures
     with pytest.raises(ParameterError, match="not 'box_share'"):
         atlas.atlas(made, made.select(), "box_share")
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("Binder Error: No such column\nLINE 1: SELECT\n", "No such column"),
+        ("\n  \n  Parser Error: near WHERE  \nmore", "near WHERE"),
+        ("No kind Error: stays", "No kind Error: stays"),
+        ("", "it failed"),
+        ("\n ", "it failed"),
+        ("x" * 300, "x" * 200),
+    ],
+)
+def test_an_error_of_the_database_is_its_first_line_without_its_kind(message: str, said: str) -> None:
+    assert first_line(message) == said

@@ -387,11 +387,6 @@ def test_the_folder_of_another_survey_is_refused(run, done, changes, words):
     assert sorted(done.folder.rglob("*")) == before
 
 
-def test_one_photo_more_is_another_survey(run, done, photos):
-    with pytest.raises(ParameterError, match="its number of photos is 11, not 2"):
-        run(done.folder, photos=photos / "inside", annotations=None)
-
-
 def test_two_processes_do_not_write_to_one_folder(run, tmp_path):
     held = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); print('held', flush=True); input()"
     (tmp_path / "out").mkdir()

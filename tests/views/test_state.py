@@ -14,7 +14,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.explorer.value import link_fields
 from vit_viz.geometry import TokenLayout
 from vit_viz.session.edits import ModelEdits
-from vit_viz.views.state import ViewState
+from vit_viz.views.state import ViewState, _query
 
 LAYOUT = TokenLayout(grid=(4, 6), prefix=("class", "register 0"))
 
@@ -193,3 +193,17 @@ def test_what_is_long_stays_whole_in_the_address() -> None:
     assert len(view.to_address()) > 16_000
     link = view.to_link()
     assert (link["q"], link["edits"]) == (view.query, view.edits)
+
+
+def test_edits_by_place_end_with_the_grid_and_all_with_the_model() -> None:
+    view = ViewState(model="odd", image="lion", edits="off 1.3;forbid class>patches;forbid class>1,2")
+    for change in ({"image": "tower"}, {"mode": "crop"}, {"size": 9}, {"part": "0,0,40,50"}):
+        assert view.on_subject(**change).edits == "off 1.3;forbid class>patches"
+    assert view.on_subject(model="mini").edits == ""
+
+
+def test_a_region_of_as_many_patches_as_a_link_holds_is_taken_and_one_more_is_refused() -> None:
+    patches = [[row, col] for row in range(32) for col in range(33)]
+    assert _query("query", patches[:1024]).count(";") == 1023
+    with pytest.raises(ParameterError, match="at most 1024 patches"):
+        _query("query", patches[:1025])

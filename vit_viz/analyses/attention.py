@@ -19,7 +19,7 @@ from vit_viz.capture.given import as_trace
 from vit_viz.capture.trace import Trace
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query, as_query
-from vit_viz.indices import Index, as_index, layer_index
+from vit_viz.indices import Index, as_index, checked_index, layer_index
 from vit_viz.lazy import Tensor, torch
 from vit_viz.results import PatchMap
 
@@ -188,10 +188,7 @@ def checked_head(head: Index | HeadFusion, count: int) -> int | HeadFusion:
         if head not in get_args(HeadFusion):
             raise ParameterError(f"Heads are fused by mean, max or min, not by {head!r}.")
         return head
-    number = as_index("A head", head)
-    if not 0 <= number < count:
-        raise ParameterError(f"Head {number} does not exist: this model has heads 0-{count - 1}.")
-    return number
+    return checked_index("Head", as_index("A head", head), count)
 
 
 def head_indices(head: int | HeadFusion) -> list[int] | None:

@@ -415,11 +415,7 @@ def check_samples(samples: int) -> None:
 
 
 def stability_words(stability: float, drawn: str) -> str:
-    """A sentence for people: how well two independent halves of what was drawn agree.
-
-    Args:
-        drawn: what was drawn, in words, e.g. "16 samples".
-    """
+    """A sentence for people: how well two independent halves of what was drawn, such as "16 samples", agree."""
     words = f"the two halves of its {drawn} agree to {formatted(stability, '.2f')} (rank correlation)"
     if stability >= STABLE:
         return f"{words[0].upper()}{words[1:]}; the map is their mean."

@@ -124,11 +124,7 @@ def explain_subject(
     progress: Progress | None = None,
     cancelled: StopCheck | None = None,
 ) -> Maps:
-    """As `explain`, for an image that is prepared already.
-
-    Args:
-        options: of some methods, by their names; the others have their defaults.
-    """
+    """As `explain`, for an image that is prepared already; methods that are not among the options have their defaults."""
     chosen = {METHODS.named(name): METHODS[name].options() for name in methods}
     chosen |= {METHODS.named(name): settings for name, settings in (options or {}).items()}
     for method in chosen:

@@ -271,11 +271,7 @@ def band_of(
     *,
     baselines: tuple[Baseline, Baseline] = ("mean", "blur"),
 ) -> RandomBand:
-    """The band of a target.
-
-    Args:
-        outputs: what `random_outputs` returns; a test that is not there has no orders in the band.
-    """
+    """The band of a target, by what `random_outputs` returns; a test that is not there has no orders in the band."""
     counts = step_counts(subject.layout.num_patches)
 
     def curves(test: Test) -> NDArray[np.float64]:

@@ -156,11 +156,7 @@ class HeadNames(Answer):
 
 
 def name_heads(photos: Sequence[Mapping[Measure, HeadTable]]) -> tuple[HeadName, ...]:
-    """A name for every head from its measures, which are averaged over the photos; layer by layer.
-
-    Args:
-        photos: what `head_tables` says of each photo.
-    """
+    """A name for every head, layer by layer, from its measures, averaged over the photos of which `head_tables` told them."""
     if not photos:
         raise ParameterError("Names of heads need the measures of at least one photo.")
     missing = [measure for measure in NEEDED if any(measure not in tables for tables in photos)]

@@ -50,11 +50,7 @@ class Offsets:
         return table[..., row, col]
 
     def sums(self, values: Tensor, first: int) -> Tensor:
-        """The sum over all pairs at each offset, [..., 2 rows - 1, 2 cols - 1], of [..., queries, patches].
-
-        Args:
-            first: index of the first of the consecutive patches that the queries are.
-        """
+        """The sum over all pairs at each offset, [..., 2 rows - 1, 2 cols - 1], of [..., queries, patches], from query `first`."""
         (rows, cols), lead = self.grid, values.shape[:-2]
         by_col = values.new_zeros(*lead, cols, 2 * rows - 1, cols)  # query col, offset down, key col
         for part, (row, col), (height, width) in self._rectangles(first, values.shape[-2]):
@@ -137,11 +133,7 @@ class Tile:
 
 
 class Lengths:
-    """Distances in pixels between patches. The last ones are kept, because all layers have the same tiles.
-
-    Args:
-        patch_size: (height, width) of a patch in pixels.
-    """
+    """Distances between patches of (height, width) pixels. The last ones are kept, because all layers have the same tiles."""
 
     def __init__(self, offsets: Offsets, patch_size: tuple[float, float], device: torch.device) -> None:
         self._offsets = offsets
@@ -157,12 +149,7 @@ class Lengths:
 
 @dataclass(frozen=True, eq=False)
 class LayerInput:
-    """What the sums over a layer need beside its attention.
-
-    Args:
-        row: of the rollout that is followed, before this layer, [tokens].
-        lengths: between patches; None where the size of a patch is not known.
-    """
+    """What the sums over a layer need beside its attention: the rollout's row before it, [tokens], and lengths, where known."""
 
     trace: Trace
     layer: int

@@ -149,12 +149,7 @@ class PhotoNumbers:
 
 
 def begun_numbers(
-    module: nn.Module,
-    pixels: Tensor,
-    *,
-    layout: TokenLayout,
-    structure: Structure | None = None,
-    batched: bool = True,
+    module: nn.Module, pixels: Tensor, *, layout: TokenLayout, structure: Structure | None = None
 ) -> Callable[[], PhotoNumbers]:
     """The numbers of several photos of one size, from one forward pass where the model allows it.
 
@@ -165,10 +160,9 @@ def begun_numbers(
         layout: which token is what.
         structure: what is known of the module's attention, and of what its answer is read from; None checks it for photos that
             have to be traced one by one.
-        batched: whether to try one pass for all of them.
     """
     size = pixels.shape[-2] / layout.grid[0], pixels.shape[-1] / layout.grid[1]
-    if batched and layout.pooling != "attention":  # such a pool is known only when the layers are gone
+    if layout.pooling != "attention":  # such a pool is known only when the layers are gone
         placed = placed_batch(pixels, module)
         lengths = Lengths(Offsets(layout.grid), size, placed.device)
 

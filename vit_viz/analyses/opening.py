@@ -60,11 +60,7 @@ def first_of_last_third(layers: int) -> int:
 
 
 def score(values: NDArray[np.floating]) -> float:
-    """How much a map says at a glance, in [0, 1]; see the head of this module.
-
-    Args:
-        values: weights over the patch grid, [rows, cols].
-    """
+    """How much a map of weights over the patch grid, [rows, cols], says at a glance, in [0, 1]; see the head of this module."""
     total = float(values.sum())
     if not total > 0 or values.min() == values.max():
         return 0.0

@@ -95,11 +95,7 @@ class OptionField:
         return self.option.link or f"{method}.{self.name}"
 
     def read(self, name: str, value: object) -> Any:
-        """The value from text or from JSON; a number to four digits after the point.
-
-        Args:
-            name: what the error calls it.
-        """
+        """The value from text or from JSON, a number to four digits after the point; an error calls it by `name`."""
         option = self.option
         if self.choices:
             return read_choice(name, value, self.choices)

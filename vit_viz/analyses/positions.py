@@ -71,12 +71,7 @@ def position_similarity(loaded: ModelLike, *, grid: Grid | None = None) -> Token
 
 
 def place_similarity(matrix: TokenMatrix, place: str | Grid) -> PatchMap:
-    """How alike the position of one patch, or of one prefix token, is to that of each patch: a row of `position_similarity`.
-
-    Args:
-        matrix: what `position_similarity` gave.
-        place: (row, col), or the name of a token with a position of its own, e.g. "class".
-    """
+    """How alike the position of a patch (row, col), or of a token by name, is to that of each patch: a row of the matrix."""
     if isinstance(place, str):
         if place not in matrix.extra:
             places = ", ".join(matrix.extra) or "none"
@@ -446,11 +441,7 @@ def position_distance(loaded: ModelLike, *, grid: Grid | None = None) -> Curve:
 
 
 def likeness_by_distance(matrix: TokenMatrix) -> LikenessByDistance:
-    """What the similarity of positions becomes with the distance between them.
-
-    Args:
-        matrix: what `position_similarity` gave, which is symmetric.
-    """
+    """What the similarity of positions, which is symmetric, becomes with the distance between them."""
     rows, cols = matrix.grid
     tiles = matrix.values.reshape(rows, cols, rows, cols)
     straight: list[list[_Floats]] = [[] for _ in range(round(math.hypot(rows - 1, cols - 1)) + 1)]

@@ -113,11 +113,7 @@ def painted_scores(
     *,
     watch: Watch | None = None,
 ) -> NDArray[np.float64]:
-    """The target for each set of patches that shows `other` instead of the image, [sets].
-
-    Args:
-        gone: [sets, patches].
-    """
+    """The target, [sets], for each set of patches, [sets, patches], that shows `other` instead of the image."""
     return target(painted_outputs(subject, gone, other, watch=watch)).cpu().double().numpy()
 
 
@@ -137,11 +133,7 @@ def painted_outputs(
 def removed_scores(
     subject: PreparedImage, target: Target, gone: NDArray[np.bool_], *, watch: Watch | None = None
 ) -> NDArray[np.float64]:
-    """The target for each set of patches that is taken out of the sequence, [sets]; positions of the others are kept.
-
-    Args:
-        gone: [sets, patches].
-    """
+    """The target, [sets], for each set of patches, [sets, patches], taken out of the sequence; the others keep their positions."""
     sets = torch.from_numpy(gone)
     scores = in_batches(lambda part: target(_without(subject, sets[part], watch)), len(sets))
     return scores.cpu().double().numpy()

@@ -162,11 +162,7 @@ class OwnParts(Explanations):
 
 
 def own_parts(maps: Mapping[str, PatchMap]) -> OwnParts:
-    """Each map as shares, less the mean of all: what they agree on is gone, so that maps which agree are calm.
-
-    Args:
-        maps: by the names of their methods, on one grid.
-    """
+    """Maps on one grid as shares, less the mean of all: what they agree on is gone, so that maps which agree are calm."""
     if len({one.grid for one in maps.values()}) != 1:
         raise ParameterError("Maps are compared on one grid of patches, and there must be one at least.")
     values = np.stack([shares(one).values for one in maps.values()])

@@ -192,11 +192,7 @@ def _random_deletion(job: Job, target: TargetLike) -> NDArray[Any]:
 def _faithfulness(
     job: Job, patch_map: PatchMap, target: TargetLike, orders: NDArray[Any], *, reverse: bool = False
 ) -> Faithfulness:
-    """Deletion first, which alone says whether the map does better than random orders; then what all of it takes.
-
-    Args:
-        orders: what `_random_deletion` returns.
-    """
+    """Deletion first, which alone says whether the map does better than `_random_deletion`; then what all of it takes."""
     subject, followed = job.image, job.image.resolved(target).followed
     outputs: dict[Test, Any] = {"deletion": orders}
     band = band_of(subject, followed, outputs)

@@ -19,11 +19,7 @@ IDLE_BYTES = 256 * 2**20
 
 
 class BufferPool:
-    """Buffers that are waiting for the next trace; thread-safe.
-
-    Args:
-        max_idle_bytes: idle memory beyond which buffers are freed, the oldest first.
-    """
+    """Buffers that are waiting for the next trace; beyond `max_idle_bytes` the oldest are freed. Thread-safe."""
 
     def __init__(self, max_idle_bytes: int = IDLE_BYTES) -> None:
         self.max_idle_bytes = max_idle_bytes

@@ -76,11 +76,7 @@ class OwnLayers(LayerCounter):
 
 
 class ListedLayers(LayerCounter):
-    """Layers that are known already: those of a whole pass, or of a checkpointed block that runs again.
-
-    Args:
-        layers: in the order of the calls.
-    """
+    """Layers that are known already, in the order of the calls: of a whole pass, or of a checkpointed block that runs again."""
 
     def __init__(self, layers: Iterable[int]) -> None:
         super().__init__()

@@ -30,12 +30,7 @@ Result = tuple[Any, int]
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """What the last attention reads of each token.
-
-    Args:
-        values: [tokens, dim], fp32.
-        gradient: of the target with respect to them, likewise.
-    """
+    """What the last attention reads of each token, and the target's gradient for it: fp32 [tokens, dim] each."""
 
     values: Tensor
     gradient: Tensor

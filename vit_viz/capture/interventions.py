@@ -77,11 +77,7 @@ class Edits:
         *,
         first: int = 0,
     ) -> Tensor | None:
-        """Which keys each query may see, Boolean [batch | 1, 1, queries | 1, keys]; None for all.
-
-        Args:
-            first: index of the token that is the first key.
-        """
+        """Which keys, from token `first` on, each query may see, Boolean [batch | 1, 1, queries | 1, keys]; None for all."""
         removed = self.mask_keys.get(layer) if isinstance(self.mask_keys, Mapping) else self.mask_keys
         edges = None if layer is None else self.knockout.get(layer)
         # layers with the same edges share one mask, of which a trace then holds one copy

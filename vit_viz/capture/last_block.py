@@ -19,11 +19,7 @@ _SAME = 1e-4  # share of its largest number by which an answer may differ from t
 
 
 class Blocks:
-    """The blocks of a module, apart from what stands around them.
-
-    Args:
-        module: its blocks are the longest list of equal children.
-    """
+    """The blocks of a module, its longest list of equal children, apart from what stands around them."""
 
     def __init__(self, module: nn.Module) -> None:
         self._blocks, self._name = block_list(module), type(module).__name__
@@ -50,11 +46,7 @@ class Blocks:
 
     @contextmanager
     def apart(self, *, cut: bool = False) -> Iterator[None]:
-        """The context of a pass whose blocks are noted.
-
-        Args:
-            cut: each block is given its input without the graph that leads to it.
-        """
+        """The context of a pass whose blocks are noted; with `cut`, each is given its input without the graph that leads to it."""
         from vit_viz.capture.replay import mapped  # it imports torch, for which a start need not wait
 
         thread, handles = threading.get_ident(), []

@@ -13,12 +13,7 @@ _TIMM_POOLING: dict[str, Pooling] = {"token": "class", "map": "attention"}
 
 
 def inferred_layout(module: nn.Module, *, size: tuple[int, int], tokens: int) -> TokenLayout | None:
-    """The token layout of a model's input, where the module's attributes determine it.
-
-    Args:
-        size: height and width of the pixels.
-        tokens: how many tokens its layers attend over.
-    """
+    """The layout of an input of (height, width) pixels and so many tokens, where the module's attributes determine it."""
     own: Any = getattr(module, "layout", None)
     if callable(own):
         layout = own(*size)

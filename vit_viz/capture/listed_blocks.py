@@ -42,7 +42,11 @@ class ListedBlocks(TorchFunctionMode):
 
     def __init__(self, blocks: Sequence[nn.Module], seen: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
-        self._blocks, self._seen = [_parts_of(block) for block in blocks], seen
+        self._blocks = [
+            [part for part in block.children() if not isinstance(part, nn.ModuleList | nn.ModuleDict)]
+            for block in blocks
+        ]
+        self._seen = seen
         self._thread = threading.get_ident()
         self._handles: list[RemovableHandle] = []
         self._last: Tensor | None = None  # output of a block's last part, until it is read
@@ -115,7 +119,3 @@ class ListedBlocks(TorchFunctionMode):
         self.returned[part] = returned
         if any(part is parts[-1] for parts in self._blocks):
             self._last = returned if isinstance(returned, Tensor) else None
-
-
-def _parts_of(block: nn.Module) -> list[nn.Module]:
-    return [part for part in block.children() if not isinstance(part, nn.ModuleList | nn.ModuleDict)]

@@ -208,11 +208,7 @@ class TokenAxes:
     batch_axis: int  # of the images
 
     def mask(self, removed: Tensor, like: Tensor) -> Tensor:
-        """Which entries belong to removed tokens, with as many axes as `like`; size 1 along all others.
-
-        Args:
-            removed: Boolean [batch | 1, all tokens].
-        """
+        """Which entries belong to removed tokens, [batch | 1, all tokens], with as many axes as `like`; size 1 along all others."""
         if self.first is None:
             raise CaptureError(
                 f"Removed tokens cannot be left out of the pool of this model: it reads {self.count} of {removed.shape[1]} "
@@ -227,11 +223,7 @@ class TokenAxes:
 
 
 class TokenSequence:
-    """The tokens that the last attention saw, and what is known of slices of them.
-
-    Args:
-        tokens, batch: how many tokens, of how many images.
-    """
+    """The tokens that the last attention saw, so many of each image of a batch, and what is known of slices of them."""
 
     def __init__(self, tokens: int, batch: int) -> None:
         self.tokens, self.batch = tokens, batch

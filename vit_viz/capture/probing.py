@@ -36,12 +36,7 @@ _FEATURES = 16
 
 
 class AttentionProbe(TorchFunctionMode):
-    """Lets a subclass decide what each attention call of a forward pass returns.
-
-    Args:
-        images: how many go through the model together.
-        tokens: of each of them.
-    """
+    """Lets a subclass decide what each attention call of a pass of so many images, with so many tokens each, returns."""
 
     def __init__(self, images: int = 1, tokens: int = 0) -> None:
         super().__init__()

@@ -182,11 +182,7 @@ class ProofReport(Structure):
 
 
 def trace_words(provenance: Provenance, shape: tuple[int, int], layout: TokenLayout, shown: str) -> str:
-    """A trace in three lines: the model, what it looked at, and what was shown about it.
-
-    Args:
-        shape: layers and heads.
-    """
+    """A trace in three lines: the model with its (layers, heads), what it looked at, and what was shown about it."""
     rows, cols = layout.grid
     image = provenance.preprocess
     named = f", with {', '.join(layout.named)}" if layout.named else ""

@@ -22,11 +22,7 @@ INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code.
-
-    Args:
-        argv: the words after the name of the program; None: those that it was started with.
-    """
+    """Run one command, of these words or of those that the program was started with; returns the exit code."""
     try:
         flags = command_line().parse_args(argv)
         done: int | None = named(*flags.run)(flags)  # imported now: help and completion need none of it

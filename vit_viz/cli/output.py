@@ -43,11 +43,7 @@ EVERY_SECONDS = 10.0
 
 
 class ProgressLines:
-    """Tells how many things are done.
-
-    Args:
-        clock: seconds, from any moment on.
-    """
+    """Tells how many things are done, by a clock that counts seconds from any moment on."""
 
     def __init__(self, words: str, file: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._words, self._file, self._clock = words, file, clock
@@ -90,11 +86,7 @@ def duration(seconds: float) -> str:
 
 
 def check_folder(folder: Path, *, parents: bool) -> None:
-    """See, before anything is computed, that files can be written into a folder.
-
-    Args:
-        parents: whether it may be made, with those around it, when the first file is written.
-    """
+    """See, before anything is computed, that files can be written into a folder; with `parents` it may still have to be made."""
     there = folder
     while parents and not there.exists() and there != there.parent:
         there = there.parent
@@ -107,11 +99,7 @@ def check_folder(folder: Path, *, parents: bool) -> None:
 
 
 def written(file: Path, content: bytes, *, parents: bool = False) -> None:
-    """Write a file beside its place and move it there.
-
-    Args:
-        parents: whether its folder is made where there is none.
-    """
+    """Write a file beside its place and move it there; with `parents` its folder is made where there is none."""
     if parents:
         file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")

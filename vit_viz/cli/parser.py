@@ -132,11 +132,7 @@ def _add_common(parser: Parser, *, has_shared_scale: bool) -> None:
 
 
 def add_option(parser: argparse._ActionsContainer, field: OptionField, *, whose: str = "") -> None:
-    """One option of a question as a flag; what is not given is not in the namespace.
-
-    Args:
-        whose: what its help begins with.
-    """
+    """One option of a question as a flag, whose help begins with `whose`; what is not given is not in the namespace."""
     flag, option = flag_of(field.name), field.option
     description = f"{whose}{option.sentence}".replace("%", "%%")
     shared: dict[str, Any] = {"dest": field.name, "default": argparse.SUPPRESS}

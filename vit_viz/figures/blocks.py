@@ -324,12 +324,7 @@ def tiles_block(
     sharp: bool = False,
     marks: Sequence[Share] = (),
 ) -> FigureBlock:
-    """Pictures with their names above, several beside each other, wrapped.
-
-    Args:
-        sharp: whether pixels stay squares.
-        marks: what is framed in every picture.
-    """
+    """Pictures with names above, several beside each other, wrapped; marks frame a part of each, and sharp pixels stay squares."""
     wide, top = tile_width(across, width), 0.0
     placed: list[Mark] = []
     for start in range(0, len(tiles), across):

@@ -57,11 +57,7 @@ _PACKED: dict[str, str] = {
 
 @cache
 def table(name: Table) -> NDArray[np.uint8]:
-    """The 256 colours of a table, from the low end to the high end.
-
-    Returns:
-        uint8 [256, 3], sRGB, read-only.
-    """
+    """The 256 colours of a table, from the low end to the high end: read-only uint8 [256, 3], sRGB."""
     if name == "gray":
         colours = np.repeat(np.arange(256, dtype=np.uint8)[:, None], 3, axis=1)
     elif name in _PACKED:

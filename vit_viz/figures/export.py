@@ -168,11 +168,7 @@ def _npz_file(facts: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> byte
 def npz_contents(
     file: bytes, *, max_bytes: int = _NPZ_BYTES
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """The arrays and the facts of a file that `npz` wrote; nothing in it is ever run.
-
-    Args:
-        max_bytes: of all arrays, unpacked.
-    """
+    """The arrays, at most so many bytes unpacked, and the facts of a file that `npz` wrote; nothing in it is ever run."""
     arrays = _npz_arrays(file, None, max_bytes)
     text = arrays.pop(KEY, None)
     return arrays, parsed(None if text is None else str(text), "NPZ")
@@ -217,11 +213,7 @@ def csv_text(answer: Answer, text: str) -> bytes:
 
 
 def csv_of_photos(answers: Mapping[str, Recorded]) -> bytes:
-    """The answers to one question about several photos as `csv_text` has that about one, with the photo's name in the first column.
-
-    Args:
-        answers: each with its record, by the name of the photo.
-    """
+    """Answers to one question, by the photos' names, as `csv_text` has that about one; the first column names the photo."""
     tables = {photo: answer.to_table() for photo, (answer, _) in answers.items()}
     records = {photo: json.loads(record) for photo, (_, record) in answers.items()}
     text = json.dumps({_ANSWERS: records}, sort_keys=True)

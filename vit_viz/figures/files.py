@@ -106,11 +106,7 @@ def elsewhere(session: Session, subject: Subject) -> Subject:
 
 
 def file_name(session: Session, request: Request, form: str, *, photo: str = "") -> str:
-    """A name that says what the file of an answer holds: photo, question, model, layer and head.
-
-    Args:
-        photo: what it is called; "" asks the session.
-    """
+    """A name that says what a file holds: photo (by default as the session calls it), question, model, layer and head."""
     subject, parameters = request.subject, dict(request.parameters)
     if subject.image and not photo:
         photo = session.name_of(subject.image, owner=subject.owner)
@@ -304,12 +300,7 @@ def as_file(
 
 
 def as_one_file(answers: Mapping[str, Answered], form: str) -> bytes:
-    """The answers to one question about several photos as the bytes of one file of numbers.
-
-    Args:
-        answers: by the name of the photo.
-        form: one of TOGETHER.
-    """
+    """The answers to one question, by the photos' names, as the bytes of one file of numbers in a form of TOGETHER."""
     if form == "json":
         parts = [{"photo": photo} | answered.to_json() for photo, answered in answers.items()]
         return json.dumps(parts, allow_nan=False).encode()

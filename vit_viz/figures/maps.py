@@ -112,11 +112,7 @@ def _told_where(patch_map: PatchMap, size: tuple[int, int]) -> PatchMap:
 def over_photo(
     photo: Image.Image, patch_map: PatchMap, ends: Limits, scene: Scene, *, width: float = 0.0
 ) -> tuple[Image.Image, str, ColourBar]:
-    """The photo with the map, as large as it is printed; how it is drawn in words; the scale.
-
-    Args:
-        width: points that it takes across; 0: all there are.
-    """
+    """The photo with the map, as large as it is printed, `width` points across or all; how it is drawn in words; the scale."""
     style, why = chosen(scene.drawing.style, photo, signed=patch_map.signed)
     photo_region(photo, patch_map.crop_box)  # refused by its own size, before it has another
     # enlarged where it has fewer pixels than are printed, so that patches keep their edges
@@ -146,12 +142,7 @@ def query_patches(provenance: Provenance, parameters: Mapping[str, Any]) -> list
 def query_marks(
     patch_map: PatchMap, parameters: Mapping[str, Any], size: tuple[int, int], width: float
 ) -> tuple[Mark, ...]:
-    """Frames around the patches from which a map starts, on a picture of the whole photo.
-
-    Args:
-        size: of the photo, (width, height).
-        width: points that the picture takes across.
-    """
+    """Frames around the patches from which a map starts, on a picture, `width` points across, of a photo of (width, height)."""
     box = patch_map.crop_box or CropBox.of_pixels(size[1], size[0])
     to_points = width / box.original_size[1]
     marks: list[Mark] = []

@@ -20,10 +20,10 @@ from vit_viz.images import Mode
 from vit_viz.images.part import Part, format_part
 from vit_viz.labels import Labels
 from vit_viz.outputs import Output
-from vit_viz.progress import ProgressLike, StopCheck, bar
+from vit_viz.progress import ProgressLike, StopCheck, bar, part_of
 from vit_viz.session.edits import EditsLike
 from vit_viz.session.questions import TargetWord, request_for
-from vit_viz.session.run import Images, images_of, session_and_subjects, share_of
+from vit_viz.session.run import Images, images_of, session_and_subjects
 
 _FIRST = {"layer": 0, "head": 1, "query": 2}  # how one speaks of a map
 _DRAWING = tuple(field.name for field in fields(DrawingOptions))
@@ -108,7 +108,8 @@ def figure(
     with bar(name if isinstance(name, str) else name.name, progress) as report:
         for number, subject in enumerate(subjects):
             request = request_for(session, subject, name, query=query, target=target, **parameters)
-            session.run(request, progress=share_of(report, number, len(subjects)), cancelled=cancelled)
+            part_done = part_of(report, number / len(subjects), (number + 1) / len(subjects))
+            session.run(request, progress=part_done, cancelled=cancelled)
             drawn = figure_for(request, drawing, shared_scale=shared_scale, title=title)
             figures.append(file_of(session, drawn, file))
     return figures if is_batch else figures[0]

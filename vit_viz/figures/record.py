@@ -25,11 +25,7 @@ _ELEMENT = re.compile(rb"<vit_viz:record>([^<]{1,%d})</vit_viz:record>" % _LONGE
 
 
 def record_text(provenance: Provenance, made: Mapping[str, Any] | None = None) -> str:
-    """The record as JSON text.
-
-    Args:
-        made: what was asked and how it was drawn, beside the provenance; see `vit_viz.figures.files`.
-    """
+    """The record as JSON text: the provenance, and what was asked and how it was drawn, see `vit_viz.figures.files`."""
     facts = {"software": "vit_viz", "versions": versions()} | provenance.to_dict() | dict(made or {})
     return json.dumps(facts, ensure_ascii=True, sort_keys=True, allow_nan=False)
 

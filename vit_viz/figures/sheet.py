@@ -25,11 +25,7 @@ MOST_PIXELS = 1 << 25
 
 @dataclass(frozen=True, eq=False)
 class Bitmap:
-    """Pixels in a rectangle.
-
-    Args:
-        sharp: whether pixels stay squares when they are enlarged.
-    """
+    """Pixels in a rectangle; sharp ones stay squares when they are enlarged."""
 
     left: float
     top: float

@@ -222,11 +222,7 @@ class Places:
 
 @dataclass(frozen=True, eq=False)
 class BiasOffsets:
-    """The offset between each two tokens of a grid, as an index into a table of biases that was made for another.
-
-    Args:
-        index: of `relative_index`, [N, N].
-    """
+    """The offset between each two tokens of a grid, as an index, `relative_index`, into a table of biases made for another."""
 
     grid: Grid
     trained: Grid

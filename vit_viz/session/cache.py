@@ -63,11 +63,7 @@ class ByteCache(Generic[Value]):
         size_of: Callable[[Value], int],
         cancelled: StopCheck | None = None,
     ) -> Value:
-        """The value of `key`: kept, awaited from whoever is computing it, or computed here.
-
-        Args:
-            cancelled: asked while waiting for somebody else's computation, which goes on without us.
-        """
+        """The value of `key`: kept, computed here, or awaited from whoever computes it, which goes on where we are cancelled."""
         while True:
             with self._lock:
                 if key in self._kept:

@@ -35,11 +35,7 @@ class BackgroundChecks:
         self._thread: threading.Thread | None = None
 
     def begin(self, recorded: Trace, *, model: str) -> None:
-        """Find out what is not known of a trace, beside whatever else happens.
-
-        Args:
-            model: the name under which the module is here.
-        """
+        """Find out what is not known of a trace of the model of this name, beside whatever else happens."""
         check = recorded.known
         if not isinstance(check, StructureCheck) or check.finding is not None:
             return

@@ -194,15 +194,9 @@ class ModelEdits:
         """The same for the model of a trace, as its passes are changed by."""
         named = [layer for (layer, _), _ in self.heads] + [layer for layer, _ in self.temperatures]
         for layer in (*named, *(layer for one in self.forbidden for layer in one.layers)):
-            if layer >= trace.num_layers:
-                raise ParameterError(
-                    f"Layer {layer} does not exist: this model has layers 0-{trace.num_layers - 1}."
-                )
+            checked_index("Layer", layer, trace.num_layers)
         for (_, head), _ in self.heads:
-            if head >= trace.num_heads:
-                raise ParameterError(
-                    f"Head {head} does not exist: this model has heads 0-{trace.num_heads - 1}."
-                )
+            checked_index("Head", head, trace.num_heads)
         zero_or: dict[HeadState, float | str] = {"off": 0.0, "mean": "mean", "uniform": "uniform"}
         heads = {place: zero_or[state] for place, state in self.heads}
         return Edits(heads, _masks(self.forbidden, trace), None, dict(self.temperatures))

@@ -31,7 +31,7 @@ from vit_viz.checkpoints import Model
 from vit_viz.geometry import CropBox
 from vit_viz.images.part import cut, part_words
 from vit_viz.lazy import Tensor, nn, torch
-from vit_viz.progress import Progress, StopCheck
+from vit_viz.progress import Progress, StopCheck, part_of
 from vit_viz.session.cache import ByteCache
 from vit_viz.session.edits import NO_EDITS
 from vit_viz.session.models import MODEL_BYTES, ModelPool, Pace
@@ -194,11 +194,7 @@ class Engine:
 
     @contextmanager
     def turn(self, loaded: Model, *, edits: Edits | None = None, **options: Any) -> Iterator[None]:
-        """A turn at a model's device, for one batch; see `Turns.turn`.
-
-        Args:
-            edits: of the model that is looked at; they stand around everything that runs of it.
-        """
+        """A turn at a model's device, for one batch, with edits of the model around all that runs of it; see `Turns.turn`."""
         device = loaded.device.type, loaded.device.index or 0
         changed = nullcontext() if edits is None else with_edits(edits, loaded.model)
         with self.turns.turn(device, **options), changed:
@@ -375,9 +371,8 @@ class Engine:
         is_quick = not computed(request).is_slow_with(dict(request.parameters))
 
         def answer_of(name: str, *, share: tuple[float, float] = (0.0, 1.0), **parameters: Any) -> Any:
-            report, (begin, end) = progress, share
-            part = None if report is None else lambda done: report(begin + (end - begin) * done)
-            return self.run(request.about(name, **parameters), progress=part, cancelled=cancelled)
+            other = request.about(name, **parameters)
+            return self.run(other, progress=part_of(progress, *share), cancelled=cancelled)
 
         def prepare() -> PreparedImage:
             self.checked_trace(request, cancelled=cancelled)

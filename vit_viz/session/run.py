@@ -27,7 +27,7 @@ from vit_viz.images.part import Part
 from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.outputs import Output
-from vit_viz.progress import Progress, ProgressLike, StopCheck, bar
+from vit_viz.progress import ProgressLike, StopCheck, bar, part_of
 from vit_viz.session.edits import EditsLike, ModelEdits
 from vit_viz.session.questions import TargetWord, ask
 from vit_viz.session.request import Subject
@@ -123,14 +123,14 @@ def run(
         part=part,
         edits=edits,
     )
-    parameters = options | {"query": query, "target": target}
+    parameters, count = options | {"query": query, "target": target}, len(subjects)
     with bar(name if isinstance(name, str) else name.name, progress) as report:
         answers = [
             ask(
                 session,
                 one,
                 name,
-                progress=share_of(report, number, len(subjects)),
+                progress=part_of(report, number / count, (number + 1) / count),
                 cancelled=cancelled,
                 **parameters,
             )
@@ -149,11 +149,6 @@ def images_of(image: Picture | Images | None) -> tuple[list[Picture | Tensor | N
     if isinstance(images, Tensor) and images.ndim == 4 and len(images) > 1:
         return [*torch.split(images, 1)], True
     return [images], False
-
-
-def share_of(progress: Progress | None, number: int, count: int) -> Progress | None:
-    """Progress of one answer of several."""
-    return None if progress is None else lambda share: progress((number + share) / count)
 
 
 def session_and_subjects(

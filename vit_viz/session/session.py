@@ -125,11 +125,7 @@ class Session:
     # --- pictures
 
     def add_upload(self, source: bytes | Path | Image.Image, *, owner: str = "", file_name: str = "") -> str:
-        """Decode and keep a user's picture; returns its random id.
-
-        Args:
-            file_name: as the owner's machine calls it; of it only `cleaned_name` is kept.
-        """
+        """Decode and keep a user's picture, with what `cleaned_name` keeps of its file's name; returns its random id."""
         return self.uploads.add(self.decode(source), owner=owner, name=cleaned_name(file_name))
 
     def picture(self, name: str, *, owner: str = "") -> tuple[Image.Image, str]:

@@ -237,11 +237,7 @@ class UploadStore:
 
 
 def sweep_every(store: UploadStore, seconds: float = SWEEP_SECONDS) -> threading.Event:
-    """Delete expired uploads now and then, also while nobody asks for anything.
-
-    Returns:
-        A signal that ends this when it is set; it also ends with the store.
-    """
+    """Delete expired uploads now and then, also while nobody asks, until the signal that is returned is set or the store ends."""
     stop = threading.Event()
     reference = weakref.ref(store)
     weakref.finalize(store, stop.set)

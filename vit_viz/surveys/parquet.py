@@ -55,11 +55,7 @@ def encoded(tables: Tables) -> Files:
 
 
 def write_batch(folder: Path, number: int, files: Files, *, of: str = "") -> None:
-    """Write one batch of a survey, whole or not at all; one that is there already is replaced.
-
-    Args:
-        of: which survey it is a batch of, see `manifest.settings`.
-    """
+    """Write one batch of a survey, `manifest.settings`, whole or not at all; one that is there already is replaced."""
     place = batch_folder(folder, number)
     photos, rest = (folder / f"_{name}={number:06d}{_HALF}" for name in ("photos", "batch"))
     try:

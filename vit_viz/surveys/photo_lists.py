@@ -16,12 +16,7 @@ MEANS = ("confidence", "margin", "mean_entropy", "mean_concentration", "outside_
 
 @dataclass(frozen=True)
 class ClassLine:
-    """The photos of one label.
-
-    Args:
-        accuracy: share that is right; None where nobody knows.
-        means: of `MEANS`, where they are known.
-    """
+    """The photos of one label: the share that is right, and the `MEANS`, as far as they are known."""
 
     label: str
     photos: int

@@ -28,11 +28,7 @@ orders, so that 0 is chance and higher is better."""
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean with its 95% interval, by the percentiles of `RESAMPLES` bootstrap samples of the photos.
-
-    Args:
-        photos: of how many photos the score is known.
-    """
+    """A mean with its 95% interval, by the percentiles of `RESAMPLES` bootstrap samples of so many photos with a known score."""
 
     mean: float
     low: float
@@ -86,11 +82,7 @@ NONE = "This survey scored no explanation methods: make it again with --methods 
 
 
 def intervals(values: NDArray[np.float64]) -> list[Estimate | None]:
-    """The mean of each column over its known rows, with the interval; None for a column of which nothing is known.
-
-    Args:
-        values: [photos, columns]; NaN where a number is not known.
-    """
+    """The mean of each column of [photos, columns] over its rows that are not NaN, with the interval; None where all are."""
     is_measured = np.isfinite(values)
     filled = np.where(is_measured, values, 0.0)
     columns = np.concatenate([filled, is_measured.astype(np.float64)], -1)

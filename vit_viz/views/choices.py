@@ -17,9 +17,6 @@ from vit_viz.session.session import Session
 from vit_viz.settings import switch
 from vit_viz.views.state import ViewState
 
-MODES = [("fit: whole image", "fit"), ("crop: as evaluated", "crop"), ("stretch to the input", "stretch")]
-"""What the ways are called in which a photo becomes the model's input, and each way."""
-
 
 def model_names(session: Session) -> list[str]:
     """The models that are offered, the session's own first."""

@@ -16,11 +16,7 @@ from vit_viz.views.state import ViewState, written
 
 
 def showing(view: ViewState, question: AnyQuestion, parameters: Mapping[str, Any]) -> ViewState:
-    """The view that shows an answer: on its tab where that holds everything that was asked with, else in the panel.
-
-    Args:
-        parameters: of the request.
-    """
+    """The view that shows the answer to a request: on its tab where that holds all that was asked with, else in the panel."""
     if question.place is not None:
         on_tab = replace(_chosen(view, question.place.link(parameters)), panel=None)
         if _holds(on_tab, question, question.place, parameters):
