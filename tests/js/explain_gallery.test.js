@@ -394,7 +394,7 @@ test('what was tested for a class stays as that of this class until the other on
   await look('tower');
   assert.deepEqual([shown().falls, shown().curve, shown().isOther], ['', '', false]);
   await look('lion');
-  assert.equal(falls('rollout'), ''); // of a photo that was left nothing is kept
+  assert.deepEqual([falls('rollout'), falls('relevance')], [TRUST.falls, '']); // the answer about the map on the photo is at hand
 });
 
 test('a card that is opened puts its map on the stage and brings that onto the screen', async (t) => {

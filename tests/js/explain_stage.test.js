@@ -711,6 +711,9 @@ const MEASURED = {
   words: 'It is lost when 50% are gone.',
 };
 
+const HALF = { ...trustBy(-1, { deletion: CURVES.deletion }, MEASURED.facts), words: undefined };
+const VERDICT = 'How far to believe it: mean lead −1.00, at random 1.00';
+
 /** @param {any} t @param {any} [kept] */
 async function openLead(t, kept) {
   const answers = {
@@ -721,70 +724,49 @@ async function openLead(t, kept) {
   };
   const methods = [...METHODS, { ...METHODS[1], name: 'legrad', label: 'LeGrad' }];
   const page = await open(t, { ...answers, methods }, '&target=4-7&method=relevance&sides=difference');
-  const { find, text, click } = page;
+  const { text, click, all } = page;
   return {
     ...page,
-    state: () => find('.vv-lead').dataset.state,
-    far: () => ['words', 'amount'].map((name) => text(`.vv-lead .vv-job-${name}`)),
-    measure: () => click('.vv-measure'),
+    verdict: () => text('.vv-belief > .vv-title'),
+    said: () => texts(all('.vv-said > p')),
+    far: () => ['words', 'amount'].map((name) => text(`.vv-belief .vv-job-${name}`)),
+    measure: () => click('.vv-test'),
   };
 }
 
-test('of one map there is no lead to measure; of two a button says what it costs', async (t) => {
-  const page = await openLead(t);
-  const question = "Does lion's lead over cat follow these colours?";
-  assert.deepEqual(
-    [page.state(), page.far(), page.text('.vv-measure')],
-    ['open', ['Takes its patches away, beside random orders of patches; about 9 s.', ''], question],
-  );
-  assert.ok(page.find('.vv-lead .vv-fall').hidden);
-  await page.set({ sides: 'one' });
-  assert.ok(page.find('.vv-lead').hidden);
-  const kept = await openLead(t, MEASURED);
-  assert.deepEqual([kept.state(), kept.find('.vv-lead .vv-job').hidden], ['measured', true]);
-});
-
-test('what is measured says how far it is, and can be ended, refused and asked for again', async (t) => {
-  const { find, asked, far, state, measure, click } = await openLead(t);
+test('the difference of two classes is tested as any map on the photo, before the cards', async (t) => {
+  const { asked, find, far, verdict, said, set, measure, text, all } = await openLead(t);
+  assert.deepEqual(far(), ['Takes its patches away, beside random orders of patches; about 9 s.', '']);
+  assert.equal(text('.vv-test'), 'Test this map, then the others');
   await measure();
   const [first] = asked('trust');
   const body = { model: 'mini', image: { sample: 'lion' }, edits: '', method: 'relevance', target: '4-7' };
-  assert.deepEqual(
-    [first.body, state(), far()],
-    [{ ...body, sides: 'difference' }, 'running', ['Starting …', '']],
-  );
-  assert.ok(find('.vv-measure').hidden);
-  await first.tell({ share: 0.5, left: 'about 4 s left' });
-  assert.equal(find('.vv-lead progress').value, 0.5);
-  assert.deepEqual(far(), ['Starting …', '50%, about 4 s left']);
-  await click('.vv-lead .vv-stop');
-  assert.ok(first.stop.aborted);
-  assert.deepEqual([far()[0], state()], ['This was stopped; nothing of it was kept.', 'open']);
-  await measure();
-  await asked('trust')[1].answer(new Error('The picture is gone.'));
-  assert.deepEqual([far()[0], find('.vv-measure').hidden], ['The picture is gone.', false]);
-  await measure();
-  await asked('trust')[2].answer(MEASURED);
-  assert.equal(state(), 'measured');
+  assert.deepEqual(first.body, { ...body, sides: 'difference' });
+  await first.tell({ share: 0.5, left: '', preview: HALF });
+  const half = ['Measured as its patches go, not yet as they come back.'];
+  assert.deepEqual([verdict(), said()], [VERDICT, half]);
+  assert.equal(text('.vv-key-words'), 'most for lion first');
+  await first.answer(MEASURED);
+  assert.deepEqual([verdict(), said()], [VERDICT, ['It is lost when 50% are gone.']]);
+  assert.equal(asked('trust')[1].body.sides, undefined); // of a card
+  await asked('trust')[1].answer(trustBy());
+  assert.equal(all('.vv-dot').length, 1); // the difference has no card
+  await set({ sides: 'one' });
+  assert.notEqual(verdict(), VERDICT);
+  assert.ok(!find('.vv-belief').hidden);
 });
 
-test('a measurement is about one map; it goes on while another one is looked at, but not another class', async (t) => {
-  const { asked, set, state, measure } = await openLead(t);
+test('what is known of the difference is said at once, of this one alone', async (t) => {
+  const { verdict, find } = await openLead(t, MEASURED);
+  assert.deepEqual([verdict(), find('.vv-belief .vv-fall').hidden], [VERDICT, false]);
+  const { asked, measure, ...other } = await openLead(t);
   await measure();
-  await set({ method: 'legrad' });
-  assert.deepEqual([state(), asked('trust')[0].stop.aborted], ['open', false]);
-  await set({ method: 'relevance' });
-  assert.equal(state(), 'running');
-  await set({ method: 'legrad' });
-  await measure();
-  assert.ok(asked('trust')[0].stop.aborted);
-  await asked('trust')[1].answer(MEASURED);
-  assert.equal(state(), 'measured');
-  await set({ method: 'relevance' });
-  assert.equal(state(), 'open');
-  await measure();
-  await set({ target: '4-2' });
-  assert.deepEqual([asked('trust')[2].stop.aborted, state()], [true, 'open']);
+  await asked('trust')[0].answer(MEASURED);
+  assert.equal(other.verdict(), VERDICT);
+  await other.set({ method: 'legrad' });
+  assert.equal(other.verdict(), 'How far to believe it');
+  await other.set({ target: '4-2' });
+  assert.ok(asked('trust')[1].stop.aborted);
 });
 
 test('the curve is of the lead, from either end of the map, with 0 as a line and the slider on it', async (t) => {
@@ -792,20 +774,19 @@ test('the curve is of the lead, from either end of the map, with 0 as a line and
   await measure();
   await asked('trust')[0].answer(MEASURED);
   const title = 'Relevance, lion and not cat: the lead of lion over cat';
-  assert.equal(text('.vv-lead .vv-fall-title'), `${title} falls as its orange patches go`);
-  assert.equal(text('.vv-lead .vv-axis'), 'lead of lion over cat, in logits');
-  assert.deepEqual(texts(all('.vv-lead [data-test]')), ['orange away', 'orange back', 'blue away']);
-  assert.equal(find('.vv-lead .vv-plot-line').getAttribute('d'), 'M0.00 0.00L50.00 100.00L100.00 100.00');
-  assert.equal(find('.vv-lead .vv-plot-rules').getAttribute('d'), 'M0 75.00H100');
-  assert.deepEqual(texts(all('.vv-lead .vv-plot-left span')), ['3.00', '−1.00']);
-  assert.equal(text('.vv-lead-said'), 'It is lost when 50% are gone.');
+  assert.equal(text('.vv-fall-title'), `${title} falls as its orange patches go`);
+  assert.equal(text('.vv-axis'), 'lead of lion over cat, in logits');
+  assert.deepEqual(texts(all('.vv-belief [data-test]')), ['orange away', 'orange back', 'blue away']);
+  assert.equal(find('.vv-plot-line').getAttribute('d'), 'M0.00 0.00L50.00 100.00L100.00 100.00');
+  assert.equal(find('.vv-plot-rules').getAttribute('d'), 'M0 75.00H100');
+  assert.deepEqual(texts(all('.vv-plot-left span')), ['3.00', '−1.00']);
   await slide(2);
-  const now = find('.vv-lead .vv-now');
+  const now = find('.vv-now');
   assert.deepEqual([now.hidden, Math.round(parseFloat(now.style.left))], [false, 8]);
-  await click('.vv-lead [data-test=reverse]');
-  assert.equal(text('.vv-lead .vv-fall-title'), `${title} first grows as its blue patches go`);
-  assert.equal(text('.vv-lead .vv-key-words'), 'most for cat first');
-  assert.equal(find('.vv-lead .vv-now'), null);
-  await click('.vv-lead [data-test=insertion]');
-  assert.equal(text('.vv-lead .vv-plot-below span'), 'no patch there');
+  await click('[data-test=reverse]');
+  assert.equal(text('.vv-fall-title'), `${title} first grows as its blue patches go`);
+  assert.equal(text('.vv-key-words'), 'most for cat first');
+  assert.equal(find('.vv-now'), null);
+  await click('[data-test=insertion]');
+  assert.equal(text('.vv-plot-below span'), 'no patch there');
 });

@@ -303,14 +303,22 @@ test('a head is chosen by a click, by Enter or by Space, and the arrows lead to 
 
 // --- dots
 
-test('plotly is told the axes, with room around the outermost dots, what dragging does, and how large the figure is', async (t) => {
-  const { told } = (await open(t, { link: LINK })).figure;
+test('plotly is told the axes, with room around the outermost dots, what dragging does, and how large the figure is; then only what changes', async (t) => {
+  const room = await open(t, { link: LINK });
+  const { told } = room.figure;
   const { 'xaxis.range': across, 'yaxis.range': up, ...others } = told;
   assert.deepEqual(others, {
     ...{ 'xaxis.title.text': 'confidence', 'yaxis.title.text': 'mean entropy' },
     ...{ dragmode: 'select', selections: [], width: 600, height: 400 },
   });
   assert.deepEqual([...across, ...up].map((end) => end.toFixed(3)), ['-0.200', '5.200', '7.600', '72.400']); // prettier-ignore
+  room.figure.told = {};
+  room.cell(0, 1).click();
+  await settle();
+  await room.go(`${LINK}&where=is_right`);
+  assert.deepEqual(room.figure.told, {});
+  await room.press('lasso');
+  assert.deepEqual(room.figure.told, { dragmode: 'lasso' });
 });
 
 test('plotly is fetched where it is not there yet, and draws the axes that the page names; where it cannot be had that is said', async (t) => {

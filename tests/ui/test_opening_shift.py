@@ -15,12 +15,13 @@ from tests.ui.conftest import wait_until_ready
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 MOST_SHIFT = 0.02
-SHAPES = {"wide": (720, 240), "tall": (190, 610)}
-WINDOWS = [(390, 844), (844, 390), (1024, 768)]
+SHAPES = {"wide": (720, 240), "panorama": (1300, 130), "tall": (190, 610)}
+WINDOWS = [(390, 844), (844, 390), (1024, 768), (2560, 1440)]
 STAGES = {
     "look": "#vv-explorer .vx-stage",
     "walkthrough": "#vv-w-photo .vv-image",
     "explain": "#vv-explain-picture .vv-image",
+    "heads": "#vv-heads .vv-heads-stage",
     "tokens": "#vv-tokens .vv-tokens-main-stage",
     "patches": "#vv-grid-picture .vv-patch-grid",
 }
@@ -53,7 +54,7 @@ NEW_IMAGE = """(known) => {
 def visitor(
     browser: Any, app_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Any, dict[str, str]]]:
-    """A visitor who has brought a wide photo and a tall one: the browser, and the ids of the photos."""
+    """A visitor who has brought photos of odd shapes: the browser, and the ids of the photos."""
     folder: Path = tmp_path_factory.mktemp("photos")
     context = browser.new_context()
     page, ids = context.new_page(), {}

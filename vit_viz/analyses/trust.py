@@ -190,9 +190,19 @@ def _random_deletion(job: Job, target: TargetLike) -> NDArray[Any]:
 
 
 def _faithfulness(
-    job: Job, patch_map: PatchMap, target: TargetLike, orders: NDArray[Any], *, reverse: bool = False
+    job: Job,
+    patch_map: PatchMap,
+    target: TargetLike,
+    orders: NDArray[Any],
+    *,
+    names: tuple[str, ...] = (),
 ) -> Faithfulness:
-    """Deletion first, which alone says whether the map does better than `_random_deletion`; then what all of it takes."""
+    """Deletion first, which alone says whether the map does better than random orders; then what all of it takes.
+
+    Args:
+        orders: what `_random_deletion` returns.
+        names: of two classes whose maps were subtracted; such a map is tested from its other end, too.
+    """
     subject, followed = job.image, job.image.resolved(target).followed
     outputs: dict[Test, Any] = {"deletion": orders}
     band = band_of(subject, followed, outputs)
@@ -201,7 +211,7 @@ def _faithfulness(
     if job.preview is not None:
         curve = curve_of(subject, patch_map, "deletion", band.fractions, deletion, band)
         known = {"deletion": curve, "deletion_auc": area(band.fractions, deletion), "band": band}
-        job.preview({"faithfulness": known, "random": band.interval("deletion"), "names": ()})
+        job.preview({"faithfulness": known, "random": band.interval("deletion"), "names": names})
     outputs["insertion"] = job.answer_of("random insertion", share=(0.5, 0.95), **_ends(target))
     return faithfulness_of(
         subject,
@@ -209,7 +219,7 @@ def _faithfulness(
         band_of(subject, followed, outputs),
         target=target,
         deletion=deletion,
-        reverse=reverse,
+        reverse=bool(names),
         progress=part_of(job.progress, 0.95, 1.0),
         cancelled=job.cancelled,
     )
@@ -220,9 +230,9 @@ def _of_difference(job: Job, method: AnyMethod) -> Trust:
     pair, own_options = two_classes(job), job.parameters.get("options", ())
     also = {"options": own_options} if own_options else {}
     subtracted: PatchMap = job.answer_of("class_difference", method=method.name, target=pair, **also)
-    scores = _faithfulness(job, subtracted, pair, _random_deletion(job, pair), reverse=True)
     kind, labels = output_kind(job.image.output, job.outputs.numel()), job.loaded.labels
     names = tuple(output_name(index, labels, noun_of(kind)) for index in pair)
+    scores = _faithfulness(job, subtracted, pair, _random_deletion(job, pair), names=names)
     unit = "" if kind == "value" else "logits"
     return Trust(scores, method.name, scores.band.interval("deletion"), names=names, unit=unit)
 

@@ -6,6 +6,7 @@
  * @property {string} link in links
  * @property {string | number | boolean} default
  * @property {string[]} [choices] of a text
+ * @property {string} [pattern] of all that a text without choices may be
  * @property {number} [low] of a number
  * @property {number} [high] of a number
  * @property {number} [step] of a number that is no whole one
@@ -20,6 +21,7 @@ export function defaultsOf(options) {
 export function isPossible(option, value) {
   if (typeof value !== typeof option.default) return false;
   if (option.choices) return option.choices.includes(/** @type {string} */ (value));
+  if (option.pattern) return new RegExp(`^(?:${option.pattern})$`).test(/** @type {string} */ (value));
   if (typeof value !== 'number') return true;
   if (option.step === undefined && !Number.isInteger(value)) return false;
   return value >= (option.low ?? -Infinity) && value <= (option.high ?? Infinity);

@@ -89,7 +89,7 @@ def described(field: OptionField) -> Value:
     if field.choices:
         return value | {"choices": list(field.choices)}
     if field.kind in (bool, str):
-        return value
+        return value | ({"pattern": option.pattern} if option.pattern else {})
     step = {"step": field.step} if field.kind is float else {}
     return value | {"low": option.low, "high": option.high} | step
 

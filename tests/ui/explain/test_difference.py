@@ -38,8 +38,9 @@ def test_two_classes_subtracted_say_where_each_has_the_most(pair: str, method: s
 def test_the_difference_of_two_classes_has_a_test_of_its_own_that_says_how_far_it_is() -> None:
     session, subject = visit()
     request = subject.request("trust", method="legrad", target=(5, 0), sides="difference")
-    shares = list[float]()
-    trust = session.run(request, progress=shares.append)
+    shares, previews = list[float](), list[dict[str, object]]()
+    trust = session.run(request, progress=shares.append, preview=previews.append)
+    assert [preview["names"] for preview in previews] == [("animal 5", "animal 0")]
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1)
     assert {0.45, 0.95} <= {

@@ -107,6 +107,45 @@ def test_the_room_fits_and_can_be_read_by_everybody(
     nothing_found_by_axe(page)
 
 
+RANKED = """async (address) => {
+  const numbers = new Float32Array(await (await fetch(address)).arrayBuffer());
+  const count = numbers.length / 3;
+  return [0, 1].map((axis) => [...numbers.subarray(axis * count, (axis + 1) * count)]);
+}"""
+
+
+def test_an_open_photo_of_the_survey_has_the_place_of_its_own_row(
+    visit: Callable[..., Any], start_app: Callable[..., Server]
+) -> None:
+    """What the page reads of the open photo is what the survey recorded of it: the columns are those of the bundled survey."""
+    url = start_app("--model", "mini", "--survey", "example").url
+    page = visit(f"{url}?tab=survey", ready=False)
+    card = page.locator(".vv-survey-card").first
+    row = int(card.get_attribute("data-row"))
+    card.click()
+    wait_until_ready(page)
+    image = re.search(r"image=([^&]*)", page.url)
+    assert image
+    for across, up in (
+        ("confidence", "mean_entropy"),
+        ("margin", "head_distance"),
+        ("head_prefix_mass", "head_entropy"),
+    ):
+        axes = f"across={across}&up={up}&layer=2&head=3"
+        page.goto(f"{url}?tab=survey&model=mini&image={image[1]}&{axes}")
+        said = page.locator(".vv-survey-place")
+        expect(said).to_contain_text("The open photo, ringed: ")
+        columns = page.evaluate(RANKED, f"vit_viz/survey/points?{axes}")
+        places = re.findall(r", more than ([\d,]+) of ([\d,]+)", said.inner_text())
+        for column, place in zip(columns, places, strict=True):
+            below, count = (int(number.replace(",", "")) for number in place)
+            own, slack = column[row], 1e-4 * (max(column) - min(column))
+            assert count == len(column)
+            assert (
+                sum(one < own - slack for one in column) <= below <= sum(one < own + slack for one in column)
+            )
+
+
 # --- a second survey
 
 

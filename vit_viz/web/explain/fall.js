@@ -1,12 +1,10 @@
-// The curve of what is followed while the patches of a map go or come, beside random orders of patches; and of two classes the question
-// whether the lead of one goes with the patches that the difference of their maps gives to it.
+// The curve of what is followed while the patches of a map go or come, beside random orders of patches: of the difference of two maps from
+// either end.
 
 import { clamp } from '../../explorer/geometry.js';
-import { Job, STOPPED } from '../kit/job.js';
-import { JobLine, Toggle, useJob } from '../kit/parts.js';
+import { Toggle } from '../kit/parts.js';
 import { heightOf, Plot } from '../kit/plot.js';
-import { html, useLayoutEffect, useRef, useSignal, useState } from '../kit/preact.js';
-/** @import { Tell } from '../kit/ask.js' */
+import { html, useSignal, useState } from '../kit/preact.js';
 /** @import { ReadonlySignal } from '../kit/preact.js' */
 /** @import { Curve, Trust } from './trust.js' */
 
@@ -95,47 +93,4 @@ function Words({ curve: { x, texts }, test, pointed }) {
   return html`<p class="vv-curve-words vv-small">
     ${i < 0 ? how : `${Math.round(100 * x[i])}% ${done}: ${texts[i]}`}
   </p>`;
-}
-
-// --- of two classes
-
-/** What is known of the difference of two maps; cost: of measuring it, in words. @typedef {Trust & {key: string, label: string, question: string, cost: string}} Known */
-
-const NONE = new Job();
-
-/**
- * Measures whether the lead goes with the map, and shows the curve. What runs goes on while another map is looked at, but not another
- * class or photo.
- * @param {{known: Known | null | undefined, about: string, measure: (stop: AbortSignal, tell: Tell) => Promise<Trust>, taken:
- *     ReadonlySignal<number>}} props
- */
-export function Lead({ known, about, measure, taken }) {
-  const job = useJob();
-  const [last, found] = useState(/** @type {{key: string, trust?: Trust}} */ ({ key: '' })); // of the map that was measured last
-  const end = useRef(() => job.isRunning && job.end(STOPPED)).current;
-  useLayoutEffect(() => () => void end(), [about]);
-  if (!known) return html`<section class="vv-lead" hidden></section>`;
-  const { key, label, question, cost } = known;
-  const isMeasured = last.key === key;
-  const trust = known.curves ? known : isMeasured ? last.trust : undefined;
-  const doing = isMeasured && !trust ? job : NONE;
-  const begin = () => {
-    found({ key });
-    void job.follow(measure, { whole: (answer) => found({ key, trust: answer }) });
-  };
-  return html`<section
-    class="vv-lead"
-    aria-label="Trust in the difference of two classes"
-    data-state=${trust ? 'measured' : doing.isRunning ? 'running' : 'open'}
-  >
-    <${JobLine}
-      ...${{ job: doing, begin, end, go: trust ? '' : question, button: { class: 'vv-button vv-measure' } }}
-      words=${trust ? '' : doing.words || doing.error || cost}
-      look="vv-row"
-    />
-    <${Fall} trust=${trust} name=${label} taken=${taken} />
-    <div class="vv-lead-said" aria-live="polite">
-      ${trust?.sentences?.map((sentence) => html`<p>${sentence}</p>`)}
-    </div>
-  </section>`;
 }

@@ -81,7 +81,7 @@ function Cards({ of: looked, agreed, costOf, methods: cards, tests, ...of }) {
   const { drawn, rule } = useScale(store, cards, namesOf(looked.target), of.answers.value);
   const methods = Object.fromEntries(cards.map((method) => [method.name, method]));
   const { trust, order, of: other } = tests;
-  const end = endOfStrips(Object.values(trust));
+  const end = endOfStrips(cards.flatMap(({ name }) => trust[name] ?? []));
   const count = NUMBERS[cards.length] ?? String(cards.length);
   const isSorted = order.some((name) => trust[name]);
   const sorted = isSorted ? `, the most faithful ${other && `for ${other} `}first` : '';

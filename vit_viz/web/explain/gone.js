@@ -18,11 +18,12 @@ const OTHER_GRID = 'The link takes away patches of another grid; all are here.';
 
 /**
  * What a link says is taken away. "best.12": so many of the best patches of whatever map there is; "patches.Bg": those that were brushed over,
- * the first of them the lowest bit of the first letter. What the server refuses in a sentence is nothing.
+ * the first of them the lowest bit of the first letter. What the link may say at all its option declares (vit_viz/views/tab_options.py).
  * @param {string} text @param {number} count of the patches of the photo @returns {typeof NOTHING | null} null: patches that it does not have
  */
 export function readGone(text, count) {
-  const [, most = 0, letters = ''] = /^(?:best\.([1-9]\d{0,4})|patches\.([\w-]{1,4096}))$/.exec(text) ?? [];
+  const [kind, what = ''] = text.split('.');
+  const [most, letters] = kind === 'best' ? [what, ''] : [0, what];
   const patches = Array.from({ length: BITS * letters.length }, (_, patch) => patch).filter(
     (patch) => (LETTERS.indexOf(letters[Math.floor(patch / BITS)]) >> (patch % BITS)) & 1,
   );

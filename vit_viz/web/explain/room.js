@@ -222,7 +222,7 @@ function Why({ page, aim, how, methods, drawing, tables }) {
   const places = useMemo(() => new Places(MOST_AT_A_TIME), []);
   const cards = { page, places, methods, tables: colours, ...known };
   const of = base.value.value;
-  const tests = useTests(cards, of);
+  const tests = useTests(cards, of, stage.shown);
   const chosen = methods.find(({ name }) => name === page.store.view.method.value);
   const check = useCheck(page, places, of && isSeen() && chosen ? { of, method: chosen } : null);
   const weights = check.known?.words ?? '';
@@ -301,7 +301,7 @@ function whyOf(page, aim, methods, tables) {
   };
   const agreed = heldOf(asked(ask, compared, turn)).value;
   const gone = goneFrom(page, shown);
-  // the curve of a card is of its own map
+  // a curve is of the map of a card, or of two classes subtracted
   const taken = computed(() => (shown.value?.isOwn === false ? 0 : gone.share.value));
   const done = (/** @type {Method} */ method, /** @type {Of} */ now) => learn(keyOf(method, now));
   const base = heldOf(computed(() => (isSeen() ? aim.value : NOT_ASKED)));

@@ -11,11 +11,8 @@ import { Bar } from '../kit/bar.js';
 import { listenToPointers } from './brush.js';
 import { Belief } from './belief.js';
 import { Controls } from './controls.js';
-import { Lead } from './fall.js';
-import { less, questionOf, shares, testedOf } from './maps.js';
+import { less, questionOf, shares } from './maps.js';
 import { controlsOf, leftOf } from './staged.js';
-import { trustOf } from './trust.js';
-/** @import { Tell } from '../kit/ask.js' */
 /** @import { Page } from '../kit/page.js' */
 /** @import { ReadonlySignal, Signal } from '../kit/preact.js' */
 /** @import { Tests } from './belief.js' */
@@ -61,7 +58,7 @@ export function Stage({ page: { store, source, ask }, shown, error: refused, isP
         ${sides.length > 0 && html`<${Sides} key=${method.name} ...${{ store, ask, photo, tables }} />`}
       </div>
       <div class="vv-play-below" hidden=${!photo || Boolean(refused.value)}>
-        ${photo && html`<${Below} ...${{ store, ask, photo, gone, ...proof }} />`}
+        ${photo && html`<${Below} ...${{ photo, gone, ...proof }} />`}
       </div>
       <div class="vv-play-about">
         <${CaptionLine} photo=${error ? null : photo} problem=${gone.problem.value} />
@@ -248,28 +245,10 @@ const TOOLS = [
 
 /**
  * What is taken away, what the model says of the rest, and how far the map that it is taken by can be believed.
- * @param {Pick<Parameters<typeof Stage>[0], 'gone' | 'taken' | 'tests' | 'weights'> & {store: Page['store'], ask: Page['ask'], photo: Staged}} props
+ * @param {Pick<Parameters<typeof Stage>[0], 'gone' | 'taken' | 'tests' | 'weights'> & {photo: Staged}} props
  */
-function Below({ store, ask, photo, gone, taken, tests, weights }) {
-  const { key, target, difference, method } = photo;
-  /** @type {[string, any]} */
-  const question = ['trust', difference?.body ?? testedOf(store, photo, method.name)];
-  const atHand = useAsked(async (name, body, stop) => {
-    let amount = '';
-    const kept = await ask.kept(name, body, stop, (said) => void (amount = said.cost ?? ''));
-    return { kept, amount };
-  }, question);
-  const { kept, amount } = atHand.value ?? {};
-  const cost = amount && `Takes its patches away, beside random orders of patches; ${amount}.`;
-  const [one, other] = difference?.names ?? [];
-  const known = difference && {
-    ...{ key: JSON.stringify(question), cost, label: `${method.label}, ${one} and not ${other}` },
-    question: `Does ${one}'s lead over ${other} follow these colours?`,
-    ...(kept && trustOf(kept, target)),
-  };
-  const measure = async (/** @type {AbortSignal} */ stop, /** @type {Tell} */ tell) =>
-    trustOf(await ask(...question, stop, tell), target);
-  const choices = TOOLS.filter(([tool]) => method.pick || tool !== 'choose');
+function Below({ photo, gone, taken, tests, weights }) {
+  const choices = TOOLS.filter(([tool]) => photo.method.pick || tool !== 'choose');
   const isWhole = !gone.patches.value.length;
   return html`
     <${Slider} ...${{ photo, gone }} />
@@ -283,8 +262,7 @@ function Below({ store, ask, photo, gone, taken, tests, weights }) {
         all back
       </button>
     </div>
-    <${Lead} ...${{ known, about: `${key} ${target.link}`, taken: gone.share, measure }} />
-    ${!difference && html`<${Belief} ...${{ method, tests, cost, weights, taken }} />`}
+    ${tests.staged && html`<${Belief} ...${{ tests, weights, taken }} />`}
   `;
 }
 

@@ -6,6 +6,7 @@ import { fixed, number, percent, stopsOf } from '../../ui/kit/numbers.js';
 import { endsOf, mapIn } from '../kit/map.js';
 import { signedStops } from '../kit/signed.js';
 import { commonScale, drawingOf, questionOf, shares, testedOf } from './maps.js';
+import { DIFFERENCE } from './trust.js';
 /** @import { PatchMap } from '../kit/map.js' */
 /** @import { Target } from '../kit/parts.js' */
 /** @import { Store } from '../kit/store.js' */
@@ -18,10 +19,12 @@ import { commonScale, drawingOf, questionOf, shares, testedOf } from './maps.js'
  * @typedef {{name: string, label: string, blind?: boolean, aimed?: boolean, pick?: boolean, slow?: boolean, runs?: string, shows?: string,
  *   hides?: string, formula?: string, controls?: Control[]}} Method
  *
+ * @typedef {{name: string, label: string, body: any, of: string}} ToTest a map, what its test is asked with, and what it is of
+ *
  * @typedef {'lead' | 'one' | 'other' | 'difference'} Side of two classes: the map of the lead of one, that of either, both subtracted
  *
- * What is asked; beside: what makes the scale of all methods; problems: what had to give way, a sentence each; isOwn: whether it is the map of the
- * card, whose curve is drawn.
+ * What is asked; beside: what makes the scale of all methods; problems: what had to give way, a sentence each; isOwn: whether it is what is
+ * tested, whose curve is drawn.
  * @typedef {{name: string, side: Side, ruler: Ruler, query: string, question: [string, any], beside: [string, any] | null, problems: string[],
  *   isOwn: boolean, of: Of, subject: string}} Wanted
  *
@@ -53,7 +56,7 @@ export function wantedOn(store, of, methods, isThere) {
     question: subtracted ? [subtracted, tested] : usual,
     beside:
       ruler !== 'own' && side !== 'difference' ? ['comparison', { ...about, target: towards || null }] : null,
-    isOwn: !subtracted && JSON.stringify(own) === JSON.stringify(card),
+    isOwn: side === 'difference' || (!subtracted && JSON.stringify(own) === JSON.stringify(card)),
   };
 }
 
@@ -111,9 +114,16 @@ export function stagedOf({ answer, scale, ...wanted }, store, methods, tables) {
   const isDifference = side === 'difference';
   const ringed = method.pick ? queryPatches(query, photo) : [];
   const isPair = names.length === 2 && !refusalOf(method);
+  const key = JSON.stringify(about);
+  const tested = isDifference
+    ? {
+        ...{ name: DIFFERENCE, label: `${method.label}, ${names[0]} and not ${names[1]}` },
+        body: { ...wanted.question[1], sides: 'difference' },
+      }
+    : { name: method.name, label: method.label, body: testedOf(store, of, method.name) };
   return {
     ...{ map, ends, drawing, photo, subject, about, target, method, isOwn, grid },
-    key: JSON.stringify(about),
+    key,
     caption: captionOf({ answer, ...wanted }, method, changedWords(method, store), words, drawing),
     note: [...problems, answer.facts.note, outsideWords(answer.facts)].filter(Boolean).join(' '),
     saved: store.saved(...wanted.question, ruler === 'share' && !isDifference ? { shared_scale: true } : {}),
@@ -130,7 +140,7 @@ export function stagedOf({ answer, scale, ...wanted }, store, methods, tables) {
     sides: isPair
       ? SIDES.map(([one, label]) => ({ side: one, label: label(names), chosen: one === side }))
       : [],
-    difference: isDifference ? { names, body: { ...wanted.question[1], sides: 'difference' } } : null,
+    tested: /** @type {ToTest} */ ({ ...tested, of: `${key} ${target.link}` }),
   };
 }
 /** @typedef {ReturnType<typeof stagedOf>} Staged */

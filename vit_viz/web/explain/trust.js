@@ -34,6 +34,9 @@ import { fixed, number, percent } from '../../ui/kit/numbers.js';
  * @property {boolean} [grows] whether the lead grows at first as the patches of the other class go
  */
 
+/** The name of the map that is no card's: those of two classes subtracted. */
+export const DIFFERENCE = 'difference';
+
 const logits = (/** @type {number} */ value) => fixed(value, 2).replace('-', '−');
 
 const HALF = 'Measured as its patches go, not yet as they come back.';
@@ -68,7 +71,7 @@ export function trustOf({ arrays, facts, words }, { classes = [], other, chosen 
     sentences: words?.split('\n') ?? [HALF],
     isHalf: !words,
     curves: Object.fromEntries(curves),
-    ...(names.length && { names, grows: Math.max(...turned) > turned[0] }),
+    ...(names.length && { names, grows: turned && Math.max(...turned) > turned[0] }),
   };
 }
 
@@ -141,7 +144,7 @@ export async function testAll(ask, maps, chosen, target, stop, tell) {
   }
   const area = (/** @type {string} */ name) => cards[name].place?.area ?? 0;
   const order = Object.keys(cards)
-    .filter((name) => cards[name].place)
+    .filter((name) => name !== DIFFERENCE && cards[name].place)
     .sort((a, b) => area(a) - area(b));
   return { cards, order };
 }

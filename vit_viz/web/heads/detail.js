@@ -70,9 +70,7 @@ export function Detail({ seen }) {
       />
       <div class="vv-stack">
         <${Caption} ...${{ rows, place, map }} />
-        <p class="vv-heads-readout vv-readout" hidden=${!readout}>${readout}</p>
-        ${named && html`<${Name} ...${{ named, margin }} />`}
-        <p class="vv-heads-role" hidden=${!role}>${role}</p>
+        <p class="vv-heads-readout vv-readout">${readout}</p>
         <div class="vv-row">
           <button
             type="button"
@@ -91,9 +89,11 @@ export function Detail({ seen }) {
             open in Look
           </button>
         </div>
+        <p class="vv-heads-scale vv-small">${map ? scaleWords(map) : rows.error}</p>
+        ${named && html`<${Name} ...${{ named, margin }} />`}
+        <p class="vv-heads-role" hidden=${!role}>${role}</p>
       </div>
     </div>
-    <p class="vv-heads-scale vv-small">${map ? scaleWords(map) : rows.error}</p>
     ${
       named &&
       html`<div class="vv-heads-evidence-part vv-stack">

@@ -174,12 +174,13 @@ function headOf({ layer, head }) {
  * @param {string} measure
  */
 function useProgress({ measures, isLong, error, isOld, table }, isRefused, isLeaving, measure) {
-  const isDrawn = useRef(false);
-  isDrawn.current ||= Boolean(measures || isLong || error) || isRefused;
+  const drawn = useRef(/** @type {'photos' | 'all' | undefined} */ (undefined));
+  if (measures || error || isRefused) drawn.current = 'all';
+  else if (isLong) drawn.current ??= 'photos';
   return {
     'data-ready': table && measures && !isOld ? measure : '',
     'data-old': isLeaving || isOld ? '' : undefined,
-    'data-drawn': isDrawn.current ? '' : undefined,
+    'data-drawn': drawn.current,
   };
 }
 

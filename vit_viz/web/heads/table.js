@@ -130,7 +130,7 @@ export function HeadGrid({ seen, shown = '', switches = null }) {
     return { key: line, head: rowHead(row.map(keyOf), number, said), said, cells: cells[line] };
   });
   return html`<p class="vv-heads-pictures vv-small">
-      ${`Pictures: where ${queryOf(subject.query, subject)} looks, each on its own scale.${isKnown ? ` Bars: ${label}.` : ''}`}
+      ${`Pictures: where ${queryOf(subject.query, subject)} looks, each on its own scale. Bars: ${label}.`}
     </p>
     <div class="vv-heads-scroll vv-scroll" ref=${box}>
       <div class=${bands > 1 ? 'vv-heads-grid vv-banded' : 'vv-heads-grid'} style=${sizes}>

@@ -6,7 +6,7 @@ import { opened } from '../kit/page.js';
 import { columnWords, many } from './words.js';
 /** @import { Page } from '../kit/page.js' */
 
-/** @typedef {{names: string[], layer: number, head: number, read: any}} Wanted read: model, mode, size and edits of the survey */
+/** @typedef {{across: string, up: string, layer?: number, head?: number, read: any}} Wanted read: model, mode, size and edits of the survey */
 
 /** @type {Record<string, (scores: number[]) => number>} */
 const OF_ANSWER = {
@@ -22,9 +22,9 @@ const OF_ANSWER = {
 export function numbersOf(page, wanted) {
   const photo = opened(page, 'survey');
   /** @param {string} _name @param {Wanted & {about: any}} body @param {AbortSignal} stop */
-  const ask = (_name, { names, layer, head, read, about }, stop) =>
+  const ask = (_name, { across, up, layer = 0, head = 0, read, about }, stop) =>
     Promise.all(
-      names.map(async (name) => {
+      [across, up].map(async (name) => {
         const [, over, measure] = /^(mean|head)_(entropy|distance|prefix_mass)$/.exec(name) ?? [];
         if (!measure && !OF_ANSWER[name]) return NaN;
         const body = { ...about, ...read, ...(measure ? { measure } : { count: 2 }) };

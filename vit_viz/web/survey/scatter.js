@@ -207,7 +207,7 @@ function useGraph({ figure, plotly: version }) {
 
 /** What plotly is told, what it tells, and the dots over its figure. @param {{state: State, mode: Mode, graph: Graph | null}} props */
 function Dots({ state, mode, graph }) {
-  const { survey, choice, chosen, points: answer, brush, filter, pick } = state;
+  const { survey, chosen, points: answer, brush, filter, pick } = state;
   const area = useMemo(() => make('div', 'vv-survey-area'), []);
   const [room, setRoom] = useState(''); // width and height of the figure
   const mine = mineOf(state);
@@ -264,23 +264,21 @@ function Dots({ state, mode, graph }) {
     }
   }, [graph]);
 
+  const known = useRef(/** @type {Record<string, string>} */ ({})); // what plotly was told: it lays everything out anew for each word
   useLayoutEffect(() => {
     if (!graph || !points) return;
     const [x, y] = axesOf(points);
-    void plotly()?.relayout(graph, {
-      'xaxis.title.text': words[0],
-      'yaxis.title.text': words[1],
-      'xaxis.range': axisEnds(x, mine?.[0]),
-      'yaxis.range': axisEnds(y, mine?.[1]),
-    });
-  }, [graph, answer.value, mine]);
-  useLayoutEffect(() => {
-    if (!graph || !points) return;
     const [width, height] = room ? room.split(' ').map(Number) : [];
-    const selections = selectionsOf(brush.value, names);
-    const dragmode = mode !== 'off' && mode;
-    void plotly()?.relayout(graph, { dragmode, selections, ...(room && { width, height }) });
-  }, [graph, answer.value, mode, room, choice.value?.where]);
+    const now = Object.entries({
+      ...{ 'xaxis.title.text': words[0], 'xaxis.range': axisEnds(x, mine?.[0]) },
+      ...{ 'yaxis.title.text': words[1], 'yaxis.range': axisEnds(y, mine?.[1]) },
+      ...{ dragmode: mode !== 'off' && mode, selections: selectionsOf(brush.value, names) },
+      ...(room && { width, height }),
+    });
+    const changed = now.filter(([name, value]) => known.current[name] !== JSON.stringify(value));
+    known.current = Object.fromEntries(now.map(([name, value]) => [name, JSON.stringify(value)]));
+    if (changed.length) void plotly()?.relayout(graph, Object.fromEntries(changed));
+  }, [graph, answer.value, mine, mode, room, brush.value]);
   useLayoutEffect(() => {
     const holder = graph?.closest('#vv-survey-dots');
     if (!graph || !holder) return;

@@ -114,17 +114,16 @@ export function makeState(page, ask, survey) {
   });
   /** @type {Signal<{of: Question, value: Chosen} | undefined>} */
   const chosen = lastOf(answers);
-  const pointsAnswer = answerTo(({ across, up, layer, head }) => {
+  /** The two numbers, and of which head they are, where they are of one. @param {ReturnType<typeof linked>} choice */
+  const axesIn = ({ across, up, layer, head }) => {
     const isOfHead = [across, up].some((name) => name.startsWith('head_'));
-    return ['points', { across, up, ...(isOfHead && { layer, head }) }];
-  });
+    return { across, up, ...(isOfHead && { layer, head }) };
+  };
+  const pointsAnswer = answerTo((now) => ['points', axesIn(now)]);
   const beside = answerTo(({ model, edits }) => ['beside', { model, edits }]);
   const mine = numbersOf(page, () => {
-    const [{ across, up, layer, head } = /** @type {any} */ ({}), read] = [
-      choice.value ?? undefined,
-      beside.value.value?.value.read,
-    ];
-    return read && { names: [across, up], layer, head, read };
+    const read = beside.value.value?.value.read;
+    return choice.value && read ? { ...axesIn(choice.value), read } : null;
   });
   const rested = signal(/** @type {Partial<Question> | null} */ (null));
   effect(() => {

@@ -98,8 +98,8 @@ export function Table({ scene, options, waiting, folded, seen, ready, choose }) 
   const aspect = scene && scene.subject.crop.region[3] / scene.subject.crop.region[2];
   const corner = html`<span class="vv-unseen">Question</span
     ><span class="vv-tokens-wait vv-small" role="status"
-      >${waiting && `Computing ${WORDS[waiting].label} …`}</span
-    >`;
+      >${waiting && html`Computing <span class="vv-unseen">${WORDS[waiting].label}</span> …`}</span
+    >`; // on one line, so that no row moves
   const rowOf = (/** @type {Measure} */ one) => {
     const isFolded = folded.value.has(one);
     const { label, row, about } = WORDS[one];
