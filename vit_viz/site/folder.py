@@ -152,7 +152,7 @@ def _files_of(models: Sequence[LoadedModel], storage: Storage) -> dict[str, byte
 def _model_facts(loaded: LoadedModel, files: _Files, storage: Storage) -> dict[str, Any]:
     data = weights_of(loaded, storage)
     stem = re.sub(r"[^A-Za-z0-9]+", "_", loaded.name).strip("_") or "model"
-    return model_facts(loaded, storage) | {"file": files.add(f"{stem}.safetensors", data), "bytes": len(data)}
+    return model_facts(loaded, storage) | {"file": files.add(f"{stem}.bin", data), "bytes": len(data)}
 
 
 def _picture_facts(name: str, files: _Files) -> dict[str, Any]:

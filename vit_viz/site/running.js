@@ -1,6 +1,7 @@
 // The engine of the page: its worker, started when it is first needed, and again when it has died; and the model that it holds.
 
 import { EngineClient } from '../browser/client.js';
+import { inflated } from '../explorer/packed.js';
 /** @import { Traced } from '../browser/engine.js' */
 /** @import { Options } from '../browser/preprocess.js' */
 /** @import { Picture } from '../browser/resize.js' */
@@ -100,19 +101,19 @@ export class Running {
 }
 
 /**
- * What an address holds, told how much of it has come.
+ * What was compressed at an address, told how much of it has come.
  * @param {string} address @param {(share: number) => void} told @param {number} bytes that it has
  */
 export async function received(address, told, bytes) {
   const answer = await fetch(address);
   if (!answer.ok || !answer.body) throw new Error(`A part of this page is missing (${answer.status}).`);
-  const parts = [];
   let count = 0;
-  const reader = answer.body.getReader();
-  for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    parts.push(next.value);
-    count += next.value.length;
-    told(Math.min(1, count / bytes));
-  }
-  return new Blob(parts).arrayBuffer();
+  const counted = new TransformStream({
+    transform(part, stream) {
+      count += part.length;
+      told(Math.min(1, count / bytes));
+      stream.enqueue(part);
+    },
+  });
+  return inflated(answer.body.pipeThrough(counted));
 }

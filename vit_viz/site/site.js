@@ -1,5 +1,6 @@
 // The page as a static site: the app's own, whose source is the model that runs in it.
 
+import { inflated } from '../explorer/packed.js';
 import { bytesOf } from '../explorer/paint.js';
 import { followTheme } from '../explorer/theme.js';
 import { begin } from '../web/look/room.js';
@@ -71,6 +72,6 @@ export function startInFile() {
     start: () =>
       new Worker(URL.createObjectURL(new Blob([heldIn('vv-worker')], { type: 'text/javascript' }))),
     wasm: { plain: heldIn('vv-plain'), relaxed: heldIn('vv-relaxed') },
-    weights: async (model) => heldIn(model.file).buffer,
+    weights: (model) => inflated(new Blob([heldIn(model.file)]).stream()),
   }));
 }
