@@ -143,8 +143,12 @@ const KINDS = {
     const { recipe, labels, output } = engine;
     const loaded = /** @type {any} */ ({ config: engine.model.config, recipe, labels, output });
     return {
-      sizes: photos.map(([height, width, size]) => sizesOf(loaded, { height, width }, size)),
-      targets: targets.map(([target, find]) => targetValue(logits, loaded, target, find ?? undefined)),
+      sizes: photos.map((/** @type {number[]} */ [height, width, size]) =>
+        sizesOf(loaded, { height, width }, size),
+      ),
+      targets: targets.map((/** @type {string[]} */ [target, find]) =>
+        targetValue(logits, loaded, target, find ?? undefined),
+      ),
       positions: positionsOf(loaded.config),
     };
   },

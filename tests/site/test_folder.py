@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import json
@@ -68,7 +69,7 @@ def test_the_page_names_its_files_and_no_other_address(site: Path) -> None:
     named |= {one["file"] for key in ("models", "pictures") for one in facts[key]}
     page_facts = json.loads(str(facts["page"]))
     named |= {page_facts["questions"], page_facts["parts"][-1]["props"]["listing"]}
-    named |= {str(facts["worker"]), *facts["wasm"].values()}
+    named |= {str(facts["worker"]), str(facts["helper"])}
     assert named == {path.name for path in site.iterdir()} - {
         "index.html",
         "offline.js",
@@ -76,6 +77,17 @@ def test_the_page_names_its_files_and_no_other_address(site: Path) -> None:
         LISTING,
     }
     assert re.findall(r"https?://", page) == []
+
+
+def test_the_head_starts_the_engine_with_the_first_model_by_a_script_that_the_policy_names(
+    site: Path,
+) -> None:
+    page = (site / "index.html").read_text()
+    facts, (early,) = facts_of(page), re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert f'new Worker("{facts["worker"]}")' in early
+    assert json.dumps({"packed": facts["models"][0]["file"], "bytes": facts["models"][0]["bytes"]}) in early
+    digest = base64.b64encode(hashlib.sha256(early.encode()).digest()).decode()
+    assert f"script-src 'self' 'wasm-unsafe-eval' 'sha256-{digest}';" in page
 
 
 def test_the_service_worker_keeps_all_that_the_page_names(site: Path) -> None:

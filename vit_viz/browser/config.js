@@ -196,9 +196,7 @@ export function positionedPrefix(/** @type {Config} */ config) {
 }
 
 /** Why positions of a model cannot be compared, in a sentence; '' where they can. */
-export function noPositions(
-  /** @type {Config} */ { position, relative_bias: own, shared_bias: shared },
-) {
+export function noPositions(/** @type {Config} */ { position, relative_bias: own, shared_bias: shared }) {
   if (position !== 'none') return '';
   return own || shared
     ? 'This model has no position embedding: its layers add a learned number to the scores for the offset of two patches.'

@@ -1,24 +1,26 @@
 // What a worker does with its messages: loads a model, traces pictures, answers questions about them, tells of progress, and says in a
 // sentence what went wrong.
 //
-// In: {id, kind: 'load', file, wasm, about}, {id, kind: 'trace', picture, options}, {id, kind: 'ask', name, body, pass}; {kind: 'stop',
-// id} of a question that nobody waits for, {kind: 'forget', pass} of a pass that nobody asks about. Out: {id, kind: 'progress', done, all} any number of times, then {id, kind: 'answer', value} or
+// In: {id, kind: 'load', file, wasm, about}, {id, kind: 'trace', picture, options}, {id, kind: 'ask', name, body, pass}; {kind: 'fetch',
+// file} of a packed file that may be loaded next, {kind: 'stop', id} of a question that nobody waits for, {kind: 'forget', pass} of a
+// pass that nobody asks about. Out: {id, kind: 'progress', done, all} any number of times, then {id, kind: 'answer', value} or
 // {id, kind: 'error', sentence}. One message is worked on after the other, but a model that is still being read is given up for another.
 // client.js is the other end.
 
 import { answer as answerTo } from './answers/index.js';
 import { Engine } from './engine.js';
-import { BadFile, reader } from './weights.js';
+import { BadFile, reader, unpacked } from './weights.js';
 /** @import { Answer } from './answers/form.js' */
 /** @import { About } from './checkpoint.js' */
 /** @import { Traced } from './engine.js' */
 /** @import { Options } from './preprocess.js' */
 /** @import { Picture } from './resize.js' */
-/** @import { Wasm } from './wasm.js' */
+/** @import { Variants, Wasm } from './wasm.js' */
+/** @import { Packed } from './weights.js' */
 
 /**
- * @typedef {{id: number, kind: 'load', file: string | ArrayBuffer | Blob, wasm: Wasm, about?: About}} Load file: an address or its bytes;
- *     about: where others may have written it
+ * @typedef {{id: number, kind: 'load', file: string | ArrayBuffer | Blob | Packed, wasm: Wasm | Partial<Variants>, about?: About}} Load
+ *     file: an address or its bytes; wasm: as far as the worker has none of its own; about: where others may have written it
  * @typedef {{id: number, kind: 'trace', picture: Picture, options?: Options & {edits?: string}}} Trace
  * @typedef {{id: number, kind: 'ask', name: string, body: Record<string, any>, pass: number}} Question pass: the id of the message that
  *     traced the picture
@@ -28,8 +30,9 @@ import { BadFile, reader } from './weights.js';
  * @typedef {(done: number, all: number, preview?: Answer) => void} Told preview: what of an answer is there
  * @typedef {{id: number, kind: 'progress', done: number, all: number, preview?: Answer} | {id: number, kind: 'answer', value: Loaded | Traced | Answer} |
  *     {id: number, kind: 'error', sentence: string}} Reply
- * @typedef {{engine: Engine | null, wanted: number, passes: Map<number, Traced>, stopped: Set<number>,
- *     startHelper?: () => import('./team.js').Helper}} State wanted: the last message that loads, for which reading the model of another
+ * @typedef {{packed: Packed['packed'], whole: Promise<ArrayBuffer>, progress: (read: number, all: number) => void}} Fetched a file on its way
+ * @typedef {{engine: Engine | null, wanted: number, passes: Map<number, Traced>, stopped: Set<number>, fetched: Fetched | null,
+ *     own: Partial<Variants>}} State wanted: the last message that loads, for which reading the model of another
  *     ends; passes: of this model, by the messages that asked for them, until they are to be forgotten; stopped: questions that nobody waits for
  * @typedef {{postMessage: (message: Reply, transfer: ArrayBuffer[]) => void,
  *     addEventListener: (type: 'message', listener: (event: any) => void) => void}} Port
@@ -40,19 +43,32 @@ const HEARING = 50; // milliseconds from one of those to the next
 
 /**
  * Answers the messages of a port from now on.
- * @param {Port} port @param {() => import('./team.js').Helper} [startHelper] a helper's worker, where a message names none
+ * @param {Port} port @param {Partial<Variants>} [own] kernels and helpers that the worker has, where a message names none
  */
-export function serve(port, startHelper) {
+export function serve(port, own = {}) {
   /** @type {State} */
-  const state = { engine: null, wanted: 0, passes: new Map(), stopped: new Set(), startHelper };
+  const state = { engine: null, wanted: 0, passes: new Map(), stopped: new Set(), fetched: null, own };
   let last = Promise.resolve();
   port.addEventListener('message', ({ data }) => {
     if (data.kind === 'stop') return void state.stopped.add(data.id);
+    if (data.kind === 'fetch') return void (state.fetched = fetched(data.file));
     if (data.kind === 'load') state.wanted = data.id;
     last = last.then(() =>
       data.kind === 'forget' ? void state.passes.delete(data.pass) : answer(port, state, data),
     );
   });
+}
+
+/** @param {Packed} file @returns {Fetched} */
+function fetched(file) {
+  /** @type {Fetched} */
+  const one = {
+    packed: file.packed,
+    whole: unpacked(file, (...far) => one.progress(...far)),
+    progress: () => {},
+  };
+  one.whole.catch(() => {}); // whoever loads it hears what went wrong
+  return one;
 }
 
 /** @param {Port} port @param {State} state @param {Load | Trace | Question} message */
@@ -93,12 +109,27 @@ async function answerOf(state, message, progress) {
   engine?.model.machine.close();
   passes.clear();
   state.engine = null; // two models at once may be more than there is memory for
-  const { wasm } = message;
-  const how = { startHelper: state.startHelper, ...('plain' in wasm ? wasm : { plain: wasm }) };
-  state.engine = await Engine.load(reader(message.file), how, progress, message.about);
+  const { file, wasm } = message;
+  const areBytes = wasm instanceof ArrayBuffer || ArrayBuffer.isView(wasm);
+  const how = /** @type {Variants} */ ({ ...state.own, ...(areBytes ? { plain: wasm } : wasm) });
+  const bytes = isPacked(file) ? await wholeOf(state, file, progress) : file;
+  state.engine = await Engine.load(reader(bytes), how, isPacked(file) ? undefined : progress, message.about);
   const { model, recipe, labels, output, notes } = state.engine;
   const { threads, isRelaxed: relaxed } = model.machine;
   return { config: model.config, recipe, labels, output, notes, threads, relaxed };
+}
+
+/** @param {Load['file']} file @returns {file is Packed} */
+function isPacked(file) {
+  return typeof file === 'object' && 'packed' in file;
+}
+
+/** What a packed file was, which may be on its way already. @param {State} state @param {Packed} file @param {Told} progress */
+function wholeOf(state, file, progress) {
+  const one = state.fetched?.packed === file.packed ? state.fetched : fetched(file);
+  state.fetched = null;
+  one.progress = progress;
+  return one.whole;
 }
 
 /**

@@ -12,9 +12,10 @@ import { queryTokens } from './geometry.js';
  * @property {number[] | null} pool weights of the tokens in the query "pool", where the model pools by a learned attention
  */
 
-/** What was compressed with zlib. @param {ReadableStream<Uint8Array<ArrayBuffer>>} stream @returns {Promise<ArrayBuffer>} */
-export function inflated(stream) {
-  return new Response(stream.pipeThrough(new DecompressionStream('deflate'))).arrayBuffer();
+/** What was compressed with zlib. @param {Uint8Array<ArrayBuffer>} bytes @returns {Promise<ArrayBuffer>} */
+async function inflated(bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
+  return new Response(stream).arrayBuffer();
 }
 
 /** Pairs of bytes from all first ones followed by all second ones. */
@@ -64,7 +65,7 @@ export function packedSource(bytesOf, { storage, pool }) {
   const layerOf = async (/** @type {Trace} */ trace, /** @type {number} */ layer) => {
     const { heads, tokens, head_dim: headDim, scales, source } = trace;
     const about = { kind: source[layer], heads, tokens, headDim, scale: scales[layer] };
-    const buffer = await inflated(new Blob([await bytesOf(layer)]).stream());
+    const buffer = await inflated(await bytesOf(layer));
     if (storage === 'int8' && about.kind === 'qk') return parseSteps(buffer, about);
     return parseLayer(paired(buffer), about);
   };

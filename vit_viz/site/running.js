@@ -1,7 +1,6 @@
 // The engine of the page: its worker, started when it is first needed, and again when it has died; and the model that it holds.
 
 import { EngineClient } from '../browser/client.js';
-import { inflated } from '../explorer/packed.js';
 /** @import { Traced } from '../browser/engine.js' */
 /** @import { Options } from '../browser/preprocess.js' */
 /** @import { Picture } from '../browser/resize.js' */
@@ -14,8 +13,8 @@ import { inflated } from '../explorer/packed.js';
  *
  * @typedef {object} Files
  * @property {() => Worker} start a worker of the engine
- * @property {import('../browser/wasm.js').Variants} wasm
- * @property {(model: ModelFacts, told: (share: number) => void) => Promise<ArrayBuffer>} weights
+ * @property {string} [helper] address of the script of its helpers
+ * @property {(model: ModelFacts) => string | Uint8Array<ArrayBuffer>} weights address or bytes of a file that is packed
  */
 
 export class Running {
@@ -48,6 +47,7 @@ export class Running {
   /** @param {ModelFacts} model @param {Picture} picture @param {Options & {edits?: string}} options */
   async traceOnce(model, picture, options) {
     const loaded = await this.load(model);
+    if (this.model?.name !== model.name) throw new Error('Another model was asked for meanwhile.');
     const client = /** @type {EngineClient} */ (this.client);
     const traced = await client.trace(picture, options, (layer, depth) =>
       this.told(`Running ${model.name}: layer ${layer} of ${depth} …`, layer / depth),
@@ -67,18 +67,16 @@ export class Running {
   }
 
   /** @param {ModelFacts} model @returns {Promise<Loaded>} */
-  async loadNow(model) {
+  loadNow(model) {
     this.client ??= new EngineClient(this.files.start());
-    const { client } = this;
     const size = `${(model.bytes / 1e6).toFixed(1)} MB`;
     const told = (/** @type {number} */ share) =>
       this.told(`Reading the model ${model.name}, ${Math.round(100 * share)}% of ${size} …`, share);
     told(0);
-    const { own } = model;
-    if (own) return client.load(own.file, this.files.wasm, (done, all) => told(done / all), own.about);
-    const weights = await this.files.weights(model, told);
-    if (this.model?.name !== model.name) throw new Error('Another model was asked for meanwhile.');
-    return client.load(weights, this.files.wasm);
+    const { own, bytes } = model;
+    const file = own ? own.file : { packed: this.files.weights(model), bytes };
+    const { helper } = this.files;
+    return this.client.load(file, { helper }, (done, all) => told(done / all), own?.about);
   }
 
   /** Nobody asks about a pass any more. @param {number} pass */
@@ -98,22 +96,4 @@ export class Running {
     this.client = null;
     this.model = null;
   }
-}
-
-/**
- * What was compressed at an address, told how much of it has come.
- * @param {string} address @param {(share: number) => void} told @param {number} bytes that it has
- */
-export async function received(address, told, bytes) {
-  const answer = await fetch(address);
-  if (!answer.ok || !answer.body) throw new Error(`A part of this page is missing (${answer.status}).`);
-  let count = 0;
-  const counted = new TransformStream({
-    transform(part, stream) {
-      count += part.length;
-      told(Math.min(1, count / bytes));
-      stream.enqueue(part);
-    },
-  });
-  return inflated(answer.body.pipeThrough(counted));
 }

@@ -1,11 +1,9 @@
 // The page as a static site: the app's own, whose source is the model that runs in it.
 
-import { inflated } from '../explorer/packed.js';
 import { bytesOf } from '../explorer/paint.js';
 import { followTheme } from '../explorer/theme.js';
 import { begin } from '../web/look/room.js';
 import { mount } from '../web/page/page.js';
-import { received } from './running.js';
 import { siteSource } from './source.js';
 /** @import { Files } from './running.js' */
 
@@ -42,9 +40,9 @@ export function start() {
   };
   open(
     (facts) => ({
-      start: () => new Worker(facts.worker),
-      wasm: facts.wasm,
-      weights: (model, told) => received(model.file, told, model.bytes),
+      start: () => startedEarly() ?? new Worker(facts.worker),
+      helper: facts.helper,
+      weights: (model) => model.file,
     }),
     (files) => {
       files.forEach((file) => needed.add(file));
@@ -53,6 +51,14 @@ export function start() {
   );
   // another version has files of its own
   workers?.addEventListener('controllerchange', () => void (needed.size && keep()));
+}
+
+/** The worker that the head of the page has started, unless that failed; once. @returns {Worker | undefined} */
+function startedEarly() {
+  const page = /** @type {any} */ (window);
+  const { vit_viz_worker: worker } = page;
+  delete page.vit_viz_worker;
+  return worker;
 }
 
 /** Whether the service worker keeps all of these files, those that it did not have included. @param {string[]} names */
@@ -71,7 +77,6 @@ export function startInFile() {
   open(() => ({
     start: () =>
       new Worker(URL.createObjectURL(new Blob([heldIn('vv-worker')], { type: 'text/javascript' }))),
-    wasm: { plain: heldIn('vv-plain'), relaxed: heldIn('vv-relaxed') },
-    weights: (model) => inflated(new Blob([heldIn(model.file)]).stream()),
+    weights: (model) => heldIn(model.file),
   }));
 }
