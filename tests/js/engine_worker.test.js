@@ -268,7 +268,7 @@ test('a packed file is unpacked by a worker that has kernels of its own', () =>
     { plain: WASM },
   ));
 
-test('a packed file that is on its way is not fetched again, but where that failed', async (context) => {
+test('a packed file is loaded once, but where that failed, and whoever asks last hears how far it is', async (context) => {
   const packed = deflateSync(new Uint8Array(file(CONFIG)));
   /** @type {string[]} */
   const fetched = [];
@@ -279,16 +279,22 @@ test('a packed file that is on its way is not fetched again, but where that fail
   });
   await withClient(async (client) => {
     const from = (/** @type {string} */ address) => ({ packed: address, bytes: packed.length });
-    client.worker.postMessage({ kind: 'fetch', file: from('a.bin') });
+    client.worker.postMessage({ id: 0, kind: 'load', file: from('a.bin'), wasm: WASM });
     await assert.rejects(client.load(from('a.bin'), WASM), { message: /the server answered 404/ });
     isThere = true;
     assert.deepEqual((await client.load(from('a.bin'), WASM)).config, CONFIG);
-    assert.deepEqual(fetched, ['a.bin', 'a.bin']);
-    client.worker.postMessage({ kind: 'fetch', file: from('b.bin') });
+    assert.deepEqual(fetched, ['a.bin', 'a.bin', 'a.bin']);
+    const { pass } = await client.trace(picture(9, 13));
+    await client.load(from('a.bin'), WASM);
+    await client.answer('token_norms', {}, pass); // which belongs to the model that is there
+    client.worker.postMessage({ id: 0, kind: 'load', file: from('b.bin'), wasm: WASM });
     /** @type {number[][]} */
     const told = [];
     await client.load(from('b.bin'), WASM, (...far) => told.push(far));
-    await client.load(from('c.bin'), WASM);
-    assert.deepEqual(fetched.slice(2), ['b.bin', 'c.bin']);
+    assert.deepEqual(told.at(-1), [packed.length, packed.length]);
+    const early = client.load(from('c.bin'), WASM);
+    await client.load(from('d.bin'), WASM);
+    await assert.rejects(early, { message: 'Another model was asked for meanwhile.' });
+    assert.deepEqual(fetched.slice(3), ['b.bin', 'c.bin', 'd.bin']);
   });
 });

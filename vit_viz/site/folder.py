@@ -45,8 +45,8 @@ _MAY = {
 _EARLY = """\
 window.vit_viz_worker = new Worker(%s);
 window.vit_viz_worker.onerror = () => delete window.vit_viz_worker;
-window.vit_viz_worker.postMessage({ kind: 'fetch', file: %s });"""
-"""Starts the engine and fetches the first model while the browser still reads the program that will ask for them."""
+window.vit_viz_worker.postMessage({ id: 0, kind: 'load', file: %s, wasm: { helper: %s } });"""
+"""Starts the engine, which loads the first model while the browser still reads the program that will ask for them."""
 
 
 @dataclass(eq=False)
@@ -122,7 +122,8 @@ def _files_of(models: Sequence[LoadedModel], storage: Storage) -> dict[str, byte
     script = files.add("site.js", program("start").encode())
     css = files.add("site.css", look().encode())
     listed = {kind: files.add(f"{kind}.json", data) for kind, data in listings().items()}
-    early = _EARLY % (json.dumps(worker), json.dumps({"packed": own[0]["file"], "bytes": own[0]["bytes"]}))
+    first = {"packed": own[0]["file"], "bytes": own[0]["bytes"]}
+    early = _EARLY % tuple(map(json.dumps, (worker, first, helper)))
     page = composed_page(
         {
             "worker": worker,
