@@ -14,7 +14,7 @@ import { CONFIG, fileOf as file, RECIPE } from './engine_file.js';
 
 const WASM = readFileSync(new URL('../../vit_viz/browser/kernels.wasm', import.meta.url));
 
-/** @param {(client: EngineClient) => Promise<void>} work @param {object} [own] kernels of the worker */
+/** @param {(client: EngineClient, port: any) => Promise<void>} work port: the worker's @param {object} [own] kernels of the worker */
 async function withClient(work, own) {
   const { port1, port2 } = new MessageChannel();
   serve(/** @type {any} */ (port1), own);
@@ -22,7 +22,7 @@ async function withClient(work, own) {
   port1.start();
   port2.start();
   try {
-    await work(client);
+    await work(client, port1);
   } finally {
     port1.close();
     port2.close();
@@ -273,11 +273,13 @@ test('a packed file is loaded once, but where that failed, and whoever asks last
   /** @type {string[]} */
   const fetched = [];
   let isThere = false;
+  let isHeard = Promise.resolve();
   context.mock.method(globalThis, 'fetch', async (/** @type {string} */ address) => {
     fetched.push(address);
+    await isHeard;
     return isThere ? new Response(packed) : new Response('', { status: 404 });
   });
-  await withClient(async (client) => {
+  await withClient(async (client, port) => {
     const from = (/** @type {string} */ address) => ({ packed: address, bytes: packed.length });
     client.worker.postMessage({ id: 0, kind: 'load', file: from('a.bin'), wasm: WASM });
     await assert.rejects(client.load(from('a.bin'), WASM), { message: /the server answered 404/ });
@@ -287,14 +289,25 @@ test('a packed file is loaded once, but where that failed, and whoever asks last
     const { pass } = await client.trace(picture(9, 13));
     await client.load(from('a.bin'), WASM);
     await client.answer('token_norms', {}, pass); // which belongs to the model that is there
+    /** Answers wait until the worker has heard of two more loads. */
+    const holdBack = () => {
+      let count = 0;
+      isHeard = new Promise((done) => {
+        port.addEventListener('message', () => void (++count === 2 && done()));
+      });
+    };
+    holdBack();
     client.worker.postMessage({ id: 0, kind: 'load', file: from('b.bin'), wasm: WASM });
     /** @type {number[][]} */
     const told = [];
     await client.load(from('b.bin'), WASM, (...far) => told.push(far));
     assert.deepEqual(told.at(-1), [packed.length, packed.length]);
-    const early = client.load(from('c.bin'), WASM);
-    await client.load(from('d.bin'), WASM);
-    await assert.rejects(early, { message: 'Another model was asked for meanwhile.' });
+    holdBack();
+    const given = client.load(from('c.bin'), WASM);
+    await Promise.all([
+      assert.rejects(given, { message: 'Another model was asked for meanwhile.' }),
+      client.load(from('d.bin'), WASM),
+    ]);
     assert.deepEqual(fetched.slice(3), ['b.bin', 'c.bin', 'd.bin']);
   });
 });
