@@ -44,8 +44,7 @@ export function sizesOf({ config, recipe }, photo, present) {
     }
     return last;
   };
-  const many = (/** @type {number[]} */ [rows, cols]) =>
-    `${rows} x ${cols} patches, ${(rows * cols).toLocaleString('en')}`;
+  const many = (/** @type {number[]} */ [rows, cols]) => `${rows} x ${cols} patches, ${grouped(rows * cols)}`;
   /** @param {Mode} mode @param {number} size */
   const words = (mode, size) => {
     const [own, grid] = [gridOf(recipe, sides, { mode }), gridOf(recipe, sides, { mode, size })];
@@ -67,6 +66,11 @@ export function sizesOf({ config, recipe }, photo, present) {
   };
   return {
     offered: { fit: offered('fit'), crop: offered('crop'), stretch: offered('stretch') },
-    cost: `Up to ${MOST_CHOSEN_PATCHES.toLocaleString('en')} patches are computed here. ${COST}`,
+    cost: `Up to ${grouped(MOST_CHOSEN_PATCHES)} patches are computed here. ${COST}`,
   };
+}
+
+/** A number with a comma before each three digits; to have the browser write one reads all that it knows of languages. */
+function grouped(/** @type {number} */ count) {
+  return String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 }
