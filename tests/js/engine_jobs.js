@@ -140,8 +140,7 @@ const KINDS = {
   view: async ({ path, picture, photos, targets }) => {
     const engine = await engineOf(path);
     const { logits } = engine.trace({ ...picture, levels: bytes(picture.levels) }, { mode: 'crop' });
-    const { recipe, labels, output } = engine;
-    const loaded = /** @type {any} */ ({ config: engine.model.config, recipe, labels, output });
+    const loaded = /** @type {any} */ ({ ...engine, config: engine.model.config });
     return {
       sizes: photos.map((/** @type {number[]} */ [height, width, size]) =>
         sizesOf(loaded, { height, width }, size),

@@ -11,23 +11,26 @@ import numpy as np
 import pytest
 
 from tests.browser.test_answers import KINDS, check
-from tests.browser.test_passes import DIFFERENCES, ROUNDING
-from tests.ui.test_site import _Silent, served, wait_for_picture
+from tests.browser.test_passes import DIFFERENCES, ROUNDING, small_mini
+from tests.ui.conftest import served_here
+from tests.ui.desk import app_of
+from tests.ui.test_site import _Silent, file_of, served, wait_for_picture
 from vit_viz import samples
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.checkpoints import load
+from vit_viz.session.session import Session
 from vit_viz.site import write_site
 
-pytestmark = [pytest.mark.browser, pytest.mark.server, pytest.mark.numbers]
+pytestmark = [pytest.mark.browser, pytest.mark.numbers]
 
-SMALL = {"mode": "stretch", "size": 5}
-"""Of questions that take a pass for each patch."""
-BODIES: dict[str, dict[str, Any]] = {
-    "ablation": SMALL,
-    "occlusion": SMALL,
-    "trust": SMALL | {"method": "rollout"},
+PASSES = ("ablation", "occlusion", "trust")
+"""Questions of many passes, which are asked of a model with 5 x 5 patches."""
+NONE = ("rotary_similarity",)
+"""Questions that mini has no answer to."""
+OPTIONS: dict[str, dict[str, Any]] = {
+    "trust": {"method": "rollout"},
     "without_patches": {"gone": "2,3;2,4"},
-    "token_similarity": {"query": "5,6"},
+    "token_similarity": {"query": "3,4"},
 }
 
 ASKING = """async (asked) => {
@@ -51,36 +54,41 @@ ASKING = """async (asked) => {
 }"""
 
 
-def asked(page: Any, questions: list[tuple[str, dict[str, Any]]]) -> list[Any]:
-    """What a page is answered to questions, each with its arrays as 64-bit numbers."""
-    told = page.evaluate(ASKING, questions)
+def asked(page: Any, questions: list[str]) -> list[Any]:
+    """What a page is answered to questions about a photo that is brought, each with its arrays as 64-bit numbers."""
+    wait_for_picture(page, samples.first_sample())
+    photo = file_of(samples.sample("runner"), "PNG")  # which every decoder reads alike
+    page.locator(".vv-files").set_input_files({"name": "brought", "mimeType": "image/png", "buffer": photo})
+    wait_for_picture(page, "brought")
+    about = page.evaluate("document.querySelector('#vv-explorer').explorer.trace.about")
+    model = {"model": about["model"]}
+    bodies = [
+        (name, (about if QUESTIONS[name].takes_image else model) | OPTIONS.get(name, {}))
+        for name in questions
+    ]
+    told = page.evaluate(ASKING, bodies)
     for answer in told:
         for array in answer["arrays"].values():
             array["values"] = np.frombuffer(base64.b64decode(array["values"])).reshape(array["shape"])
     return list(told)
 
 
-def test_each_answer_of_a_site_is_the_apps(visit: Callable[..., Any], app_url: str, tmp_path: Path) -> None:
-    mini = load("mini", device="cpu")
-    write_site([mini], tmp_path, storage="fp16")  # as its weights are
-    with served(tmp_path, _Silent) as address:
-        site = visit(f"{address}?image=textures", ready=False)  # a PNG, which every decoder reads alike
-        wait_for_picture(site, "textures")
+@pytest.mark.parametrize("is_small", [False, True], ids=["mini", "of 5 x 5 patches"])
+def test_each_answer_of_a_site_is_the_apps(is_small: bool, visit: Callable[..., Any], tmp_path: Path) -> None:
+    loaded = small_mini(tmp_path)[0] if is_small else load("mini", device="cpu")
+    session = Session(model=loaded.name, device="cpu")
+    session.add_model(loaded)
+    write_site([loaded], tmp_path / "site", storage="fp16")  # as its weights are
+    with served(tmp_path / "site", _Silent) as address, served_here(app_of(session), session) as url:
+        site, app = (visit(f"{page}?mode=crop", ready=False) for page in (address, url))
         names = site.evaluate("window.vit_viz('browser/answers/names.js').NAMES")
-        about = {"model": "mini", "image": {"sample": "textures"}, "mode": "fit"}
-        questions = [
-            (name, (about if QUESTIONS[name].takes_image else {"model": "mini"}) | BODIES.get(name, {}))
-            for name in names
-        ]
-        got = asked(site, questions)
-    wanted = asked(visit(f"{app_url}?image=textures"), questions)
-    pixels = mini.preprocess.apply(samples.sample("textures"), **SMALL).pixels
-    largest = float(mini.model(pixels).detach().abs().max())
-    assert [name for (name, _), answer in zip(questions, wanted, strict=True) if "refused" in answer] == [
-        "rotary_similarity"
-    ]
+        questions = [name for name in names if name not in NONE and (name in PASSES) == is_small]
+        got, wanted = (asked(page, questions) for page in (site, app))
+    pixels = loaded.preprocess.apply(samples.sample("runner"), mode="crop").pixels
+    largest = float(loaded.model(pixels).detach().abs().max())
     dtypes = {kind: dtype for dtype, kind in KINDS.items()}
-    for (name, _), own, answer in zip(questions, got, wanted, strict=True):
+    for name, own, answer in zip(questions, got, wanted, strict=True):
+        assert "refused" not in answer, name
         answer["arrays"] = {
             key: array["values"].astype(dtypes[array["kind"]]) for key, array in answer["arrays"].items()
         }

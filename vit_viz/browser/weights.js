@@ -55,22 +55,26 @@ export function reader(file, request = (...about) => fetch(...about)) {
  */
 export async function unpacked({ packed, bytes }, progress) {
   const body = typeof packed === 'string' ? await bodyOf(packed) : new Blob([packed]).stream();
-  const parts = [];
+  const inflating = new DecompressionStream('deflate');
+  const whole = new Response(inflating.readable).arrayBuffer();
+  const damaged = () => {
+    throw new BadFile('The file of this model is damaged or cut short; please reload the page.');
+  };
+  whole.catch(() => {}); // what goes wrong is said of the part with which it does
+  const [reading, writing] = [body.getReader(), inflating.writable.getWriter()];
+  const next = () => reading.read().catch(damaged);
   let count = 0;
-  const parting = body.getReader();
   try {
-    for (let next = await parting.read(); !next.done; next = await parting.read()) {
-      parts.push(next.value);
-      progress((count += next.value.length), bytes);
+    for (let part = await next(); !part.done; part = await next()) {
+      await writing.write(part.value).catch(damaged);
+      progress((count += part.value.length), bytes);
     }
+    await writing.close().catch(damaged);
+    return await whole.catch(damaged);
   } catch (error) {
-    parting.cancel().catch(() => {}); // nobody waits for the rest
+    reading.cancel().catch(() => {}); // nobody waits for the rest
     throw error;
   }
-  const whole = new Blob(parts).stream().pipeThrough(new DecompressionStream('deflate'));
-  return new Response(whole).arrayBuffer().catch(() => {
-    throw new BadFile('The file of this model is damaged; please reload the page.');
-  });
 }
 
 /** @param {string} address @returns {Promise<ReadableStream<Uint8Array<ArrayBuffer>>>} */

@@ -19,11 +19,12 @@ function heldIn(/** @type {string} */ id) {
  * Shows the page that Python describes.
  * @param {(facts: any) => Files} filesOf @param {(files: string[]) => void} [used] hears which files beside the page it needs again
  */
-function open(filesOf, used = () => {}) {
+async function open(filesOf, used = () => {}) {
   followTheme(document.body);
   const facts = JSON.parse(document.getElementById('vt-facts')?.textContent ?? '');
   const source = siteSource(facts, filesOf(facts), used);
   void begin(source);
+  await new Promise((resume) => setTimeout(resume)); // what has come of the engine and the photo meanwhile goes first
   const samples = JSON.stringify(source.stated('samples'));
   mount(/** @type {HTMLElement} */ (document.getElementById('vv-page')), { page: facts.page, samples });
 }
@@ -38,7 +39,7 @@ export function start() {
     const words = document.querySelector('[data-site=keeping]');
     if (words) words.textContent = isKept ? KEPT : NOT_KEPT;
   };
-  open(
+  void open(
     (facts) => ({
       start: () => startedEarly() ?? new Worker(facts.worker),
       helper: facts.helper,
@@ -74,7 +75,7 @@ async function keptBy(/** @type {ServiceWorkerContainer} */ workers, names) {
 
 /** Shows the site all of which stands in the page. */
 export function startInFile() {
-  open(() => ({
+  void open(() => ({
     start: () =>
       new Worker(URL.createObjectURL(new Blob([heldIn('vv-worker')], { type: 'text/javascript' }))),
     weights: (model) => heldIn(model.file),

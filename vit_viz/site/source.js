@@ -13,7 +13,7 @@ import { editsIn } from '../web/kit/edits.js';
 import { saidOf } from './edited.js';
 import { checkpointIn, describe, modelOf } from './models.js';
 import { opening } from './opening.js';
-import { fileOf, partOf, readPhoto } from './photos.js';
+import { fileOf, partOf, readPhoto, thumbnailOf } from './photos.js';
 import { positionsOf } from './positions.js';
 import { Running } from './running.js';
 import { sizesOf } from './sizes.js';
@@ -282,10 +282,11 @@ export function siteSource(
       const id = await nameOf(file, pictures.size);
       const name = file.name || 'your picture';
       if (!pictures.has(id)) {
-        const { picture, thumbnail } = await readPhoto(file, name, limits, lighting).catch(({ message }) => {
+        const { picture } = await readPhoto(file, name, limits, lighting).catch(({ message }) => {
           throw new Refused(message);
         });
         const aspect = picture.width / picture.height;
+        const thumbnail = thumbnailOf(picture);
         pictures.set(id, { id, name, thumbnail, aspect, file: URL.createObjectURL(file), own: file });
       }
       return { image: id, kept: [...pictures.keys()] };
