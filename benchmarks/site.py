@@ -1,11 +1,11 @@
-"""A site of mini in Chromium: its bytes, its first view, how it follows the pointer, what photos leave behind; and its engine's time.
+"""A site of mini in Chromium: its bytes, its first view, hovering, what photos leave behind; and its engine's time.
 
     python -m benchmarks.site [--onnxruntime FOLDER [--model tiny]]
 
 First view: from the navigation of a new visitor until heads are drawn. Hover: script time of a whole repaint. Photos: by how much
-the heaps of the page and of its worker, with the memory of their arrays, have grown after twenty, once the passes that are kept are
-there; garbage is collected before each look. Engine: benchmarks/browser.py on one thread, beside ONNX Runtime Web. The agreed bounds
-stand beside what is printed; they hold on an idle machine of two cores.
+the heaps of the page and of its worker, with the memory of their arrays, have grown after 21, once the kept passes are there;
+garbage is collected before each look. Engine: benchmarks/browser.py on one thread, beside ONNX Runtime Web. The agreed bounds stand
+beside what is printed; they hold on an idle machine of two cores.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ from vit_viz.checkpoints import load
 from vit_viz.samples import sample_names
 from vit_viz.site import write_site
 
-VISITS, MOVES, PHOTOS = 9, 200, 20
+VISITS, MOVES, PHOTOS = (
+    9,
+    200,
+    21,
+)  # so many photos that the same are kept before and after: three rounds of the samples
 KEPT = 4
 """Passes that a site keeps (vit_viz/site/source.js)."""
 
@@ -38,10 +42,8 @@ DRAWN = """() => {
   const { explorer } = document.querySelector('#vv-explorer') ?? {};
   return explorer?.version > 0 && explorer.computed.endsWith(`|${explorer.version}`);
 }"""
-SEEN = (
-    "const seen = () => (%s)() ? (window.drawn = performance.getEntriesByName('vit_viz:paint').at(-1))"
-    " : setTimeout(seen, 2); seen();" % DRAWN
-)
+SEEN = f"""const seen = () => ({DRAWN})() ? (window.drawn = performance.getEntriesByName('vit_viz:paint').at(-1))
+  : setTimeout(seen, 2); seen();"""
 WHOLE = """(name) => {
   const { trace, store } = document.querySelector('#vv-explorer').explorer;
   return trace?.image === name && store.isComplete && !document.querySelector('.vv-part-top.vv-busy');
@@ -111,7 +113,7 @@ def first_view(browser: Any, url: str) -> float:
 
 
 def growth(page: Any, heaps: Heaps) -> float:
-    """Megabytes that twenty photos leave behind, once as many passes are there as are kept."""
+    """Megabytes that photos leave behind, once as many passes are there as are kept."""
     before, names = 0.0, sample_names()
     for count in range(KEPT + PHOTOS + 1):
         if count == KEPT:
