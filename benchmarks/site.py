@@ -17,7 +17,7 @@ import statistics
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -55,6 +55,11 @@ class _Silent(SimpleHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Nothing on the terminal."""
+
+    def handle(self) -> None:
+        """A browser that is closed hangs up, which is no error."""
+        with suppress(ConnectionError):
+            super().handle()
 
 
 @contextmanager

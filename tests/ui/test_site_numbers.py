@@ -57,7 +57,7 @@ ASKING = """async (asked) => {
 def asked(page: Any, questions: list[str]) -> list[Any]:
     """What a page is answered to questions about a photo that is brought, each with its arrays as 64-bit numbers."""
     wait_for_picture(page, samples.first_sample())
-    photo = file_of(samples.sample("runner"), "PNG")  # which every decoder reads alike
+    photo = file_of(samples.sample("shapes"), "PNG")  # which every decoder reads alike
     page.locator(".vv-files").set_input_files({"name": "brought", "mimeType": "image/png", "buffer": photo})
     wait_for_picture(page, "brought")
     about = page.evaluate("document.querySelector('#vv-explorer').explorer.trace.about")
@@ -80,11 +80,11 @@ def test_each_answer_of_a_site_is_the_apps(is_small: bool, visit: Callable[..., 
     session.add_model(loaded)
     write_site([loaded], tmp_path / "site", storage="fp16")  # as its weights are
     with served(tmp_path / "site", _Silent) as address, served_here(app_of(session), session) as url:
-        site, app = (visit(f"{page}?mode=crop", ready=False) for page in (address, url))
+        site, app = (visit(page, ready=False) for page in (address, url))
         names = site.evaluate("window.vit_viz('browser/answers/names.js').NAMES")
         questions = [name for name in names if name not in NONE and (name in PASSES) == is_small]
         got, wanted = (asked(page, questions) for page in (site, app))
-    pixels = loaded.preprocess.apply(samples.sample("runner"), mode="crop").pixels
+    pixels = loaded.preprocess.apply(samples.sample("shapes")).pixels
     largest = float(loaded.model(pixels).detach().abs().max())
     dtypes = {kind: dtype for dtype, kind in KINDS.items()}
     for name, own, answer in zip(questions, got, wanted, strict=True):
