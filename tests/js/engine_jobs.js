@@ -16,6 +16,9 @@ import { engineSource, traceValue } from '../../vit_viz/browser/source.js';
 import { reader, Weights } from '../../vit_viz/browser/weights.js';
 import { opening } from '../../vit_viz/site/opening.js';
 import { unsuitable } from '../../vit_viz/site/photos.js';
+import { positionsOf } from '../../vit_viz/site/positions.js';
+import { sizesOf } from '../../vit_viz/site/sizes.js';
+import { targetValue } from '../../vit_viz/site/target.js';
 
 const folder = process.argv[2];
 const input = readFileSync(`${folder}/input.bin`);
@@ -133,6 +136,20 @@ const KINDS = {
     const traced = engine.trace({ ...picture, levels: bytes(picture.levels) }, options);
     const { data, ...sizes } = unitVectors({ traced }, role, state);
     return { data: place(data), ...sizes };
+  },
+  view: async ({ path, picture, photos, targets }) => {
+    const engine = await engineOf(path);
+    const { logits } = engine.trace({ ...picture, levels: bytes(picture.levels) }, { mode: 'crop' });
+    const loaded = /** @type {any} */ ({ ...engine, config: engine.model.config });
+    return {
+      sizes: photos.map((/** @type {number[]} */ [height, width, size]) =>
+        sizesOf(loaded, { height, width }, size),
+      ),
+      targets: targets.map((/** @type {string[]} */ [target, find]) =>
+        targetValue(logits, loaded, target, find ?? undefined),
+      ),
+      positions: positionsOf(loaded.config),
+    };
   },
   unlit: async ({ picture, lighting }) => ({
     unlit: unsuitable({ ...picture, levels: bytes(picture.levels) }, lighting),

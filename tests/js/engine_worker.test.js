@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
+import { deflateSync } from 'node:zlib';
 import { EngineClient } from '../../vit_viz/browser/client.js';
 import { checkedConfig, parametersOf } from '../../vit_viz/browser/config.js';
 import { Model } from '../../vit_viz/browser/model.js';
@@ -13,15 +14,15 @@ import { CONFIG, fileOf as file, RECIPE } from './engine_file.js';
 
 const WASM = readFileSync(new URL('../../vit_viz/browser/kernels.wasm', import.meta.url));
 
-/** @param {(client: EngineClient) => Promise<void>} work */
-async function withClient(work) {
+/** @param {(client: EngineClient, port: any) => Promise<void>} work port: the worker's @param {object} [own] kernels of the worker */
+async function withClient(work, own) {
   const { port1, port2 } = new MessageChannel();
-  serve(/** @type {any} */ (port1));
+  serve(/** @type {any} */ (port1), own);
   const client = new EngineClient(/** @type {any} */ (port2));
   port1.start();
   port2.start();
   try {
-    await work(client);
+    await work(client, port1);
   } finally {
     port1.close();
     port2.close();
@@ -249,4 +250,64 @@ test('a configuration of before there were several class tokens is let through, 
   assert.equal(checkedConfig(before), before);
   for (const change of [{ class_tokens: 2 }, { class_read: [1] }, { position_grid: [3, 4] }])
     assert.throws(() => checkedConfig({ ...CONFIG, ...change }), /cannot compute a model whose/);
+});
+
+test('a packed file is unpacked by a worker that has kernels of its own', () =>
+  withClient(
+    async (client) => {
+      const packed = new Uint8Array(deflateSync(new Uint8Array(file(CONFIG))));
+      const bytes = packed.length;
+      /** @type {number[][]} */
+      const told = [];
+      const loaded = await client.load({ packed, bytes }, {}, (...far) => told.push(far));
+      assert.deepEqual(loaded.config, CONFIG);
+      assert.deepEqual(told.at(-1), [bytes, bytes]);
+      const broken = { packed: packed.map((byte) => byte ^ 0x55), bytes };
+      await assert.rejects(client.load(broken, {}), { message: /is damaged or cut short/ });
+    },
+    { plain: WASM },
+  ));
+
+test('a packed file is loaded once, but where that failed, and whoever asks last hears how far it is', async (context) => {
+  const packed = deflateSync(new Uint8Array(file(CONFIG)));
+  /** @type {string[]} */
+  const fetched = [];
+  let isThere = false;
+  let isHeard = Promise.resolve();
+  context.mock.method(globalThis, 'fetch', async (/** @type {string} */ address) => {
+    fetched.push(address);
+    await isHeard;
+    return isThere ? new Response(packed) : new Response('', { status: 404 });
+  });
+  await withClient(async (client, port) => {
+    const from = (/** @type {string} */ address) => ({ packed: address, bytes: packed.length });
+    client.worker.postMessage({ id: 0, kind: 'load', file: from('a.bin'), wasm: WASM });
+    await assert.rejects(client.load(from('a.bin'), WASM), { message: /the server answered 404/ });
+    isThere = true;
+    assert.deepEqual((await client.load(from('a.bin'), WASM)).config, CONFIG);
+    assert.deepEqual(fetched, ['a.bin', 'a.bin', 'a.bin']);
+    const { pass } = await client.trace(picture(9, 13));
+    await client.load(from('a.bin'), WASM);
+    await client.answer('token_norms', {}, pass); // which belongs to the model that is there
+    /** Answers wait until the worker has heard of two more loads. */
+    const holdBack = () => {
+      let count = 0;
+      isHeard = new Promise((done) => {
+        port.addEventListener('message', () => void (++count === 2 && done()));
+      });
+    };
+    holdBack();
+    client.worker.postMessage({ id: 0, kind: 'load', file: from('b.bin'), wasm: WASM });
+    /** @type {number[][]} */
+    const told = [];
+    await client.load(from('b.bin'), WASM, (...far) => told.push(far));
+    assert.deepEqual(told.at(-1), [packed.length, packed.length]);
+    holdBack();
+    const given = client.load(from('c.bin'), WASM);
+    await Promise.all([
+      assert.rejects(given, { message: 'Another model was asked for meanwhile.' }),
+      client.load(from('d.bin'), WASM),
+    ]);
+    assert.deepEqual(fetched.slice(3), ['b.bin', 'c.bin', 'd.bin']);
+  });
 });

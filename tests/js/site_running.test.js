@@ -9,7 +9,7 @@ import { settle } from './room.js';
 const model = (/** @type {string} */ name) => ({ name, card: '', file: name, bytes: 1, storage: '' });
 const PICTURE = /** @type {any} */ ({});
 
-/** Files whose weights arrive when a test says so, and workers that say which model they hold; `deaths` of them die of a picture. */
+/** Workers that have loaded a model when a test says so, and say which one they hold; `deaths` of them die of a picture. */
 function engine({ deaths = 0 } = {}) {
   /** @type {Record<string, ((error?: Error) => void)[]>} */
   const arriving = {};
@@ -23,11 +23,16 @@ function engine({ deaths = 0 } = {}) {
       this.listeners[name] = listener;
     }
     postMessage(/** @type {any} */ { id, kind, file }) {
-      if (kind === 'load') this.held = file;
-      const value = kind === 'load' ? { held: file } : { model: this.held };
+      const reply = (/** @type {any} */ data) => this.listeners.message({ data: { id, ...data } });
+      const loaded = (/** @type {Error | undefined} */ error) => {
+        if (error) return reply({ kind: 'error', sentence: error.message });
+        this.held = file.packed;
+        reply({ kind: 'answer', value: { held: this.held } });
+      };
+      if (kind === 'load') return void (arriving[file.packed] ??= []).push(loaded);
       void Promise.resolve().then(() => {
-        if (kind === 'trace' && this.isDead) this.listeners.error({});
-        else this.listeners.message({ data: { id, kind: 'answer', value } });
+        if (this.isDead) this.listeners.error({});
+        else reply({ kind: 'answer', value: { model: this.held } });
       });
     }
   }
@@ -37,24 +42,20 @@ function engine({ deaths = 0 } = {}) {
       workers.push(worker);
       return /** @type {any} */ (worker);
     },
-    wasm: { plain: new ArrayBuffer(0) },
-    weights: ({ name }) =>
-      new Promise((resolve, reject) => {
-        (arriving[name] ??= []).push((error) => (error ? reject(error) : resolve(/** @type {any} */ (name))));
-      }),
+    weights: ({ file }) => file,
   });
   const trace = async (/** @type {string} */ name) =>
     /** @type {any} */ ((await running.trace(model(name), PICTURE, {})).traced).model;
   return { running, trace, arriving, workers };
 }
 
-test('of two models at once each picture is traced by the one it was asked of, whichever arrives first', async () => {
+test('of two models at once each picture is traced by the one it was asked of', async () => {
   const { trace, arriving } = engine();
   const [first, second] = [trace('slow'), trace('quick')];
+  arriving.slow[0](); // as the worker heard of the other one too late
+  await assert.rejects(first, /Another model was asked for meanwhile/);
   arriving.quick[0]();
   assert.equal(await second, 'quick');
-  arriving.slow[0]();
-  await assert.rejects(first, /Another model was asked for meanwhile/);
   assert.equal(await trace('quick'), 'quick');
 });
 

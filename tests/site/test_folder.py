@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import json
 import re
+import zlib
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -67,7 +69,7 @@ def test_the_page_names_its_files_and_no_other_address(site: Path) -> None:
     named |= {one["file"] for key in ("models", "pictures") for one in facts[key]}
     page_facts = json.loads(str(facts["page"]))
     named |= {page_facts["questions"], page_facts["parts"][-1]["props"]["listing"]}
-    named |= {str(facts["worker"]), *facts["wasm"].values()}
+    named |= {str(facts["worker"]), str(facts["helper"])}
     assert named == {path.name for path in site.iterdir()} - {
         "index.html",
         "offline.js",
@@ -75,6 +77,17 @@ def test_the_page_names_its_files_and_no_other_address(site: Path) -> None:
         LISTING,
     }
     assert re.findall(r"https?://", page) == []
+
+
+def test_the_head_starts_the_engine_with_the_first_model_by_a_script_that_the_policy_names(
+    site: Path,
+) -> None:
+    page = (site / "index.html").read_text()
+    facts, (early,) = facts_of(page), re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert f'new Worker("{facts["worker"]}")' in early
+    assert json.dumps({"packed": facts["models"][0]["file"], "bytes": facts["models"][0]["bytes"]}) in early
+    digest = base64.b64encode(hashlib.sha256(early.encode()).digest()).decode()
+    assert f"script-src 'self' 'wasm-unsafe-eval' 'sha256-{digest}';" in page
 
 
 def test_the_service_worker_keeps_all_that_the_page_names(site: Path) -> None:
@@ -95,12 +108,12 @@ def test_a_site_is_small_and_replaces_the_one_before_and_nothing_else(
 ) -> None:
     write_site([mini], tmp_path, storage="fp16")
     before = {path.name for path in tmp_path.iterdir()}
-    assert over_the_wire(tmp_path) <= 6.6e6
+    assert over_the_wire(tmp_path) <= 5.9e6
     (tmp_path / "CNAME").write_text("mine")
-    write_site([mini], tmp_path, storage="int8")
+    assert write_site([mini], tmp_path, storage="int8") <= 4.2e6
     after = {path.name for path in tmp_path.iterdir()}
-    assert over_the_wire(tmp_path) <= 3.6e6
-    assert len([name for name in after if name.endswith(".safetensors")]) == 1
+    assert over_the_wire(tmp_path) <= 3.4e6
+    assert len([name for name in after if name.endswith(".bin")]) == 1
     assert len(after) == len(before) + 1
     assert "CNAME" in after
 
@@ -133,7 +146,7 @@ def test_models_have_names_of_their_own(mini: LoadedModel, tmp_path: Path) -> No
         with pytest.raises(ParameterError, match="one model or more, each with a name of its own"):
             write_site(models, tmp_path / "site")
     write_site([mini, replace(mini, name="org/other model")], tmp_path / "site")
-    named = [path.name for path in (tmp_path / "site").iterdir() if path.suffix == ".safetensors"]
+    named = [path.name for path in (tmp_path / "site").iterdir() if path.suffix == ".bin"]
     assert sorted(name.split("-")[0] for name in named) == ["mini", "org_other_model"]
 
 
@@ -148,8 +161,10 @@ def test_a_name_stays_text(mini: LoadedModel, tmp_path: Path) -> None:
         assert EVIL in json.dumps(facts_of(page), ensure_ascii=False).replace('\\"', '"')
 
 
-def test_the_weights_are_those_that_were_measured(mini: LoadedModel, site: Path) -> None:
-    (file,) = site.glob("*.safetensors")
+def test_the_weights_are_those_that_were_measured(mini: LoadedModel, site: Path, tmp_path: Path) -> None:
+    (packed,) = site.glob("*.bin")
+    file = tmp_path / "weights.safetensors"
+    file.write_bytes(zlib.decompress(packed.read_bytes()))
     rounded = as_stored(mini, "int8").model.state_dict()
     with safe_open(file, "pt") as weights:
         for name, expected in rounded.items():

@@ -6,7 +6,8 @@
 /** @import { Options } from './preprocess.js' */
 /** @import { Picture } from './resize.js' */
 /** @import { Loaded, Reply, Told } from './serving.js' */
-/** @import { Wasm } from './wasm.js' */
+/** @import { Variants, Wasm } from './wasm.js' */
+/** @import { Packed } from './weights.js' */
 
 /** @typedef {(done: number, all: number) => void} Progress */
 /** @typedef {{resolve: (value: any) => void, reject: (error: Error) => void, progress: Told}} Waiting */
@@ -24,8 +25,8 @@ export class EngineClient {
   }
 
   /**
-   * @param {string | ArrayBuffer | Blob} file address or bytes of the weights
-   * @param {Wasm} wasm bytes of kernels.wasm, or addresses or bytes of both kernels: `{ plain, relaxed }`
+   * @param {string | ArrayBuffer | Blob | Packed} file address or bytes of the weights
+   * @param {Wasm | Partial<Variants>} wasm bytes of kernels.wasm, or addresses or bytes of both kernels: `{ plain, relaxed }`
    * @param {Progress} [progress] of bytes @param {About} [about] of a file that others may have written @returns {Promise<Loaded>}
    */
   load(file, wasm, progress, about) {

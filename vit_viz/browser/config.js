@@ -195,6 +195,14 @@ export function positionedPrefix(/** @type {Config} */ config) {
   return none ? 0 : prefixOf(config).length;
 }
 
+/** Why positions of a model cannot be compared, in a sentence; '' where they can. */
+export function noPositions(/** @type {Config} */ { position, relative_bias: own, shared_bias: shared }) {
+  if (position !== 'none') return '';
+  return own || shared
+    ? 'This model has no position embedding: its layers add a learned number to the scores for the offset of two patches.'
+    : 'This model has no position embedding: it knows where a patch is only from what the patches show.';
+}
+
 /** Rows and columns of the patches of `img_size`. @returns {Size} */
 export function trainedGrid(/** @type {Config} */ { img_size: size, patch_size: patch, pad }) {
   const whole = pad ? Math.ceil : Math.floor;

@@ -4,21 +4,23 @@
 // In: {id, kind: 'load', file, wasm, about}, {id, kind: 'trace', picture, options}, {id, kind: 'ask', name, body, pass}; {kind: 'stop',
 // id} of a question that nobody waits for, {kind: 'forget', pass} of a pass that nobody asks about. Out: {id, kind: 'progress', done, all} any number of times, then {id, kind: 'answer', value} or
 // {id, kind: 'error', sentence}. One message is worked on after the other, but a model that is still being read is given up for another.
+// A packed file is loaded once, however often that is asked for in a row.
 // client.js is the other end.
 
 import { answer as answerTo } from './answers/index.js';
 import { Engine } from './engine.js';
-import { BadFile, reader } from './weights.js';
+import { BadFile, reader, unpacked } from './weights.js';
 /** @import { Answer } from './answers/form.js' */
 /** @import { About } from './checkpoint.js' */
 /** @import { Traced } from './engine.js' */
 /** @import { Options } from './preprocess.js' */
 /** @import { Picture } from './resize.js' */
-/** @import { Wasm } from './wasm.js' */
+/** @import { Variants, Wasm } from './wasm.js' */
+/** @import { Packed } from './weights.js' */
 
 /**
- * @typedef {{id: number, kind: 'load', file: string | ArrayBuffer | Blob, wasm: Wasm, about?: About}} Load file: an address or its bytes;
- *     about: where others may have written it
+ * @typedef {{id: number, kind: 'load', file: string | ArrayBuffer | Blob | Packed, wasm: Wasm | Partial<Variants>, about?: About}} Load
+ *     file: an address or its bytes; wasm: as far as the worker has none of its own; about: where others may have written it
  * @typedef {{id: number, kind: 'trace', picture: Picture, options?: Options & {edits?: string}}} Trace
  * @typedef {{id: number, kind: 'ask', name: string, body: Record<string, any>, pass: number}} Question pass: the id of the message that
  *     traced the picture
@@ -28,9 +30,8 @@ import { BadFile, reader } from './weights.js';
  * @typedef {(done: number, all: number, preview?: Answer) => void} Told preview: what of an answer is there
  * @typedef {{id: number, kind: 'progress', done: number, all: number, preview?: Answer} | {id: number, kind: 'answer', value: Loaded | Traced | Answer} |
  *     {id: number, kind: 'error', sentence: string}} Reply
- * @typedef {{engine: Engine | null, wanted: number, passes: Map<number, Traced>, stopped: Set<number>,
- *     startHelper?: () => import('./team.js').Helper}} State wanted: the last message that loads, for which reading the model of another
- *     ends; passes: of this model, by the messages that asked for them, until they are to be forgotten; stopped: questions that nobody waits for
+ * @typedef {{engine: Engine | null, loaded: Load | null, wanted: Load | null, passes: Map<number, Traced>, stopped: Set<number>,
+ *     own: Partial<Variants>}} State loaded: of the engine; wanted: the last message that loads, for which reading another model ends; passes: of this model, by the messages that asked for them, until they are to be forgotten; stopped: questions that nobody waits for
  * @typedef {{postMessage: (message: Reply, transfer: ArrayBuffer[]) => void,
  *     addEventListener: (type: 'message', listener: (event: any) => void) => void}} Port
  */
@@ -40,15 +41,15 @@ const HEARING = 50; // milliseconds from one of those to the next
 
 /**
  * Answers the messages of a port from now on.
- * @param {Port} port @param {() => import('./team.js').Helper} [startHelper] a helper's worker, where a message names none
+ * @param {Port} port @param {Partial<Variants>} [own] kernels and helpers that the worker has, where a message names none
  */
-export function serve(port, startHelper) {
+export function serve(port, own = {}) {
   /** @type {State} */
-  const state = { engine: null, wanted: 0, passes: new Map(), stopped: new Set(), startHelper };
+  const state = { engine: null, loaded: null, wanted: null, passes: new Map(), stopped: new Set(), own };
   let last = Promise.resolve();
   port.addEventListener('message', ({ data }) => {
     if (data.kind === 'stop') return void state.stopped.add(data.id);
-    if (data.kind === 'load') state.wanted = data.id;
+    if (data.kind === 'load') state.wanted = data;
     last = last.then(() =>
       data.kind === 'forget' ? void state.passes.delete(data.pass) : answer(port, state, data),
     );
@@ -60,9 +61,10 @@ async function answer(port, state, message) {
   const { id } = message;
   /** @type {Told} */
   const progress = (done, all, preview) => {
-    if (message.kind === 'load' && state.wanted !== id)
+    const heard = message.kind === 'load' ? /** @type {Load} */ (state.wanted) : message;
+    if (message.kind === 'load' && heard !== message && !isOfSameFile(message, state.wanted))
       throw new Error('Another model was asked for meanwhile.');
-    port.postMessage({ id, kind: 'progress', done, all, ...(preview && { preview }) }, []);
+    port.postMessage({ id: heard.id, kind: 'progress', done, all, ...(preview && { preview }) }, []);
   };
   try {
     const value = await answerOf(state, message, progress);
@@ -90,15 +92,30 @@ async function answerOf(state, message, progress) {
   }
   if (message.kind !== 'load')
     throw new Error('The engine loads models, traces pictures and answers questions, nothing else.');
-  engine?.model.machine.close();
-  passes.clear();
-  state.engine = null; // two models at once may be more than there is memory for
-  const { wasm } = message;
-  const how = { startHelper: state.startHelper, ...('plain' in wasm ? wasm : { plain: wasm }) };
-  state.engine = await Engine.load(reader(message.file), how, progress, message.about);
-  const { model, recipe, labels, output, notes } = state.engine;
+  if (!engine || !isOfSameFile(message, state.loaded)) await load(state, message, progress);
+  const { model, recipe, labels, output, notes } = /** @type {Engine} */ (state.engine);
   const { threads, isRelaxed: relaxed } = model.machine;
   return { config: model.config, recipe, labels, output, notes, threads, relaxed };
+}
+
+/** @param {State} state @param {Load} message @param {Told} progress */
+async function load(state, message, progress) {
+  state.engine?.model.machine.close();
+  state.passes.clear();
+  state.engine = null; // two models at once may be more than there is memory for
+  const { file, wasm, about } = message;
+  const areBytes = wasm instanceof ArrayBuffer || ArrayBuffer.isView(wasm);
+  const how = /** @type {Variants} */ ({ ...state.own, ...(areBytes ? { plain: wasm } : wasm) });
+  const isPacked = typeof file === 'object' && 'packed' in file;
+  const bytes = isPacked ? await unpacked(file, progress) : file;
+  state.engine = await Engine.load(reader(bytes), how, isPacked ? undefined : progress, about);
+  state.loaded = message;
+}
+
+/** Whether two messages load the packed file of one address. @param {Load} one @param {Load | null} other */
+function isOfSameFile({ file }, other) {
+  const addressOf = (/** @type {any} */ { packed }) => (typeof packed === 'string' ? packed : null);
+  return addressOf(file) !== null && addressOf(file) === addressOf(other?.file ?? '');
 }
 
 /**

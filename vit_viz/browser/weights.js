@@ -9,6 +9,8 @@ import { unpackHalf } from '../explorer/attention.js';
 /**
  * @typedef {(start: number, end: number) => Promise<ArrayBuffer>} Read the bytes of a file from `start` up to, not including, `end`;
  *     fewer where the file ends before
+ * @typedef {{packed: string | Uint8Array<ArrayBuffer>, bytes: number}} Packed a file that was compressed with zlib: its address or its
+ *     bytes, and how many these are
  * @typedef {{name: string, type: string, shape: number[], start: number, end: number}} Entry start and end: in bytes of the file
  */
 
@@ -45,6 +47,44 @@ export function reader(file, request = (...about) => fetch(...about)) {
     whole = bytes; // this server knows no ranges and has sent all of it
     return bytes.slice(start, end);
   };
+}
+
+/**
+ * What a file was before it was compressed.
+ * @param {Packed} file @param {(read: number, all: number) => void} progress of bytes @returns {Promise<ArrayBuffer>}
+ */
+export async function unpacked({ packed, bytes }, progress) {
+  const body = typeof packed === 'string' ? await bodyOf(packed) : new Blob([packed]).stream();
+  const inflating = new DecompressionStream('deflate');
+  const whole = new Response(inflating.readable).arrayBuffer();
+  const damaged = () => {
+    throw new BadFile('The file of this model is damaged or cut short; please reload the page.');
+  };
+  whole.catch(() => {}); // what goes wrong is said of the part with which it does
+  const [reading, writing] = [body.getReader(), inflating.writable.getWriter()];
+  const next = () => reading.read().catch(damaged);
+  let count = 0;
+  try {
+    for (let part = await next(); !part.done; part = await next()) {
+      await writing.write(part.value).catch(damaged);
+      progress((count += part.value.length), bytes);
+    }
+    await writing.close().catch(damaged);
+    return await whole.catch(damaged);
+  } catch (error) {
+    reading.cancel().catch(() => {}); // nobody waits for the rest
+    throw error;
+  }
+}
+
+/** @param {string} address @returns {Promise<ReadableStream<Uint8Array<ArrayBuffer>>>} */
+async function bodyOf(address) {
+  const answer = await fetch(address).catch(() => null);
+  if (!answer?.ok || !answer.body)
+    throw new Error(
+      `The model could not be fetched: ${answer ? `the server answered ${answer.status}` : 'the server cannot be reached'}.`,
+    );
+  return answer.body;
 }
 
 /** @param {Blob} file @param {number} start @param {number} end */

@@ -2,7 +2,6 @@
 
 import { serve } from './serving.js';
 
-serve(
-  /** @type {any} */ (self),
-  () => new Worker(new URL('./helper.js', import.meta.url), { type: 'module' }),
-);
+serve(/** @type {any} */ (self), {
+  startHelper: () => new Worker(new URL('./helper.js', import.meta.url), { type: 'module' }),
+});

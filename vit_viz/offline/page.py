@@ -208,5 +208,5 @@ def digest_source(text: str) -> str:
 
 def script_json(facts: object) -> str:
     """JSON that cannot end the script element it stands in."""
-    text = json.dumps(facts, ensure_ascii=True)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    text = json.dumps(facts, separators=(",", ":"))
+    return text.replace("</", "<\\/").replace("<!", "\\u003c!")

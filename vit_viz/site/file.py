@@ -12,7 +12,7 @@ from vit_viz.checkpoints import LoadedModel
 from vit_viz.images import Mode
 from vit_viz.images.thumbnails import small_square
 from vit_viz.offline.page import digest_source, policy
-from vit_viz.site.page import composed_page, kernels, listings, look, program, worker_program
+from vit_viz.site.page import composed_page, listings, look, program, worker_program
 from vit_viz.site.stored import model_facts, weights_of
 
 _KEEPING = "All that it needs stands in this file, so it opens without a network."
@@ -41,7 +41,6 @@ def engine_page(
     }
     model = model_facts(loaded, storage) | {"file": "vv-weights", "bytes": len(weights)}
     blocks = {"vv-worker": worker_program().encode(), "vv-weights": weights}
-    blocks |= {f"vv-{kind}": data for kind, data in kernels().items()}
     held = [
         f'<script type="application/octet-stream" id="{key}">{_base64(data)}</script>'
         for key, data in blocks.items()

@@ -19,11 +19,10 @@ from vit_viz.browser import Storage
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ExportError, ParameterError
 from vit_viz.images.thumbnails import small_square
-from vit_viz.offline.page import policy
+from vit_viz.offline.page import digest_source, policy
 from vit_viz.site.page import (
     composed_page,
     helper_program,
-    kernels,
     listings,
     look,
     program,
@@ -36,12 +35,18 @@ LISTING = "vit_viz_site.json"
 
 _FOLDER = Path(__file__).parent
 _MAY = {
-    "script-src": "'self' 'wasm-unsafe-eval'",
     "worker-src": "'self'",
     "connect-src": "'self'",
     "img-src": "'self' data: blob:",
     "style-src": "'self'",
 }
+
+
+_EARLY = """\
+window.vit_viz_worker = new Worker(%s);
+window.vit_viz_worker.onerror = () => delete window.vit_viz_worker;
+window.vit_viz_worker.postMessage({ id: 0, kind: 'load', file: %s, wasm: { helper: %s } });"""
+"""Starts the engine, which loads the first model while the browser still reads the program that will ask for them."""
 
 
 @dataclass(eq=False)
@@ -74,7 +79,7 @@ def write_site(models: Sequence[LoadedModel], out: str | Path, *, storage: Stora
         >>> from tempfile import TemporaryDirectory
         >>> from vit_viz.site import write_site
         >>> with TemporaryDirectory() as folder:
-        ...     write_site([vv.load("mini", device="cpu")], f"{folder}/site") < 5_000_000
+        ...     write_site([vv.load("mini", device="cpu")], f"{folder}/site") < 4_200_000
         True
     """
     names = [loaded.name for loaded in models]
@@ -111,32 +116,31 @@ def _listed(folder: Path) -> set[str]:
 def _files_of(models: Sequence[LoadedModel], storage: Storage) -> dict[str, bytes]:
     files = _Files()
     worker = files.add("worker.js", worker_program().encode())
-    wasm = {kind: files.add(f"{kind}.wasm", data) for kind, data in kernels().items()}
-    wasm["helper"] = files.add("helper.js", helper_program().encode())
+    helper = files.add("helper.js", helper_program().encode())
     own = [_model_facts(loaded, files, storage) for loaded in models]
     pictures = [_picture_facts(name, files) for name in samples.sample_names()]
     script = files.add("site.js", program("start").encode())
     css = files.add("site.css", look().encode())
     listed = {kind: files.add(f"{kind}.json", data) for kind, data in listings().items()}
-    # lets a browser fetch the weights while it still reads the program that will ask for them
-    preload = f'<link rel="preload" as="fetch" crossorigin="anonymous" href="{own[0]["file"]}">'
+    first = {"packed": own[0]["file"], "bytes": own[0]["bytes"]}
+    early = _EARLY % tuple(map(json.dumps, (worker, first, helper)))
     page = composed_page(
         {
             "worker": worker,
-            "wasm": wasm,
+            "helper": helper,
             "models": own,
             "pictures": pictures,
             "first": samples.first_sample(),
         },
         listings=listed,
-        policy=policy(_MAY),
-        style=f'<link rel="stylesheet" href="{css}">\n{preload}',
+        policy=policy(_MAY | {"script-src": f"'self' 'wasm-unsafe-eval' {digest_source(early)}"}),
+        style=f'<script>{early}</script>\n<link rel="stylesheet" href="{css}">',
         script=f'<script src="{script}"></script>',
         keeping="",  # the page says so once it is kept,
     )
     kept = {
         "digest": hashlib.sha256(page).hexdigest()[:16],  # another page has another store
-        "start": [script, css, worker, *wasm.values(), *listed.values()],
+        "start": [script, css, worker, helper, *listed.values()],
         "later": [one["file"] for one in (*own, *pictures)],
     }
     keeper = f"self.vitVizSite = {json.dumps(kept)};\n{(_FOLDER / 'offline.js').read_text('utf-8')}"
@@ -152,7 +156,7 @@ def _files_of(models: Sequence[LoadedModel], storage: Storage) -> dict[str, byte
 def _model_facts(loaded: LoadedModel, files: _Files, storage: Storage) -> dict[str, Any]:
     data = weights_of(loaded, storage)
     stem = re.sub(r"[^A-Za-z0-9]+", "_", loaded.name).strip("_") or "model"
-    return model_facts(loaded, storage) | {"file": files.add(f"{stem}.safetensors", data), "bytes": len(data)}
+    return model_facts(loaded, storage) | {"file": files.add(f"{stem}.bin", data), "bytes": len(data)}
 
 
 def _picture_facts(name: str, files: _Files) -> dict[str, Any]:

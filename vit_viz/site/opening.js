@@ -58,10 +58,15 @@ export function score(values, cols) {
   const total = values.reduce((sum, value) => sum + value, 0);
   if (!(total > 0) || values.every((value) => value === values[0])) return 0;
   const count = Math.max(1, round(values.length / TENTH));
-  const order = Array.from(values, (_, patch) => patch).sort((a, b) => values[b] - values[a]);
-  const brightest = order.slice(0, count);
-  const share = brightest.reduce((sum, patch) => sum + values[patch], 0) / total;
-  return (share * largestPiece(new Set(brightest), cols)) / count;
+  const least = values.slice().sort()[values.length - count];
+  /** @type {Set<number>} */
+  const brightest = new Set();
+  const take = (/** @type {(value: number) => boolean} */ isOne) =>
+    values.forEach((value, patch) => brightest.size < count && isOne(value) && brightest.add(patch));
+  take((value) => value > least);
+  take((value) => value === least); // of equals the first
+  const share = [...brightest].reduce((sum, patch) => sum + values[patch], 0) / total;
+  return (share * largestPiece(brightest, cols)) / count;
 }
 
 /** Of how many patches the largest piece consists whose patches share sides. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 import re
@@ -91,21 +92,19 @@ def program(start: str) -> str:
 
 @cache
 def worker_program() -> str:
-    """The script of the engine's worker."""
-    return bundled("site/worker.js", "")
+    """The script of the engine's worker, with its arithmetic, for any browser and for those that know relaxed SIMD."""
+    names = {"plain": "kernels.wasm", "relaxed": "kernels-relaxed.wasm"}
+    kernels = {
+        kind: base64.b64encode((_PACKAGE / "browser" / name).read_bytes()).decode()
+        for kind, name in names.items()
+    }
+    return bundled("site/worker.js", f"entry.start({json.dumps(kernels)});")
 
 
 @cache
 def helper_program() -> str:
     """The script of the workers that share the engine's work, on pages that are isolated."""
     return bundled("browser/helper.js", "")
-
-
-def kernels() -> dict[str, bytes]:
-    """The engine's arithmetic, for any browser and for those that know relaxed SIMD."""
-    folder = _PACKAGE / "browser"
-    names = {"plain": "kernels.wasm", "relaxed": "kernels-relaxed.wasm"}
-    return {kind: (folder / name).read_bytes() for kind, name in names.items()}
 
 
 @cache

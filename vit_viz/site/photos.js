@@ -11,7 +11,7 @@
  * @typedef {object} Lighting as `lighting` of vit_viz/figures/styles.py
  * @property {number[]} luma @property {number} bright @property {number} bright_share @property {number} coloured @property {number} side
  *
- * @typedef {{picture: Picture, thumbnail: string, unlit: string, whole?: {part: number[], size: [number, number]}}} Photo whole: where
+ * @typedef {{picture: Picture, unlit: string, whole?: {part: number[], size: [number, number]}}} Photo whole: where
  *     it is a part, in pixels of its photo, and the size of that: top, left, height, width
  */
 
@@ -28,7 +28,7 @@ export async function readPhoto(file, name, limits, lighting) {
     const { width, height } = bitmap;
     const { data } = drawn(bitmap, width, height).getImageData(0, 0, width, height);
     const picture = { height, width, channels: 4, levels: data };
-    return { picture, thumbnail: thumbnailOf(bitmap), unlit: unsuitable(picture, lighting) };
+    return { picture, unlit: unsuitable(picture, lighting) };
   } finally {
     bitmap.close();
   }
@@ -66,7 +66,7 @@ async function bitmapOf(file, name, { most_pixels: most, min_side: least, max_as
   });
 }
 
-/** A canvas with a picture on white, read by the processor. @param {ImageBitmap} bitmap @param {number} width @param {number} height */
+/** A canvas with a picture on white, read by the processor. @param {ImageBitmap | HTMLCanvasElement} bitmap @param {number} width @param {number} height */
 function drawn(bitmap, width, height) {
   const canvas = document.createElement('canvas');
   Object.assign(canvas, { width, height });
@@ -109,15 +109,21 @@ export function partOf(photo, text, lighting) {
 }
 
 /** A picture with four channels as a file. @param {Picture} picture @returns {Promise<Blob>} */
-export function fileOf({ height, width, levels }) {
+export function fileOf(picture) {
+  return new Promise((done) => canvasOf(picture).toBlob((file) => done(/** @type {Blob} */ (file))));
+}
+
+/** What stands for a picture in the tray. @param {Picture} picture */
+export function thumbnailOf(picture) {
+  return drawn(canvasOf(picture), THUMBNAIL, THUMBNAIL).canvas.toDataURL('image/jpeg', 0.8);
+}
+
+/** @param {Picture} picture with four channels */
+function canvasOf({ height, width, levels }) {
   const canvas = Object.assign(document.createElement('canvas'), { height, width });
   const image = new ImageData(new Uint8ClampedArray(levels), width, height);
   /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')).putImageData(image, 0, 0);
-  return new Promise((done) => canvas.toBlob((file) => done(/** @type {Blob} */ (file))));
-}
-
-function thumbnailOf(/** @type {ImageBitmap} */ bitmap) {
-  return drawn(bitmap, THUMBNAIL, THUMBNAIL).canvas.toDataURL('image/jpeg', 0.8);
+  return canvas;
 }
 
 /**
@@ -130,29 +136,26 @@ export function unsuitable({ height, width, channels, levels }, lighting) {
   let [count, light, luma, colour] = [0, 0, 0, 0];
   for (let top = 0; top < height; top += step) {
     for (let left = 0; left < width; left += step) {
-      const square = meanOf({ height, width, channels, levels }, top, left, step);
-      const value = square.reduce((sum, level, i) => sum + weights[i] * level, 0);
+      const [bottom, right] = [Math.min(height, top + step), Math.min(width, left + step)];
+      let [red, green, blue] = [0, 0, 0];
+      for (let y = top; y < bottom; y++) {
+        for (let at = (y * width + left) * channels; at < (y * width + right) * channels; at += channels) {
+          red += levels[at];
+          green += levels[at + 1];
+          blue += levels[at + 2];
+        }
+      }
+      const pixels = (bottom - top) * (right - left);
+      red = Math.round(red / pixels); // as Pillow's `reduce` has it
+      green = Math.round(green / pixels);
+      blue = Math.round(blue / pixels);
+      const value = weights[0] * red + weights[1] * green + weights[2] * blue;
       count += 1;
       light += Number(value > bright);
       luma += value;
-      colour += Math.max(...square) - Math.min(...square);
+      colour += Math.max(red, green, blue) - Math.min(red, green, blue);
     }
   }
   if (light / count < least) return 'too dark';
   return colour / count < coloured && luma / count < 128 ? 'too gray' : '';
-}
-
-/** The mean of a square of pixels, each channel rounded, as Pillow's `reduce` has it. */
-function meanOf(
-  /** @type {Picture} */ { height, width, channels, levels },
-  /** @type {number} */ top,
-  /** @type {number} */ left,
-  /** @type {number} */ step,
-) {
-  const [bottom, right] = [Math.min(height, top + step), Math.min(width, left + step)];
-  const sums = [0, 0, 0];
-  for (let y = top; y < bottom; y++)
-    for (let x = left; x < right; x++)
-      for (let c = 0; c < 3; c++) sums[c] += levels[(y * width + x) * channels + c];
-  return sums.map((sum) => Math.round(sum / ((bottom - top) * (right - left))));
 }

@@ -13,8 +13,8 @@ import { EngineClient } from '../browser/client.js';
  *
  * @typedef {object} Files
  * @property {() => Worker} start a worker of the engine
- * @property {import('../browser/wasm.js').Variants} wasm
- * @property {(model: ModelFacts, told: (share: number) => void) => Promise<ArrayBuffer>} weights
+ * @property {string} [helper] address of the script of its helpers
+ * @property {(model: ModelFacts) => string | Uint8Array<ArrayBuffer>} weights address or bytes of a file that is packed
  */
 
 export class Running {
@@ -47,6 +47,7 @@ export class Running {
   /** @param {ModelFacts} model @param {Picture} picture @param {Options & {edits?: string}} options */
   async traceOnce(model, picture, options) {
     const loaded = await this.load(model);
+    if (this.model?.name !== model.name) throw new Error('Another model was asked for meanwhile.');
     const client = /** @type {EngineClient} */ (this.client);
     const traced = await client.trace(picture, options, (layer, depth) =>
       this.told(`Running ${model.name}: layer ${layer} of ${depth} …`, layer / depth),
@@ -66,18 +67,16 @@ export class Running {
   }
 
   /** @param {ModelFacts} model @returns {Promise<Loaded>} */
-  async loadNow(model) {
+  loadNow(model) {
     this.client ??= new EngineClient(this.files.start());
-    const { client } = this;
     const size = `${(model.bytes / 1e6).toFixed(1)} MB`;
     const told = (/** @type {number} */ share) =>
       this.told(`Reading the model ${model.name}, ${Math.round(100 * share)}% of ${size} …`, share);
     told(0);
-    const { own } = model;
-    if (own) return client.load(own.file, this.files.wasm, (done, all) => told(done / all), own.about);
-    const weights = await this.files.weights(model, told);
-    if (this.model?.name !== model.name) throw new Error('Another model was asked for meanwhile.');
-    return client.load(weights, this.files.wasm);
+    const { own, bytes } = model;
+    const file = own ? own.file : { packed: this.files.weights(model), bytes };
+    const { helper } = this.files;
+    return this.client.load(file, { helper }, (done, all) => told(done / all), own?.about);
   }
 
   /** Nobody asks about a pass any more. @param {number} pass */
@@ -97,22 +96,4 @@ export class Running {
     this.client = null;
     this.model = null;
   }
-}
-
-/**
- * What an address holds, told how much of it has come.
- * @param {string} address @param {(share: number) => void} told @param {number} bytes that it has
- */
-export async function received(address, told, bytes) {
-  const answer = await fetch(address);
-  if (!answer.ok || !answer.body) throw new Error(`A part of this page is missing (${answer.status}).`);
-  const parts = [];
-  let count = 0;
-  const reader = answer.body.getReader();
-  for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    parts.push(next.value);
-    count += next.value.length;
-    told(Math.min(1, count / bytes));
-  }
-  return new Blob(parts).arrayBuffer();
 }

@@ -4,7 +4,6 @@ import { bytesOf } from '../explorer/paint.js';
 import { followTheme } from '../explorer/theme.js';
 import { begin } from '../web/look/room.js';
 import { mount } from '../web/page/page.js';
-import { received } from './running.js';
 import { siteSource } from './source.js';
 /** @import { Files } from './running.js' */
 
@@ -20,11 +19,12 @@ function heldIn(/** @type {string} */ id) {
  * Shows the page that Python describes.
  * @param {(facts: any) => Files} filesOf @param {(files: string[]) => void} [used] hears which files beside the page it needs again
  */
-function open(filesOf, used = () => {}) {
+async function open(filesOf, used = () => {}) {
   followTheme(document.body);
   const facts = JSON.parse(document.getElementById('vt-facts')?.textContent ?? '');
   const source = siteSource(facts, filesOf(facts), used);
   void begin(source);
+  await new Promise((resume) => setTimeout(resume)); // what has come of the engine and the photo meanwhile goes first
   const samples = JSON.stringify(source.stated('samples'));
   mount(/** @type {HTMLElement} */ (document.getElementById('vv-page')), { page: facts.page, samples });
 }
@@ -39,11 +39,11 @@ export function start() {
     const words = document.querySelector('[data-site=keeping]');
     if (words) words.textContent = isKept ? KEPT : NOT_KEPT;
   };
-  open(
+  void open(
     (facts) => ({
-      start: () => new Worker(facts.worker),
-      wasm: facts.wasm,
-      weights: (model, told) => received(model.file, told, model.bytes),
+      start: () => startedEarly() ?? new Worker(facts.worker),
+      helper: facts.helper,
+      weights: (model) => model.file,
     }),
     (files) => {
       files.forEach((file) => needed.add(file));
@@ -52,6 +52,14 @@ export function start() {
   );
   // another version has files of its own
   workers?.addEventListener('controllerchange', () => void (needed.size && keep()));
+}
+
+/** The worker that the head of the page has started, unless that failed; once. @returns {Worker | undefined} */
+function startedEarly() {
+  const page = /** @type {any} */ (window);
+  const { vit_viz_worker: worker } = page;
+  delete page.vit_viz_worker;
+  return worker;
 }
 
 /** Whether the service worker keeps all of these files, those that it did not have included. @param {string[]} names */
@@ -67,10 +75,9 @@ async function keptBy(/** @type {ServiceWorkerContainer} */ workers, names) {
 
 /** Shows the site all of which stands in the page. */
 export function startInFile() {
-  open(() => ({
+  void open(() => ({
     start: () =>
       new Worker(URL.createObjectURL(new Blob([heldIn('vv-worker')], { type: 'text/javascript' }))),
-    wasm: { plain: heldIn('vv-plain'), relaxed: heldIn('vv-relaxed') },
-    weights: async (model) => heldIn(model.file).buffer,
+    weights: (model) => heldIn(model.file),
   }));
 }

@@ -13,7 +13,8 @@ import { editsIn } from '../web/kit/edits.js';
 import { saidOf } from './edited.js';
 import { checkpointIn, describe, modelOf } from './models.js';
 import { opening } from './opening.js';
-import { fileOf, partOf, readPhoto } from './photos.js';
+import { fileOf, partOf, readPhoto, thumbnailOf } from './photos.js';
+import { positionsOf } from './positions.js';
 import { Running } from './running.js';
 import { sizesOf } from './sizes.js';
 import { targetValue } from './target.js';
@@ -212,7 +213,7 @@ export function siteSource(
       sizes: sizesOf(loaded, photo.picture, about.size),
       awaits: Boolean(awaits),
       output_query: shape.default_query,
-      positions: positionsOf(loaded.config, of.prefix),
+      positions: positionsOf(loaded.config),
       pictures: [...pictures.values()].map(({ id, name }) => ({ id, name })),
     };
   }
@@ -281,10 +282,11 @@ export function siteSource(
       const id = await nameOf(file, pictures.size);
       const name = file.name || 'your picture';
       if (!pictures.has(id)) {
-        const { picture, thumbnail } = await readPhoto(file, name, limits, lighting).catch(({ message }) => {
+        const { picture } = await readPhoto(file, name, limits, lighting).catch(({ message }) => {
           throw new Refused(message);
         });
         const aspect = picture.width / picture.height;
+        const thumbnail = thumbnailOf(picture);
         pictures.set(id, { id, name, thumbnail, aspect, file: URL.createObjectURL(file), own: file });
       }
       return { image: id, kept: [...pictures.keys()] };
@@ -355,21 +357,4 @@ function thinned(values, rows, cols) {
       kept.set(values.subarray(from, from + patches), at);
     }
   return kept;
-}
-
-/** What a model has of positions, see vit_viz/ui/opened.py. @param {Loaded['config']} config @param {string[]} prefix */
-function positionsOf(config, prefix) {
-  const { position: kind, no_embed_class: isBare } = config;
-  const hasTable = ['learned', 'sinusoidal_1d', 'sinusoidal_2d'].includes(kind);
-  const questions = [
-    ...(hasTable || kind === 'rotary' ? ['positions'] : []),
-    ...(kind === 'learned' ? ['resampling'] : []),
-    ...(kind === 'rotary' ? ['rotary_similarity'] : []),
-    ...(hasTable ? ['position_components'] : []),
-    'filter_components',
-  ];
-  return {
-    ...{ questions, grid: trainedGrid(config), prefix: isBare || !hasTable ? [] : prefix },
-    why: questions.includes('positions') ? '' : 'This model has no positions to compare.',
-  };
 }

@@ -1,6 +1,6 @@
 // What each position knows of the others: vit_viz/analyses/positions.py and position_tables.py.
 
-import { headDim, positionedPrefix, prefixOf, trainedGrid } from '../config.js';
+import { headDim, noPositions, positionedPrefix, prefixOf, trainedGrid } from '../config.js';
 import { positionTable, resampled, rotaryOf } from '../positions.js';
 import { round } from '../preprocess.js';
 import { mapWords } from './attention.js';
@@ -71,14 +71,8 @@ function unit(vector) {
  */
 function vectorsAt(context, grid) {
   const { config } = context.engine.model;
-  if (positionKind(config) === 'relative')
-    throw new Error(
-      'This model has no position embedding: its layers add a learned number to the scores for the offset of two patches.',
-    );
-  if (config.position === 'none')
-    throw new Error(
-      'This model has no position embedding: it knows where a patch is only from what the patches show.',
-    );
+  const why = noPositions(config);
+  if (why) throw new Error(why);
   if (config.position === 'rotary') {
     const { cosines, sines } = /** @type {NonNullable<ReturnType<typeof rotaryOf>>} */ (
       rotaryOf(config, grid, headDim(config))

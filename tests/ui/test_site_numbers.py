@@ -1,0 +1,98 @@
+"""What a site answers to a question is what the app answers: both are asked from their pages, as rooms ask."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.browser.test_answers import DIFFERENCES as SMALL, KINDS, check
+from tests.browser.test_passes import DIFFERENCES, ROUNDING, small_mini
+from tests.ui.conftest import served_here
+from tests.ui.desk import app_of
+from tests.ui.test_site import _Silent, file_of, served, wait_for_picture
+from vit_viz import samples
+from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.checkpoints import load
+from vit_viz.session.session import Session
+from vit_viz.site import write_site
+
+pytestmark = [pytest.mark.browser, pytest.mark.numbers]
+
+PASSES = ("ablation", "occlusion", "trust")
+"""Questions of many passes, which are asked of a model with 5 x 5 patches."""
+NONE = ("rotary_similarity",)
+"""Questions that mini has no answer to."""
+OPTIONS: dict[str, dict[str, Any]] = {
+    "trust": {"method": "rollout"},
+    "without_patches": {"gone": "2,3;2,4"},
+    "token_similarity": {"query": "3,4"},
+}
+
+ASKING = """async (asked) => {
+  const { ask, source } = window.vit_viz('web/kit/page.js').thePage();
+  const base64 = (bytes) => {
+    let text = '';
+    for (let at = 0; at < bytes.length; at += 30000) text += String.fromCharCode(...bytes.subarray(at, at + 30000));
+    return btoa(text);
+  };
+  const told = [];
+  for (const [name, body] of asked) {
+    const answer = await ask(name, body).catch((error) => ({ refused: error.message }));
+    const { facts, words, refused } = answer;
+    const arrays = Object.entries(answer.arrays ?? {}).map(([array, { shape, data }]) => {
+      const values = base64(new Uint8Array(Float64Array.from(data, Number).buffer));
+      return [array, { shape, kind: data.constructor.name, values }];
+    });
+    told.push({ ...(refused ? { refused } : { facts, words }), arrays: Object.fromEntries(arrays) });
+  }
+  return told;
+}"""
+
+
+def asked(page: Any, questions: list[str]) -> list[Any]:
+    """What a page is answered to questions about a photo that is brought, each with its arrays as 64-bit numbers."""
+    wait_for_picture(page, samples.first_sample())
+    photo = file_of(samples.sample("shapes"), "PNG")  # which every decoder reads alike
+    page.locator(".vv-files").set_input_files({"name": "brought", "mimeType": "image/png", "buffer": photo})
+    wait_for_picture(page, "brought")
+    about = page.evaluate("document.querySelector('#vv-explorer').explorer.trace.about")
+    model = {"model": about["model"]}
+    bodies = [
+        (name, (about if QUESTIONS[name].takes_image else model) | OPTIONS.get(name, {}))
+        for name in questions
+    ]
+    told = page.evaluate(ASKING, bodies)
+    for answer in told:
+        for array in answer["arrays"].values():
+            array["values"] = np.frombuffer(base64.b64decode(array["values"])).reshape(array["shape"])
+    return list(told)
+
+
+@pytest.mark.parametrize("is_small", [False, True], ids=["mini", "of 5 x 5 patches"])
+def test_each_answer_of_a_site_is_the_apps(is_small: bool, visit: Callable[..., Any], tmp_path: Path) -> None:
+    loaded = small_mini(tmp_path)[0] if is_small else load("mini", device="cpu")
+    session = Session(model=loaded.name, device="cpu")
+    session.add_model(loaded)
+    write_site([loaded], tmp_path / "site", storage="fp16")  # as its weights are
+    with served(tmp_path / "site", _Silent) as address, served_here(app_of(session), session) as url:
+        site, app = (visit(page, ready=False) for page in (address, url))
+        names = site.evaluate("window.vit_viz('browser/answers/names.js').NAMES")
+        questions = [name for name in names if name not in NONE and (name in PASSES) == is_small]
+        got, wanted = (asked(page, questions) for page in (site, app))
+    pixels = loaded.preprocess.apply(samples.sample("shapes")).pixels
+    largest = float(loaded.model(pixels).detach().abs().max())
+    dtypes = {kind: dtype for dtype, kind in KINDS.items()}
+    for name, own, answer in zip(questions, got, wanted, strict=True):
+        assert "refused" not in answer, name
+        answer["arrays"] = {
+            key: array["values"].astype(dtypes[array["kind"]]) for key, array in answer["arrays"].items()
+        }
+        for key in {key for key in own["arrays"] if {*key.split(".")} & {*SMALL}}:
+            # small differences of large sums, of which the app's fp32 leaves less on some processors: tests/browser/test_answers.py
+            assert own["arrays"].pop(key)["values"].shape == answer["arrays"].pop(key).shape
+        check(own, answer, terms=ROUNDING * largest if name in DIFFERENCES else 0.0)
