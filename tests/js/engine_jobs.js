@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { unpackHalf } from '../../vit_viz/explorer/attention.js';
 import { answer } from '../../vit_viz/browser/answers/index.js';
-import { unitVectors } from '../../vit_viz/browser/answers/tokens.js';
+import { unitVectors } from '../../vit_viz/browser/answers/vectors.js';
 import { Engine } from '../../vit_viz/browser/engine.js';
 import { Model } from '../../vit_viz/browser/model.js';
 import { checkedRecipe, prepare } from '../../vit_viz/browser/preprocess.js';

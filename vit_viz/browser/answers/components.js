@@ -3,9 +3,10 @@
 import { largestEigen } from './eigen.js';
 import { flags, numbers } from './form.js';
 import { layoutOf, tokenMaps } from './layout.js';
-import { ROLE, stateNames, tokenStates } from './tokens.js';
+import { stateNames } from './tokens.js';
+import { ROLE, tokenStates } from './vectors.js';
 /** @import { Context } from './form.js' */
-/** @import { Role } from './tokens.js' */
+/** @import { Role } from './vectors.js' */
 
 const COUNT = 3;
 
