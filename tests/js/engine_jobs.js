@@ -8,6 +8,7 @@ import { setFlagsFromString } from 'node:v8';
 import { unpackHalf } from '../../vit_viz/explorer/attention.js';
 import { answer } from '../../vit_viz/browser/answers/index.js';
 import { unitVectors } from '../../vit_viz/browser/answers/vectors.js';
+import { csvOf, npzOf } from '../../vit_viz/browser/files.js';
 import { Engine } from '../../vit_viz/browser/engine.js';
 import { Model } from '../../vit_viz/browser/model.js';
 import { checkedRecipe, prepare } from '../../vit_viz/browser/preprocess.js';
@@ -127,6 +128,17 @@ const KINDS = {
       answers.push('message' in told ? { refused: told.message } : { ...told, arrays: placed(told.arrays) });
     }
     return { answers };
+  },
+  files: async ({ path, picture, options, questions }) => {
+    const engine = await engineOf(path);
+    const traced = engine.trace({ ...picture, levels: bytes(picture.levels) }, options);
+    const files = [];
+    for (const [name, body] of questions) {
+      const told = await answer(name, body, { engine, traced, step: async () => {} });
+      const npz = Buffer.from(await (await npzOf(told, '{"software":"vit_viz"}')).arrayBuffer());
+      files.push([csvOf(told, '{"software":"vit_viz"}'), npz.toString('base64')]);
+    }
+    return { files };
   },
   vectors: async ({ path, picture, options, role, state }) => {
     const engine = await engineOf(path);

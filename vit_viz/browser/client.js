@@ -1,6 +1,6 @@
 // The page's end of a worker that runs the engine: questions as promises, errors as sentences.
 
-/** @import { Answer } from './answers/form.js' */
+/** @import { Answer, Request } from './answers/form.js' */
 /** @import { About } from './checkpoint.js' */
 /** @import { Traced } from './engine.js' */
 /** @import { Options } from './preprocess.js' */
@@ -52,6 +52,11 @@ export class EngineClient {
     const leave = () => this.worker.postMessage({ kind: 'stop', id });
     stop?.addEventListener('abort', leave);
     return answer.finally(() => stop?.removeEventListener('abort', leave));
+  }
+
+  /** How a question is understood, or why it is not possible. @param {string} name @param {Record<string, any>} body @param {number} pass @returns {Promise<Request>} */
+  read(name, body, pass) {
+    return this.ask({ kind: 'read', name, body, pass });
   }
 
   /** Nobody asks about a pass any more. @param {number} pass */

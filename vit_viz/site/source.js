@@ -161,7 +161,10 @@ export function siteSource(
     const opens = await opened(link.toString(), stop);
     if (opens.refused) throw new Error(opens.refused);
     if (edits !== undefined) return { edits };
-    const [before, after] = await Promise.all([passes.of({ ...opens.about, edits: '' }), passes.of(opens.about)]);
+    const [before, after] = await Promise.all([
+      passes.of({ ...opens.about, edits: '' }),
+      passes.of(opens.about),
+    ]);
     const top = (/** @type {Pass} */ { traced: of, loaded }) =>
       highest(of.logits, loaded.labels, loaded.output, TOP);
     return { ...saidOf(editsIn(opens.about.edits, opens)), before: top(before), after: top(after) };
@@ -179,9 +182,7 @@ export function siteSource(
       if (name === 'target') return target(body, stop);
       if (name === 'edited') return edited(body, stop);
       const { model, image, mode = 'fit', size = 0, part = '', edits = '', ...asked } = body;
-      const of = image
-        ? await passes.of({ model, image, mode, size, part, edits })
-        : passes.ofModel(model);
+      const of = image ? await passes.of({ model, image, mode, size, part, edits }) : passes.ofModel(model);
       if (!of) await passes.load(model);
       const pass = of?.traced.pass ?? 0;
       const told = tell && ((/** @type {number} */ share) => tell({ share, left: '' }));

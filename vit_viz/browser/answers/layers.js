@@ -59,9 +59,9 @@ function centred(vectors, dim) {
   const mean = new Float64Array(dim);
   const apart = new Float64Array(vectors);
   const count = vectors.length / dim;
-  for (let at = 0; at < apart.length; ) for (let i = 0; i < dim; i++) mean[i] += apart[at++] / count;
+  for (let at = 0; at < apart.length;) for (let i = 0; i < dim; i++) mean[i] += apart[at++] / count;
   let most = 1e-30;
-  for (let at = 0; at < apart.length; )
+  for (let at = 0; at < apart.length;)
     for (let i = 0; i < dim; i++) most = Math.max(most, Math.abs((apart[at++] -= mean[i])));
   for (let at = 0; at < apart.length; at++) apart[at] /= most;
   return apart;

@@ -88,7 +88,8 @@ function ofLayer(context, layer) {
       return machine.read(sums, tokens * width);
     });
     const projected = gramOf(weight, gamma, h, width);
-    const lengths = (/** @type {Float32Array} */ vectors) => lengthsBehind(machine, vectors, projected, width);
+    const lengths = (/** @type {Float32Array} */ vectors) =>
+      lengthsBehind(machine, vectors, projected, width);
     found.push({
       place,
       received: received[place] / tokens,
