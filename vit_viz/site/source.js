@@ -1,23 +1,28 @@
 // The model in the page as the source of the page: pictures and models of the site and of its visitor, passes of the engine, and
 // answers to questions about them.
 
+import { cropBox } from '../browser/answers/layout.js';
 import { NAMES } from '../browser/answers/names.js';
 import { unitVectors } from '../browser/answers/vectors.js';
 import { trainedGrid } from '../browser/config.js';
+import { csvOf, npzOf } from '../browser/files.js';
 import { highest } from '../browser/outputs.js';
 import { traceValue } from '../browser/source.js';
+import { decodeTable } from '../explorer/paint.js';
 import { fetched } from '../ui/kit/elements.js';
 import { picturesIn } from '../ui/kit/carried.js';
 import { Refused } from '../web/kit/ask.js';
 import { editsIn } from '../web/kit/edits.js';
 import { saidOf } from './edited.js';
 import { checkpointIn, modelOf } from './models.js';
+import { capital, figureOf, pixelsOf } from './figure.js';
 import { opening } from './opening.js';
 import { Passes } from './passes.js';
 import { fileOf, readPhoto } from './photos.js';
 import { sizesOf } from './sizes.js';
 import { targetValue } from './target.js';
 /** @import { Role } from '../browser/answers/vectors.js' */
+/** @import { Told } from '../browser/serving.js' */
 /** @import { Mode } from '../browser/preprocess.js' */
 /** @import { Loaded } from '../browser/serving.js' */
 /** @import { Option } from '../explorer/options.js' */
@@ -41,6 +46,12 @@ import { targetValue } from './target.js';
  * @property {Limits} limits
  */
 
+/** Types of the files that are made here, and how their names end; others are made in the app. @type {Record<string, string>} */
+const ENDINGS = {
+  ...{ 'image/png': 'png', 'image/svg+xml': 'svg', 'text/csv': 'csv', 'application/x-npz': 'npz' },
+};
+const MOST_LATEST = 4;
+const POINTS_PER_CM = 72 / 2.54;
 const TOP = 5;
 const OF_PAGE = ['open', 'offered', 'load', 'target', 'edited'];
 const FORMATS = 'Pictures are JPEG, PNG, WebP, GIF, BMP and AVIF files.'; // what browsers read
@@ -58,6 +69,12 @@ export function siteSource(
 ) {
   const pictures = new Map(facts.pictures.map((picture) => [picture.id, picture]));
   const passes = new Passes(files, models, pictures, { limits, lighting });
+  /** @type {Map<string, Promise<import('../browser/answers/form.js').Answer>>} answers that a file may be made of */
+  const latest = new Map();
+  /** @type {Record<string, Uint32Array>} */
+  const tables = Object.fromEntries(
+    Object.entries(tablesIn(facts.page)).map(([name, text]) => [name, decodeTable(text)]),
+  );
   let cut = ''; // the address of the part that is looked at
 
   /** What can be opened. */
@@ -170,7 +187,15 @@ export function siteSource(
     return { ...saidOf(editsIn(opens.about.edits, opens)), before: top(before), after: top(after) };
   }
 
-  return {
+  /** A body as the engine takes it, and the pass that it is about, where it is about one. @param {any} body @returns {Promise<[any, Pass | undefined]>} */
+  async function subjectOf({ model, image, mode = 'fit', size = 0, part = '', edits = '', ...asked }) {
+    const pass = image ? await passes.of({ model, image, mode, size, part, edits }) : passes.ofModel(model);
+    if (!pass) await passes.load(model);
+    return [{ model, ...(edits && { edits }), ...asked }, pass];
+  }
+
+  /** @type {Source} */
+  const source = {
     accepts: 'image/jpeg,image/png,image/webp,image/gif,image/bmp,image/avif,.safetensors,.json',
     stated: (name) => (name === 'fields' ? fields : name === 'samples' ? offered() : null),
     answers: (name) => OF_PAGE.includes(name) || NAMES.includes(name),
@@ -181,16 +206,63 @@ export function siteSource(
       if (name === 'load') return (await passes.load(body.name, tell), {});
       if (name === 'target') return target(body, stop);
       if (name === 'edited') return edited(body, stop);
-      const { model, image, mode = 'fit', size = 0, part = '', edits = '', ...asked } = body;
-      const of = image ? await passes.of({ model, image, mode, size, part, edits }) : passes.ofModel(model);
-      if (!of) await passes.load(model);
-      const pass = of?.traced.pass ?? 0;
-      const told = tell && ((/** @type {number} */ share) => tell({ share, left: '' }));
-      return passes.running.answer(name, { model, ...(edits && { edits }), ...asked }, pass, stop, told);
+      const [asked, pass] = await subjectOf(body);
+      /** @type {Told | undefined} */
+      const told = tell && ((share, _, preview) => tell({ share, left: '', ...(preview && { preview }) }));
+      const answer = passes.running.answer(name, asked, pass?.traced.pass ?? 0, stop, told);
+      latest.set(keyOf(name, body), answer);
+      answer.catch(() => latest.delete(keyOf(name, body)));
+      for (const oldest of latest.keys()) if (latest.size > MOST_LATEST) latest.delete(oldest);
+      return answer;
+    },
+    async kept(name, body, _stop, hear) {
+      const [asked, pass] = await subjectOf(body);
+      hear?.({ request: await passes.running.read(name, asked, pass?.traced.pass ?? 0) });
+      return null;
     },
     at: fetched,
-    async file() {
-      throw new Error('Files of this answer are made in the app.');
+    makes: (type) => type in ENDINGS,
+    async file(name, { figure = {}, ...body }, type, stop = new AbortController().signal) {
+      const answer = await (latest.get(keyOf(name, body)) ?? source.answer(name, body, stop));
+      const [{ model }, pass] = await subjectOf(body);
+      const { request } = answer;
+      const record = { software: 'vit_viz', computed: 'in the page', model, request };
+      const { about, photo, traced: of } = (body.image && pass) || {};
+      const shown = about && pictures.get(Object.values(about.image)[0]);
+      const said = JSON.stringify({
+        ...record,
+        ...(about && { ...about, image: shown?.own ? '' : shown?.id }),
+      });
+      const { layer, head } = request.parameters;
+      const parts = ['vit_viz', shown?.name, name, model, layer !== undefined && `layer-${layer}`, head !== undefined && `head-${head}`]; // prettier-ignore
+      const file = `${parts.map((one) => slug(String(one || ''))).filter(Boolean).join('_')}.${ENDINGS[type]}`; // prettier-ignore
+      const made = (/** @type {Blob | string} */ bytes) =>
+        new Response(bytes, {
+          headers: { 'Content-Disposition': `attachment; filename="${file}"`, 'Content-Type': type },
+        });
+      if (type === 'text/csv') return made(csvOf(answer, said));
+      if (type === 'application/x-npz') return made(await npzOf(answer, said));
+      const address = photo && URL.createObjectURL(await fileOf(photo.picture));
+      try {
+        const image = address ? Object.assign(new Image(), { src: address }) : null;
+        await image?.decode();
+        const { width_cm: width = 12, dpi = 300, title, table = 'viridis', ...drawn } = figure;
+        const usual = Object.fromEntries(options.map(({ name: option, default: value }) => [option, value]));
+        const { method } = answer.facts;
+        const svg = figureOf(answer, {
+          ...{
+            title:
+              title || `${shown ? `${shown.name}: ` : ''}${capital(method || name.replaceAll('_', ' '))}`,
+          },
+          caption: `${shown ? `Photo: ${shown.name}. ` : ''}Model ${model}${about?.edits ? `, edited: ${about.edits}` : ''}, computed in a page of vit_viz.`,
+          ...{ photo: image, unlit: photo?.unlit, crop_box: of && cropBox(of) },
+          drawing: /** @type {any} */ ({ ...usual, ...drawn, colors: table }),
+          ...{ tables, width: width * POINTS_PER_CM, record: said },
+        });
+        return made(type === 'image/svg+xml' ? svg : await pixelsOf(svg, Math.round((width / 2.54) * dpi)));
+      } finally {
+        if (address) URL.revokeObjectURL(address);
+      }
     },
     async received(carried) {
       const { checkpoint, problem, others } = await checkpointIn(carried);
@@ -229,7 +301,18 @@ export function siteSource(
       return thinned(/** @type {Float32Array} */ (arrays.values.data), rows, cols);
     },
   };
+  return source;
 }
+
+/** A question as the key of its answer. @param {string} name @param {any} body */
+const keyOf = (name, body) => `${name} ${JSON.stringify(Object.entries(body).sort())}`;
+
+/** A name in characters that every system takes in the name of a file. @param {string} name */
+const slug = (name) => name.replace(/[^A-Za-z0-9]/g, '-').slice(0, 60).replace(/^-+|-+$/g, ''); // prettier-ignore
+
+/** The tables of colours that a room of the page is given. @param {string} page what the page's script is told @returns {Record<string, string>} */
+const tablesIn = (page) =>
+  JSON.parse(page).tabs.find((/** @type {any} */ tab) => tab.props?.tables).props.tables;
 
 /** A model as the list of the header has it. @param {ModelFacts} model */
 function offerOf({ name, card, bytes }) {
