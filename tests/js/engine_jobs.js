@@ -114,14 +114,15 @@ const KINDS = {
     return { ...described(traced), value, rows: place(rows), opening: { layer, head, tour }, said };
   },
   recipe: async ({ config, about, usual }) => checkedRecipe(recipeOf(config, about, usual).recipe),
-  answers: async ({ path, picture, options, questions }) => {
+  answers: async ({ path, picture, second: other, options, questions }) => {
     const engine = await engineOf(path);
     const traced = engine.trace({ ...picture, levels: bytes(picture.levels) }, options);
+    const second = other && engine.trace({ ...other, levels: bytes(other.levels) }, options);
     const { machine } = engine.model;
     const answers = [];
     for (const [name, body] of questions) {
       const before = machine.top;
-      const told = await answer(name, body, { engine, traced, step: async () => {} }).catch(
+      const told = await answer(name, body, { engine, traced, second, step: async () => {} }).catch(
         ({ message }) => ({ message }),
       );
       if (machine.top !== before) throw new Error(`${name} has kept room of the machine.`);

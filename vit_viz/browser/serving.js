@@ -20,8 +20,8 @@ import { BadFile, reader } from './weights.js';
  * @typedef {{id: number, kind: 'load', file: string | ArrayBuffer | Blob, wasm: Wasm, about?: About}} Load file: an address or its bytes;
  *     about: where others may have written it
  * @typedef {{id: number, kind: 'trace', picture: Picture, options?: Options & {edits?: string}}} Trace
- * @typedef {{id: number, kind: 'ask' | 'read', name: string, body: Record<string, any>, pass: number}} Question pass: the id of the message that
- *     traced the picture
+ * @typedef {{id: number, kind: 'ask' | 'read', name: string, body: Record<string, any>, pass: number, second?: number}} Question pass: the id of the message that
+ *     traced the picture; second: of the one that traced another
  * @typedef {{config: import('./config.js').Config, recipe: import('./preprocess.js').Recipe,
  *     labels: string[] | null, output: import('./outputs.js').Output | null, notes: string[], threads: number, relaxed: boolean}} Loaded notes: sentences on what its file does not
  *     say; relaxed: with fused multiply-add, by relaxed SIMD
@@ -109,10 +109,11 @@ async function answerOf(state, message, progress) {
  * @param {State} state @param {Question} message @param {Engine} engine @param {Told} progress
  * @returns {import('./answers/form.js').Context}
  */
-function contextOf(state, { id, pass }, engine, progress) {
+function contextOf(state, { id, pass, second = 0 }, engine, progress) {
   let [count, heard] = [0, 0];
   return {
     engine,
+    second: state.passes.get(second),
     get traced() {
       const traced = state.passes.get(pass);
       if (!traced) throw new Error('The numbers of this picture are gone: open it again.');

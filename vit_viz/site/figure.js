@@ -23,6 +23,7 @@ import { short } from '../ui/kit/numbers.js';
  * @property {number} width in points, as all sizes here @property {string} record what the file says of itself
  */
 
+const FONT = 'system-ui, sans-serif';
 const MARGIN = 12;
 const TEXT = 9;
 const SMALL = 7.5;
@@ -50,7 +51,7 @@ class Sheet {
 
   /** @param {string} text @param {number} size */
   widthOf(text, size) {
-    this.pen.font = `${size}px sans-serif`;
+    this.pen.font = `${size}px ${FONT}`;
     return this.pen.measureText(text).width;
   }
 
@@ -111,7 +112,7 @@ class Sheet {
   toString() {
     const { width, record } = this.scene;
     const height = (this.y + MARGIN).toFixed(2);
-    return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}pt" height="${height}pt" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif"><title>${escaped(this.scene.title)}</title><metadata>${escaped(record)}</metadata><rect width="100%" height="100%" fill="#fff"/>${this.marks.join('')}</svg>`;
+    return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}pt" height="${height}pt" viewBox="0 0 ${width} ${height}" font-family="${FONT}"><title>${escaped(this.scene.title)}</title><metadata>${escaped(record)}</metadata><rect width="100%" height="100%" fill="#fff"/>${this.marks.join('')}</svg>`;
   }
 }
 
@@ -217,9 +218,9 @@ function barOf({ unlit, drawing, tables }, signed) {
   return signed ? tables.diverging : barPixels(suited(drawing.style, unlit), tables[drawing.colors]);
 }
 
-/** Small pictures beside each other, each under its name. @param {Sheet} sheet @param {string[]} names @param {(place: number, width: number) => HTMLCanvasElement} pictureOf */
-function tiles(sheet, names, pictureOf) {
-  const across = Math.min(names.length, ACROSS);
+/** Small pictures beside each other, each under its name. @param {Sheet} sheet @param {string[]} names @param {(place: number, width: number) => HTMLCanvasElement} pictureOf @param {number} [most] beside each other */
+function tiles(sheet, names, pictureOf, most = ACROSS) {
+  const across = Math.min(names.length, most);
   const width = (sheet.inner - 6 * (across - 1)) / across;
   for (let start = 0; start < names.length; start += across) {
     let tallest = 0;
@@ -278,12 +279,16 @@ function drawCells(
   if (rows * cols <= MOST_CELLS && width > 17 && height > 8)
     values.forEach((value, i) => {
       const share = heightOf(value, ends);
-      const ink = signed || share > 0.6 ? INK : '#fff';
+      const isPale = signed ? Math.abs(share - 0.5) < 0.35 : share > 0.6;
       const [x, y] = [
         MARGIN + margin + ((i % cols) + 0.5) * width,
         top + (Math.floor(i / cols) + 0.5) * height,
       ];
-      sheet.put(short(value), x, y + 2, { size: Math.min(6.5, width / 4), ink, end: 'middle' });
+      sheet.put(short(value), x, y + 2, {
+        size: Math.min(6.5, width / 4),
+        ink: isPale ? INK : '#fff',
+        end: 'middle',
+      });
     });
   sheet.y = top + height * rows + 6;
   if (isTurned && above)
@@ -291,8 +296,9 @@ function drawCells(
   sheet.bar(table, ends, unit);
 }
 
-/** Groups of cells by their colours, with a key. @param {Sheet} sheet @param {string[][]} names of each cell */
+/** Groups of heads by their colours, with a key. @param {Sheet} sheet @param {string[][]} names of each head */
 function drawGroups(sheet, names) {
+  sheet.write('layer down, head across', { size: SMALL, ink: MUTED });
   const kinds = [...new Set(names.flat())].sort();
   const size = sheet.inner / names[0].length;
   const height = Math.min(size, 24);
@@ -377,7 +383,13 @@ function drawArray(sheet, array) {
 }
 
 /** Maps that share a scale, over the photo where they lie on one. @param {Sheet} sheet @param {string[]} names @param {(place: number) => Float32Array} valuesOf @param {[number, number]} grid @param {any} facts */
-function drawMaps(sheet, names, valuesOf, grid, { signed = false, unit = '', crop_box: place }) {
+function drawMaps(
+  sheet,
+  names,
+  valuesOf,
+  grid,
+  { signed = false, unit = '', crop_box: place, across = ACROSS },
+) {
   const { scene } = sheet;
   const all = Float32Array.from(names.flatMap((_, i) => [...valuesOf(i)]));
   const ends = endsOf(all, signed, scene.drawing.clip);
@@ -388,8 +400,11 @@ function drawMaps(sheet, names, valuesOf, grid, { signed = false, unit = '', cro
   }
   const { original_size: original, input_size: input, region } = place;
   const crop = { original, input, region };
-  tiles(sheet, names, (i, width) =>
-    overPhoto(scene, { values: valuesOf(i), grid, signed, unit, crop }, ends, width),
+  tiles(
+    sheet,
+    names,
+    (i, width) => overPhoto(scene, { values: valuesOf(i), grid, signed, unit, crop }, ends, width),
+    across,
   );
   sheet.bar(barOf(scene, signed), ends, unit);
 }
@@ -427,7 +442,7 @@ const DRAWN = {
   ) {
     const names = Array.from({ length: layers * heads }, (_, i) => `${Math.floor(i / heads)}.${i % heads}`);
     const size = rows * cols;
-    const facts = { unit: 'attention weight', crop_box: sheet.scene.crop_box };
+    const facts = { unit: 'attention weight', crop_box: sheet.scene.crop_box, across: heads };
     drawMaps(sheet, names, (i) => data.slice(i * size, (i + 1) * size), [rows, cols], facts);
   },
   TokenMaps(sheet, { values: { shape, data }, names, ...facts }, answer) {

@@ -19,7 +19,8 @@ import { Running } from './running.js';
  *
  * What a pass is of, as a question takes it.
  * @typedef {{model: string, image: Record<string, string>, mode: Mode, size: number, part: string, edits: string}} About
- * @typedef {{trace: string, about: About, traced: Traced & {pass: number}, loaded: Loaded, photo: Photo, explored: import('../explorer/source.js').Source}} Pass
+ * @typedef {{trace: string, about: About, traced: Traced & {pass: number}, loaded: Loaded, photo: Photo, explored: import('../explorer/source.js').Source,
+ *     cut?: string}} Pass cut: the address of the part that is looked at
  */
 
 const MOST = 4; // that are kept, as the worker does: a photo with and without edits, and what is on its way
@@ -94,7 +95,10 @@ export class Passes {
 
   /** @param {string} key of a pass that makes room */
   forget(key) {
-    this.passes.get(key)?.then(({ traced: { pass } }) => this.running.drop(pass), () => {}); // prettier-ignore
+    this.passes.get(key)?.then(({ traced: { pass }, cut }) => {
+      this.running.drop(pass);
+      if (cut) URL.revokeObjectURL(cut);
+    }, () => {}); // prettier-ignore
     this.passes.delete(key);
     this.there.delete(key);
   }

@@ -109,7 +109,7 @@ export function partOf(photo, text, lighting) {
 }
 
 /** A picture with four channels as a file. @param {Picture} picture @returns {Promise<Blob>} */
-export function fileOf({ height, width, levels }) {
+export function pngOf({ height, width, levels }) {
   const canvas = Object.assign(document.createElement('canvas'), { height, width });
   const image = new ImageData(new Uint8ClampedArray(levels), width, height);
   /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')).putImageData(image, 0, 0);

@@ -1,11 +1,9 @@
 // The model in the page as the source of the page: pictures and models of the site and of its visitor, passes of the engine, and
 // answers to questions about them.
 
-import { cropBox } from '../browser/answers/layout.js';
 import { NAMES } from '../browser/answers/names.js';
 import { unitVectors } from '../browser/answers/vectors.js';
 import { trainedGrid } from '../browser/config.js';
-import { csvOf, npzOf } from '../browser/files.js';
 import { highest } from '../browser/outputs.js';
 import { traceValue } from '../browser/source.js';
 import { decodeTable } from '../explorer/paint.js';
@@ -15,10 +13,10 @@ import { Refused } from '../web/kit/ask.js';
 import { editsIn } from '../web/kit/edits.js';
 import { saidOf } from './edited.js';
 import { checkpointIn, modelOf } from './models.js';
-import { capital, figureOf, pixelsOf } from './figure.js';
 import { opening } from './opening.js';
 import { Passes } from './passes.js';
-import { fileOf, readPhoto } from './photos.js';
+import { pngOf, readPhoto } from './photos.js';
+import { fileOf, makes } from './saving.js';
 import { sizesOf } from './sizes.js';
 import { targetValue } from './target.js';
 /** @import { Role } from '../browser/answers/vectors.js' */
@@ -46,12 +44,7 @@ import { targetValue } from './target.js';
  * @property {Limits} limits
  */
 
-/** Types of the files that are made here, and how their names end; others are made in the app. @type {Record<string, string>} */
-const ENDINGS = {
-  ...{ 'image/png': 'png', 'image/svg+xml': 'svg', 'text/csv': 'csv', 'application/x-npz': 'npz' },
-};
 const MOST_LATEST = 4;
-const POINTS_PER_CM = 72 / 2.54;
 const TOP = 5;
 const OF_PAGE = ['open', 'offered', 'load', 'target', 'edited'];
 const FORMATS = 'Pictures are JPEG, PNG, WebP, GIF, BMP and AVIF files.'; // what browsers read
@@ -75,7 +68,6 @@ export function siteSource(
   const tables = Object.fromEntries(
     Object.entries(tablesIn(facts.page)).map(([name, text]) => [name, decodeTable(text)]),
   );
-  let cut = ''; // the address of the part that is looked at
 
   /** What can be opened. */
   const offered = () => ({
@@ -91,8 +83,8 @@ export function siteSource(
   });
 
   /** What a link asks about, as a question takes it. @param {URLSearchParams} link @param {string} model @param {Shown} shown @returns {About} */
-  const aboutOf = (link, model, { id, own }) => ({
-    ...{ model, image: { [own ? 'upload' : 'sample']: id } },
+  const aboutOf = (link, model, { id }) => ({
+    ...{ model, image: imageNamed(id) },
     mode: /** @type {Mode} */ (link.get('mode') || fields.find((one) => one.link === 'mode')?.default),
     ...{ size: Number(link.get('size') ?? 0), part: link.get('part') ?? '', edits: link.get('edits') ?? '' },
   });
@@ -106,11 +98,11 @@ export function siteSource(
       return { refused, instead: { model: models[0].name } };
     }
     const shown = /** @type {Shown} */ (pictures.get(wanted) ?? pictures.get(first));
-    const about = aboutOf(link, model, shown);
-    const { size, part, edits } = about;
+    const subject = aboutOf(link, model, shown);
+    const { size, part, edits } = subject;
     let pass;
     try {
-      pass = await passes.of(about, tell);
+      pass = await passes.of(subject, tell);
     } catch (error) {
       if (!size && !part && !edits) throw error;
       return { refused: /** @type {Error} */ (error).message, instead: { size: 0, part: '', edits: '' } };
@@ -124,24 +116,31 @@ export function siteSource(
   }
 
   /** What the rooms and the header are told of a pass. @param {Pass} pass @param {Shown} shown @param {string} awaits why it is of another picture */
-  async function valueOf({ trace, about, traced: of, loaded, photo, explored }, shown, awaits) {
-    const model = /** @type {ModelFacts} */ (passes.modelNamed(about.model));
+  async function valueOf(pass, shown, awaits) {
+    const { trace, about: subject, traced: of, loaded, photo, explored } = pass;
+    const model = /** @type {ModelFacts} */ (passes.modelNamed(subject.model));
     const shape = /** @type {any} */ (traceValue(of, loaded.config));
     const { layer, head, tour } = await opening(shape, explored);
     const { picture, whole } = photo;
     const seen = { photo: shown.file, photo_size: [picture.height, picture.width] };
     const [rows, cols] = shape.grid;
     const patch = loaded.config.patch_size;
-    if (cut) URL.revokeObjectURL(cut);
-    cut = whole ? URL.createObjectURL(await fileOf(picture)) : '';
+    if (whole) pass.cut ??= URL.createObjectURL(await pngOf(picture));
     return {
-      ...{ trace, model: about.model, image: shown.id, mode: about.mode, size: about.size, part: about.part },
+      ...{
+        trace,
+        model: subject.model,
+        image: shown.id,
+        mode: subject.mode,
+        size: subject.size,
+        part: subject.part,
+      },
       ...{
         ...shape,
         ...seen,
-        ...(cut && { photo: cut }),
+        ...(pass.cut && { photo: pass.cut }),
         options,
-        about,
+        about: subject,
         name: shown.name,
         unlit: photo.unlit,
       },
@@ -156,7 +155,7 @@ export function siteSource(
       card: `${model.card} · this image: ${rows} x ${cols} patches · computed in this page`,
       badge: { state: 'open', text: 'computed in this page', title: model.storage },
       notes: [awaits, model.notes].filter(Boolean),
-      sizes: sizesOf(loaded, photo.picture, about.size),
+      sizes: sizesOf(loaded, photo.picture, subject.size),
       awaits: Boolean(awaits),
       output_query: shape.default_query,
       positions: positionsOf(loaded.config, of.prefix),
@@ -166,8 +165,8 @@ export function siteSource(
 
   /** The classes that a view may be explained for. @param {any} body @param {AbortSignal} stop */
   async function target({ view, find }, stop) {
-    const { about } = await opened(view, stop);
-    const { traced: of, loaded } = await passes.of(about);
+    const opens = await opened(view, stop);
+    const { traced: of, loaded } = await passes.of(opens.about);
     return targetValue(of.logits, loaded, new URLSearchParams(view).get('target') ?? '', find);
   }
 
@@ -187,11 +186,22 @@ export function siteSource(
     return { ...saidOf(editsIn(opens.about.edits, opens)), before: top(before), after: top(after) };
   }
 
+  /** A picture as a question takes it. @param {string} name */
+  function imageNamed(name) {
+    const shown = pictures.get(name);
+    if (!shown) throw new Error(`This page does not have the picture ${name.slice(0, 60)}: please bring it.`);
+    return { [shown.own ? 'upload' : 'sample']: name };
+  }
+
   /** A body as the engine takes it, and the pass that it is about, where it is about one. @param {any} body @returns {Promise<[any, Pass | undefined]>} */
-  async function subjectOf({ model, image, mode = 'fit', size = 0, part = '', edits = '', ...asked }) {
-    const pass = image ? await passes.of({ model, image, mode, size, part, edits }) : passes.ofModel(model);
+  async function subjectOf(body) {
+    const { model, edits } = body;
+    const pass = body.image ? await passes.of(about(body)) : passes.ofModel(model);
     if (!pass) await passes.load(model);
-    return [{ model, ...(edits && { edits }), ...asked }, pass];
+    const asked = Object.entries(body).filter(
+      ([key]) => !['image', 'mode', 'size', 'part', 'edits'].includes(key),
+    );
+    return [{ ...Object.fromEntries(asked), ...(edits && { edits }) }, pass];
   }
 
   /** @type {Source} */
@@ -209,7 +219,17 @@ export function siteSource(
       const [asked, pass] = await subjectOf(body);
       /** @type {Told | undefined} */
       const told = tell && ((share, _, preview) => tell({ share, left: '', ...(preview && { preview }) }));
-      const answer = passes.running.answer(name, asked, pass?.traced.pass ?? 0, stop, told);
+      const other = asked.second
+        ? await passes.of({ ...about(body), image: imageNamed(asked.second), part: '' })
+        : null;
+      const answer = passes.running.answer(
+        name,
+        asked,
+        pass?.traced.pass ?? 0,
+        stop,
+        told,
+        other?.traced.pass,
+      );
       latest.set(keyOf(name, body), answer);
       answer.catch(() => latest.delete(keyOf(name, body)));
       for (const oldest of latest.keys()) if (latest.size > MOST_LATEST) latest.delete(oldest);
@@ -221,48 +241,15 @@ export function siteSource(
       return null;
     },
     at: fetched,
-    makes: (type) => type in ENDINGS,
+    makes,
     async file(name, { figure = {}, ...body }, type, stop = new AbortController().signal) {
       const answer = await (latest.get(keyOf(name, body)) ?? source.answer(name, body, stop));
-      const [{ model }, pass] = await subjectOf(body);
-      const { request } = answer;
-      const record = { software: 'vit_viz', computed: 'in the page', model, request };
-      const { about, photo, traced: of } = (body.image && pass) || {};
-      const shown = about && pictures.get(Object.values(about.image)[0]);
-      const said = JSON.stringify({
-        ...record,
-        ...(about && { ...about, image: shown?.own ? '' : shown?.id }),
+      const [, pass] = await subjectOf(body);
+      const shown = pictures.get(Object.values(body.image ?? {})[0]);
+      return fileOf(answer, { model: body.model, shown, ...(shown && pass) }, type, figure, {
+        options,
+        tables,
       });
-      const { layer, head } = request.parameters;
-      const parts = ['vit_viz', shown?.name, name, model, layer !== undefined && `layer-${layer}`, head !== undefined && `head-${head}`]; // prettier-ignore
-      const file = `${parts.map((one) => slug(String(one || ''))).filter(Boolean).join('_')}.${ENDINGS[type]}`; // prettier-ignore
-      const made = (/** @type {Blob | string} */ bytes) =>
-        new Response(bytes, {
-          headers: { 'Content-Disposition': `attachment; filename="${file}"`, 'Content-Type': type },
-        });
-      if (type === 'text/csv') return made(csvOf(answer, said));
-      if (type === 'application/x-npz') return made(await npzOf(answer, said));
-      const address = photo && URL.createObjectURL(await fileOf(photo.picture));
-      try {
-        const image = address ? Object.assign(new Image(), { src: address }) : null;
-        await image?.decode();
-        const { width_cm: width = 12, dpi = 300, title, table = 'viridis', ...drawn } = figure;
-        const usual = Object.fromEntries(options.map(({ name: option, default: value }) => [option, value]));
-        const { method } = answer.facts;
-        const svg = figureOf(answer, {
-          ...{
-            title:
-              title || `${shown ? `${shown.name}: ` : ''}${capital(method || name.replaceAll('_', ' '))}`,
-          },
-          caption: `${shown ? `Photo: ${shown.name}. ` : ''}Model ${model}${about?.edits ? `, edited: ${about.edits}` : ''}, computed in a page of vit_viz.`,
-          ...{ photo: image, unlit: photo?.unlit, crop_box: of && cropBox(of) },
-          drawing: /** @type {any} */ ({ ...usual, ...drawn, colors: table }),
-          ...{ tables, width: width * POINTS_PER_CM, record: said },
-        });
-        return made(type === 'image/svg+xml' ? svg : await pixelsOf(svg, Math.round((width / 2.54) * dpi)));
-      } finally {
-        if (address) URL.revokeObjectURL(address);
-      }
     },
     async received(carried) {
       const { checkpoint, problem, others } = await checkpointIn(carried);
@@ -294,9 +281,9 @@ export function siteSource(
     vectors: async (trace, state, role) =>
       unitVectors(passes.named(trace), /** @type {Role} */ (role), state),
     async places(trace, which, stop) {
-      const { about, traced: of, loaded } = passes.named(trace);
+      const { about: { model }, traced: of, loaded } = passes.named(trace); // prettier-ignore
       const [rows, cols] = which === 'image' ? of.grid : trainedGrid(loaded.config);
-      const body = { model: about.model, grid: which === 'image' ? `${rows},${cols}` : '' };
+      const body = { model, grid: which === 'image' ? `${rows},${cols}` : '' };
       const { arrays } = await passes.running.answer('positions', body, of.pass, stop);
       return thinned(/** @type {Float32Array} */ (arrays.values.data), rows, cols);
     },
@@ -304,11 +291,18 @@ export function siteSource(
   return source;
 }
 
+/** What a question is about, of its body. @param {any} body @returns {About} */
+const about = ({ model, image, mode = 'fit', size = 0, part = '', edits = '' }) => ({
+  model,
+  image,
+  mode,
+  size,
+  part,
+  edits,
+});
+
 /** A question as the key of its answer. @param {string} name @param {any} body */
 const keyOf = (name, body) => `${name} ${JSON.stringify(Object.entries(body).sort())}`;
-
-/** A name in characters that every system takes in the name of a file. @param {string} name */
-const slug = (name) => name.replace(/[^A-Za-z0-9]/g, '-').slice(0, 60).replace(/^-+|-+$/g, ''); // prettier-ignore
 
 /** The tables of colours that a room of the page is given. @param {string} page what the page's script is told @returns {Record<string, string>} */
 const tablesIn = (page) =>

@@ -14,6 +14,7 @@
  * @typedef {object} Context
  * @property {Engine} engine the model, with its preprocessing and the names of its classes
  * @property {Traced} traced the pass of the picture
+ * @property {Traced} [second] that of another one, where a question is about two
  * @property {(share: number, preview?: () => Answer) => Promise<void>} step says how much is done, and what of the answer is there, lets
  *     messages in, and raises an error where nobody waits for the answer any more
  */

@@ -126,6 +126,6 @@ function mapOf(name, { query, target, options, model }, context) {
 function underEdits(context, edits = '') {
   const words = Array.isArray(edits) ? edits.join(';') : edits;
   if (!words) return context;
-  const { engine, step } = context;
-  return { engine, step, traced: engine.edited(context.traced, words) };
+  const { engine, step, second } = context;
+  return { engine, step, second, traced: engine.edited(context.traced, words) };
 }
