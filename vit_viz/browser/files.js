@@ -50,9 +50,10 @@ const WITH_SINGLE_NUMBERS = ['Trust', 'Faithfulness'];
 
 /** The type of a part. @param {Part} part @param {string} [question] whose answer it is */
 export function kindOf(part, question) {
+  if ('class_blind' in part) return 'PatchMap'; // also of one place of "positions"
   if (question) return KINDS[question] ?? 'PatchMap';
   const found = Object.entries(WITHIN).find(([field]) => field in part);
-  return found ? found[1] : 'crop_box' in part ? 'PatchMap' : 'unit' in part ? 'HeadTable' : '';
+  return found ? found[1] : 'unit' in part ? 'HeadTable' : '';
 }
 
 /** An answer as one part. @param {Answer} answer @returns {Part} */
@@ -270,7 +271,7 @@ export function csvOf(answer, record) {
 export function npzOf({ question, facts, arrays }, record) {
   const { original_size: original, input_size: input, region } = facts.crop_box ?? {};
   const said = {
-    ...{ kind: KINDS[question] ?? 'PatchMap', ...facts, provenance: JSON.parse(record) },
+    ...{ kind: kindOf(facts, question), ...facts, provenance: JSON.parse(record) },
     ...(original && { crop_box: { original, input, region } }),
   };
   const text = ascii(JSON.stringify(said));
