@@ -60,6 +60,9 @@ TINIES: dict[str, dict[str, Any]] = {
 }
 MODELS = ("mini", "mini fp16", *TINIES)
 
+AS_WRITTEN = ("query", "options", "last", "count")
+"""Parameters that the page tells as they were asked for; the server counts layers from the first, and a cut has two segments."""
+
 CUT = ("segments", {"method": "cut", "layer": 0})
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("token_similarity", {"query": "class"}),
@@ -184,9 +187,7 @@ def _expected(session: Session, name: str, body: dict[str, Any]) -> dict[str, An
             parameters = told["request"]["parameters"]
             return {key: told[key] for key in ("facts", "words")} | {
                 "arrays": arrays_of(answered.answer),
-                "parameters": {
-                    name: value for name, value in parameters.items() if name not in ("query", "options")
-                },
+                "parameters": {key: value for key, value in parameters.items() if key not in AS_WRITTEN},
             }
     except VitVizError as error:
         return {"refused": sentence(error)}

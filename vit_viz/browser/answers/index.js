@@ -22,7 +22,7 @@ import { POSITIONS } from './positions.js';
 import { ROLLOUT } from './rollout.js';
 import { SEGMENTS } from './segments.js';
 import { SINKS } from './sinks.js';
-import { targetOf } from './targets.js';
+import { outputsIn } from './targets.js';
 import { TOKENS } from './tokens.js';
 /** @import { Answer, Context } from './form.js' */
 /** @import { Options } from './options.js' */
@@ -93,13 +93,13 @@ export function understood(name, body, context) {
 /** @param {string} name @param {Question} question @param {ReturnType<typeof readBody>} read @param {Context} context @returns {import('./form.js').Request} */
 function requestOf(name, { takesQuery, takesTarget }, { options, about }, context) {
   if (takesQuery && about.query) queryWeights(context, about.query); // which refuses a token that there is not
-  const { index, other } = (takesTarget && about.target && targetOf(context, about.target)) || {};
+  const named = takesTarget && about.target ? outputsIn(context, about.target) : [null];
   return {
     question: name,
     parameters: {
       ...options,
       ...(takesQuery && { query: about.query }),
-      ...(takesTarget && { target: (other ?? null) === null ? (index ?? null) : [index, other] }),
+      ...(takesTarget && { target: named.length === 1 ? named[0] : named }),
     },
   };
 }

@@ -21,6 +21,14 @@ export function outputName(context, index) {
   return context.engine.labels?.[index] ?? `${kindOf(context) === 'value' ? 'output' : 'class'} ${index}`;
 }
 
+/** The outputs that a target names, by their numbers. @param {Context} context @param {string} target @returns {number[]} */
+export function outputsIn({ engine }, target) {
+  const pair = /^(\d+)[-,](\d+)$/.exec(target);
+  return (pair ? pair.slice(1) : [target]).map((one) =>
+    /^\d+$/.test(one) ? Number(one) : classNamed(engine.labels, one),
+  );
+}
+
 /**
  * The output that is explained, and the one that it is set against; without one the first choice. Throws a sentence where there is none.
  * @param {Context} context @param {string | null} target @returns {{index: number, other: number | null}}
@@ -28,10 +36,7 @@ export function outputName(context, index) {
 export function targetOf(context, target) {
   const { logits } = context.traced;
   if (target === null) return { index: logits.indexOf(Math.max(...logits)), other: null };
-  const pair = /^(\d+)[-,](\d+)$/.exec(target);
-  const [index, other = null] = (pair ? pair.slice(1) : [target]).map((one) =>
-    /^\d+$/.test(one) ? Number(one) : classNamed(context.engine.labels, one),
-  );
+  const [index, other = null] = outputsIn(context, target);
   if (index === other) throw new Error(`A difference needs two classes, not class ${index} twice.`);
   if (!hasClasses(context))
     throw new Error(

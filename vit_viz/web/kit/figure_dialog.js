@@ -148,10 +148,9 @@ function FigureDialog({ source }) {
     <${Radios}
       ...${{ name: 'format', legend: 'format', look: 'vv-figure-formats', value: format }}
       choose=${(/** @type {string} */ one) => set({ format: one })}
-      choices=${Object.entries(FORMATS).map(([one, [name]]) => ({
-        ...{ value: one, name, title: TITLES[one], disabled: !there.includes(one) },
-        hidden: !there.includes(one) && (UNWRITTEN.includes(one) || !isMade(one)),
-      }))}
+      choices=${Object.entries(FORMATS)
+        .filter(([one]) => there.includes(one) || (isMade(one) && !UNWRITTEN.includes(one)))
+        .map(([one, [name]]) => ({ value: one, name, title: TITLES[one], disabled: !there.includes(one) }))}
     />
     <p class="vv-figure-words vv-small" aria-live="polite">${FORMATS[format]?.[1]}</p>
     <div class="vv-figure-size vv-row" hidden=${!SIZED.includes(format)}>
@@ -217,14 +216,14 @@ function FigureDialog({ source }) {
 /**
  * Radio buttons as a toggle.
  * @param {{name: string, legend: string, look?: string, value: string, choose: (value: string) => void,
- *   choices: {value: string, name: string, title?: string, disabled?: boolean, hidden?: boolean}[]}} props
+ *   choices: {value: string, name: string, title?: string, disabled?: boolean}[]}} props
  */
 function Radios({ name, legend, look = '', value: chosen, choose, choices }) {
   return html`<fieldset class=${`vv-toggle ${look}`}>
     <legend>${legend}</legend>
     ${choices.map(
-      ({ value, name: words, title, disabled, hidden }) =>
-        html`<label key=${value} title=${title} hidden=${hidden}
+      ({ value, name: words, title, disabled }) =>
+        html`<label key=${value} title=${title}
           ><input
             type="radio"
             name=${`vv-figure-${name}`}
