@@ -57,7 +57,7 @@ export function kindOf(part, question) {
 }
 
 /** An answer as one part. @param {Answer} answer @returns {Part} */
-export function wholeOf({ facts, arrays }) {
+export function wholeOf({ facts, arrays, fields }) {
   const whole = structuredClone(facts);
   for (const [name, array] of Object.entries(arrays)) {
     const path = name.split('.');
@@ -66,17 +66,17 @@ export function wholeOf({ facts, arrays }) {
     for (const step of path) at = at[step] ??= {};
     at[last] = array;
   }
-  return whole;
+  return Object.fromEntries(fields.map((name) => [name, whole[name]]));
 }
 
 /** @param {any} part @returns {part is Numbers} */
 export const isArray = (part) => ArrayBuffer.isView(part?.data);
 
 /** The numbers of an array, each behind its places. @param {Numbers} array @returns {Iterable<any[]>} */
-function* placed({ shape, data }) {
+function* placed({ shape, data, isFlags }) {
   const place = shape.map(() => 0);
   for (const value of data) {
-    yield [...place, value];
+    yield [...place, isFlags ? (value ? 'True' : 'False') : value];
     for (let axis = shape.length - 1; axis >= 0 && ++place[axis] === shape[axis]; axis--) place[axis] = 0;
   }
 }

@@ -7,7 +7,8 @@
  * @typedef {Float32Array | Float64Array | Uint8Array | BigInt64Array} Data
  * @typedef {{shape: number[], data: Data, isFlags?: boolean}} Numbers an array; isFlags: of yes and no
  * @typedef {{shape: number[], data: Float32Array}} Floats
- * @typedef {{question: string, request: Request, facts: any, words: string, arrays: Record<string, Numbers>}} Answer
+ * @typedef {{question: string, request: Request, facts: any, words: string, arrays: Record<string, Numbers>,
+ *     fields: string[]}} Answer fields: names of facts and arrays alike, in their order
  * @typedef {{question: string, parameters: Record<string, any>}} Request how a question was understood
  *
  * What a question is answered from.
@@ -43,7 +44,7 @@ export function answerOf(request, result, words) {
   /** @type {Record<string, Numbers>} */
   const arrays = {};
   const facts = factsIn(result, '', arrays);
-  return { question: request.question, request, facts, words, arrays };
+  return { question: request.question, request, facts, words, arrays, fields: Object.keys(result) };
 }
 
 /** @param {any} value @param {string} name @param {Record<string, Numbers>} arrays those that are found are added @returns {any} */
