@@ -5,6 +5,7 @@ const browser = [
   'Blob',
   'CSS',
   'CSSStyleSheet',
+  'CompressionStream',
   'DOMException',
   'DecompressionStream',
   'Element',
@@ -52,6 +53,7 @@ const browser = [
   'requestAnimationFrame',
   'self',
   'setTimeout',
+  'structuredClone',
   'window',
 ];
 const node = [

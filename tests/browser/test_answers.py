@@ -60,6 +60,9 @@ TINIES: dict[str, dict[str, Any]] = {
 }
 MODELS = ("mini", "mini fp16", *TINIES)
 
+AS_WRITTEN = ("query", "options", "last", "count")
+"""Parameters that the page tells as they were asked for; the server counts layers from the first, and a cut has two segments."""
+
 CUT = ("segments", {"method": "cut", "layer": 0})
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("token_similarity", {"query": "class"}),
@@ -77,11 +80,17 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("token_norms", {"size": 3, "count": 2}),
     ("token_components", {}),
     ("token_components", {"role": "keys", "balanced": False}),
+    ("token_components", {"second": "tower"}),
+    ("token_components", {"second": "tower", "foreground": True, "role": "keys"}),
     ("token_components", {"role": "queries", "foreground": True, "whitened": True}),
     ("logit_lens", {}),
     ("logit_lens", {"target": 3}),
     ("logit_lens", {"target": "2-1"}),
     ("logit_lens", {"target": 1000}),
+    ("logit_lens", {"target": "lions"}),
+    ("logit_lens", {"target": "cat"}),
+    ("logit_lens", {"target": "no such thing"}),
+    ("logit_lens", {"target": "Lion "}),
     ("layer_similarity", {}),
     ("layer_similarity", {"role": "keys", "form": "biased"}),
     ("layer_similarity", {"role": "queries", "form": "without bias"}),
@@ -175,7 +184,11 @@ def _expected(session: Session, name: str, body: dict[str, Any]) -> dict[str, An
         with requested(session, question, read, owner="test") as request:
             answered = Answered(session, request, session.run(request))
             told = answered.to_json(with_numbers=False)
-            return {"facts": told["facts"], "words": told["words"], "arrays": arrays_of(answered.answer)}
+            parameters = told["request"]["parameters"]
+            return {key: told[key] for key in ("facts", "words")} | {
+                "arrays": arrays_of(answered.answer),
+                "parameters": {key: value for key, value in parameters.items() if key not in AS_WRITTEN},
+            }
     except VitVizError as error:
         return {"refused": sentence(error)}
 
@@ -208,7 +221,10 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[S
         jobs = Jobs(folder)
         photo, options = jobs.picture(sample("runner")), {"mode": "crop"}
         questions = [(question, {"model": loaded.name} | body) for question, body in CASES]
-        jobs.add("answers", path=str(path), picture=photo, options=options, questions=questions)
+        second = jobs.picture(sample("tower"))
+        jobs.add(
+            "answers", path=str(path), picture=photo, second=second, options=options, questions=questions
+        )
         (result,) = jobs.run()
         assert "error" not in result, result
         return session, result["answers"]
@@ -267,6 +283,9 @@ def check(got: Any, wanted: Any, *, terms: float = 0.0) -> None:
             near = ROUNDING if {*name.split("."), got["facts"].get("method")} & {*DIFFERENCES} else TOLERANCE
             assert np.abs(values - wide).max() <= max(near * np.abs(wide).max(), terms), name
     _check_facts(got["facts"], _facts(wanted["facts"]))
+    if "parameters" in wanted:
+        understood = got["request"]["parameters"]
+        assert {name: understood[name] for name in wanted["parameters"]} == wanted["parameters"]
     assert got["words"] == wanted["words"]
 
 

@@ -7,7 +7,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { unpackHalf } from '../../vit_viz/explorer/attention.js';
 import { answer } from '../../vit_viz/browser/answers/index.js';
-import { unitVectors } from '../../vit_viz/browser/answers/tokens.js';
+import { unitVectors } from '../../vit_viz/browser/answers/vectors.js';
+import { csvOf, npzOf } from '../../vit_viz/browser/files.js';
 import { Engine } from '../../vit_viz/browser/engine.js';
 import { Model } from '../../vit_viz/browser/model.js';
 import { checkedRecipe, prepare } from '../../vit_viz/browser/preprocess.js';
@@ -116,20 +117,32 @@ const KINDS = {
     return { ...described(traced), value, rows: place(rows), opening: { layer, head, tour }, said };
   },
   recipe: async ({ config, about, usual }) => checkedRecipe(recipeOf(config, about, usual).recipe),
-  answers: async ({ path, picture, options, questions }) => {
+  answers: async ({ path, picture, second: other, options, questions }) => {
     const engine = await engineOf(path);
     const traced = engine.trace({ ...picture, levels: bytes(picture.levels) }, options);
+    const second = other && engine.trace({ ...other, levels: bytes(other.levels) }, options);
     const { machine } = engine.model;
     const answers = [];
     for (const [name, body] of questions) {
       const before = machine.top;
-      const told = await answer(name, body, { engine, traced, step: async () => {} }).catch(
+      const told = await answer(name, body, { engine, traced, second, step: async () => {} }).catch(
         ({ message }) => ({ message }),
       );
       if (machine.top !== before) throw new Error(`${name} has kept room of the machine.`);
       answers.push('message' in told ? { refused: told.message } : { ...told, arrays: placed(told.arrays) });
     }
     return { answers };
+  },
+  files: async ({ path, picture, options, questions }) => {
+    const engine = await engineOf(path);
+    const traced = engine.trace({ ...picture, levels: bytes(picture.levels) }, options);
+    const files = [];
+    for (const [name, body] of questions) {
+      const told = await answer(name, body, { engine, traced, step: async () => {} });
+      const npz = Buffer.from(await (await npzOf(told, '{"software":"vit_viz"}')).arrayBuffer());
+      files.push([csvOf(told, '{"software":"vit_viz"}'), npz.toString('base64')]);
+    }
+    return { files };
   },
   vectors: async ({ path, picture, options, role, state }) => {
     const engine = await engineOf(path);

@@ -91,6 +91,28 @@ test('questions are answered of the pass that they name, until it is forgotten, 
     await assert.rejects(client.answer('token_change', {}, wide.pass), { message: /are gone/ });
   }));
 
+test('how a question is understood is told beside an answer that takes long, or why it is not possible', () =>
+  withClient(async (client) => {
+    await client.load(file(CONFIG), WASM);
+    const { pass } = await client.trace(picture(20, 10));
+    const order = /** @type {string[]} */ ([]);
+    const long = client.answer('layer_similarity', {}, pass).then(() => order.push('answer'));
+    const read = await client.read('look', { layer: -1, query: '1,1' }, pass);
+    order.push('read');
+    await long;
+    assert.deepEqual(order, ['read', 'answer']);
+    const { direction, norm, layer, head, query } = read.parameters;
+    assert.deepEqual([read.question, layer, head, query], ['look', 1, 'mean', '1,1']);
+    assert.deepEqual([direction, norm], ['row', false]);
+    await assert.rejects(client.read('look', { query: '9,9' }, pass), { message: /does not exist/ });
+    await assert.rejects(client.read('look', { query: '1,1' }, 99), { message: /are gone/ });
+    await assert.rejects(client.read('logit_lens', { target: 'zz' }, pass), {
+      message: /^No class is called 'zz': pass its index\.$/,
+    });
+    const named = await client.read('logit_lens', { target: 'C' }, pass);
+    assert.equal(named.parameters.target, 2);
+  }));
+
 test('a question that nobody waits for ends between its steps, and the next one is answered', () =>
   withClient(async (client) => {
     await client.load(file(CONFIG), WASM);

@@ -12,7 +12,7 @@ import { settle } from './room.js';
 /** @type {import('../../vit_viz/explorer/source.js').Saved} */
 const LOOK = ['look', { model: 'mini', layer: 2, figure: { style: 'heat' } }];
 
-const dialog = (/** @type {any} */ element) => fill(element, { source: SERVER });
+const dialog = (/** @type {any} */ element, source = SERVER) => fill(element, { source });
 
 /** An opened dialog, and what the server is asked. @param {typeof LOOK} question @param {any} answer @param {string[]} [formats] */
 async function open(question, answer, formats, page = '') {
@@ -100,11 +100,31 @@ test('only maps of attention can go through the layers', async () => {
     [...element.querySelectorAll('input')]
       .filter((/** @type {any} */ input) => input.disabled)
       .map((input) => /** @type {any} */ (input).value);
-  assert.deepEqual(barred((await open(LOOK, {})).element), ['json', 'html']);
-  assert.deepEqual(barred((await open(['rollout', {}], {})).element), ['json', 'gif', 'webp', 'html']);
+  assert.deepEqual(barred((await open(LOOK, {})).element), []);
+  assert.deepEqual(barred((await open(['rollout', {}], {})).element), ['gif', 'webp']);
   const numbers = await open(LOOK, {}, ['npz', 'json']);
-  assert.deepEqual(barred(numbers.element), ['png', 'svg', 'pdf', 'csv', 'gif', 'webp', 'html']);
+  assert.deepEqual(barred(numbers.element), ['png', 'svg', 'pdf', 'csv', 'gif', 'webp']);
   assert.match(numbers.find('figure-words').textContent, /NumPy/);
+});
+
+test('a source that makes some files itself offers those, and names the others with where they are made', async () => {
+  const own = { ...SERVER, makes: (/** @type {string} */ type) => /^image.(png|svg)/.test(type) };
+  const { element, find, browser } = mount((/** @type {any} */ one) => dialog(one, own));
+  const ask = async (/** @type {string} */ name) => {
+    const detail = { question: [name, {}] };
+    browser.window.fire('vv-figure', { detail, preventDefault: () => {} });
+    await settle();
+    const formats = [...element.querySelectorAll('input[name=vv-figure-format]')];
+    return formats.map((input) => /** @type {any} */ (input).value);
+  };
+  assert.deepEqual(await ask('rollout'), ['png', 'svg']);
+  assert.equal(find('in-app').textContent, 'In the app: PDF, CSV, NPZ, lines of Python, the command.');
+  assert.equal(element.querySelector('.vv-figure-python'), null);
+  await ask('look');
+  assert.equal(
+    find('in-app').textContent,
+    'In the app: PDF, CSV, NPZ, GIF, WebP, lines of Python, the command.',
+  );
 });
 
 test('where no dialog is there, whoever asks saves it alone', async () => {
@@ -120,14 +140,7 @@ test('what is a page of its own is saved from where that is, and no lines make i
   globals.revokeObjectURL = () => {};
   const headers = { get: () => 'attachment; filename="explorer.html"' };
   const page = '/vit_viz/explorer/h.html?layer=2';
-  const { find, asked, element, choose } = await open(
-    LOOK,
-    { headers, blob: async () => ({}) },
-    undefined,
-    page,
-  );
-  const input = /** @type {any} */ (element.querySelector('input[value=html]'));
-  assert.equal(input.parentElement.hidden, false);
+  const { find, asked, choose } = await open(LOOK, { headers, blob: async () => ({}) }, undefined, page);
   await choose('html');
   assert.deepEqual([find('figure-python').disabled, find('figure-size').hidden], [true, true]);
   find('figure-save').fire('click');

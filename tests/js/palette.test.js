@@ -79,7 +79,7 @@ test('the head that looks at the previous patch is the first where that opens', 
 // --- the palette
 
 /** The palette at a link. */
-function palette(link = '?image=lion&ask.old=1&run=1') {
+function palette(link = '?image=lion&ask.old=1&run=1', source = SERVER) {
   const browser = new Browser();
   let fetches = 0;
   const fetch = async () => (fetches++, { ok: true, json: async () => LIST });
@@ -94,7 +94,7 @@ function palette(link = '?image=lion&ask.old=1&run=1') {
     return { hits: /^lion|cougar$/.test(find) ? [{ index: 291, name: 'lion' }] : [] };
   };
   const ask = asker({ keeps: () => false, answer: /** @type {any} */ (answer) });
-  const page = { store, source: SERVER, ask, turn: signal(0) };
+  const page = { store, source, ask, turn: signal(0) };
   const props = { tabs: { heads: 'Heads', explain: 'Explain' }, questions: '/vit_viz/page/d/questions.json' };
   const start = (/** @type {any} */ element) =>
     render(html`<${Palette} ...${props} page=${page} />`, element);
@@ -132,6 +132,23 @@ test('the palette opens by its keys, fetches the list once, and opens what is ch
   await settle();
   assert.equal(input.value, '');
   assert.equal(fetches(), 1);
+});
+
+test('what the source does not answer is found, too, and says where it is answered', async () => {
+  const own = {
+    ...SERVER,
+    answers: (/** @type {string} */ name) => name !== 'ablation' && name !== 'gradcam',
+  };
+  const { find, rows, dialog, at, type } = palette('?image=lion', own);
+  find('ask').click();
+  await settle();
+  const where = rows().map((/** @type {any} */ row) => row.textContent.includes('in the app'));
+  assert.deepEqual(where.slice(0, LIST.length), [true, false, true, false]);
+  await type('token grad');
+  rows()[0].fire('click');
+  await settle();
+  assert.match(find('palette-words').textContent, /does not answer that; the app does/);
+  assert.deepEqual([dialog.open, at.written], [true, []]);
 });
 
 test('a question of a tab leads there in one step; the view that is there already is not written again', async () => {

@@ -60,6 +60,7 @@ async function panel({
   kept = /** @type {(body: any) => any} */ (() => null),
   answer = /** @type {(body: any, tell: any) => any} */ (() => undefined),
   file = /** @type {(url: string) => any} */ (() => ({ ok: true, blob: async () => ({}) })),
+  source = SERVER,
 } = {}) {
   const browser = new Browser();
   /** @type {[string, any][]} */
@@ -99,7 +100,7 @@ async function panel({
     },
   });
   const turn = signal(0);
-  const page = { store, source: SERVER, ask, turn };
+  const page = { store, source, ask, turn };
   const start = (/** @type {any} */ element) =>
     render(html`<${QuestionPanel} page=${page} questions="/questions.json" />`, element);
   const mounted = mount(start, { browser });
@@ -474,4 +475,12 @@ test('an answer in words: its facts, and each array with its shape and its ends'
     ['none', '0'],
     ['values', 'one number, 3 to 3'],
   ]);
+});
+
+test('a link to a question that the source does not answer says where it is answered, and asks nothing', async () => {
+  const source = { ...SERVER, answers: (/** @type {string} */ name) => name !== 'depth' };
+  const { answers, isOpen, text, state } = await panel({ source });
+  assert.ok(isOpen());
+  assert.deepEqual([state(), answers()], ['failed', []]);
+  assert.match(text('error'), /does not answer that; the app does/);
 });

@@ -296,8 +296,6 @@ def test_every_tab_is_filled_by_the_model_in_the_page(open_site: Callable[..., A
     page.set_viewport_size({"width": 390, "height": 844})
     for tab in ("look", *ROOMS):
         page.locator(f"#vv-tab-{tab}-button").click()
-        saving = page.locator(f"#vv-tab-{tab} [data-save]").filter(visible=True)
-        expect(saving).to_have_count(1 if tab == "look" else 0)
         assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.goto(f"{site}?tab=heads&face=surgery&edits=off 3.1")
     expect(page.locator(".vv-edited-words")).to_have_text("1 head off")
@@ -306,6 +304,43 @@ def test_every_tab_is_filled_by_the_model_in_the_page(open_site: Callable[..., A
     expect(page.locator(".vv-heads-measure option[value=estimate]")).to_have_text(
         "gradient importance (in the app)"
     )
+
+
+def test_every_tab_saves_figures_and_numbers(open_site: Callable[..., Any], site: str) -> None:
+    page = open_site(site)
+    for tab, question in (
+        ("heads", "lion_heads"),
+        ("tokens", "lion_token-similarity"),
+        ("patches", "lion_patches"),
+    ):
+        page.locator(f"#vv-tab-{tab}-button").click()
+        expect(page.locator(f"#vv-tab-{tab} :is({ROOMS[tab]})").first).to_be_visible()
+        page.locator(f"#vv-tab-{tab} [data-save]").filter(visible=True).first.click()
+        for form, start in (("png", b"\x89PNG"), ("svg", b"<svg"), ("csv", b"# "), ("npz", b"PK")):
+            page.locator(f".vv-figure[open] input[value={form}]").check()
+            with page.expect_download() as saving:
+                page.locator(".vv-figure-save").click()
+            assert saving.value.suggested_filename == f"vit_viz_{question}_mini.{form}"
+            assert Path(saving.value.path()).read_bytes().startswith(start)
+        expect(page.locator(".vv-figure[open] .vv-in-app")).to_contain_text("In the app: PDF")
+        page.locator(".vv-figure-close").click()
+
+
+def test_the_panel_answers_what_the_engine_answers_and_the_palette_names_the_rest(
+    open_site: Callable[..., Any], site: str
+) -> None:
+    page = open_site(f"{site}?ask=layer_similarity")
+    expect(page.locator(".vv-question[data-state=done] .vv-question-picture")).to_be_visible()
+    page.locator(".vv-question [data-option=role]").get_by_text("keys").click()
+    page.wait_for_function("() => location.search.includes('ask.role=keys')")
+    expect(page.locator(".vv-question[data-drawn]")).to_be_visible()
+    page.locator(".vv-question-close").click()
+    page.keyboard.press("Control+k")
+    page.locator(".vv-palette-text").fill("integrated gradients")
+    row = page.locator(".vv-palette-row").first
+    expect(row).to_contain_text("in the app")
+    row.click()
+    expect(page.locator(".vv-palette-words")).to_contain_text("the app does")
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The tour in a browser: its five stops by the keyboard, what it frames and does there, and what it remembers."""
+"""The tour in a browser: its stops by the keyboard, what it frames and does there, and what it remembers."""
 
 from __future__ import annotations
 

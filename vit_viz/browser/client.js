@@ -1,6 +1,6 @@
 // The page's end of a worker that runs the engine: questions as promises, errors as sentences.
 
-/** @import { Answer } from './answers/form.js' */
+/** @import { Answer, Request } from './answers/form.js' */
 /** @import { About } from './checkpoint.js' */
 /** @import { Traced } from './engine.js' */
 /** @import { Options } from './preprocess.js' */
@@ -45,14 +45,20 @@ export class EngineClient {
   /**
    * A question about a picture, or about the model alone: see answers/index.js.
    * @param {string} name @param {Record<string, any>} body @param {number} pass @param {AbortSignal} [stop]
-   * @param {Told} [progress] of all the share that is done, with what of the answer is there @returns {Promise<Answer>}
+   * @param {Told} [progress] of all the share that is done, with what of the answer is there @param {number} [second] another pass
+   * @returns {Promise<Answer>}
    */
-  answer(name, body, pass, stop, progress = () => {}) {
+  answer(name, body, pass, stop, progress = () => {}, second = 0) {
     const id = this.count + 1;
-    const answer = this.ask({ kind: 'ask', name, body, pass }, progress);
+    const answer = this.ask({ kind: 'ask', name, body, pass, second }, progress);
     const leave = () => this.worker.postMessage({ kind: 'stop', id });
     stop?.addEventListener('abort', leave);
     return answer.finally(() => stop?.removeEventListener('abort', leave));
+  }
+
+  /** How a question is understood, or why it is not possible. @param {string} name @param {Record<string, any>} body @param {number} pass @returns {Promise<Request>} */
+  read(name, body, pass) {
+    return this.ask({ kind: 'read', name, body, pass });
   }
 
   /** Nobody asks about a pass any more. @param {number} pass */

@@ -1,16 +1,16 @@
 // What a worker does with its messages: loads a model, traces pictures, answers questions about them, tells of progress, and says in a
 // sentence what went wrong.
 //
-// In: {id, kind: 'load', file, wasm, about}, {id, kind: 'trace', picture, options}, {id, kind: 'ask', name, body, pass}; {kind: 'stop',
+// In: {id, kind: 'load', file, wasm, about}, {id, kind: 'trace', picture, options}, {id, kind: 'ask', name, body, pass}, or {id, kind: 'read', ...} for how it is understood; {kind: 'stop',
 // id} of a question that nobody waits for, {kind: 'forget', pass} of a pass that nobody asks about. Out: {id, kind: 'progress', done, all} any number of times, then {id, kind: 'answer', value} or
 // {id, kind: 'error', sentence}. One message is worked on after the other, but a model that is still being read is given up for another.
 // A packed file is loaded once, however often that is asked for in a row.
 // client.js is the other end.
 
-import { answer as answerTo } from './answers/index.js';
+import { answer as answerTo, understood } from './answers/index.js';
 import { Engine } from './engine.js';
 import { BadFile, reader, unpacked } from './weights.js';
-/** @import { Answer } from './answers/form.js' */
+/** @import { Answer, Request } from './answers/form.js' */
 /** @import { About } from './checkpoint.js' */
 /** @import { Traced } from './engine.js' */
 /** @import { Options } from './preprocess.js' */
@@ -22,13 +22,13 @@ import { BadFile, reader, unpacked } from './weights.js';
  * @typedef {{id: number, kind: 'load', file: string | ArrayBuffer | Blob | Packed, wasm: Wasm | Partial<Variants>, about?: About}} Load
  *     file: an address or its bytes; wasm: as far as the worker has none of its own; about: where others may have written it
  * @typedef {{id: number, kind: 'trace', picture: Picture, options?: Options & {edits?: string}}} Trace
- * @typedef {{id: number, kind: 'ask', name: string, body: Record<string, any>, pass: number}} Question pass: the id of the message that
- *     traced the picture
+ * @typedef {{id: number, kind: 'ask' | 'read', name: string, body: Record<string, any>, pass: number, second?: number}} Question pass: the id of the message that
+ *     traced the picture; second: of the one that traced another
  * @typedef {{config: import('./config.js').Config, recipe: import('./preprocess.js').Recipe,
  *     labels: string[] | null, output: import('./outputs.js').Output | null, notes: string[], threads: number, relaxed: boolean}} Loaded notes: sentences on what its file does not
  *     say; relaxed: with fused multiply-add, by relaxed SIMD
  * @typedef {(done: number, all: number, preview?: Answer) => void} Told preview: what of an answer is there
- * @typedef {{id: number, kind: 'progress', done: number, all: number, preview?: Answer} | {id: number, kind: 'answer', value: Loaded | Traced | Answer} |
+ * @typedef {{id: number, kind: 'progress', done: number, all: number, preview?: Answer} | {id: number, kind: 'answer', value: Loaded | Traced | Answer | Request} |
  *     {id: number, kind: 'error', sentence: string}} Reply
  * @typedef {{engine: Engine | null, loaded: Load | null, wanted: Load | null, passes: Map<number, Traced>, stopped: Set<number>,
  *     own: Partial<Variants>}} State loaded: of the engine; wanted: the last message that loads, for which reading another model ends; passes: of this model, by the messages that asked for them, until they are to be forgotten; stopped: questions that nobody waits for
@@ -50,6 +50,7 @@ export function serve(port, own = {}) {
   port.addEventListener('message', ({ data }) => {
     if (data.kind === 'stop') return void state.stopped.add(data.id);
     if (data.kind === 'load') state.wanted = data;
+    if (data.kind === 'read') return void answer(port, state, data); // beside what takes long
     last = last.then(() =>
       data.kind === 'forget' ? void state.passes.delete(data.pass) : answer(port, state, data),
     );
@@ -78,14 +79,16 @@ async function answer(port, state, message) {
 
 /**
  * @param {State} state @param {Load | Trace | Question} message @param {Told} progress
- * @returns {Promise<Loaded | Traced | Answer>}
+ * @returns {Promise<Loaded | Traced | Answer | Request>}
  */
 async function answerOf(state, message, progress) {
   const { engine, passes } = state;
-  if (message.kind === 'trace' || message.kind === 'ask') {
+  if (message.kind === 'trace' || message.kind === 'ask' || message.kind === 'read') {
     if (!engine) throw new Error('There is no model yet: please load one first.');
-    if (message.kind === 'ask')
-      return answerTo(message.name, message.body, contextOf(state, message, engine, progress));
+    if (message.kind !== 'trace') {
+      const reply = message.kind === 'ask' ? answerTo : understood;
+      return reply(message.name, message.body, contextOf(state, message, engine, progress));
+    }
     const traced = engine.trace(message.picture, message.options, progress);
     passes.set(message.id, traced);
     return traced;
@@ -123,10 +126,11 @@ function isOfSameFile({ file }, other) {
  * @param {State} state @param {Question} message @param {Engine} engine @param {Told} progress
  * @returns {import('./answers/form.js').Context}
  */
-function contextOf(state, { id, pass }, engine, progress) {
+function contextOf(state, { id, pass, second = 0 }, engine, progress) {
   let [count, heard] = [0, 0];
   return {
     engine,
+    second: state.passes.get(second),
     get traced() {
       const traced = state.passes.get(pass);
       if (!traced) throw new Error('The numbers of this picture are gone: open it again.');

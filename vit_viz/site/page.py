@@ -117,10 +117,4 @@ def look() -> str:
 
 def listings() -> dict[str, bytes]:
     """What the palette finds and what each option is for, as JSON."""
-    names = {tab.name for tab in _TABS}
-    questions = [
-        {name: value for name, value in one.items() if name != "controls"}  # which only the panel has
-        for one in json.loads(palette.listing())
-        if one["tab"] in names
-    ]
-    return {"questions": json.dumps(questions).encode(), "help": help_listing()}
+    return {"questions": palette.listing(), "help": help_listing()}

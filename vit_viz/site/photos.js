@@ -109,7 +109,7 @@ export function partOf(photo, text, lighting) {
 }
 
 /** A picture with four channels as a file. @param {Picture} picture @returns {Promise<Blob>} */
-export function fileOf(picture) {
+export function pngOf(picture) {
   return new Promise((done) => canvasOf(picture).toBlob((file) => done(/** @type {Blob} */ (file))));
 }
 

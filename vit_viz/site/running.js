@@ -91,6 +91,13 @@ export class Running {
     return this.client.answer(...asked);
   }
 
+  /** How a question is understood, see `EngineClient.read`. @param {Parameters<EngineClient['read']>} asked */
+  read(...asked) {
+    if (!this.client || this.client.isLost)
+      throw new Error('The engine of this page has ended: open the picture again.');
+    return this.client.read(...asked);
+  }
+
   forget() {
     this.lost += 1;
     this.client = null;

@@ -2,36 +2,37 @@
 // answers to questions about them.
 
 import { NAMES } from '../browser/answers/names.js';
+import { unitVectors } from '../browser/answers/vectors.js';
 import { trainedGrid } from '../browser/config.js';
 import { highest } from '../browser/outputs.js';
-import { engineSource, traceValue } from '../browser/source.js';
-import { Gone } from '../explorer/source.js';
+import { traceValue } from '../browser/source.js';
+import { decodeTable } from '../explorer/paint.js';
 import { fetched } from '../ui/kit/elements.js';
 import { picturesIn } from '../ui/kit/carried.js';
 import { Refused } from '../web/kit/ask.js';
 import { editsIn } from '../web/kit/edits.js';
 import { saidOf } from './edited.js';
-import { checkpointIn, describe, modelOf } from './models.js';
+import { checkpointIn, modelOf } from './models.js';
 import { opening } from './opening.js';
-import { fileOf, partOf, readPhoto, thumbnailOf } from './photos.js';
+import { Passes } from './passes.js';
+import { pngOf, readPhoto, thumbnailOf } from './photos.js';
 import { positionsOf } from './positions.js';
-import { Running } from './running.js';
+import { fileOf, makes } from './saving.js';
 import { sizesOf } from './sizes.js';
 import { targetValue } from './target.js';
-/** @import { Traced } from '../browser/engine.js' */
+/** @import { Role } from '../browser/answers/vectors.js' */
+/** @import { Told } from '../browser/serving.js' */
 /** @import { Mode } from '../browser/preprocess.js' */
 /** @import { Loaded } from '../browser/serving.js' */
 /** @import { Option } from '../explorer/options.js' */
 /** @import { Source, Tell } from '../web/kit/ask.js' */
 /** @import { Field } from '../web/kit/store.js' */
 /** @import { Published } from './models.js' */
+/** @import { About, Pass, Shown } from './passes.js' */
 /** @import { Limits, Lighting, Photo } from './photos.js' */
 /** @import { ModelFacts, Files } from './running.js' */
 
 /**
- * @typedef {{id: string, name: string, thumbnail: string, aspect: number, file: string, own?: Blob}} Shown a picture of the tray; file:
- *     its address; own: what the visitor brought
- *
  * @typedef {object} Facts what Python says of the site (vit_viz/site/page.py)
  * @property {ModelFacts[]} models
  * @property {Shown[]} pictures
@@ -42,14 +43,10 @@ import { targetValue } from './target.js';
  * @property {Published} published
  * @property {Lighting} lighting
  * @property {Limits} limits
- *
- * What a pass is of, as a question takes it.
- * @typedef {{model: string, image: Record<string, string>, mode: Mode, size: number, part: string, edits: string}} About
- * @typedef {{trace: string, about: About, traced: Traced & {pass: number}, loaded: Loaded, photo: Photo, explored: import('../explorer/source.js').Source}} Pass
  */
 
+const MOST_LATEST = 4;
 const TOP = 5;
-const MOST_PASSES = 4; // that are kept, as the worker does: a photo with and without edits, and what is on its way
 const OF_PAGE = ['open', 'offered', 'load', 'target', 'edited'];
 const FORMATS = 'Pictures are JPEG, PNG, WebP, GIF, BMP and AVIF files.'; // what browsers read
 const GONE =
@@ -64,16 +61,14 @@ export function siteSource(
   files,
   used,
 ) {
-  const running = new Running(files);
   const pictures = new Map(facts.pictures.map((picture) => [picture.id, picture]));
-  /** @type {Map<string, Promise<Pass>>} by what they are of; the one that was asked for longest ago first */
-  const passes = new Map();
-  /** @type {Map<string, Pass>} those that are there, by their names */
-  const named = new Map();
-  let held = ''; // by whom these passes are
-  let cut = ''; // the address of the part that is looked at
-
-  const modelOfName = (/** @type {string} */ name) => models.find((one) => one.name === name);
+  const passes = new Passes(files, models, pictures, { limits, lighting });
+  /** @type {Map<string, Promise<import('../browser/answers/form.js').Answer>>} answers that a file may be made of */
+  const latest = new Map();
+  /** @type {Record<string, Uint32Array>} */
+  const tables = Object.fromEntries(
+    Object.entries(tablesIn(facts.page)).map(([name, text]) => [name, decodeTable(text)]),
+  );
 
   /** What can be opened. */
   const offered = () => ({
@@ -88,65 +83,9 @@ export function siteSource(
     aspects: Object.fromEntries([...pictures.values()].map(({ id, aspect }) => [id, aspect])),
   });
 
-  /** Has a model here. @param {string} name @param {Tell} [tell] */
-  async function load(name, tell) {
-    const model = modelOfName(name);
-    if (!model)
-      throw new Error(
-        `This page does not have the model ${name.slice(0, 60)}: please choose one of its own, or open its file.`,
-      );
-    running.told = (words, share) =>
-      tell?.({ share: 0, left: '', preview: { words, of: share, loads: true } });
-    const loaded = await running.load(model).catch((error) => {
-      if (model.own && !model.card) models.splice(models.indexOf(model), 1); // it was never here
-      throw new Error(
-        model.own ? `${model.own.about.name}.safetensors was not opened. ${error.message}` : error.message,
-      );
-    });
-    if (model.own) describe(model, loaded);
-    return { model, loaded };
-  }
-
-  /** The pass of what is asked about; each is computed once as long as it is kept. @param {About} about @param {Tell} [tell] */
-  function passOf(about, tell) {
-    const holder = `${running.lost} ${about.model}`; // a worker has passes of one model, and another one has none
-    if (holder !== held) [...passes.keys()].forEach(forget);
-    held = holder;
-    const key = JSON.stringify(about);
-    const pass = passes.get(key) ?? traced(key, about, tell);
-    passes.delete(key);
-    passes.set(key, pass);
-    for (const oldest of passes.keys()) if (passes.size > MOST_PASSES) forget(oldest);
-    pass.catch(() => passes.get(key) === pass && passes.delete(key));
-    return pass;
-  }
-
-  /** @param {string} key of a pass that makes room */
-  function forget(key) {
-    passes.get(key)?.then(({ traced: { pass } }) => running.drop(pass), () => {}); // prettier-ignore
-    passes.delete(key);
-    named.delete(key);
-  }
-
-  /** A pass by what it is of: whoever asks for it again has the same name. @param {string} trace @param {About} about @param {Tell} [tell] @returns {Promise<Pass>} */
-  async function traced(trace, about, tell) {
-    const shown = /** @type {Shown} */ (pictures.get(Object.values(about.image)[0]));
-    const loading = load(about.model, tell);
-    loading.catch(() => {}); // while the photo is read; whoever needs it hears what went wrong
-    const file = shown.own ?? (await (await fetched(shown.file)).blob());
-    const photo = partOf(await readPhoto(file, shown.name, limits, lighting), about.part, lighting);
-    const { model } = await loading;
-    running.told = (words, share) => tell?.({ share, left: '', preview: { words } });
-    const { mode, size, edits } = about;
-    const pass = await running.trace(model, photo.picture, { mode, size, edits });
-    const one = { trace, about, photo, ...pass, explored: engineSource(pass.traced) };
-    if (passes.has(trace)) named.set(trace, one); // else it has made room meanwhile
-    return one;
-  }
-
   /** What a link asks about, as a question takes it. @param {URLSearchParams} link @param {string} model @param {Shown} shown @returns {About} */
-  const aboutOf = (link, model, { id, own }) => ({
-    ...{ model, image: { [own ? 'upload' : 'sample']: id } },
+  const aboutOf = (link, model, { id }) => ({
+    ...{ model, image: imageNamed(id) },
     mode: /** @type {Mode} */ (link.get('mode') || fields.find((one) => one.link === 'mode')?.default),
     ...{ size: Number(link.get('size') ?? 0), part: link.get('part') ?? '', edits: link.get('edits') ?? '' },
   });
@@ -155,16 +94,16 @@ export function siteSource(
   async function opened(view, stop, tell) {
     const link = new URLSearchParams(view);
     const [model, wanted] = [link.get('model') || models[0].name, link.get('image') || first];
-    if (!modelOfName(model)) {
-      const refused = await load(model).catch(({ message }) => message);
+    if (!passes.modelNamed(model)) {
+      const refused = await passes.load(model).catch(({ message }) => message);
       return { refused, instead: { model: models[0].name } };
     }
     const shown = /** @type {Shown} */ (pictures.get(wanted) ?? pictures.get(first));
-    const about = aboutOf(link, model, shown);
-    const { size, part, edits } = about;
+    const subject = aboutOf(link, model, shown);
+    const { size, part, edits } = subject;
     let pass;
     try {
-      pass = await passOf(about, tell);
+      pass = await passes.of(subject, tell);
     } catch (error) {
       if (!size && !part && !edits) throw error;
       return { refused: /** @type {Error} */ (error).message, instead: { size: 0, part: '', edits: '' } };
@@ -172,30 +111,37 @@ export function siteSource(
     stop.throwIfAborted();
     const value = await valueOf(pass, shown, pictures.has(wanted) ? '' : GONE);
     stop.throwIfAborted();
-    const { own, file } = /** @type {ModelFacts} */ (modelOfName(model));
+    const { own, file } = /** @type {ModelFacts} */ (passes.modelNamed(model));
     used([...(own ? [] : [file]), ...facts.pictures.map((one) => one.file)]);
     return value;
   }
 
   /** What the rooms and the header are told of a pass. @param {Pass} pass @param {Shown} shown @param {string} awaits why it is of another picture */
-  async function valueOf({ trace, about, traced: of, loaded, photo, explored }, shown, awaits) {
-    const model = /** @type {ModelFacts} */ (modelOfName(about.model));
+  async function valueOf(pass, shown, awaits) {
+    const { trace, about: subject, traced: of, loaded, photo, explored } = pass;
+    const model = /** @type {ModelFacts} */ (passes.modelNamed(subject.model));
     const shape = /** @type {any} */ (traceValue(of, loaded.config));
     const { layer, head, tour } = await opening(shape, explored);
     const { picture, whole } = photo;
     const seen = { photo: shown.file, photo_size: [picture.height, picture.width] };
     const [rows, cols] = shape.grid;
     const patch = loaded.config.patch_size;
-    if (cut) URL.revokeObjectURL(cut);
-    cut = whole ? URL.createObjectURL(await fileOf(picture)) : '';
+    if (whole) pass.cut ??= URL.createObjectURL(await pngOf(picture));
     return {
-      ...{ trace, model: about.model, image: shown.id, mode: about.mode, size: about.size, part: about.part },
+      ...{
+        trace,
+        model: subject.model,
+        image: shown.id,
+        mode: subject.mode,
+        size: subject.size,
+        part: subject.part,
+      },
       ...{
         ...shape,
         ...seen,
-        ...(cut && { photo: cut }),
+        ...(pass.cut && { photo: pass.cut }),
         options,
-        about,
+        about: subject,
         name: shown.name,
         unlit: photo.unlit,
       },
@@ -210,7 +156,7 @@ export function siteSource(
       card: `${model.card} · this image: ${rows} x ${cols} patches · computed in this page`,
       badge: { state: 'open', text: 'computed in this page', title: model.storage },
       notes: [awaits, model.notes].filter(Boolean),
-      sizes: sizesOf(loaded, photo.picture, about.size),
+      sizes: sizesOf(loaded, photo.picture, subject.size),
       awaits: Boolean(awaits),
       output_query: shape.default_query,
       positions: positionsOf(loaded.config),
@@ -218,17 +164,10 @@ export function siteSource(
     };
   }
 
-  /** The pass that an answer named. @param {string} trace */
-  const passNamed = (trace) => {
-    const pass = named.get(trace);
-    if (!pass) throw new Gone('This page no longer keeps the numbers of this picture.');
-    return pass;
-  };
-
   /** The classes that a view may be explained for. @param {any} body @param {AbortSignal} stop */
   async function target({ view, find }, stop) {
-    const { about } = await opened(view, stop);
-    const { traced: of, loaded } = await passOf(about);
+    const opens = await opened(view, stop);
+    const { traced: of, loaded } = await passes.of(opens.about);
     return targetValue(of.logits, loaded, new URLSearchParams(view).get('target') ?? '', find);
   }
 
@@ -239,13 +178,35 @@ export function siteSource(
     const opens = await opened(link.toString(), stop);
     if (opens.refused) throw new Error(opens.refused);
     if (edits !== undefined) return { edits };
-    const [before, after] = await Promise.all([passOf({ ...opens.about, edits: '' }), passOf(opens.about)]);
+    const [before, after] = await Promise.all([
+      passes.of({ ...opens.about, edits: '' }),
+      passes.of(opens.about),
+    ]);
     const top = (/** @type {Pass} */ { traced: of, loaded }) =>
       highest(of.logits, loaded.labels, loaded.output, TOP);
     return { ...saidOf(editsIn(opens.about.edits, opens)), before: top(before), after: top(after) };
   }
 
-  return {
+  /** A picture as a question takes it. @param {string} name */
+  function imageNamed(name) {
+    const shown = pictures.get(name);
+    if (!shown) throw new Error(`This page does not have the picture ${name.slice(0, 60)}: please bring it.`);
+    return { [shown.own ? 'upload' : 'sample']: name };
+  }
+
+  /** A body as the engine takes it, and the pass that it is about, where it is about one. @param {any} body @returns {Promise<[any, Pass | undefined]>} */
+  async function subjectOf(body) {
+    const { model, edits } = body;
+    const pass = body.image ? await passes.of(about(body)) : passes.ofModel(model);
+    if (!pass) await passes.load(model);
+    const asked = Object.entries(body).filter(
+      ([key]) => !['image', 'mode', 'size', 'part', 'edits'].includes(key),
+    );
+    return [{ ...Object.fromEntries(asked), ...(edits && { edits }) }, pass];
+  }
+
+  /** @type {Source} */
+  const source = {
     accepts: 'image/jpeg,image/png,image/webp,image/gif,image/bmp,image/avif,.safetensors,.json',
     stated: (name) => (name === 'fields' ? fields : name === 'samples' ? offered() : null),
     answers: (name) => OF_PAGE.includes(name) || NAMES.includes(name),
@@ -253,21 +214,43 @@ export function siteSource(
     async answer(name, body, stop, tell) {
       if (name === 'open') return opened(body.view, stop, tell);
       if (name === 'offered') return offered();
-      if (name === 'load') return (await load(body.name, tell), {});
+      if (name === 'load') return (await passes.load(body.name, tell), {});
       if (name === 'target') return target(body, stop);
       if (name === 'edited') return edited(body, stop);
-      const { model, image, mode = 'fit', size = 0, part = '', edits = '', ...asked } = body;
-      const of = image
-        ? await passOf({ model, image, mode, size, part, edits })
-        : [...named.values()].findLast(({ about }) => about.model === model); // any pass of it
-      if (!of) await load(model);
-      const pass = of?.traced.pass ?? 0;
-      const told = tell && ((/** @type {number} */ share) => tell({ share, left: '' }));
-      return running.answer(name, { model, ...(edits && { edits }), ...asked }, pass, stop, told);
+      const [asked, pass] = await subjectOf(body);
+      /** @type {Told | undefined} */
+      const told = tell && ((share, _, preview) => tell({ share, left: '', ...(preview && { preview }) }));
+      const other = asked.second
+        ? await passes.of({ ...about(body), image: imageNamed(asked.second), part: '' })
+        : null;
+      const answer = passes.running.answer(
+        name,
+        asked,
+        pass?.traced.pass ?? 0,
+        stop,
+        told,
+        other?.traced.pass,
+      );
+      latest.set(keyOf(name, body), answer);
+      answer.catch(() => latest.delete(keyOf(name, body)));
+      for (const oldest of latest.keys()) if (latest.size > MOST_LATEST) latest.delete(oldest);
+      return answer;
+    },
+    async kept(name, body, _stop, hear) {
+      const [asked, pass] = await subjectOf(body);
+      hear?.({ request: await passes.running.read(name, asked, pass?.traced.pass ?? 0) });
+      return null;
     },
     at: fetched,
-    async file() {
-      throw new Error('Files of this answer are made in the app.');
+    makes,
+    async file(name, { figure = {}, ...body }, type, stop = new AbortController().signal) {
+      const answer = await (latest.get(keyOf(name, body)) ?? source.answer(name, body, stop));
+      const [, pass] = await subjectOf(body);
+      const shown = pictures.get(Object.values(body.image ?? {})[0]);
+      return fileOf(answer, { model: body.model, shown, ...(shown && pass) }, type, figure, {
+        options,
+        tables,
+      });
     },
     async received(carried) {
       const { checkpoint, problem, others } = await checkpointIn(carried);
@@ -293,24 +276,39 @@ export function siteSource(
     },
     proof: async () => null,
     photo: (address) => address,
-    layer: async (trace, ...asked) => passNamed(trace.trace).explored.layer(trace, ...asked),
-    rows: async (trace, ...asked) => passNamed(trace.trace).explored.rows(trace, ...asked),
+    layer: async (trace, ...asked) => passes.named(trace.trace).explored.layer(trace, ...asked),
+    rows: async (trace, ...asked) => passes.named(trace.trace).explored.rows(trace, ...asked),
     exact: async () => null,
     page: () => '',
-    async vectors(trace, state, role, tokens) {
-      const { traced: of } = passNamed(trace);
-      if (role !== 'tokens') throw new Error('Queries and keys are compared in the app.');
-      return unit(of.residual[state], tokens);
-    },
+    vectors: async (trace, state, role) =>
+      unitVectors(passes.named(trace), /** @type {Role} */ (role), state),
     async places(trace, which, stop) {
-      const { about, traced: of, loaded } = passNamed(trace);
+      const { about: { model }, traced: of, loaded } = passes.named(trace); // prettier-ignore
       const [rows, cols] = which === 'image' ? of.grid : trainedGrid(loaded.config);
-      const body = { model: about.model, grid: which === 'image' ? `${rows},${cols}` : '' };
-      const { arrays } = await running.answer('positions', body, of.pass, stop);
+      const body = { model, grid: which === 'image' ? `${rows},${cols}` : '' };
+      const { arrays } = await passes.running.answer('positions', body, of.pass, stop);
       return thinned(/** @type {Float32Array} */ (arrays.values.data), rows, cols);
     },
   };
+  return source;
 }
+
+/** What a question is about, of its body. @param {any} body @returns {About} */
+const about = ({ model, image, mode = 'fit', size = 0, part = '', edits = '' }) => ({
+  model,
+  image,
+  mode,
+  size,
+  part,
+  edits,
+});
+
+/** A question as the key of its answer. @param {string} name @param {any} body */
+const keyOf = (name, body) => `${name} ${JSON.stringify(Object.entries(body).sort())}`;
+
+/** The tables of colours that a room of the page is given. @param {string} page what the page's script is told @returns {Record<string, string>} */
+const tablesIn = (page) =>
+  JSON.parse(page).tabs.find((/** @type {any} */ tab) => tab.props?.tables).props.tables;
 
 /** A model as the list of the header has it. @param {ModelFacts} model */
 function offerOf({ name, card, bytes }) {
@@ -329,18 +327,6 @@ async function nameOf(file, count) {
 /** Where the input of a part lies on its whole photo. @param {{original: number[], input: number[], region: number[]}} crop @param {NonNullable<Photo['whole']>} whole */
 function within({ input, region: [top, left, height, width] }, { part, size }) {
   return { original: size, input, region: [top + part[0], left + part[1], height, width] };
-}
-
-/** Tokens as vectors of length 1. @param {Float32Array} values [tokens, dim] @param {number} tokens */
-function unit(values, tokens) {
-  const dim = values.length / tokens;
-  const data = new Float32Array(values.length);
-  for (let token = 0; token < tokens; token++) {
-    const row = values.subarray(token * dim, (token + 1) * dim);
-    const length = Math.hypot(...row) || 1;
-    row.forEach((value, i) => (data[token * dim + i] = value / length));
-  }
-  return { data, tokens, dim };
 }
 
 const MOST_CELLS = 400_000; // numbers of small maps of positions, as vit_viz/ui/positions/routes.py has it

@@ -73,11 +73,7 @@ def build_app(session: Session, *, tabs: tuple[Tab, ...] = TABS) -> gr.Blocks:
         tabs,
         questions=questions,
         help_listing=file_address(LISTING, listing()),
-        parts=[
-            part("ui/visit/address"),
-            part("web/palette/panel", questions=questions),
-            part("web/kit/figure_dialog"),
-        ],
+        parts=[part("ui/visit/address")],
     )
     with demo:
         gr.HTML(

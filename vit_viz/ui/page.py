@@ -55,7 +55,7 @@ def page_value(
 
     Args:
         questions, help_listing: addresses of what the palette finds, and of what each option is for.
-        parts: what stands in front of the tabs, beside tour and help.
+        parts: what stands in front of the tabs, beside the panel, the dialog that saves, tour and help.
     """
     known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": _CONTROLS}
     return {
@@ -63,6 +63,8 @@ def page_value(
         "tabs": [{**tab.build(), "name": tab.name, "label": tab.label} for tab in tabs],
         "parts": [
             *parts,
+            part("web/palette/panel", questions=questions),
+            part("web/kit/figure_dialog"),
             part("ui/tour/tour"),
             part("ui/help/help", value=known, listing=help_listing),
         ],

@@ -26,7 +26,12 @@ async function ablation(context, { how }, { target }) {
     method: `head ablation (${how})`,
     note: 'Target without the head minus target with it: below 0 where the head helps.',
   });
-  const far = () => answerOf('ablation', { table: table(), known: flags([layers.length, heads], known) }, '');
+  const far = () =>
+    answerOf(
+      { question: 'ablation', parameters: {} },
+      { table: table(), known: flags([layers.length, heads], known) },
+      '',
+    );
   for (let done = 0; done < values.length; done++) {
     await context.step(done / values.length, far);
     const layer = layers.length - 1 - Math.floor(done / heads);

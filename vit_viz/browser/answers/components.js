@@ -3,9 +3,10 @@
 import { largestEigen } from './eigen.js';
 import { flags, numbers } from './form.js';
 import { layoutOf, tokenMaps } from './layout.js';
-import { ROLE, stateNames, tokenStates } from './tokens.js';
+import { stateNames } from './tokens.js';
+import { ROLE, tokenStates } from './vectors.js';
 /** @import { Context } from './form.js' */
-/** @import { Role } from './tokens.js' */
+/** @import { Role } from './vectors.js' */
 
 const COUNT = 3;
 
@@ -40,26 +41,30 @@ export function principalComponents(vectors, dim, count) {
 
 /** @param {Context} context @param {{role: Role, balanced: boolean, foreground: boolean, whitened: boolean, second: string}} options */
 async function tokenComponents(context, { role, balanced, foreground, whitened, second }) {
-  if (second) throw new Error('Two photos are compared in the app: this page has the numbers of one.');
-  const { first, patches, grid } = layoutOf(context);
-  const states = tokenStates(context, role);
-  const dim = states[0].length / context.traced.tokens;
-  let centred = states.map((state) => {
-    const vectors = Array.from({ length: patches }, (_, i) =>
-      Float64Array.from(state.subarray((first + i) * dim, (first + i + 1) * dim)),
+  const photos = [context.traced, ...(second ? [secondOf(context)] : [])].map((traced) => {
+    const one = { ...context, traced };
+    return { one, ...layoutOf(one), states: tokenStates(one, role) };
+  });
+  const dim = photos[0].states[0].length / context.traced.tokens;
+  let centred = photos[0].states.map((_, s) => {
+    const vectors = photos.flatMap(({ first, patches, states }) =>
+      Array.from({ length: patches }, (__, i) =>
+        Float64Array.from(states[s].subarray((first + i) * dim, (first + i + 1) * dim)),
+      ),
     );
     const apart = withoutMean(vectors);
-    const size = balanced ? Math.sqrt(squares(apart) / patches) : 1;
+    const size = balanced ? Math.sqrt(squares(apart) / vectors.length) : 1;
     return apart.map((vector) => vector.map((value) => (size > 0 ? value / size : 0)));
   });
-  let kept = centred.map(() => Array(patches).fill(true));
+  let kept = centred.map((state) => Array(state.length).fill(true));
   if (foreground) {
     await context.step(0);
     const [axis] = principalComponents(centred.flat(), dim, 1).components;
+    const isBorder = photos.flatMap(({ grid }) => borderOf(grid));
     kept = centred.map((state) =>
       inside(
         state.map((vector) => along(vector, axis)),
-        grid,
+        isBorder,
       ),
     );
     centred = centred.map((state, s) => withoutMean(state, kept[s]));
@@ -78,33 +83,45 @@ async function tokenComponents(context, { role, balanced, foreground, whitened, 
     );
   });
   const scales = variances.map((variance) => (whitened ? 1 / Math.max(1e-12, Math.sqrt(variance)) : 1));
-  const prefixed = coordinates.map((state) => [
-    ...Array(first * COUNT).fill(0),
-    ...state.flatMap((one) => Array.from(one, (value, c) => value * scales[c])),
-  ]);
-  const maps = tokenMaps(
-    context,
-    prefixed,
-    stateNames(context, role),
-    {
-      unit: whitened ? 'standard deviations' : 'coordinate along the component',
-      range: [-Infinity, Infinity],
-      method: 'principal components',
-      signed: true,
-      note: 'One basis for all states; the sign of each component is that of its largest entry.',
-    },
-    COUNT,
-  );
+  let start = 0;
+  const parts = photos.map(({ one, first, patches, grid }) => {
+    const [from, to] = [start, (start += patches)];
+    const prefixed = coordinates.map((state) => [
+      ...Array(first * COUNT).fill(0),
+      ...state.slice(from, to).flatMap((place) => Array.from(place, (value, c) => value * scales[c])),
+    ]);
+    const maps = tokenMaps(
+      one,
+      prefixed,
+      stateNames(one, role),
+      {
+        unit: whitened ? 'standard deviations' : 'coordinate along the component',
+        range: [-Infinity, Infinity],
+        method: 'principal components',
+        signed: true,
+        note: 'One basis for all states; the sign of each component is that of its largest entry.',
+      },
+      COUNT,
+    );
+    const mask = kept.flatMap((state) => state.slice(from, to));
+    return { maps: { ...maps, named: {} }, mask: flags([kept.length, ...grid], mask) };
+  });
   return {
-    maps: [{ ...maps, named: {} }],
-    explained: numbers([states.length, COUNT], explained),
+    maps: parts.map(({ maps }) => maps),
+    explained: numbers([centred.length, COUNT], explained),
     overall: numbers(
       [COUNT],
       variances.map((variance) => (total > 0 ? variance / total : 0)),
     ),
-    foreground: foreground ? [flags([states.length, ...grid], kept.flat())] : [],
+    foreground: foreground ? parts.map(({ mask }) => mask) : [],
     whitened,
   };
+}
+
+/** The pass of the photo that shares the colours. @param {Context} context */
+function secondOf({ second }) {
+  if (!second) throw new Error('The numbers of the second picture are gone: choose it again.');
+  return second;
 }
 
 /** Vectors without the mean of those that count. @param {Float64Array[]} vectors @param {boolean[]} [kept] */
@@ -128,13 +145,17 @@ function squares(/** @type {Float64Array[]} */ vectors) {
   return sum;
 }
 
-/** Which patches lie on the side of 0 that fewer border patches lie on; all where one side is empty. @param {number[]} values @param {number[]} grid */
-function inside(values, [rows, cols]) {
-  const above = values.map((value) => value > 0);
-  const isBorder = values.map((_, i) => {
+/** Whether a patch lies at the border of its photo. @param {number[]} grid */
+function borderOf([rows, cols]) {
+  return Array.from({ length: rows * cols }, (_, i) => {
     const [row, col] = [Math.floor(i / cols), i % cols];
     return row === 0 || col === 0 || row === rows - 1 || col === cols - 1;
   });
+}
+
+/** Which patches lie on the side of 0 that fewer border patches lie on; all where one side is empty. @param {number[]} values @param {boolean[]} isBorder */
+function inside(values, isBorder) {
+  const above = values.map((value) => value > 0);
   const share = (/** @type {boolean} */ border) => {
     const of = above.filter((_, i) => isBorder[i] === border);
     return of.filter(Boolean).length / of.length;

@@ -62,18 +62,17 @@ function rotate(a, turns, size, p, q) {
   const tangent = Math.sign(half || 1) / (Math.abs(half) + Math.hypot(half, 1));
   const cosine = 1 / Math.hypot(tangent, 1);
   const sine = tangent * cosine;
+  const turn = (/** @type {Float64Array} */ x, /** @type {number} */ i, /** @type {number} */ j) => {
+    const one = x[i];
+    x[i] = cosine * one - sine * x[j];
+    x[j] = sine * one + cosine * x[j];
+  };
+  for (let k = 0; k < size; k++) turn(a, k * size + p, k * size + q);
+  for (let k = 0; k < size; k++) turn(a, p * size + k, q * size + k);
   for (let k = 0; k < size; k++) {
-    const [one, other] = [a[k * size + p], a[k * size + q]];
-    a[k * size + p] = cosine * one - sine * other;
-    a[k * size + q] = sine * one + cosine * other;
-  }
-  for (let k = 0; k < size; k++) {
-    const [one, other] = [a[p * size + k], a[q * size + k]];
-    a[p * size + k] = cosine * one - sine * other;
-    a[q * size + k] = sine * one + cosine * other;
-    const [mine, others] = [turns[p][k], turns[q][k]];
-    turns[p][k] = cosine * mine - sine * others;
-    turns[q][k] = sine * mine + cosine * others;
+    const one = turns[p][k];
+    turns[p][k] = cosine * one - sine * turns[q][k];
+    turns[q][k] = sine * one + cosine * turns[q][k];
   }
 }
 

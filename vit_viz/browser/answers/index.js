@@ -11,6 +11,7 @@ import { answerOf } from './form.js';
 import { HEAD_NAMES } from './head_names.js';
 import { HEADS } from './heads.js';
 import { LAYERS } from './layers.js';
+import { queryWeights } from './layout.js';
 import { LEDGER } from './ledger.js';
 import { LENS } from './lens.js';
 import { LINKS } from './links.js';
@@ -21,6 +22,7 @@ import { POSITIONS } from './positions.js';
 import { ROLLOUT } from './rollout.js';
 import { SEGMENTS } from './segments.js';
 import { SINKS } from './sinks.js';
+import { outputsIn } from './targets.js';
 import { TOKENS } from './tokens.js';
 /** @import { Answer, Context } from './form.js' */
 /** @import { Options } from './options.js' */
@@ -41,7 +43,7 @@ import { TOKENS } from './tokens.js';
  */
 
 /** @type {Table} */
-const TABLE = {
+export const TABLE = {
   ...CLASSES,
   ...PATCHES,
   ...TOKENS,
@@ -61,12 +63,6 @@ const TABLE = {
   ...PASSES,
 };
 
-/** Names of what is answered here. @type {ReadonlySet<string>} */
-export const QUESTIONS = new Set(Object.keys(TABLE));
-
-/** Names of what is answered without a picture. @type {ReadonlySet<string>} */
-export const OF_MODEL = new Set(Object.keys(TABLE).filter((name) => TABLE[name].needs === 'model'));
-
 /**
  * The answer to a question. Throws one sentence where it is not possible.
  * @param {string} name @param {Record<string, any>} body what rooms send: of what it is, and options that are not the usual ones
@@ -75,8 +71,37 @@ export const OF_MODEL = new Set(Object.keys(TABLE).filter((name) => TABLE[name].
 export async function answer(name, body, context) {
   const question = questionOf(name);
   const { options, about } = readBody(name, question, body, context.engine.model.config.depth);
-  const result = await question.answer(underEdits(context, body.edits), options, about, mapOf);
-  return answerOf(name, result, question.says?.(result) ?? '');
+  const edited = underEdits(context, body.edits);
+  const result = await question.answer(edited, options, about, mapOf);
+  return answerOf(
+    requestOf(name, question, { options, about }, edited),
+    result,
+    question.says?.(result) ?? '',
+  );
+}
+
+/**
+ * How a question is understood; nothing is computed. Throws one sentence where it is not possible.
+ * @param {string} name @param {Record<string, any>} body @param {Context} context @returns {import('./form.js').Request}
+ */
+export function understood(name, body, context) {
+  const question = questionOf(name);
+  const read = readBody(name, question, body, context.engine.model.config.depth);
+  return requestOf(name, question, read, context);
+}
+
+/** @param {string} name @param {Question} question @param {ReturnType<typeof readBody>} read @param {Context} context @returns {import('./form.js').Request} */
+function requestOf(name, { takesQuery, takesTarget }, { options, about }, context) {
+  if (takesQuery && about.query) queryWeights(context, about.query); // which refuses a token that there is not
+  const named = takesTarget && about.target ? outputsIn(context, about.target) : [null];
+  return {
+    question: name,
+    parameters: {
+      ...options,
+      ...(takesQuery && { query: about.query }),
+      ...(takesTarget && { target: named.length === 1 ? named[0] : named }),
+    },
+  };
 }
 
 /** @param {string} name */
@@ -101,6 +126,6 @@ function mapOf(name, { query, target, options, model }, context) {
 function underEdits(context, edits = '') {
   const words = Array.isArray(edits) ? edits.join(';') : edits;
   if (!words) return context;
-  const { engine, step } = context;
-  return { engine, step, traced: engine.edited(context.traced, words) };
+  const { engine, step, second } = context;
+  return { engine, step, second, traced: engine.edited(context.traced, words) };
 }

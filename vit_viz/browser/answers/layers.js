@@ -3,9 +3,10 @@
 import { dot } from './eigen.js';
 import { numbers } from './form.js';
 import { layoutOf } from './layout.js';
-import { ROLE, stateNames, tokenStates } from './tokens.js';
+import { stateNames } from './tokens.js';
+import { ROLE, tokenStates } from './vectors.js';
 /** @import { Context } from './form.js' */
-/** @import { Role } from './tokens.js' */
+/** @import { Role } from './vectors.js' */
 
 const FORMS = /** @type {const} */ (['as patches need', 'biased', 'without bias']);
 const MOST_GRAM = 4096; // patches whose matrix of pairs is formed
@@ -23,9 +24,10 @@ async function layerSimilarity(context, { role, form }) {
   const products = Array.from({ length: size }, () => new Float64Array(size));
   const grams = isUnbiased || count <= dim ? states.map((one) => gram(one, count, dim, isUnbiased)) : null;
   const rows = isUnbiased ? grams?.map((one) => rowSums(one, count)) : null;
+  const turned = grams ? [] : states.map((one) => transposed(one, dim));
   for (let i = 0; i < size; i++) {
     for (let j = 0; j <= i; j++) {
-      let product = grams ? dot(grams[i], grams[j]) : crossed(states[i], states[j], dim);
+      let product = grams ? dot(grams[i], grams[j]) : crossed(context, turned[i], states[j], dim);
       if (rows) {
         const [mine, others] = [rows[i], rows[j]].map((one) => one.reduce((sum, value) => sum + value, 0));
         product += (mine * others) / ((count - 1) * (count - 2)) - (2 / (count - 2)) * dot(rows[i], rows[j]);
@@ -55,11 +57,14 @@ async function layerSimilarity(context, { role, form }) {
 /** Vectors [count, dim] without their mean, divided by their largest number, which changes nothing but keeps squares small. @param {Float32Array} vectors @param {number} dim */
 function centred(vectors, dim) {
   const mean = new Float64Array(dim);
+  const apart = new Float64Array(vectors);
   const count = vectors.length / dim;
-  vectors.forEach((value, i) => (mean[i % dim] += value / count));
-  const apart = Float64Array.from(vectors, (value, i) => value - mean[i % dim]);
-  const most = apart.reduce((all, value) => Math.max(all, Math.abs(value)), 1e-30);
-  return apart.map((value) => value / most);
+  for (let at = 0; at < apart.length;) for (let i = 0; i < dim; i++) mean[i] += apart[at++] / count;
+  let most = 1e-30;
+  for (let at = 0; at < apart.length;)
+    for (let i = 0; i < dim; i++) most = Math.max(most, Math.abs((apart[at++] -= mean[i])));
+  for (let at = 0; at < apart.length; at++) apart[at] /= most;
+  return apart;
 }
 
 /** X X^T, [count, count], with or without its diagonal. @param {Float64Array} x @param {number} count @param {number} dim @param {boolean} isHollow */
@@ -82,16 +87,26 @@ function rowSums(pairs, count) {
   return sums;
 }
 
-/** ||Y^T X||_F^2. @param {Float64Array} x @param {Float64Array} y @param {number} dim */
-function crossed(x, y, dim) {
-  const products = new Float64Array(dim * dim);
-  for (let at = 0; at < x.length; at += dim) {
-    for (let i = 0, to = 0; i < dim; i++) {
-      const factor = y[at + i];
-      for (let j = 0; j < dim; j++) products[to++] += factor * x[at + j];
-    }
-  }
-  return dot(products, products);
+/** Vectors [count, dim] as [dim, count]. @param {Float64Array} vectors @param {number} dim */
+function transposed(vectors, dim) {
+  const count = vectors.length / dim;
+  const turned = new Float32Array(vectors.length);
+  for (let row = 0, at = 0; row < count; row++)
+    for (let i = 0; i < dim; i++) turned[i * count + row] = vectors[at++];
+  return turned;
+}
+
+/** ||Y^T X||_F^2. @param {Context} context @param {Float32Array} turned X^T @param {Float64Array} y @param {number} dim */
+function crossed({ engine: { model } }, turned, y, dim) {
+  const { machine } = model;
+  const count = y.length / dim;
+  return machine.within(() => {
+    const [rows, products] = [machine.place(turned), machine.room(dim * dim)];
+    const { panels } = machine.packed(machine.place(y), dim, count, 1, dim);
+    machine.run.product(rows, count, panels, 0, products, dim, dim, count, dim);
+    const sums = machine.view(products, dim * dim);
+    return dot(sums, sums);
+  });
 }
 
 /** @type {import('./index.js').Table} */

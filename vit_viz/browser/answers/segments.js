@@ -5,9 +5,9 @@ import { dot, largestEigen } from './eigen.js';
 import { indices, numbers } from './form.js';
 import { cropBox, layoutOf } from './layout.js';
 import { generator } from './orders.js';
-import { unitVectors } from './tokens.js';
+import { unitVectors } from './vectors.js';
 /** @import { Context } from './form.js' */
-/** @import { Role } from './tokens.js' */
+/** @import { Role } from './vectors.js' */
 
 const ALIKE = 0.2; // cosine from which on two patches count as alike in the cut, as in TokenCut
 const UNLIKE = 1e-5; // weight of patches that are not alike, so that the graph is connected

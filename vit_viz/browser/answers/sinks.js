@@ -5,6 +5,8 @@ import { eachHead } from './attention.js';
 import { dot, largestEigen, symmetricEigen } from './eigen.js';
 import { numbers } from './form.js';
 import { tokenName } from './layout.js';
+import { lengths as lengthsOf } from './vectors.js';
+/** @import { Machine } from '../machine.js' */
 /** @import { Context } from './form.js' */
 
 const KINDS = ['no sink', 'no-op', 'broadcast', 'sink, of neither kind'];
@@ -68,32 +70,34 @@ function ofLayer(context, layer) {
   const gamma = parameters.vectorOf(`${name}.ls1.gamma`, dim);
   const found = /** @type {(Record<(typeof NUMBERS)[number], number> & {place: number})[]} */ ([]);
   eachHead(context, layer, (attention, h) => {
-    const values = Float64Array.from({ length: tokens * width }, (_, at) => {
-      const [token, i] = [Math.floor(at / width), at % width];
-      return qkv[token * 3 * dim + 2 * dim + h * width + i];
-    });
-    const written = new Float64Array(tokens * width);
-    const received = new Float64Array(tokens);
-    for (let query = 0, at = 0; query < tokens; query++) {
-      for (let key = 0; key < tokens; key++, at++) {
-        const share = attention[at];
-        received[key] += share;
-        for (let i = 0, from = key * width, to = query * width; i < width; i++)
-          written[to++] += share * values[from++];
-      }
+    const values = new Float32Array(tokens * width);
+    for (let token = 0; token < tokens; token++) {
+      const from = token * 3 * dim + 2 * dim + h * width;
+      values.set(qkv.subarray(from, from + width), token * width);
     }
+    const received = new Float64Array(tokens);
+    for (let query = 0, at = 0; query < tokens; query++)
+      for (let key = 0; key < tokens; key++) received[key] += attention[at++];
     const place = received.indexOf(Math.max(...received));
     let onIt = 0;
     for (let at = place; at < attention.length; at += tokens) onIt += Number(attention[at] >= WEIGHT);
+    const written = machine.within(() => {
+      const { panels } = machine.packed(machine.place(values), width, tokens, 1, width);
+      const sums = machine.room(tokens * width);
+      machine.run.product(attention.byteOffset, tokens, panels, 0, sums, width, tokens, tokens, width);
+      return machine.read(sums, tokens * width);
+    });
     const projected = gramOf(weight, gamma, h, width);
+    const lengths = (/** @type {Float32Array} */ vectors) =>
+      lengthsBehind(machine, vectors, projected, width);
     found.push({
       place,
       received: received[place] / tokens,
       queries: onIt / tokens,
-      ratio: ratioAt(lengths(values, projected, width), place),
-      value_ratio: ratioAt(lengths(values, null, width), place),
+      ratio: ratioAt(lengths(values), place),
+      value_ratio: ratioAt(lengthsOf(values, tokens), place),
       stable_rank: stableRank(written, projected, width),
-      written: lengths(written, projected, width).reduce((sum, size) => sum + size, 0) / tokens,
+      written: lengths(written).reduce((sum, size) => sum + size, 0) / tokens,
     });
   });
   return found;
@@ -106,20 +110,27 @@ function gramOf(weight, gamma, head, width) {
   for (let row = 0; row < dim; row++) {
     const scale = gamma ? gamma[row] ** 2 : 1;
     const start = row * dim + head * width;
-    for (let i = 0; i < width; i++)
-      for (let j = 0; j < width; j++) gram[i * width + j] += scale * weight[start + i] * weight[start + j];
+    for (let i = 0, to = 0; i < width; i++) {
+      const factor = scale * weight[start + i];
+      for (let j = 0; j < width; j++) gram[to++] += factor * weight[start + j];
+    }
   }
   return gram;
 }
 
-/** The length of each vector [tokens, width], behind a projection where its gram is there. @param {Float64Array} vectors @param {Float64Array | null} gram @param {number} width */
-function lengths(vectors, gram, width) {
-  return Float64Array.from({ length: vectors.length / width }, (_, token) => {
-    const vector = vectors.subarray(token * width, (token + 1) * width);
-    if (!gram) return Math.sqrt(dot(vector, vector));
-    let sum = 0;
-    for (let i = 0; i < width; i++) sum += vector[i] * dot(vector, gram.subarray(i * width, (i + 1) * width));
-    return Math.sqrt(Math.max(0, sum));
+/** The length of each vector [tokens, width] behind a projection. @param {Machine} machine @param {Float32Array} vectors @param {Float64Array} gram of the projection @param {number} width */
+function lengthsBehind(machine, vectors, gram, width) {
+  const tokens = vectors.length / width;
+  return machine.within(() => {
+    const { panels } = machine.packed(machine.place(gram), width, width);
+    const [rows, images] = [machine.place(vectors), machine.room(vectors.length)];
+    machine.run.product(rows, width, panels, 0, images, width, tokens, width, width);
+    const image = machine.view(images, vectors.length);
+    return Float64Array.from({ length: tokens }, (_, token) => {
+      let sum = 0;
+      for (let at = token * width, end = at + width; at < end; at++) sum += vectors[at] * image[at];
+      return Math.sqrt(Math.max(0, sum));
+    });
   });
 }
 
@@ -129,12 +140,14 @@ function ratioAt(sizes, place) {
   return sizes[place] / (others / (sizes.length - 1)) || 0;
 }
 
-/** ||U||_F^2 / sigma_1^2 of what a head writes, of U^T U = P (A v)^T (A v). @param {Float64Array} written @param {Float64Array} projected @param {number} width */
+/** ||U||_F^2 / sigma_1^2 of what a head writes, of U^T U = P (A v)^T (A v). @param {Float32Array} written @param {Float64Array} projected @param {number} width */
 function stableRank(written, projected, width) {
   const gram = new Float64Array(width * width);
   for (let at = 0; at < written.length; at += width)
-    for (let i = 0; i < width; i++)
-      for (let j = 0; j < width; j++) gram[i * width + j] += written[at + i] * written[at + j];
+    for (let i = 0, to = 0; i < width; i++) {
+      const factor = written[at + i];
+      for (let j = 0; j < width; j++) gram[to++] += factor * written[at + j];
+    }
   const { values, vectors } = symmetricEigen(projected, width);
   const root = vectors.map((vector, i) => vector.map((value) => value * Math.sqrt(Math.max(0, values[i]))));
   const images = root.map((vector) =>

@@ -1,5 +1,6 @@
 // What a question is about: an output of the model, by its number or its name; vit_viz/analyses/targets.py.
 
+import { classNamed } from '../labels.js';
 import { outputKind } from '../outputs.js';
 /** @import { Context } from './form.js' */
 
@@ -20,6 +21,14 @@ export function outputName(context, index) {
   return context.engine.labels?.[index] ?? `${kindOf(context) === 'value' ? 'output' : 'class'} ${index}`;
 }
 
+/** The outputs that a target names, by their numbers. @param {Context} context @param {string} target @returns {number[]} */
+export function outputsIn({ engine }, target) {
+  const pair = /^(\d+)[-,](\d+)$/.exec(target);
+  return (pair ? pair.slice(1) : [target]).map((one) =>
+    /^\d+$/.test(one) ? Number(one) : classNamed(engine.labels, one),
+  );
+}
+
 /**
  * The output that is explained, and the one that it is set against; without one the first choice. Throws a sentence where there is none.
  * @param {Context} context @param {string | null} target @returns {{index: number, other: number | null}}
@@ -27,8 +36,7 @@ export function outputName(context, index) {
 export function targetOf(context, target) {
   const { logits } = context.traced;
   if (target === null) return { index: logits.indexOf(Math.max(...logits)), other: null };
-  const pair = /^(\d+)[-,](\d+)$/.exec(target);
-  const [index, other = null] = (pair ? pair.slice(1) : [target]).map((one) => indexOf(context, one));
+  const [index, other = null] = outputsIn(context, target);
   if (index === other) throw new Error(`A difference needs two classes, not class ${index} twice.`);
   if (!hasClasses(context))
     throw new Error(
@@ -39,14 +47,6 @@ export function targetOf(context, target) {
     if (one !== null && one >= logits.length)
       throw new Error(`${noun} ${one} does not exist: this model has ${nouns} 0-${logits.length - 1}.`);
   return { index, other };
-}
-
-/** @param {Context} context @param {string} name of a class, or its number */
-function indexOf({ engine }, name) {
-  if (/^\d+$/.test(name.trim())) return Number(name);
-  const found = (engine.labels ?? []).findIndex((one) => one.toLowerCase() === name.trim().toLowerCase());
-  if (found < 0) throw new Error(`There is no class called '${name.slice(0, 60)}' in this model.`);
-  return found;
 }
 
 /** A target in words: "logit of class 291 (lion)" where names are known. @param {Context} context @param {ReturnType<typeof targetOf>} target */

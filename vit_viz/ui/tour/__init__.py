@@ -1,1 +1,1 @@
-"""A tour of the page itself, in five stops; it runs in the browser alone."""
+"""A tour of the page itself; it runs in the browser alone."""

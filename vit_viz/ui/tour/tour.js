@@ -1,4 +1,4 @@
-// The tour: five stops on the page itself. Each opens its tab, frames what it is about, does one thing there as a visitor would,
+// The tour: stops on the page itself. Each opens its tab, frames what it is about, does one thing there as a visitor would,
 // and says what that shows. Nothing is blocked meanwhile; it remembers where somebody left, and leaves the view as it was.
 
 import { thePage } from '../../web/kit/page.js';
@@ -17,6 +17,7 @@ const SOON = 12_000; // milliseconds until a stop goes on without what it is abo
  * @property {string} [folded] what it frames where that is folded away
  * @property {string} title
  * @property {string} words
+ * @property {{tab: string, words: string}} [beside] what is said, too, where the page has a tab
  * @property {(framed: Element) => void} [act] what it does there, once
  */
 
@@ -62,8 +63,9 @@ export const STOPS = [
     folded: '#vv-menu .vv-opener',
     title: 'Ask anything, and take it with you',
     words:
-      '“Find a question” (Ctrl+K) finds every question, class and action by its words. Save, beside each picture, makes files and the lines of Python ' +
-      'that draw it again; Copy link opens exactly this view elsewhere. For the whole machine step by step, see Walkthrough.',
+      '“Find a question” (Ctrl+K) finds every question, class and action by its words. Save, beside each picture, makes files of it; ' +
+      'Copy link opens exactly this view elsewhere.',
+    beside: { tab: 'walkthrough', words: 'For the whole machine step by step, see Walkthrough.' },
   },
 ];
 
@@ -88,7 +90,8 @@ class Tour {
   constructor(element, store) {
     this.store = store;
     const tabs = store.fields.get('tab')?.choices;
-    this.stops = STOPS.filter(({ view }) => tabs?.includes(view.tab) ?? true);
+    this.has = (/** @type {string} */ tab) => tabs?.includes(tab) ?? true;
+    this.stops = STOPS.filter(({ view }) => this.has(view.tab));
     this.find = finder(element);
     this.card = this.find('tour');
     this.ring = this.find('tour-ring');
@@ -131,10 +134,10 @@ class Tour {
   }
 
   say() {
-    const { title, words } = this.stops[this.at];
+    const { title, words, beside } = this.stops[this.at];
     this.find('tour-place').textContent = `${this.at + 1} of ${this.stops.length}`;
     this.find('tour-title').textContent = title;
-    this.find('tour-words').textContent = words;
+    this.find('tour-words').textContent = beside && this.has(beside.tab) ? `${words} ${beside.words}` : words;
     /** @type {HTMLButtonElement} */ (this.find('tour-back')).disabled = this.at === 0;
     this.find('tour-next').textContent = this.at + 1 < this.stops.length ? 'Next' : 'Done';
     this.card.dataset.state = 'opening';

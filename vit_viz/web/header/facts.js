@@ -92,7 +92,7 @@ export function Facts({ header: { source, facts, known, turn }, leave }) {
     <button
       type="button"
       class="vv-button vv-start"
-      title="A tour of the page in five stops; it can be left at any time."
+      title="A tour of the page; it can be left at any time."
       onClick=${begin(START)}
     >
       ${isNew ? html`New here? <b>Start</b>` : 'Tour'}

@@ -26,6 +26,7 @@ export class Refused extends Error {}
  * @property {(name: string) => any} stated what it says from the beginning: the "fields" of links, the "samples" of the tray; else null
  * @property {(address: string, signal?: AbortSignal, letters?: number) => Promise<Response>} at what lies at an address; letters: at
  *     most so many of a refusal are told
+ * @property {(type: string) => boolean} makes whether it makes files of a type; the app makes those that it does not
  * @property {(name: string, body: any, type: string, signal?: AbortSignal) => Promise<Response>} file an answer as a file of a type
  * @property {(file: File, signal: AbortSignal) => Promise<{image: string, kept: string[]}>} bring makes a file a picture of this visit:
  *     its id, and those of all that are kept, as many large ones push out the first; raises `Refused` of a file that is none

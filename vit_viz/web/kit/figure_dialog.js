@@ -5,7 +5,7 @@
 import { offerFile } from '../../explorer/elements.js';
 import { openDialog, wholeAddress } from '../../ui/visit/link.js';
 import { thePage } from './page.js';
-import { Problem } from './parts.js';
+import { InApp, Problem } from './parts.js';
 import { html, render, useLayoutEffect, useRef, useState } from './preact.js';
 /** @import { Saved } from '../../explorer/source.js' */
 /** @import { Source } from './ask.js' */
@@ -69,7 +69,10 @@ function FigureDialog({ source }) {
   const [lines, showLines] = useState('');
   const [isBusy, setBusy] = useState(false);
   const drawn = formats ?? [...STILL, ...(question[0] === 'look' ? MOVING : [])];
-  const there = page ? [...drawn, 'html'] : drawn;
+  const isMade = (/** @type {string} */ one) => source.makes(FORMATS[one][2] ?? '');
+  const there = page ? [...drawn.filter(isMade), 'html'] : drawn.filter(isMade);
+  const hasRecipes = source.makes(RECIPES.python);
+  const inApp = drawn.filter((one) => !isMade(one)).map((one) => FORMATS[one][0]);
   const format = there.includes(wanted.format) ? wanted.format : there[0];
 
   useLayoutEffect(() => {
@@ -145,10 +148,9 @@ function FigureDialog({ source }) {
     <${Radios}
       ...${{ name: 'format', legend: 'format', look: 'vv-figure-formats', value: format }}
       choose=${(/** @type {string} */ one) => set({ format: one })}
-      choices=${Object.entries(FORMATS).map(([one, [name]]) => ({
-        ...{ value: one, name, title: TITLES[one], disabled: !there.includes(one) },
-        hidden: UNWRITTEN.includes(one) && !there.includes(one),
-      }))}
+      choices=${Object.entries(FORMATS)
+        .filter(([one]) => there.includes(one) || (isMade(one) && !UNWRITTEN.includes(one)))
+        .map(([one, [name]]) => ({ value: one, name, title: TITLES[one], disabled: !there.includes(one) }))}
     />
     <p class="vv-figure-words vv-small" aria-live="polite">${FORMATS[format]?.[1]}</p>
     <div class="vv-figure-size vv-row" hidden=${!SIZED.includes(format)}>
@@ -174,22 +176,25 @@ function FigureDialog({ source }) {
       >
         Save
       </button>
-      <button
-        type="button"
-        class="vv-button vv-figure-python"
-        disabled=${isUnwritten}
-        onClick=${() => copyLines('python')}
-      >
-        copy Python
-      </button>
-      <button
-        type="button"
-        class="vv-button vv-figure-command"
-        disabled=${isUnwritten}
-        onClick=${() => copyLines('command')}
-      >
-        copy command
-      </button>
+      ${
+        hasRecipes &&
+        html`<button
+            type="button"
+            class="vv-button vv-figure-python"
+            disabled=${isUnwritten}
+            onClick=${() => copyLines('python')}
+          >
+            copy Python
+          </button>
+          <button
+            type="button"
+            class="vv-button vv-figure-command"
+            disabled=${isUnwritten}
+            onClick=${() => copyLines('command')}
+          >
+            copy command
+          </button>`
+      }
       <button type="button" class="vv-button vv-figure-link" onClick=${() => copy(wholeAddress(), LINKED)}>
         copy link
       </button>
@@ -202,6 +207,7 @@ function FigureDialog({ source }) {
       </button>
     </div>
     <pre class="vv-figure-code" tabindex="0" hidden=${!lines}>${lines}</pre>
+    <${InApp} names=${hasRecipes ? inApp : [...inApp, 'lines of Python', 'the command']} />
     <p class="vv-figure-status vv-small" role="status">${words}</p>
     <${Problem} look="vv-figure-error vv-error" words=${error} />
   </dialog>`;
@@ -210,14 +216,14 @@ function FigureDialog({ source }) {
 /**
  * Radio buttons as a toggle.
  * @param {{name: string, legend: string, look?: string, value: string, choose: (value: string) => void,
- *   choices: {value: string, name: string, title?: string, disabled?: boolean, hidden?: boolean}[]}} props
+ *   choices: {value: string, name: string, title?: string, disabled?: boolean}[]}} props
  */
 function Radios({ name, legend, look = '', value: chosen, choose, choices }) {
   return html`<fieldset class=${`vv-toggle ${look}`}>
     <legend>${legend}</legend>
     ${choices.map(
-      ({ value, name: words, title, disabled, hidden }) =>
-        html`<label key=${value} title=${title} hidden=${hidden}
+      ({ value, name: words, title, disabled }) =>
+        html`<label key=${value} title=${title}
           ><input
             type="radio"
             name=${`vv-figure-${name}`}

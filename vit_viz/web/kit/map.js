@@ -68,6 +68,29 @@ function kept({ values, signed }, share) {
 }
 
 /**
+ * The layer that a map lays over its photo; isTwoSided: over a gray one.
+ * @param {Pick<PatchMap, 'signed'>} map @param {string | undefined} unlit why the photo cannot be lit @param {Drawing} drawing
+ * @param {Record<string, Uint32Array>} tables colours of heat, by name
+ */
+export function lookOf({ signed }, unlit, { style: chosen, alpha, colors }, tables) {
+  if (signed && chosen !== 'heat')
+    return { isTwoSided: true, style: /** @type {Style} */ ('heat'), layer: signedTable(alpha) };
+  const style = suited(chosen, unlit);
+  return { isTwoSided: false, style, layer: layerTable(style, alpha, tables[signed ? 'diverging' : colors]) };
+}
+
+/**
+ * Draws a map on a screen as large as the box of its photo.
+ * @param {PhotoScreen} screen @param {PatchMap} map @param {HTMLImageElement} image @param {ReturnType<typeof lookOf>} look
+ * @param {Drawing} drawing @param {[number, number]} ends of the scale
+ */
+export function showMap(screen, map, image, { style, layer }, { smooth, mask }, ends) {
+  const picture = new Picture(undefined, map.grid[1], map.grid[0]);
+  picture.paint(kept(map, mask), layer, ends);
+  screen.show(picture.canvas, image, /** @type {any} */ ({ crop: map.crop }), { style, smooth });
+}
+
+/**
  * @param {object} props
  * @param {PatchMap} props.map
  * @param {Photo} props.photo
@@ -79,14 +102,12 @@ function kept({ values, signed }, share) {
  */
 export function MapOnPhoto({ map, photo, drawing, ends, tables, label = '', lost }) {
   const [canvas, image] = [useRef(/** @type {any} */ (null)), useRef(/** @type {any} */ (null))];
-  const { style: asked, alpha, colors, smooth, mask } = drawing;
-  const { crop, signed, grid } = map;
-  const isTwoSided = signed && asked !== 'heat';
-  const style = suited(asked, photo.unlit);
-  const layer = useMemo(() => {
-    if (isTwoSided) return signedTable(alpha);
-    return layerTable(style, alpha, tables[signed ? 'diverging' : colors]);
-  }, [isTwoSided, style, alpha, signed, colors]);
+  const { style, alpha, colors, smooth, mask } = drawing;
+  const { crop, signed } = map;
+  const look = useMemo(
+    () => lookOf(map, photo.unlit, drawing, tables),
+    [signed, photo.unlit, style, alpha, colors],
+  );
   const screen = useRef(/** @type {PhotoScreen | null} */ (null));
   const paint = () => {
     const { current: sheet } = canvas;
@@ -94,15 +115,12 @@ export function MapOnPhoto({ map, photo, drawing, ends, tables, label = '', lost
     if (!width || !height || !image.current.complete || !image.current.naturalWidth) return;
     screen.current ??= new PhotoScreen(sheet);
     screen.current.fit({ width, height }, window.devicePixelRatio || 1);
-    const picture = new Picture(undefined, grid[1], grid[0]);
-    picture.paint(kept(map, mask), layer, ends);
-    const how = { style: isTwoSided ? /** @type {Style} */ ('heat') : style, smooth };
-    screen.current.show(picture.canvas, image.current, /** @type {any} */ ({ crop }), how);
+    showMap(screen.current, map, image.current, look, drawing, ends);
     sheet.dataset.drawn = '';
   };
   const now = useRef(paint);
   now.current = paint;
-  useLayoutEffect(paint, [map, layer, ...ends, smooth, mask, photo.photo]);
+  useLayoutEffect(paint, [map, look, ...ends, smooth, mask, photo.photo]);
   useLayoutEffect(() => {
     const fit = new ResizeObserver(() => now.current());
     fit.observe(canvas.current.parentElement);
@@ -110,7 +128,7 @@ export function MapOnPhoto({ map, photo, drawing, ends, tables, label = '', lost
   }, []);
   const [top, left, height, width] = crop.region;
   const [tall, wide] = photo.photo_size;
-  const gray = isTwoSided ? { backdropFilter: `grayscale(${alpha})` } : {}; // of the photo below the box alone
+  const gray = look.isTwoSided ? { backdropFilter: `grayscale(${alpha})` } : {}; // of the photo below the box alone
   const picture = {
     src: routeUrl(photo.photo),
     alt: '',

@@ -56,7 +56,7 @@ export const ACTIONS = [
   {
     ...{ name: 'tour', label: 'Tour', act: begin(TOUR) },
     called: 'tutorial, introduction, getting started, how to begin, new here',
-    shows: 'the page in five stops.',
+    shows: 'the page, one stop after the other.',
   },
   {
     ...{ name: 'help', label: 'Help: what’s this?', where: '?', act: begin(WHAT) },

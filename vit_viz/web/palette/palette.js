@@ -3,10 +3,12 @@
 // what the page does (actions.js).
 
 import { openDialog } from '../../ui/visit/link.js';
+import { questionOf } from '../heads/numbers.js';
 import { useListbox } from '../kit/listbox.js';
 import { closeBeside, useJob } from '../kit/parts.js';
 import { html, useLayoutEffect, useRef, useState } from '../kit/preact.js';
 import { ACTIONS } from './actions.js';
+import { IN_APP } from './panel.js';
 /** @import { Page } from '../kit/page.js' */
 
 /**
@@ -25,6 +27,11 @@ import { ACTIONS } from './actions.js';
 
 const NONE = 'Nothing has these words. Try one word, like head, patch, class or position.';
 const FAILED = 'The questions could not be fetched; please try again.';
+/** Of what the source of this page does not answer. */
+const ELSEWHERE = Object.freeze({
+  ...{ where: 'in the app', link: undefined },
+  says: () => IN_APP,
+});
 const LOADING = 'Fetching the questions …';
 const LOOKING = 'Looking among the classes …';
 const REST = 150; // milliseconds without another letter until classes are looked for
@@ -44,6 +51,9 @@ export function Palette({ page, tabs, questions: address }) {
     ? search(text, [...questions, ...ACTIONS], { classes: classes.map(explained) })
     : [];
 
+  /** A measure of heads stands in the answer to a question. @param {Entry} entry */
+  const isAnswered = ({ name }) =>
+    source.answers(name.startsWith('heads.') ? questionOf(name.slice(6), '')[0] : name);
   const say = (/** @type {string} */ words) => {
     setText(words);
     setClasses([]);
@@ -67,7 +77,10 @@ export function Palette({ page, tabs, questions: address }) {
     input.current.focus();
     say('');
     if (!questions)
-      void fetching.follow(async (stop) => (await source.at(address, stop)).json(), { whole: setQuestions });
+      void fetching.follow(async (stop) => (await source.at(address, stop)).json(), {
+        whole: (/** @type {Entry[]} */ listed) =>
+          setQuestions(listed.map((one) => (isAnswered(one) ? one : { ...one, ...ELSEWHERE }))),
+      });
   }
   /** Opens what is chosen where it is shown, or does it. @param {number} place */
   async function choose(place) {

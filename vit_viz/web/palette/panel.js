@@ -38,6 +38,8 @@ import { factsOf } from './facts.js';
  * @typedef {{told: any, to: Asked}} Answer what was told, and of what
  */
 
+/** What is said in place of an answer that the source of this page does not have. */
+export const IN_APP = 'This page does not answer that; the app does, pip install vit_viz.';
 const ON_SCREEN = { width_cm: 17, dpi: 150 };
 
 /** Names in links that a question is asked with, beside what it is about. */
@@ -74,7 +76,12 @@ export function QuestionPanel({ page, questions }) {
   /** @type {Question | undefined} there is none of another name: the header says so */
   const declared = listed?.find((/** @type {Question} */ one) => one.name === name && one.controls);
   const question = declared ?? (failed && !listed ? UNKNOWN : null);
-  const { known, last, error = failed } = useQuestion(page, declared);
+  const isAnswered = !declared || source.answers(declared.name);
+  const {
+    known,
+    last,
+    error = isAnswered ? failed : IN_APP,
+  } = useQuestion(page, isAnswered ? declared : undefined);
   if (!name || !question || !(last || error)) return null;
   const retry = () => void (listed ? (turn.value += 1) : (again.value += 1));
   return html`<${Panel}
