@@ -4,6 +4,7 @@
 // target, and the function that answers it. Python is the reference, with which a test compares every answer.
 
 import { ATTENTION } from './attention.js';
+import { CAMS } from './cams.js';
 import { CLASSES } from './classes.js';
 import { COMPONENTS } from './components.js';
 import { DECOMPOSITION } from './decomposition.js';
@@ -19,7 +20,9 @@ import { PASSES } from './passes.js';
 import { PATCHES } from './patches.js';
 import { POSITIONS } from './positions.js';
 import { ROLLOUT } from './rollout.js';
+import { RELEVANCE } from './relevance.js';
 import { SEGMENTS } from './segments.js';
+import { SHARES } from './shares.js';
 import { SINKS } from './sinks.js';
 import { TOKENS } from './tokens.js';
 /** @import { Answer, Context } from './form.js' */
@@ -53,6 +56,9 @@ const TABLE = {
   ...HEAD_NAMES,
   ...LINKS,
   ...ROLLOUT,
+  ...RELEVANCE,
+  ...CAMS,
+  ...SHARES,
   ...LEDGER,
   ...SINKS,
   ...SEGMENTS,

@@ -1,6 +1,7 @@
 // What a question is about: an output of the model, by its number or its name; vit_viz/analyses/targets.py.
 
 import { outputKind } from '../outputs.js';
+import { dot } from './eigen.js';
 /** @import { Context } from './form.js' */
 
 /** @import { Output } from '../outputs.js' */
@@ -47,6 +48,19 @@ function indexOf({ engine }, name) {
   const found = (engine.labels ?? []).findIndex((one) => one.toLowerCase() === name.trim().toLowerCase());
   if (found < 0) throw new Error(`There is no class called '${name.slice(0, 60)}' in this model.`);
   return found;
+}
+
+/** The target as weights of the outputs. @param {Context} context @param {ReturnType<typeof targetOf>} target */
+export function weightsOf(context, { index, other }) {
+  const { logits } = context.traced;
+  if (!hasClasses(context)) {
+    const size = Math.sqrt(dot(logits, logits)) || 1;
+    return Float64Array.from(logits, (value) => value / size);
+  }
+  const weights = new Float64Array(logits.length);
+  weights[index] = 1;
+  if (other !== null) weights[other] -= 1;
+  return weights;
 }
 
 /** A target in words: "logit of class 291 (lion)" where names are known. @param {Context} context @param {ReturnType<typeof targetOf>} target */
