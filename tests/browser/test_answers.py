@@ -36,9 +36,14 @@ pytestmark = pytest.mark.numbers
 TOLERANCE = 1e-5
 """Largest difference, relative to the largest number of an array."""
 
-DIFFERENCES = ("content_correlation", "positional_share", "content", "positional")
+DIFFERENCES = ("content_correlation", "positional_share", "content", "positional", "token Grad-CAM")
 ROUNDING = 2e-5
 """Of measures that are small differences of large sums: the server, in fp32, is off by 1.3e-5; the engine, in fp64, by 2e-6."""
+QUOTIENTS = 1e-4
+"""Of XGrad-CAM, which divides by sums over patches: what fp32 rounds off is magnified by how nearly these cancel (6,000 times)."""
+POOLED = 2.0**-21
+"""Of a chain from a pool, relative to the pool's own weights, which are subtracted: 8 roundings of the server's fp32. The engine's
+numbers, in fp64, are held to more in test_gradients.py."""
 
 KINDS = {
     "float32": "Float32Array",
@@ -128,6 +133,37 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("attention", {}),
     ("attention", {"target": 1, "query": "1,2"}),
     ("attention", {"target": 1000}),
+    ("relevance", {}),
+    ("relevance", {"target": "2-1"}),
+    ("relevance", {"query": "1,1"}),
+    ("relevance", {"query": "pool", "target": 0}),
+    ("relevance", {"edits": "off 0.1;mean 1.0;uniform 2.0;temperature 0=0.5 2=3;forbid patches>0-1,2-4@1"}),
+    ("relevance", {"edits": "mean 2.1;forbid 1,1>2,2@0", "query": "1,1"}),
+    ("relevance", {"target": 1000}),
+    ("relevance", {"discard": 0.5}),
+    ("gradient_rollout", {}),
+    ("gradient_rollout", {"query": "1,1", "target": "1"}),
+    ("gradient_rollout", {"edits": "uniform 0.1 1.2;forbid everything>2,2@2"}),
+    ("legrad", {}),
+    ("legrad", {"target": "0-2"}),
+    ("legrad", {"edits": "mean 0.0 2.2;off 1.1;temperature 2=0.3"}),
+    ("gradcam", {}),
+    ("gradcam", {"target": "1", "edits": "uniform 2.1;mean 2.0"}),
+    ("hirescam", {}),
+    ("layercam", {}),
+    ("xgradcam", {}),
+    ("class_difference", {}),
+    ("class_difference", {"target": "2-1", "method": "gradcam", "edits": "off 1.1"}),
+    ("class_difference", {"method": "rollout"}),
+    ("class_difference", {"method": "occlusion"}),
+    ("own_part", {}),
+    ("own_part", {"method": "rollout", "options": {"discard": 0.5}, "target": 1}),
+    ("comparison", {}),
+    (
+        "comparison",
+        {"methods": "relevance,rollout", "options": {"rollout": {"discard": 0.5}}, "target": "0-2"},
+    ),
+    ("rollout", {"edits": "uniform 0.1;temperature 1=3;forbid patches>0-1,2-4@1"}),
     ("ledger", {}),
     ("ledger", {"rows": "heads", "factor": 1.5, "query": "1,1"}),
     ("sink_kinds", {}),
@@ -250,8 +286,8 @@ def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
         yield from _leaves(part, (*path, str(name)))
 
 
-def _check_facts(got: Any, wanted: Any) -> None:
-    """Equal words; and numbers that are as near as those of arrays, relative to the largest of their name."""
+def _check_facts(got: Any, wanted: Any, of_map: float) -> None:
+    """Equal words; and numbers as near as those of arrays, relative to the largest of their name, or of their map."""
     found, expected = dict(_leaves(got)), dict(_leaves(wanted))
     assert set(found) == set(expected)
     most: dict[str, float] = defaultdict(float)
@@ -261,7 +297,8 @@ def _check_facts(got: Any, wanted: Any) -> None:
     for path, value in expected.items():
         if isinstance(value, float):
             near = ROUNDING if path[-1] in DIFFERENCES else TOLERANCE
-            assert found[path] == pytest.approx(value, rel=0, abs=near * most[path[-1]]), path
+            largest = max(most[path[-1]], of_map if path[0] == "prefix" else 0.0)
+            assert found[path] == pytest.approx(value, rel=0, abs=near * largest), path
         else:
             assert found[path] == value, path
 
@@ -281,8 +318,11 @@ def check(got: Any, wanted: Any, *, terms: float = 0.0) -> None:
             assert np.array_equal(values, wide), name
         elif array.size:
             near = ROUNDING if {*name.split("."), got["facts"].get("method")} & {*DIFFERENCES} else TOLERANCE
+            is_quotient = "xgradcam" in name or got["facts"].get("method") == "token XGrad-CAM"
+            near = QUOTIENTS if is_quotient else near
             assert np.abs(values - wide).max() <= max(near * np.abs(wide).max(), terms), name
-    _check_facts(got["facts"], _facts(wanted["facts"]))
+    of_map = np.abs(wanted["arrays"]["values"]).max(initial=0.0) if "prefix" in wanted["facts"] else 0.0
+    _check_facts(got["facts"], _facts(wanted["facts"]), float(of_map))
     if "parameters" in wanted:
         understood = got["request"]["parameters"]
         assert {name: understood[name] for name in wanted["parameters"]} == wanted["parameters"]
@@ -290,7 +330,12 @@ def check(got: Any, wanted: Any, *, terms: float = 0.0) -> None:
 
 
 def _is_tried(model: str, case: tuple[str, dict[str, Any]]) -> bool:
-    """Half precision with the usual options alone; in tiny models all patches are alike, and one cut is as good as another."""
+    """Half precision with the usual options alone; in tiny models all patches are alike, and one cut is as good as another.
+
+    Without a class token and a head, the change of a pool is so small that shares of it show how the server rounds.
+    """
+    if case == ("own_part", {}) and model == "no class token, no head":
+        return False
     return (model != "mini fp16" or not case[1]) and (case != CUT or model in ("mini", "mini fp16"))
 
 
@@ -303,4 +348,7 @@ def test_the_engine_answers_what_the_server_answers(
     model: str, case: tuple[str, dict[str, Any]], answers: Callable[[str], tuple[Session, list[Any]]]
 ) -> None:
     session, got = answers(model)
-    check(got[CASES.index(case)], _expected(session, *case))
+    config = session.model(session.default_model).config
+    is_pooled = case[0] in ("relevance", "gradient_rollout", "comparison") and config.pooling != "class"
+    terms = POOLED / (4 * 6) if is_pooled else 0.0  # of 4 x 6 patches
+    check(got[CASES.index(case)], _expected(session, *case), terms=terms)

@@ -25,6 +25,7 @@ MODELS = (
     "registers",
     "mean",
     "attention pooling",
+    "distilled",
     "joined",
     "rotary",
     "biases",
@@ -83,7 +84,10 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     *(("trust", about) for about in (
         {"method": "rollout"}, {"method": "attention", "target": "1-2"}, {"method": "value_rollout", "edits": "temperature 1=0.4"},
         {"method": "rollout", "options": {"discard": 0.5}, "target": "2"}, {"method": "occlusion"},
-        {"method": "rollout", "target": "9999"},
+        {}, {"method": "gradient_rollout", "target": "1"}, {"method": "legrad", "edits": "temperature 1=0.4"},
+        {"method": "gradcam"}, {"method": "rollout", "target": "9999"}, {"sides": "difference", "target": "0-6"},
+        {"sides": "difference", "target": "2-1", "method": "gradient_rollout", "edits": "off 1.1"},
+        {"sides": "difference", "method": "rollout"},
     )),
 ]  # fmt: skip
 

@@ -9,6 +9,8 @@ import { unpackHalf } from '../../vit_viz/explorer/attention.js';
 import { answer } from '../../vit_viz/browser/answers/index.js';
 import { unitVectors } from '../../vit_viz/browser/answers/vectors.js';
 import { csvOf, npzOf } from '../../vit_viz/browser/files.js';
+import { Backward } from '../../vit_viz/browser/backward.js';
+import { editsOf } from '../../vit_viz/browser/edits.js';
 import { Engine } from '../../vit_viz/browser/engine.js';
 import { Model } from '../../vit_viz/browser/model.js';
 import { checkedRecipe, prepare } from '../../vit_viz/browser/preprocess.js';
@@ -103,6 +105,26 @@ const KINDS = {
     const pass = model.run({ pixels, height, width });
     if (model.machine.top !== before) throw new Error('A pass has kept room of the machine.');
     return described(pass);
+  },
+  gradients: async ({ path, height, width, pixels: [offset, count], weights, edits }) => {
+    const model = await Model.load(await Weights.open(fileOf(path)), WASM);
+    const start = input.byteOffset + offset;
+    const pixels = new Float32Array(input.buffer.slice(start, start + 4 * count));
+    const unedited = model.run({ pixels, height, width });
+    const { depth, num_heads: heads } = model.config;
+    const changed = editsOf(edits, { depth, heads, prefix: unedited.prefix, grid: unedited.grid });
+    const pass = model.edited(unedited, changed);
+    const before = model.machine.top;
+    const backward = new Backward(model, pass, changed);
+    const { g: behind, pool } = backward.outputs(pass.residual[depth], weights);
+    const layers = [];
+    for (let layer = depth - 1, g = behind; layer >= 0; layer--) {
+      const one = backward.block(layer, g, layer < depth - 1);
+      layers.unshift({ g: place(one.slopes.g), v: place(one.slopes.v), before: place(one.before) });
+      g = one.before;
+    }
+    if (model.machine.top !== before) throw new Error('Gradients have kept room of the machine.');
+    return { layers, pool: pool && { weights: place(pool.weights), slopes: place(pool.slopes) } };
   },
   photo: async ({ path, picture, options, about }) => {
     const engine = await engineOf(path, about);

@@ -217,6 +217,90 @@ kernels('what tokens say through a head is measured by its square, v G v', (engi
   assert.ok(difference(engine.read(squares, heads * tokens), wanted) < 1e-6);
 });
 
+/** The gradient of a sum of outputs, each with its weight, by finite differences in doubles. @param {(x: number[]) => number[]} of @param {number[]} x @param {ArrayLike<number>} weights */
+function finite(of, x, weights) {
+  const sum = (/** @type {number[]} */ at) => of(at).reduce((all, y, i) => all + y * weights[i], 0);
+  return x.map((_, i) => {
+    const [one, other] = [1e-5, -1e-5].map((by) => sum(x.map((value, j) => (i === j ? value + by : value))));
+    return (one - other) / 2e-5;
+  });
+}
+
+for (const cols of [1, 2, 3, 4, 7, 12]) {
+  kernels(`gradients through norms and softmax of rows of ${cols} numbers`, (engine) => {
+    const rows = 3;
+    const [x, g, gain] = [numbers(rows * cols), numbers(rows * cols, 6), numbers(cols, 4)];
+    const byRow = (/** @type {(x: number[]) => number[]} */ of) =>
+      [0, 1, 2].flatMap((i) => {
+        const [own, weights] = [x, g].map((all) => [...all.subarray(i * cols, (i + 1) * cols)]);
+        return finite(of, own, weights);
+      });
+    for (const centred of [0, 1]) {
+      const normed = (/** @type {number[]} */ row) => {
+        const mean = centred ? row.reduce((a, b) => a + b) / cols : 0;
+        const variance = row.reduce((sum, value) => sum + (value - mean) ** 2, 0) / cols;
+        return row.map((value, j) => ((value - mean) / Math.sqrt(variance + 0.1)) * gain[j]);
+      };
+      const at = engine.place(g);
+      engine.run.normBack(engine.place(x), at, engine.place(gain), rows, cols, 0.1, centred);
+      const [got, wanted] = [engine.read(at, rows * cols), byRow(normed)];
+      assert.ok(got.every((value, i) => Math.abs(value - wanted[i]) < 2e-6 * Math.max(...g.map(Math.abs))));
+    }
+    const softmax = (/** @type {number[]} */ row) => {
+      const powers = row.map((value) => Math.exp(value - Math.max(...row)));
+      return powers.map((power) => power / powers.reduce((a, b) => a + b));
+    };
+    const weights = [0, 1, 2].flatMap((i) => softmax([...x.subarray(i * cols, (i + 1) * cols)]));
+    const at = engine.place(g);
+    engine.run.softmaxBack(engine.place(weights), at, rows, cols);
+    const [got, wanted] = [engine.read(at, rows * cols), byRow(softmax)];
+    assert.ok(got.every((value, i) => Math.abs(value - wanted[i]) < 1e-6));
+  });
+}
+
+kernels(
+  'gradients through activations and a gate, from where they are 0 to where they are the identity',
+  (engine) => {
+    const x = Array.from({ length: 101 }, (_, i) => (i - 50) / 10);
+    const g = numbers(x.length, 8);
+    for (const [name, formula] of ACTIVATIONS) {
+      const at = engine.place(g);
+      engine.run[/** @type {'geluBack'} */ (`${name}Back`)](engine.place(x), at, x.length);
+      const wanted = finite((values) => values.map(formula), x, g);
+      assert.ok(difference(engine.read(at, x.length), wanted) < 1e-6, name);
+    }
+    const [rows, cols, stride] = [2, 5, 7];
+    const [a, b, own] = [numbers(rows * stride), numbers(rows * stride, 2), numbers(rows * cols, 3)];
+    const [gate, value] = [engine.place(a), engine.place(b)];
+    engine.run.gatedBack(gate, value, stride, engine.place(own), rows, cols);
+    for (let i = 0; i < rows * stride; i++) {
+      const [row, col] = [Math.floor(i / stride), i % stride];
+      const [gotA, gotB] = [gate, value].map((at) => engine.view(at, rows * stride)[i]);
+      if (col >= cols)
+        assert.deepEqual([gotA, gotB], [a[i], b[i]]); // what lies between the rows
+      else {
+        const silu = (/** @type {number[]} */ [one, other]) => [(one / (1 + Math.exp(-one))) * other];
+        const [wantedA, wantedB] = finite(silu, [a[i], b[i]], [own[row * cols + col]]);
+        assert.ok(Math.abs(gotA - wantedA) < 4e-6 && Math.abs(gotB - wantedB) < 4e-6);
+      }
+    }
+  },
+);
+
+for (const [rows, cols] of [
+  [1, 1],
+  [3, 5],
+  [8, 8],
+  [17, 3],
+])
+  kernels(`a matrix of ${rows} x ${cols} out of its panels, and turned`, (engine) => {
+    const w = numbers(rows * cols);
+    const at = engine.place(w);
+    assert.deepEqual(engine.unpacked(engine.placeMatrix(w, rows, cols)), w);
+    const turned = engine.read(engine.transposed(at, rows, cols), rows * cols);
+    assert.ok(turned.every((value, i) => value === w[(i % rows) * cols + Math.floor(i / rows)]));
+  });
+
 test('relaxed kernels run where the browser knows them, and round a product and its sum once', async () => {
   const [plain, relaxed] = await machines();
   assert.deepEqual([plain.isRelaxed, relaxed.isRelaxed], [false, true]);

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
+import { Backward } from '../../vit_viz/browser/backward.js';
 import { Engine } from '../../vit_viz/browser/engine.js';
 import { Machine } from '../../vit_viz/browser/machine.js';
 import { partOf, SPLITS } from '../../vit_viz/browser/split.js';
@@ -51,14 +52,19 @@ async function passOf(config, wasm) {
   const recipe = { ...RECIPE, input_size: [height, width], patch_size: config.patch_size };
   const { model } = await Engine.load(reader(fileOf(config, { preprocess: recipe })), wasm);
   const pixels = Float32Array.from({ length: 3 * height * width }, (_, i) => Math.sin(12.9898 * i));
-  const { layers, residual, logits } = model.run({ pixels, height, width });
+  const pass = model.run({ pixels, height, width });
+  const { layers, residual, logits } = pass;
+  const backward = new Backward(model, pass, new Map());
+  const last = config.depth - 1;
+  const { g } = backward.outputs(residual[last + 1], logits);
+  const { slopes, before } = backward.block(last, g, true);
   const { threads } = model.machine;
   model.machine.close();
   const recorded = layers.flatMap(({ layer, q, k, lse }) => [
     ...[q, k, lse, layer.norms],
     layer.kind === 'attention' ? layer.bits : null,
   ]);
-  return { threads, numbers: [...recorded, ...residual, logits] };
+  return { threads, numbers: [...recorded, ...residual, slopes.g, before, logits] };
 }
 
 for (const [kind, config] of Object.entries({ SMALL, WIDE })) {

@@ -85,7 +85,7 @@ test('questions are answered of the pass that they name, until it is forgotten, 
     await assert.rejects(client.answer('token_norms', { factor: 0 }, tall.pass), {
       message: /is a number from/,
     });
-    await assert.rejects(client.answer('relevance', {}, tall.pass), { message: /in the app/ });
+    await assert.rejects(client.answer('attention_flow', {}, tall.pass), { message: /in the app/ });
     client.forget(wide.pass);
     await client.answer('token_change', {}, tall.pass);
     await assert.rejects(client.answer('token_change', {}, wide.pass), { message: /are gone/ });
@@ -156,8 +156,8 @@ test('a causal map is told as it fills, from the last layer on, and one that nob
     });
     await assert.rejects(left, { message: /Nobody waits/ });
     assert.ok(shares.length < 6 && Math.max(...shares) < 0.5, String(shares)); // when the message has come
-    await assert.rejects(client.answer('trust', {}, pass), {
-      message: "'relevance' is answered in the app, not in this page.",
+    await assert.rejects(client.answer('trust', { method: 'attention_flow' }, pass), {
+      message: "'attention_flow' is answered in the app, not in this page.",
     });
   }));
 

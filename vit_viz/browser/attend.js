@@ -88,9 +88,11 @@ export class Attention {
 
   /**
    * @param {number} x @param {LayerEdits | undefined} edits @param {boolean} isRecorded
-   * @returns {{y: number, recorded: Recorded | null}} y: what each token gathers, projected, [tokens, dim]
+   * @param {number} [read] how many tokens, from the first, go on; all look
+   * @returns {{y: number, qkv: number, gathered: number, recorded: Recorded | null}} y: what each token gathers, projected, [read, dim];
+   *     gathered: the same before the projection and its norm, [tokens, dim]
    */
-  run(x, edits, isRecorded) {
+  run(x, edits, isRecorded, read = this.tokens) {
     const { parameters, machine, config, name, tokens, heads } = this;
     const width = config.embed_dim;
     const qkv = parameters.linear(`${name}.qkv`, x, tokens); // [tokens, 3 dim]
@@ -100,15 +102,15 @@ export class Attention {
     machine.run.scale(q, tokens * width, (config.scale ?? this.dim ** -0.5) / (edits?.temperature ?? 1));
     for (const h of edits?.uniform ?? [])
       machine.view(q + 4 * h * tokens * this.dim, tokens * this.dim).fill(0);
-    const bias = edits ? this.editedBias(edits) : this.places.bias(name);
+    const bias = this.bias(edits);
     const bits = bias && isRecorded ? machine.room(roomForAttention(heads, tokens)) : 0;
     const [peaks, sums] = [machine.room(heads * tokens), machine.room(heads * tokens)];
     const gathered = machine.room(tokens * width);
     machine.within(() => this.attend(q, k, v, { bias, bits, peaks, sums, gathered }));
     if (edits) this.replace(gathered, edits);
     const recorded = isRecorded ? this.record(q, k, peaks, sums, this.valueNorms(v, edits), bits) : null;
-    if (config.attn_norm) parameters.norm(`${name}.norm`, gathered, tokens, width, gathered);
-    return { y: parameters.linear(`${name}.proj`, gathered, tokens), recorded };
+    const handed = config.attn_norm ? parameters.norm(`${name}.norm`, gathered, read, width) : gathered;
+    return { y: parameters.linear(`${name}.proj`, handed, read), qkv, gathered, recorded };
   }
 
   /** Queries or keys, [heads, tokens, head_dim], of a third of qkv [tokens, 3 dim]. @param {number} third @param {string} norm */
@@ -144,9 +146,34 @@ export class Attention {
     run.attend(0, blocks, scores, q, keys, values, added, bits, peaks, sums, gathered, width, tokens, dim);
   }
 
-  /** What is added to the scores where some heads look alike at all tokens, and some tokens no longer see others. @param {LayerEdits} edits */
-  editedBias({ uniform, forbidden }) {
+  /**
+   * The attention of heads, [queries, keys], as it was recorded: one after the other, all at one address.
+   * @param {Recorded} recorded @param {LayerEdits | undefined} edits @param {(weights: number, head: number) => void} see
+   * @param {number} [only] the head; else all
+   */
+  eachHead({ q, k }, edits, see, only) {
+    const { machine, tokens, heads, dim } = this;
+    const [size, cells] = [tokens * dim, tokens * tokens];
+    const bias = this.bias(edits);
+    const [weights, peaks, sums] = [cells, tokens, tokens].map((count) => machine.room(count));
+    for (let h = only ?? 0; h < (only === undefined ? heads : only + 1); h++) {
+      machine.within(() => {
+        const [queries, keys] = [q, k].map((all) => machine.place(all.subarray(h * size, (h + 1) * size)));
+        const { panels } = machine.packed(keys, tokens, dim);
+        machine.run.product(queries, dim, panels, 0, weights, tokens, tokens, dim, tokens);
+        const added = bias?.subarray(h * cells, (h + 1) * cells);
+        if (added) machine.run.add(weights, machine.place(added), 0, tokens, tokens);
+        machine.run.softmax(weights, tokens, tokens, peaks, sums);
+      });
+      machine.within(() => see(weights, h));
+    }
+  }
+
+  /** What is added to the scores: with edits some heads look alike at all tokens, and some tokens no longer see others. @param {LayerEdits | undefined} edits */
+  bias(edits) {
     const { tokens, heads, places, name } = this;
+    if (!edits) return places.bias(name);
+    const { uniform, forbidden } = edits;
     const cells = tokens * tokens;
     const bias = places.bias(name)?.slice() ?? (forbidden ? new Float32Array(heads * cells) : null);
     for (const h of bias ? uniform : []) bias?.fill(0, h * cells, (h + 1) * cells);

@@ -189,6 +189,15 @@ export function prefixOf(/** @type {Config} */ config) {
   ];
 }
 
+/** How many of so many tokens, from the first, the output is read from after the last block. */
+export function tokensRead(
+  /** @type {Config} */ { pooling, pool_concat, dist_head },
+  /** @type {number} */ tokens,
+) {
+  if (pooling !== 'class' || pool_concat) return tokens;
+  return dist_head ? 2 : 1;
+}
+
 /** How many prefix tokens have a position of their own. */
 export function positionedPrefix(/** @type {Config} */ config) {
   const none = config.no_embed_class || config.position === 'rotary' || config.position === 'none';

@@ -27,13 +27,14 @@ export class Engine {
 
   /**
    * @param {Model} model @param {Recipe} recipe @param {string[] | null} labels names of the classes @param {string[]} notes
-   * @param {Output | null} output what one output is, where its file says so
+   * @param {Output | null} output what one output is, where its file says so @param {boolean} isRounded whether its weights were rounded to int8
    */
-  constructor(model, recipe, labels, notes, output = null) {
+  constructor(model, recipe, labels, notes, output = null, isRounded = false) {
     this.model = model;
     this.recipe = recipe;
     this.labels = labels;
     this.output = output;
+    this.isRounded = isRounded;
     this.notes = notes; // sentences on what the file did not say
   }
 
@@ -42,7 +43,8 @@ export class Engine {
    * @param {About} [about] of a file that others may have written
    */
   static async load(read, wasm, progress, about) {
-    const weights = inOurFormat(await Weights.open(read), about);
+    const file = await Weights.open(read);
+    const weights = inOurFormat(file, about);
     const { preprocess, labels, notes } = weights.metadata;
     const recipe = checkedRecipe(jsonOf(preprocess));
     const config = checkedConfig(jsonOf(weights.metadata.config));
@@ -53,7 +55,9 @@ export class Engine {
     if (names !== null && !(isNames && names.length === config.num_classes))
       throw new BadFile('This file does not have one name for each class of its model.');
     const output = OUTPUTS.find((kind) => kind === jsonOf(weights.metadata.output)) ?? null;
-    return new Engine(await Model.load(weights, wasm, progress), recipe, names, jsonOf(notes) ?? [], output);
+    const isRounded = [...file.entries.values()].some(({ type }) => type === 'I8');
+    const model = await Model.load(weights, wasm, progress);
+    return new Engine(model, recipe, names, jsonOf(notes) ?? [], output, isRounded);
   }
 
   /**

@@ -1,5 +1,5 @@
 // The arithmetic of a forward pass, in AssemblyScript: `npm run wasm` compiles it twice, to kernels.wasm and, with fused multiply-add, to
-// kernels-relaxed.wasm, with heads.ts, the attention of heads, and lanes.ts.
+// kernels-relaxed.wasm, with heads.ts, the attention of heads, reverse.ts, gradients, and lanes.ts.
 //
 // All numbers are float32 in one memory that JavaScript provides and shares out (machine.js); `usize` is an address in it. A matrix is
 // row by row, and its `stride` the numbers from one row to the next. Every function works on what it is given and keeps nothing, so that
@@ -24,6 +24,16 @@ export function pack(w: usize, rowStep: i32, colStep: i32, panels: usize, rows: 
       for (let i = 0; i < filled; i++, at += down) f32.store(panels + (i << 2), f32.load(at));
       for (let i = filled; i < PANEL; i++) f32.store(panels + (i << 2), 0);
     }
+  }
+}
+
+/** W [rows, cols], row by row, of its panels. */
+export function unpack(panels: usize, w: usize, rows: i32, cols: i32): void {
+  const down = cols << 2;
+  for (let first = 0; first < rows; first += PANEL, w += PANEL * down) {
+    const filled = min(PANEL, rows - first);
+    for (let j = 0, column = w; j < cols; j++, column += 4, panels += 4 * PANEL)
+      for (let i = 0, at = column; i < filled; i++, at += down) f32.store(at, f32.load(panels + (i << 2)));
   }
 }
 

@@ -48,6 +48,8 @@ const ROOT_HALF = memory.data<f32>([0.7071067811865476]);
 const CUBIC = memory.data<f32>([0.044715]);
 const ROOT_8_PI = memory.data<f32>([1.5957691216057308]); // 2 sqrt(2 / pi)
 const QUICK = memory.data<f32>([1.702]);
+const CUBIC_3 = memory.data<f32>([0.134145]); // 3 x 0.044715
+const ROOT_2_PI = memory.data<f32>([0.3989422804014327]); // 1 / sqrt(2 pi)
 
 /** A constant in all lanes. */
 function four(at: usize, i: usize = 0): v128 {
@@ -106,5 +108,39 @@ export function quickGeluOf(x: v128): v128 {
 
 /** silu(gate) value */
 export function gatedOf(gate: v128, value: v128): v128 {
-  return f32x4.mul(f32x4.mul(gate, sigmoid(gate)), value);
+  return f32x4.mul(siluOf(gate), value);
+}
+
+/** The slope of x (1 + erf(x / sqrt 2)) / 2: what x is multiplied by there, and x times the normal density. */
+export function geluSlope(x: v128): v128 {
+  const half = four(HALF);
+  const density = exp(f32x4.neg(f32x4.mul(f32x4.mul(x, x), half)));
+  const below = fma(half, erf(f32x4.mul(x, four(ROOT_HALF))), half);
+  return fma(f32x4.mul(x, four(ROOT_2_PI)), density, below);
+}
+
+/** The slope of x s(u), where s is the sigmoid and u a function of x with that slope: s + x s (1 - s) u'. */
+function slopeThrough(x: v128, u: v128, uSlope: v128): v128 {
+  const e = exp(f32x4.neg(u));
+  const s = f32x4.div(four(ONE), f32x4.add(four(ONE), e));
+  const sSlope = f32x4.mul(f32x4.mul(e, s), f32x4.mul(s, uSlope)); // 1 - s would be rounded where s is almost 1
+  return fma(x, sSlope, s);
+}
+
+export function geluTanhSlope(x: v128): v128 {
+  const square = f32x4.mul(x, x);
+  const u = f32x4.mul(f32x4.mul(x, fma(square, four(CUBIC), four(ONE))), four(ROOT_8_PI));
+  return slopeThrough(x, u, f32x4.mul(fma(square, four(CUBIC_3), four(ONE)), four(ROOT_8_PI)));
+}
+
+export function quickGeluSlope(x: v128): v128 {
+  return slopeThrough(x, f32x4.mul(x, four(QUICK)), four(QUICK));
+}
+
+export function siluOf(x: v128): v128 {
+  return f32x4.mul(x, sigmoid(x));
+}
+
+export function siluSlope(x: v128): v128 {
+  return slopeThrough(x, x, four(ONE));
 }

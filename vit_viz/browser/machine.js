@@ -5,8 +5,9 @@ import { chosenWasm, withSharedMemory } from './wasm.js';
 /** @import { Wasm } from './wasm.js' */
 
 /**
- * @typedef {object} Kernels the functions of kernels.ts and heads.ts; addresses are in bytes
+ * @typedef {object} Kernels the functions of kernels.ts, heads.ts and reverse.ts; addresses are in bytes
  * @property {(w: number, rowStep: number, colStep: number, panels: number, rows: number, cols: number) => void} pack
+ * @property {(panels: number, w: number, rows: number, cols: number) => void} unpack
  * @property {(x: number, xStride: number, panels: number, bias: number, y: number, yStride: number, rows: number, inner: number,
  *     cols: number) => void} product
  * @property {(x: number, rows: number, cols: number, peaks: number, sums: number) => void} softmax
@@ -27,6 +28,12 @@ import { chosenWasm, withSharedMemory } from './wasm.js';
  * @property {(x: number, y: number, count: number) => void} halves
  * @property {(first: number, heads: number, turned: number, v: number, stride: number, grams: number, squares: number, tokens: number,
  *     dim: number) => void} valueSquares
+ * @property {(x: number, g: number, gain: number, rows: number, cols: number, eps: number, centred: number) => void} normBack
+ * @property {(weights: number, g: number, rows: number, cols: number) => void} softmaxBack
+ * @property {(x: number, g: number, count: number) => void} geluBack
+ * @property {(x: number, g: number, count: number) => void} geluTanhBack
+ * @property {(x: number, g: number, count: number) => void} quickGeluBack
+ * @property {(gate: number, value: number, stride: number, g: number, rows: number, cols: number) => void} gatedBack
  */
 
 const PAGE = 65536;
@@ -130,11 +137,18 @@ export class Machine {
 
   /** The numbers [rows, cols] of a matrix in panels. @param {Packed} matrix */
   unpacked({ panels, rows, cols }) {
-    const inPanels = this.view(panels, panelsSize(rows, cols));
-    return Float32Array.from({ length: rows * cols }, (_, at) => {
-      const [row, col] = [Math.floor(at / cols), at % cols];
-      return inPanels[(Math.floor(row / 8) * cols + col) * 8 + (row % 8)];
+    return this.within(() => {
+      const w = this.room(rows * cols);
+      this.run.unpack(panels, w, rows, cols);
+      return this.read(w, rows * cols);
     });
+  }
+
+  /** Address of x [rows, cols] with rows and columns exchanged; `stride`: from one row of x to the next. @param {number} x @param {number} rows @param {number} cols */
+  transposed(x, rows, cols, stride = cols) {
+    const y = this.room(rows * cols);
+    this.within(() => this.run.unpack(this.packed(x, cols, rows, 1, stride).panels, y, cols, rows));
+    return y;
   }
 
   /** Numbers as a matrix [rows, cols] in panels; what they were copied to is free again. @returns {Packed} */

@@ -9,6 +9,7 @@ import {
   poolMlp,
   positionedPrefix,
   prefixOf,
+  tokensRead,
 } from './config.js';
 import { Machine, MOST_BYTES, panelsSize } from './machine.js';
 import { Parameters } from './parts.js';
@@ -179,7 +180,10 @@ export class Model {
     return x;
   }
 
-  /** Changes the residual stream x as a block does, and returns what is recorded of its attention. @returns {Recorded | null} */
+  /**
+   * Changes the residual stream x as a block does, and returns what is recorded of its attention. Of the last block, where nothing is
+   * recorded, only the tokens go on that the output is read from. @returns {Recorded | null}
+   */
   block(
     /** @type {number} */ layer,
     /** @type {number} */ x,
@@ -191,23 +195,25 @@ export class Model {
     const { machine, parameters, config } = this;
     const dim = config.embed_dim;
     const name = `blocks.${layer}`;
+    const read = isRecorded || layer < config.depth - 1 ? tokens : tokensRead(config, tokens);
     const attention = new Attention(parameters, `${name}.attn`, places, tokens);
     const { y, recorded } = attention.run(
       parameters.norm(`${name}.norm1`, x, tokens, dim),
       edits,
       isRecorded,
+      read,
     );
-    machine.run.add(x, y, parameters.vector(`${name}.ls1.gamma`), tokens, dim);
-    const thought = parameters.mlp(`${name}.mlp`, parameters.norm(`${name}.norm2`, x, tokens, dim), tokens);
-    machine.run.add(x, thought, parameters.vector(`${name}.ls2.gamma`), tokens, dim);
+    machine.run.add(x, y, parameters.vector(`${name}.ls1.gamma`), read, dim);
+    const thought = parameters.mlp(`${name}.mlp`, parameters.norm(`${name}.norm2`, x, read, dim), read);
+    machine.run.add(x, thought, parameters.vector(`${name}.ls2.gamma`), read, dim);
     return recorded;
   }
 
   /** Logits of the residual stream after the last block, and the weights of its pooling. */
   classify(/** @type {number} */ stream, /** @type {number} */ tokens) {
-    const { parameters, config } = this;
+    const { machine, parameters, config } = this;
     const dim = config.embed_dim;
-    const x = config.final_norm ? parameters.norm('norm', stream, tokens, dim) : stream;
+    const x = config.final_norm ? parameters.norm('norm', stream, tokensRead(config, tokens), dim) : stream;
     if (config.dist_head) {
       const [own, other] = ['head', 'head_dist'].map((name, i) =>
         this.head(name, this.finished(x + 4 * i * dim)),
@@ -217,9 +223,12 @@ export class Model {
     const first = config.pool_prefix ? 0 : prefixOf(config).length;
     const patches = x + 4 * first * dim;
     if (config.pooling === 'attention') {
-      const { y, weights } = this.attentionPool(patches, tokens - first);
+      const [count, heads] = [tokens - first, config.num_heads];
+      const { y, weights } = this.attentionPool(patches, count);
       const pool = new Float32Array(tokens);
-      pool.set(weights, first);
+      machine
+        .view(weights, heads * count)
+        .forEach((weight, i) => (pool[first + (i % count)] += weight / heads));
       return { logits: this.head('head', this.finished(y)), pool };
     }
     if (config.pool_concat)
@@ -255,7 +264,7 @@ export class Model {
     return this.machine.place([...this.machine.view(x, dim), ...this.machine.view(mean, dim)]);
   }
 
-  /** A learned query looks at all patches; y: what it gathers, weights: of the patches, the mean over heads. */
+  /** A learned query looks at all patches; y: what it gathers and thinks, gathered: before it thinks, weights: of the patches, [heads, count]. */
   attentionPool(/** @type {number} */ x, /** @type {number} */ count) {
     const { machine, parameters, config } = this;
     const { run } = machine;
@@ -264,26 +273,25 @@ export class Model {
     const q = parameters.linear('attn_pool.q', machine.place(latent), 1);
     run.scale(q, dim, d ** -0.5);
     const kv = parameters.linear('attn_pool.kv', x, count); // [count, 2 dim]
-    const [gathered, scores, peak, sum] = [dim, count, 1, 1].map((size) => machine.room(size));
+    const [sums, weights, peak, sum] = [dim, heads * count, 1, 1].map((size) => machine.room(size));
     const values = machine.room(panelsSize(d, count));
-    const weights = new Float32Array(count);
     for (let h = 0; h < heads; h++) {
+      const scores = weights + 4 * h * count;
       const keys = machine.packed(kv + 4 * h * d, count, d, 2 * dim).panels;
       run.pack(kv + 4 * (dim + h * d), 1, 2 * dim, values, d, count);
       run.product(q + 4 * h * d, d, keys, 0, scores, count, 1, d, count);
       run.softmax(scores, 1, count, peak, sum);
-      machine.view(scores, count).forEach((weight, i) => (weights[i] += weight / heads));
-      run.product(scores, count, values, 0, gathered + 4 * h * d, d, 1, count, d);
+      run.product(scores, count, values, 0, sums + 4 * h * d, d, 1, count, d);
     }
-    const y = parameters.linear('attn_pool.proj', gathered, 1);
-    const thought = parameters.mlp(
+    const gathered = parameters.linear('attn_pool.proj', sums, 1);
+    const y = parameters.mlp(
       'attn_pool.mlp',
-      parameters.norm('attn_pool.norm', y, 1, dim),
+      parameters.norm('attn_pool.norm', gathered, 1, dim),
       1,
       poolMlp(config),
     );
-    run.add(y, thought, 0, 1, dim);
-    return { y, weights };
+    run.add(y, gathered, 0, 1, dim);
+    return { y, gathered, q, kv, weights };
   }
 }
 

@@ -5,6 +5,9 @@ import { panelsSize } from './machine.js';
 /** @import { Config } from './config.js' */
 /** @import { Machine, Packed } from './machine.js' */
 
+/** Names of kernels. @type {Record<string, 'gelu' | 'quickGelu' | 'geluTanh'>} */
+export const ACTIVATIONS = { gelu: 'gelu', quick_gelu: 'quickGelu', gelu_tanh: 'geluTanh' };
+
 /** A matrix in panels, the address of a vector, or numbers that are worked with in JavaScript: tokens and tables. */
 export class Parameters {
   /** @param {Machine} machine @param {Config} config */
@@ -88,20 +91,38 @@ export class Parameters {
 
   /** [rows, dim] -> [rows, dim]; address of the result. @param {string} name @param {number} x @param {number} rows */
   mlp(name, x, rows, kind = this.config.mlp) {
-    const { machine, config } = this;
-    const hidden = kind === 'swiglu_packed' ? config.mlp_hidden / 2 : config.mlp_hidden;
-    let y;
-    if (kind === 'swiglu' || kind === 'swiglu_packed') {
-      const gate = this.linear(`${name}.${kind === 'swiglu' ? 'fc1_g' : 'fc1'}`, x, rows); // first half of a packed fc1
-      const value = kind === 'swiglu' ? this.linear(`${name}.fc1_x`, x, rows) : gate + 4 * hidden;
-      y = machine.room(rows * hidden);
-      machine.run.gated(gate, value, config.mlp_hidden, y, rows, hidden);
-    } else {
-      y = this.linear(`${name}.fc1`, x, rows);
-      const activation = { gelu: 'gelu', quick_gelu: 'quickGelu', gelu_tanh: 'geluTanh' }[kind];
-      machine.run[/** @type {'gelu' | 'quickGelu' | 'geluTanh'} */ (activation)](y, rows * hidden);
-    }
-    if (config.mlp_norm) this.norm(`${name}.norm`, y, rows, hidden, y);
+    const { gate, value, width } = this.hidden(name, x, rows, kind);
+    const y = this.activated(gate, value, rows, width, kind);
+    if (this.config.mlp_norm) this.norm(`${name}.norm`, y, rows, width, y);
     return this.linear(`${name}.fc2`, y, rows);
+  }
+
+  /** What an MLP activates: addresses of [rows, width] numbers, with the stride mlp_hidden, and of what they gate, 0 where they gate nothing. @param {string} name @param {number} x @param {number} rows @param {Config['mlp']} kind */
+  hidden(name, x, rows, kind) {
+    const { mlp_hidden: all } = this.config;
+    if (kind === 'swiglu')
+      return {
+        gate: this.linear(`${name}.fc1_g`, x, rows),
+        value: this.linear(`${name}.fc1_x`, x, rows),
+        width: all,
+      };
+    const gate = this.linear(`${name}.fc1`, x, rows);
+    if (kind !== 'swiglu_packed') return { gate, value: 0, width: all };
+    return { gate, value: gate + 2 * all, width: all / 2 }; // its first half is the gate
+  }
+
+  /** Activated numbers without gaps, in their own place where they gate nothing. */
+  activated(
+    /** @type {number} */ gate,
+    /** @type {number} */ value,
+    /** @type {number} */ rows,
+    /** @type {number} */ width,
+    /** @type {Config['mlp']} */ kind,
+  ) {
+    const { machine, config } = this;
+    const y = value ? machine.room(rows * width) : gate;
+    if (value) machine.run.gated(gate, value, config.mlp_hidden, y, rows, width);
+    else machine.run[ACTIVATIONS[kind]](y, rows * width);
+    return y;
   }
 }

@@ -18,6 +18,8 @@ const one = () => 1;
 const at = (position) => (args) => args[position];
 /** @type {Split} */
 const NUMBERS = { count: 1, grain: 4, work: () => 4, steps: { 0: one } };
+/** @type {Split} */
+const SLOPES = { count: 2, grain: 4, work: () => 8, steps: { 0: one, 1: one } };
 
 /** @type {Record<string, Split>} */
 export const SPLITS = {
@@ -28,6 +30,8 @@ export const SPLITS = {
     steps: { 2: at(7), 3: one, 4: one },
   },
   pack: { count: 4, grain: 8, work: at(5), steps: { 0: at(1), 3: at(5) } },
+  unpack: { count: 2, grain: 8, work: (args) => 2 * args[3], steps: { 0: at(3), 1: at(3) } },
+  softmax: { count: 1, work: (args) => 4 * args[2], steps: { 0: at(2), 3: one, 4: one } },
   norm: { count: 4, work: at(5), steps: { 0: at(5), 1: at(5) } },
   gelu: NUMBERS,
   geluTanh: NUMBERS,
@@ -49,6 +53,12 @@ export const SPLITS = {
     work: (args) => (args[7] * args[8] ** 2) / 16,
     room: (args) => args[7] * args[8],
   },
+  normBack: { count: 3, work: (args) => 4 * args[4], steps: { 0: at(4), 1: at(4) } },
+  softmaxBack: { count: 2, work: (args) => 3 * args[3], steps: { 0: at(3), 1: at(3) } },
+  geluBack: SLOPES,
+  geluTanhBack: SLOPES,
+  quickGeluBack: SLOPES,
+  gatedBack: { count: 4, work: (args) => 8 * args[5], steps: { 0: at(2), 1: at(2), 3: at(5) } },
 };
 
 /**

@@ -1,7 +1,6 @@
 // What a token looks at in one layer, or in every head of every layer: vit_viz/analyses/attention.py.
 
-import { headDim } from '../config.js';
-import { Places } from '../attend.js';
+import { Attention, Places } from '../attend.js';
 import { numbers } from './form.js';
 import { cropBox, described, layoutOf, outputQuery, queryWeights } from './layout.js';
 import { isEven } from './words.js';
@@ -9,37 +8,18 @@ import { isEven } from './words.js';
 
 /**
  * The attention of the heads of a layer, [queries, keys], one after the other; the numbers are good until the next head.
- * @param {Context} context @param {number} layer @param {(attention: Float32Array, head: number) => void} see
+ * @param {Context} context @param {number} layer @param {(attention: Float32Array, head: number, at: number) => void} see
  * @param {number} [only] the head; else all
  */
 export function eachHead({ engine, traced }, layer, see, only) {
-  const { machine, parameters, config } = engine.model;
-  const { tokens, heads } = traced;
-  const { q, k, layer: recorded } = traced.layers[layer];
-  const [dim, cells] = [headDim(config), tokens * tokens];
+  const { machine, parameters } = engine.model;
+  const { tokens, grid, layers } = traced;
   machine.within(() => {
-    const isBiased = recorded.kind === 'attention';
-    const bias = isBiased ? new Places(parameters, traced.grid).bias(`blocks.${layer}.attn`) : null;
-    const [scores, peaks, sums] = [cells, tokens, tokens].map((count) => machine.room(count));
-    for (let h = only ?? 0; h < (only === undefined ? heads : only + 1); h++) {
-      machine.within(() => {
-        const [queries, keys] = [q, k].map((all) =>
-          machine.place(all.subarray(h * tokens * dim, (h + 1) * tokens * dim)),
-        );
-        const { panels } = machine.packed(keys, tokens, dim);
-        machine.run.product(queries, dim, panels, 0, scores, tokens, tokens, dim, tokens);
-        if (bias)
-          machine.run.add(
-            scores,
-            machine.place(bias.subarray(h * cells, (h + 1) * cells)),
-            0,
-            tokens,
-            tokens,
-          );
-        machine.run.softmax(scores, tokens, tokens, peaks, sums);
-      });
-      see(machine.view(scores, cells), h);
-    }
+    const places = new Places(parameters, grid);
+    const attention = new Attention(parameters, `blocks.${layer}.attn`, places, tokens);
+    const seen = (/** @type {number} */ at, /** @type {number} */ h) =>
+      see(machine.view(at, tokens ** 2), h, at);
+    attention.eachHead(layers[layer], engine.editsOf(traced).get(layer), seen, only);
   });
 }
 

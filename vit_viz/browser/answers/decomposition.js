@@ -7,7 +7,7 @@ import { dot } from './eigen.js';
 import { finding } from './finding.js';
 import { numbers } from './form.js';
 import { cropBox, layoutOf } from './layout.js';
-import { describedTarget, hasClasses, outputName, targetOf } from './targets.js';
+import { describedTarget, hasClasses, outputName, targetOf, weightsOf } from './targets.js';
 /** @import { Model } from '../model.js' */
 /** @import { Context } from './form.js' */
 /** @import { About } from './index.js' */
@@ -359,19 +359,6 @@ function sumOfHeads(terms, tokens) {
     for (let at = token; at < terms.length; at += tokens) sum += terms[at];
     return sum;
   });
-}
-
-/** The target as weights of the outputs. @param {Context} context @param {ReturnType<typeof targetOf>} target */
-function weightsOf(context, { index, other }) {
-  const { logits } = context.traced;
-  if (!hasClasses(context)) {
-    const size = Math.sqrt(dot(logits, logits)) || 1;
-    return Float64Array.from(logits, (value) => value / size);
-  }
-  const weights = new Float64Array(logits.length);
-  weights[index] = 1;
-  if (other !== null) weights[other] -= 1;
-  return weights;
 }
 
 /** What is explained, in a few words; of a number below 0, what makes it so. @param {Context} context @param {ReturnType<typeof targetOf>} target @param {boolean} isNegative */

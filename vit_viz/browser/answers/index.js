@@ -4,6 +4,7 @@
 // target, and the function that answers it. Python is the reference, with which a test compares every answer.
 
 import { ATTENTION } from './attention.js';
+import { CAMS } from './cams.js';
 import { CLASSES } from './classes.js';
 import { COMPONENTS } from './components.js';
 import { DECOMPOSITION } from './decomposition.js';
@@ -20,7 +21,9 @@ import { PASSES } from './passes.js';
 import { PATCHES } from './patches.js';
 import { POSITIONS } from './positions.js';
 import { ROLLOUT } from './rollout.js';
+import { RELEVANCE } from './relevance.js';
 import { SEGMENTS } from './segments.js';
+import { SHARES } from './shares.js';
 import { SINKS } from './sinks.js';
 import { outputsIn } from './targets.js';
 import { TOKENS } from './tokens.js';
@@ -55,6 +58,9 @@ export const TABLE = {
   ...HEAD_NAMES,
   ...LINKS,
   ...ROLLOUT,
+  ...RELEVANCE,
+  ...CAMS,
+  ...SHARES,
   ...LEDGER,
   ...SINKS,
   ...SEGMENTS,

@@ -2,6 +2,7 @@
 
 import { classNamed } from '../labels.js';
 import { outputKind } from '../outputs.js';
+import { dot } from './eigen.js';
 /** @import { Context } from './form.js' */
 
 /** @import { Output } from '../outputs.js' */
@@ -47,6 +48,19 @@ export function targetOf(context, target) {
     if (one !== null && one >= logits.length)
       throw new Error(`${noun} ${one} does not exist: this model has ${nouns} 0-${logits.length - 1}.`);
   return { index, other };
+}
+
+/** The target as weights of the outputs. @param {Context} context @param {ReturnType<typeof targetOf>} target */
+export function weightsOf(context, { index, other }) {
+  const { logits } = context.traced;
+  if (!hasClasses(context)) {
+    const size = Math.sqrt(dot(logits, logits)) || 1;
+    return Float64Array.from(logits, (value) => value / size);
+  }
+  const weights = new Float64Array(logits.length);
+  weights[index] = 1;
+  if (other !== null) weights[other] -= 1;
+  return weights;
 }
 
 /** A target in words: "logit of class 291 (lion)" where names are known. @param {Context} context @param {ReturnType<typeof targetOf>} target */
