@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import vit_viz as vv
+from vit_viz.cli.parser import command_line
 
 SITE = Path(__file__).resolve().parents[1] / "docs" / "site"
 API = {page.name: page.read_text("utf-8") for page in sorted((SITE / "api").glob("*.rst"))}
@@ -46,5 +47,23 @@ def test_each_page_of_docs_is_in_the_contents() -> None:
 def test_ci_builds_the_site_and_a_release_publishes_it() -> None:
     root = SITE.parents[1]
     assert "part site .ci/site\n" in (root / ".ci" / "full").read_text()
-    assert ".ci/site" in (root / ".github" / "workflows" / "release.yml").read_text()
     assert "--fail-on-warning" in (root / ".ci" / "site").read_text()
+    workflows = root / ".github" / "workflows"
+    assert "uses: ./.github/workflows/site.yml" in (workflows / "release.yml").read_text()
+    steps = (workflows / "site.yml").read_text()
+    assert ".ci/site" in steps
+    assert "path: build/site\n" in steps
+
+
+def test_the_page_beside_it_is_written_by_a_command_that_there_is() -> None:
+    steps = (SITE.parents[1] / ".github" / "workflows" / "site.yml").read_text()
+    (line,) = re.findall(r"python -m vit_viz (site .+)", steps)
+    defaults = dict(re.findall(r"(\w+): \$\{\{ inputs\.\w+ \|\| '(\w+)' }}", steps))
+    words = line.replace('"', "").replace("$STORAGE", defaults["STORAGE"])
+    flags = command_line().parse_args(words.replace("${models[@]}", defaults["MODELS"]).split())
+    assert (flags.out, flags.models, flags.storage) == ("build/site/try", ["mini"], "int8")
+    written = set(re.findall(r"inputs\.(\w+)", steps))
+    assert written == set(re.findall(r"^      (\w+):\n        description: ", steps, re.MULTILINE))
+    assert not re.findall(
+        r"run: .*\$\{\{", steps
+    )  # an input that became a part of a command could be any command

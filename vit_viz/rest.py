@@ -36,7 +36,6 @@ from functools import partial
 from typing import Any
 
 import anyio
-import numpy as np
 from anyio.to_thread import run_sync
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request as HttpRequest
@@ -70,7 +69,7 @@ from vit_viz.service import (
 )
 from vit_viz.session.inputs import Json, sentence_of
 from vit_viz.session.request import Request
-from vit_viz.session.serialization import facts_of, numbers_of
+from vit_viz.session.serialization import as_safetensors, facts_of, numbers_of
 from vit_viz.session.session import Session
 from vit_viz.surface import EVENTS, KEPT, OWNER, Surface
 
@@ -328,7 +327,7 @@ def _written(result: Answered, options: FigureOptions, media_type: str, form: st
     if form == "json":
         headers = _named(files.file_name(result.session, result.request, form))
         return Response(json.dumps(whole, allow_nan=False), 200, headers, _JSON)
-    return Response(_safetensors(result.answer, whole), media_type=media_type)
+    return Response(as_safetensors(result.answer, whole), media_type=media_type)
 
 
 def _drawn(result: Answered, options: FigureOptions, media_type: str) -> Response:
@@ -364,7 +363,7 @@ def _not_kept(session: Session, request: Request, media_type: str, *, app: str) 
 def _said(whole: Json, media_type: str) -> Response:
     """What is said in the place of an answer."""
     if media_type == SAFETENSORS:
-        return Response(_safetensors(None, whole), media_type=media_type)
+        return Response(as_safetensors(None, whole), media_type=media_type)
     return JSONResponse(whole)
 
 
@@ -373,18 +372,10 @@ def _named(name: str) -> dict[str, str]:
     return {"Content-Disposition": f'attachment; filename="{name}"'}
 
 
-def _safetensors(answer: object, beside: Json) -> bytes:
-    """The arrays of an answer, and what is said beside them."""
-    from safetensors.numpy import save
-
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays_of(answer).items()}
-    return save(arrays, {"vit_viz": json.dumps(beside, allow_nan=False)})
-
-
 def _preview(so_far: object, media_type: str) -> bytes:
     """What there is of an answer, as the data of an event."""
     if media_type == SAFETENSORS:
-        return base64.b64encode(_safetensors(so_far, {"facts": facts_of(so_far)}))
+        return base64.b64encode(as_safetensors(so_far, {"facts": facts_of(so_far)}))
     return json.dumps({"numbers": numbers_of(so_far), "facts": facts_of(so_far)}, allow_nan=False).encode()
 
 

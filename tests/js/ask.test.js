@@ -5,7 +5,8 @@ import { test } from 'node:test';
 
 import { asked, asker } from '../../vit_viz/web/kit/ask.js';
 import { signal } from '../../vit_viz/web/kit/preact.js';
-import { SERVER, unpacked } from '../../vit_viz/web/kit/server.js';
+import { unpacked } from '../../vit_viz/web/kit/safetensors.js';
+import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { Browser } from './browser.js';
 
 const settled = () => new Promise((done) => setImmediate(done));

@@ -3,10 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { ALONE, Explorer } from '../../vit_viz/explorer/explorer.js';
-import { SERVER } from '../../vit_viz/web/kit/server.js';
 import { settle } from './room.js';
-import { open, tables } from './visit.js';
+import { open } from './visit.js';
 
 test('a trace that is gone is computed again once, and then the reason is said', async () => {
   const { show, told, parts, trace } = open({}, { answer: () => ({ status: 404, ok: false }) });
@@ -131,18 +129,6 @@ test('the saved picture has the photo, the map where it lies on it, the bar and 
     /** @type {any} */ (browser.made.findLast((node) => node.tagName === 'A')).download,
     /-region-row/,
   );
-});
-
-test('an explorer shows its trace where nobody keeps its view', async () => {
-  const { element, trace, browser } = open();
-  const explorer = new Explorer(/** @type {any} */ (element), ALONE, tables, SERVER);
-  explorer.show(trace);
-  await settle();
-  explorer.pin('1,1');
-  browser.pass(1000);
-  assert.equal(explorer.view?.query, '1,1');
-  explorer.destroy();
-  assert.equal(browser.window.disconnected, true);
 });
 
 test('whoever saves figures here is told the view, and the page that holds it where there is one', async () => {

@@ -126,6 +126,7 @@ export async function open({
   answer = /** @type {(name: string, body: any, tell?: any, stop?: any) => any} */ (() => undefined),
   rows = /** @type {(path: string) => any} */ (() => undefined),
   kept = /** @type {(how: string) => any} what is at hand of causal maps */ (() => undefined),
+  has = /** @type {(name: string) => boolean} whether the source answers a question */ (() => true),
 } = {}) {
   const browser = new Browser();
   /** @type {string[]} */
@@ -191,7 +192,10 @@ export async function open({
   const turn = signal(0);
   const root = parse('<div></div>');
   browser.install();
-  render(html`<${Heads} page=${{ store, source: SERVER, ask, turn }} ...${props} />`, any(root));
+  render(
+    html`<${Heads} page=${{ store, source: { ...SERVER, answers: has }, ask, turn }} ...${props} />`,
+    any(root),
+  );
   ending.after(() => render(null, any(root)));
   await settle();
   const find = (/** @type {string} */ of_) => {

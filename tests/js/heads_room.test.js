@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 import { savedBy } from './browser.js';
 import { ANSWERS, open, photo } from './heads_page.js';
-import { settle } from './room.js';
+import { settle, texts } from './room.js';
 
 test('measures stand in their groups, with what the chosen one says', async () => {
   const part = await open();
@@ -61,6 +61,22 @@ test('a face is chosen at once and told; what belongs to others is marked so', a
   assert.equal(part.text('plot-title'), 'Mean distance by depth');
   await part.click(part.find('enlarge'));
   assert.equal(root.dataset.face, 'matrix');
+});
+
+test('where no model is at hand there is nothing to switch, and what needs it is named', async () => {
+  const part = await open({
+    link: 'face=surgery',
+    has: (name) => ['head_tables', 'head_names'].includes(name),
+  });
+  assert.deepEqual(texts(part.all('.vv-heads-faces button')), ['atlas', 'matrix', 'by depth']);
+  assert.equal(part.find('heads').dataset.face, 'atlas');
+  assert.ok(part.find('switch').hidden);
+  assert.deepEqual(texts(part.all('.vv-heads-measure option')), [
+    'mean distance',
+    'entropy',
+    'estimate (in the app)',
+    'causal effect (in the app)',
+  ]);
 });
 
 test('a click on the grid switches a head in surgery alone, a number its layer, a drag several', async () => {

@@ -1,4 +1,4 @@
-// The explorer outside the page: in a notebook, where its choice is shared with Python, and in a file of its own.
+// Rooms outside the app: in a notebook, where what is chosen is shared with Python, and in a file of their own.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,10 +6,13 @@ import { setTimeout as rest } from 'node:timers/promises';
 import { deflateSync } from 'node:zlib';
 
 import { widget } from '../../vit_viz/notebook/widget.js';
+import { thePage } from '../../vit_viz/web/kit/page.js';
+import { mount } from '../../vit_viz/web/look/room.js';
 import { start } from '../../vit_viz/offline/page.js';
+import { start as unpack } from '../../vit_viz/offline/start.js';
 import { Browser, Element, parse, read } from './browser.js';
-import { makeTrace } from './oracle.js';
-import { settle } from './room.js';
+import { close, makeTrace } from './oracle.js';
+import { fields, settle } from './room.js';
 import { layerBuffer, tables } from './visit.js';
 
 const HTML = read('../../vit_viz/explorer/explorer.html').replaceAll('__ID__', 'vv0');
@@ -21,9 +24,23 @@ function packed(/** @type {any} */ trace, /** @type {number} */ layer) {
   return new Uint8Array(deflateSync(Uint8Array.from(planes)));
 }
 
+/** Bytes as a page has them (vit_viz/offline/letters.py): a row of bits in groups of 13, each two letters, of at most 6 bits one. */
+function letters(/** @type {Uint8Array} */ bytes) {
+  const codes = Array.from({ length: 94 }, (_, i) => String.fromCharCode(33 + i));
+  const alphabet = codes.filter((letter) => !'&<>'.includes(letter));
+  const bits = [...bytes].flatMap((byte) => Array.from({ length: 8 }, (_, i) => (byte >> i) & 1));
+  let text = '';
+  for (let i = 0; i < bits.length; i += 13) {
+    const group = bits.slice(i, i + 13);
+    const value = group.reduce((sum, bit, place) => sum + bit * 2 ** place, 0);
+    text += alphabet[value % 91] + (group.length > 6 ? alphabet[Math.floor(value / 91)] : '');
+  }
+  return text;
+}
+
 /** A page around an explorer; `dataset` is that of its body. */
-function page({ dataset = {}, isDark = false, more = {} } = {}) {
-  const browser = new Browser();
+function page({ dataset = {}, isDark = false, search = '', more = {} } = {}) {
+  const browser = new Browser(search);
   const window = browser.window;
   /** @type {any} */
   const theme = Object.assign(new Element('media'), { matches: isDark });
@@ -41,7 +58,8 @@ function page({ dataset = {}, isDark = false, more = {} } = {}) {
       this.text = text;
     }
   }
-  const documentElement = new Element('html');
+  const [documentElement, body] = [new Element('html'), new Element('body')];
+  Object.assign(body.dataset, dataset);
   const made = /** @type {any} */ (browser.globals.document).createElement;
   const createElement = (/** @type {string} */ tag) => {
     const node = made(tag);
@@ -59,23 +77,26 @@ function page({ dataset = {}, isDark = false, more = {} } = {}) {
   /** @type {Record<string, any>} */
   const byId = {};
   Object.assign(browser.globals.document, {
-    body: { dataset },
+    body,
+    head: documentElement,
     documentElement,
     createElement,
     getElementById: (/** @type {string} */ id) => byId[id] ?? null,
   });
   const asked = (/** @type {string} */ query) => (query.includes('dark') ? theme : { matches: false });
-  browser.install({ matchMedia: asked, ResizeObserver, CSSStyleSheet, ...more });
+  class Image {}
+  browser.install({ matchMedia: asked, ResizeObserver, CSSStyleSheet, Image, ...more });
   return { browser, theme, byId, documentElement };
 }
 
 /** A notebook's widget, whose kernel has all layers. */
 function notebook(where = {}, view = /** @type {any} */ ({})) {
   const around = page(where);
-  const trace = makeTrace({ view: { layer: 0, norm: true } });
+  const trace = makeTrace({});
+  const own = fields.map((field) => (field.link === 'norm' ? { ...field, default: true } : field));
   /** @type {Record<string, any>} */
   const traits = {
-    facts: { value: trace, tables, packing: { storage: 'fp16', pool: null } },
+    facts: { value: trace, fields: own, packing: { storage: 'fp16', pool: null }, tables },
     layer: 1,
     head: 2,
     query: '1,2',
@@ -101,7 +122,10 @@ function notebook(where = {}, view = /** @type {any} */ ({})) {
   const host = outer.shadow.children[0];
   const part = (/** @type {string} */ name) => host.querySelector(`[data-vv=${name}]`);
   const answer = async () => {
-    for (const { layer } of sent.splice(0).filter((content) => 'layer' in content)) {
+    await settle();
+    const layers = sent.filter((content) => 'layer' in content);
+    sent.splice(0, sent.length, ...sent.filter((content) => !layers.includes(content)));
+    for (const { layer } of layers) {
       const bytes = packed(trace, layer);
       for (const hear of hears['msg:custom']) hear({ layer }, [new DataView(bytes.buffer)]);
     }
@@ -115,7 +139,7 @@ function notebook(where = {}, view = /** @type {any} */ ({})) {
 }
 
 test('in a notebook the explorer is out of reach of its rules and keys', () => {
-  const { outer, host, part } = notebook();
+  const { outer, host } = notebook();
   assert.equal(outer.dataset.lmSuppressShortcuts, 'true');
   assert.equal(outer.shadow.mode, 'open');
   assert.deepEqual(
@@ -123,7 +147,6 @@ test('in a notebook the explorer is out of reach of its rules and keys', () => {
     ['p { color: red }'],
   );
   assert.equal(host.className, 'vv-host');
-  assert.equal(part('closer').hidden, true);
 });
 
 test('it is as dark as the notebook says, else as the system', () => {
@@ -138,10 +161,12 @@ test('it is as dark as the notebook says, else as the system', () => {
 
 test('it opens at the layer, head and query of Python, and asks the kernel for that layer first', async () => {
   const { sent, part, answer } = notebook();
+  await settle();
   assert.deepEqual(sent[0], { layer: 1 });
-  await answer();
-  assert.match(part('caption').textContent, /layer 1, head 2/i);
-  assert.match(part('caption').textContent, /\(1, 2\)/);
+  const caption = () => part('caption').textContent;
+  while (!caption() || /computing/.test(caption())) await answer(); // layers are unpacked in their own time
+  assert.match(caption(), /layer 1, head 2/i);
+  assert.match(caption(), /\(1, 2\)/);
   const exact = sent.find((content) => 'ask' in content);
   assert.deepEqual(
     [exact.question, exact.asked.layer, exact.asked.head, exact.asked.query, exact.asked.norm],
@@ -174,6 +199,10 @@ test('what is chosen there is shared with Python, and what Python chooses is sho
   await settle();
   assert.deepEqual([traits.layer, traits.head, traits.query], [2, 0, '0,0']);
   assert.equal(saves(), before + 1);
+  for (const key of ['ArrowUp', 'Enter']) part('mosaic').fire('keydown', { key });
+  browser.pass(600);
+  await settle();
+  assert.deepEqual([traits.layer, traits.head], [1, 0]); // as numbers
 });
 
 test('a notebook without a kernel shows the picture that it keeps, until one answers', async () => {
@@ -208,36 +237,87 @@ test('a widget that is closed hears nothing more', async () => {
   assert.equal(browser.window.disconnected, true);
 });
 
-/** A file with three layers in it. */
-async function file({ isDark = false, isOld = false } = {}) {
-  const around = page({ isDark, more: isOld ? { DecompressionStream: undefined } : {} });
-  const trace = makeTrace({});
-  const { byId } = around;
+/** A file with three layers in it, and an answer. */
+async function file({ isDark = false, search = '' } = {}) {
+  const around = page({ isDark, search });
+  const trace = makeTrace({ name: 'lion', photo: 'data:image/webp;base64,AA' });
+  const { byId, documentElement } = around;
   const hold = (/** @type {string} */ id, /** @type {string} */ text) => (byId[id] = { textContent: text });
-  hold('vv-facts', JSON.stringify({ value: trace, tables, packing: { storage: 'fp16', pool: null } }));
-  for (let layer = 0; layer < trace.layers; layer++)
-    hold(`vv-layer-${layer}`, Buffer.from(packed(trace, layer)).toString('base64'));
-  byId['vv-explorer'] = parse(HTML);
-  start();
-  const { explorer } = byId['vv-explorer'];
-  const here = () => explorer.store?.layers.size ?? trace.layers;
-  for (let turns = 0; turns < 5000 && here() < trace.layers; turns++) {
+  const answers = [
+    { question: 'layer_similarity', options: { role: 'queries' }, refused: 'Too few patches.' },
+    { question: 'head_tables', options: {} },
+  ];
+  const head = JSON.stringify({ __metadata__: { vit_viz: JSON.stringify({ words: 'It is here.' }) } });
+  const answer = Buffer.from([head.length, ...Array(7).fill(0), ...Buffer.from(head)]);
+  hold('vv-answer-1', letters(deflateSync(answer)));
+  hold(
+    'vv-facts',
+    JSON.stringify({ value: trace, fields, packing: { storage: 'fp16', pool: null }, answers }),
+  );
+  for (let layer = 0; layer < trace.layers; layer++) hold(`vv-layer-${layer}`, letters(packed(trace, layer)));
+  byId['vv-page'] = new Element('main');
+  around.browser.window.vit_viz = () => ({ mount });
+  const tab = { name: 'look', label: 'Look', module: 'web/look/room.js', html: HTML, props: { tables } };
+  start([tab], 'p { color: red }');
+  await settle();
+  const part = (/** @type {string} */ name) => byId['vv-page'].querySelector(`[data-vv=${name}]`);
+  const { explorer } = byId['vv-page'].querySelector('.vv-tab');
+  for (let turns = 0; turns < 5000 && (explorer.store?.layers.size ?? 0) < trace.layers; turns++) {
     await rest(1); // until they are unpacked
     around.browser.pass(60);
   }
-  const part = (/** @type {string} */ name) => byId['vv-explorer'].querySelector(`[data-vv=${name}]`);
-  return { ...around, part, explorer, trace };
+  return { ...around, part, explorer, trace, style: documentElement.children };
 }
 
-test('a file shows the explorer of its own layers, without a place for another picture', async () => {
-  const { part, explorer, trace } = await file();
-  assert.equal(part('closer').hidden, true);
+test('a file shows the explorer of its own layers', async () => {
+  const { part, explorer, trace, documentElement } = await file();
   assert.equal(part('root').dataset.state, 'ready');
-  const { q } = explorer.store.layers.get(2);
+  assert.equal(documentElement.dataset.shape, 'usual'); // by which rooms are laid out
   assert.equal(explorer.store.layers.size, 3); // all were read from the page
+  const { q } = explorer.store.layers.get(2);
   const halves = new Uint16Array(layerBuffer(trace, 2), 8 * trace.heads * trace.tokens).slice(0, 8);
   const numbers = [...halves].map((half) => 0.4 * [0, 0x3c00, 0x4000, 0x4200].indexOf(half));
   assert.deepEqual([...q.slice(0, 8)], numbers.map(Math.fround));
+});
+
+test('a file has the answers that stand in it, with their options, and names the app for others', async () => {
+  await file();
+  const { source, ask } = thePage();
+  assert.equal((await ask('head_tables', { target: null })).words, 'It is here.');
+  await assert.rejects(ask('head_tables', { query: '1,1' }), /not in the file: it is in the app/);
+  await assert.rejects(ask('layer_similarity', { role: 'queries' }), { message: 'Too few patches.' });
+  assert.deepEqual(['open', 'target', 'head_tables', 'layer_similarity', 'edited'].map(source.answers), [
+    true,
+    true,
+    true,
+    false,
+    false,
+  ]);
+});
+
+test('vectors of a file are its queries and keys, each of length 1', async () => {
+  const { explorer, trace } = await file();
+  const { source } = thePage();
+  const { signal } = new AbortController();
+  const layer = explorer.store.layers.get(1);
+  for (const [role, of] of /** @type {const} */ ([
+    ['keys', 'k'],
+    ['queries', 'q'],
+  ])) {
+    const { data, tokens, dim } = await source.vectors('page', 1, role, trace.tokens, signal);
+    assert.deepEqual([tokens, dim], [26, 40]);
+    const token = 7;
+    const own = Array.from({ length: 5 }, (_, h) => [...layer[of].slice((h * 26 + token) * 8, (h * 26 + token + 1) * 8)]).flat(); // prettier-ignore
+    const length = Math.hypot(...own);
+    assert.ok(
+      close(
+        data.slice(token * dim, (token + 1) * dim),
+        own.map((value) => value / length),
+        1e-6,
+      ),
+    );
+  }
+  await assert.rejects(source.vectors('page', 1, 'tokens', trace.tokens, signal), /needs the model/);
 });
 
 test('a file is as dark as the reader’s system, also where that changes', async () => {
@@ -249,8 +329,15 @@ test('a file is as dark as the reader’s system, also where that changes', asyn
   assert.ok(!(await file()).documentElement.classList.contains('dark'));
 });
 
-test('a browser that cannot unpack layers is told which one can', async () => {
-  const { part } = await file({ isOld: true });
-  assert.match(part('message').textContent, /^This page needs a newer browser/);
-  assert.equal(part('root').dataset.state, 'empty');
+test('the first script runs the program, or says which browser can', async () => {
+  const { byId, browser } = page();
+  const { document } = /** @type {any} */ (browser.globals);
+  byId['vv-program'] = { textContent: letters(deflateSync(Buffer.from('run(“it”);'))) };
+  await unpack();
+  const [script] = document.body.children;
+  assert.deepEqual([script.tagName, script.type, script.textContent], ['SCRIPT', 'module', 'run(“it”);']);
+  const old = page({ more: { DecompressionStream: undefined } });
+  old.byId['vv-page'] = new Element('main');
+  await unpack();
+  assert.match(old.byId['vv-page'].textContent, /^This page needs a newer browser/);
 });

@@ -23,11 +23,15 @@ function line() {
   return { kernel: new Kernel(/** @type {any} */ (model)), sent, say, hears };
 }
 
-/** Numbers as the kernel sends them, in the middle of a larger buffer. */
-function bytes(/** @type {number[]} */ numbers) {
-  const buffer = new ArrayBuffer(3 + 4 * numbers.length);
+/** An answer as the kernel sends it, in the middle of a larger buffer. @param {any} facts @param {number[]} shape @param {number[]} numbers */
+function answered(facts, shape, numbers) {
+  const about = { dtype: 'F32', shape, data_offsets: [0, 4 * numbers.length] };
+  const head = JSON.stringify({ values: about, __metadata__: { vit_viz: JSON.stringify({ facts }) } });
+  const buffer = new ArrayBuffer(3 + 8 + head.length + 4 * numbers.length);
   const view = new DataView(buffer, 3);
-  numbers.forEach((number, i) => view.setFloat32(4 * i, number, true));
+  view.setBigUint64(0, BigInt(head.length), true);
+  new Uint8Array(buffer, 11).set(new TextEncoder().encode(head));
+  numbers.forEach((number, i) => view.setFloat32(8 + head.length + 4 * i, number, true));
   return view;
 }
 
@@ -35,7 +39,7 @@ test('a layer reaches all who wait for it, and nobody else', async () => {
   const { kernel, sent, say } = line();
   const waiting = [kernel.layer(2), kernel.layer(2)];
   assert.deepEqual(sent, [{ layer: 2 }, { layer: 2 }]);
-  say({ layer: 1 }, bytes([5]));
+  say({ layer: 1 }, new DataView(Uint8Array.of(5).buffer));
   say({ layer: 2 }, new DataView(Uint8Array.of(9, 7, 8).buffer, 1));
   assert.deepEqual((await Promise.all(waiting)).map(String), ['7,8', '7,8']);
 });
@@ -44,17 +48,11 @@ test('answers find their questions in any order', async () => {
   const { kernel, sent, say } = line();
   const answers = [kernel.ask('look', { layer: 1 }), kernel.ask('heads', {})];
   assert.deepEqual(sent[1], { ask: 2, question: 'heads', asked: {} });
-  const described = (/** @type {string} */ name, dtype = '<f4') => ({ name, shape: [1, 2], dtype });
-  say({ ask: 2, facts: { unit: 'b' }, arrays: [described('values')] }, bytes([3, 4]));
-  say(
-    { ask: 1, facts: { unit: 'a' }, arrays: [described('labels', '<i8'), described('values')] },
-    bytes([0, 0, 0, 0]),
-    bytes([1, 2]),
-  );
+  say({ ask: 2 }, answered({ unit: 'b' }, [1, 2], [3, 4]));
+  say({ ask: 1 }, answered({ unit: 'a' }, [1, 2], [1, 2]));
   const [first, second] = await Promise.all(answers);
   assert.deepEqual([first.facts.unit, second.facts.unit], ['a', 'b']);
-  assert.deepEqual([...first.arrays.values.values], [1, 2]);
-  assert.deepEqual(Object.keys(first.arrays), ['values']);
+  assert.deepEqual([...first.arrays.values.data], [1, 2]);
 });
 
 test('the numbers of a map are those of the kernel to the last bit', async () => {
@@ -65,10 +63,7 @@ test('the numbers of a map are those of the kernel to the last bit', async () =>
   const { layer, head, query, direction, norm } = sent[0].asked;
   assert.deepEqual([layer, head, query, direction, norm], [2, '3', '1,2', view.direction, true]);
   const facts = { prefix: { class: 0.25 }, suffix_kinds: { detection: 0.5 } };
-  say(
-    { ask: 1, facts, arrays: [{ name: 'values', shape: [2, 3], dtype: '<f4' }] },
-    bytes([1, 2, 0, 1, 0.1, 2]),
-  );
+  say({ ask: 1 }, answered(facts, [2, 3], [1, 2, 0, 1, 0.1, 2]));
   const found = await asked;
   assert.deepEqual(found?.peak, [0, 1]);
   assert.equal(found?.max, 2);
@@ -80,10 +75,10 @@ test('of equal numbers the first is where a map peaks, unless all are equal', as
   const { kernel, say } = line();
   const trace = makeTrace({});
   const asked = kernel.exact(trace, initialView(trace));
-  say({ ask: 1, facts: {}, arrays: [{ name: 'values', shape: [2, 2], dtype: '<f4' }] }, bytes([3, 3, 1, 3]));
+  say({ ask: 1 }, answered({}, [2, 2], [3, 3, 1, 3]));
   assert.deepEqual((await asked)?.peak, [0, 0]);
   const flat = kernel.exact(trace, initialView(trace));
-  say({ ask: 2, facts: {}, arrays: [{ name: 'values', shape: [2, 2], dtype: '<f4' }] }, bytes([3, 3, 3, 3]));
+  say({ ask: 2 }, answered({}, [2, 2], [3, 3, 3, 3]));
   assert.equal((await flat)?.peak, null);
 });
 
@@ -103,6 +98,6 @@ test('a closed line hears nothing more', () => {
   void kernel.layer(1);
   kernel.close();
   assert.equal(hears.size, 0);
-  say({ layer: 1 }, bytes([1]));
+  say({ layer: 1 }, new DataView(Uint8Array.of(1).buffer));
   assert.equal(kernel.layers.size, 0);
 });

@@ -76,7 +76,6 @@ export function toHalf(/** @type {number} */ value, /** @type {Float32Array} */ 
 /** A trace of a small odd model: 3 layers, 5 heads, 4 x 6 patches. */
 export function makeTrace(changes = {}) {
   const trace = {
-    seq: 1,
     trace: 'abc',
     model: 'mini',
     image: 'lion',
@@ -97,7 +96,6 @@ export function makeTrace(changes = {}) {
     source: ['qk', 'qk', 'qk'],
     opening: { layer: 2, head: 'mean' },
     options: OPTIONS,
-    view: null,
     proof: null,
     note: '',
     ...changes,

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 import { PLACE } from '../../vit_viz/ui/visit/link.js';
 import { html, render } from '../../vit_viz/web/kit/preact.js';
-import { Filled, Tabs, showTab } from '../../vit_viz/web/page/page.js';
+import { Filled, Tabs, showTab } from '../../vit_viz/web/page/tabs.js';
 import { Browser, parse, ending } from './browser.js';
 import { storeAt } from './header_page.js';
 import { settle } from './room.js';

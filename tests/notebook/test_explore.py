@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import importlib.util
 import io
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
+from safetensors.numpy import load
 
 import vit_viz as vv
 from vit_viz.errors import ExportError, ParameterError
@@ -77,8 +79,10 @@ def test_a_selection_that_does_not_exist_is_refused_and_changes_nothing(
 
 def test_what_is_chosen_is_what_is_saved(explorer: Any, tmp_path: Path) -> None:
     explorer.layer, explorer.head, explorer.query = 4, "mean", "register 0"
-    saved = explorer.save(tmp_path / "page.html")
-    assert '"view": {"layer": 4, "head": "mean", "query": "register 0"}' in saved.read_text("utf-8")
+    saved = explorer.save(tmp_path / "page.html").read_text("utf-8")
+    facts = json.loads(saved.partition('id="vv-facts">')[2].partition("<")[0])
+    begins = {field["link"]: field["default"] for field in facts["fields"]}
+    assert (begins["layer"], begins["head"], begins["q"]) == (4, "mean", "register 0")
 
 
 @pytest.mark.parametrize("name", ["page.png", "page", "nowhere/page.html"])
@@ -196,12 +200,14 @@ def test_the_browser_is_answered_in_full_precision_or_in_one_sentence(explored: 
 
     widget = make("widget", explored)
     line = Line(widget)
-    said, buffers = line.ask({"ask": 1, "question": "look", "asked": {"norm": True}})
+    said, (answer,) = line.ask({"ask": 1, "question": "look", "asked": {"norm": True}})
     expected = widget.run("look", norm=True)
-    assert buffers == [expected.values.tobytes()]
-    assert said["arrays"] == [{"name": "values", "shape": list(expected.grid), "dtype": "<f4"}]
-    assert said["facts"]["prefix"] == dict(expected.prefix)
-    assert said["facts"]["suffix_kinds"] == expected.suffix_kinds
+    assert said == {"ask": 1}
+    assert load(answer)["values"].tobytes() == expected.values.tobytes()
+    head = json.loads(answer[8 : 8 + int.from_bytes(answer[:8], "little")])
+    facts = json.loads(head["__metadata__"]["vit_viz"])["facts"]
+    assert facts["prefix"] == dict(expected.prefix)
+    assert facts["suffix_kinds"] == expected.suffix_kinds
     for asked, words in (
         ({"question": "astrology"}, "There is nothing called 'astrology'"),
         ({"question": "look", "asked": {"layer": 99}}, "Layer 99 does not exist"),

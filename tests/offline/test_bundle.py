@@ -165,5 +165,5 @@ def test_a_script_that_a_page_would_cut_off_is_refused(package: Path, text: str)
 def test_the_page_is_bundled_with_all_that_it_imports_and_nothing_else() -> None:
     names = re.findall(r'^"([^"]+)": [(]', bundled("offline/page.js", ""), re.MULTILINE)
     assert names[-1] == "offline/page.js"
-    assert {"explorer/explorer.js", "explorer/packed.js", "explorer/attention.js"} <= set(names)
-    assert not [name for name in names if name.startswith("ui/")]
+    assert {"explorer/explorer.js", "explorer/packed.js", "web/page/tabs.js"} <= set(names)
+    assert not {"web/kit/server.js", "web/header/header.js"} & set(names)

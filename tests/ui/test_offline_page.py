@@ -1,4 +1,4 @@
-"""The explorer in a file, opened from the disk by a browser that has no network."""
+"""Tabs of the app in a file, opened from the disk by a browser that has no network."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import vit_viz as vv
+from tests.ui.test_access import axe
 from tests.ui.waits import expect, point_of
 from tests.waiting import until
 from vit_viz.explorer.packing import packed_error
@@ -125,3 +126,45 @@ def test_the_page_answers_as_the_server_does_and_needs_nothing_else(opened: Open
     assert saved.value.suggested_filename.startswith("vit_viz-mini-photo-layer2-head2-2,6-column")
     expect(tab.locator("[data-vv=closer]")).to_be_hidden()
     assert opened.said == []
+
+
+FAULTS = """axe.run(document, { rules: { 'color-contrast': { enabled: true } } }).then(({ violations }) =>
+  violations.map(({ id, nodes }) => [id, ...nodes.map(({ target }) => String(target))]))"""
+
+
+def test_heads_and_tokens_have_their_answers_in_the_file(opened: Opened) -> None:
+    tab, trace = opened.page, opened.explored.trace
+    tab.get_by_role("tab", name="Heads").click()
+    expect(tab.locator(".vv-heads[data-ready=distance]")).to_be_visible()
+    distance = opened.explored.run(opened.explored.opening, "heads", measure="distance").values
+    layer, head = divmod(int(distance.argmax()), trace.num_heads)
+    expect(tab.locator(".vv-heads-found")).to_contain_text(f"largest in layer {layer}, head {head}")
+    expect(tab.locator(".vv-heads-measure option[value=effect]")).to_contain_text("in the app")
+    expect(tab.get_by_role("button", name="surgery")).to_have_count(0)
+    tab.get_by_role("button", name="matrix", exact=True).click()
+    expect(tab.locator("#vv-head-matrix")).to_contain_text("of the attention falls on")
+    tab.get_by_role("tab", name="Tokens").click()
+    expect(tab.locator(".vv-tokens[data-ready=similarity]")).to_be_visible()
+    expect(tab.locator("#vv-tokens")).to_contain_text("by the keys of layer")
+    expect(tab.locator(".vv-tokens-error")).to_be_hidden()
+    assert "tab=tokens" in tab.url
+    assert opened.said == []
+
+
+def test_each_tab_fits_a_phone_and_has_no_fault_that_axe_finds(opened: Opened) -> None:
+    tab = opened.page
+    for width, dark in ((390, "dark"), (1440, "light")):
+        tab.set_viewport_size({"width": width, "height": 844})
+        tab.emulate_media(color_scheme=dark)
+        for name, ready in (
+            ("Look", READY),
+            ("Heads", ".vv-heads[data-ready=distance]"),
+            ("Tokens", ".vv-tokens[data-ready]"),
+        ):
+            tab.get_by_role("tab", name=name).click()
+            expect(tab.locator(ready)).to_be_visible()
+            assert tab.evaluate("document.documentElement.scrollWidth") == width
+            saves = tab.locator("[data-save]").filter(visible=True)
+            expect(saves).to_have_count(1 if name == "Look" else 0)
+            tab.evaluate(axe())
+            assert tab.evaluate(FAULTS) == [], (width, name)

@@ -102,8 +102,10 @@ def test_the_explorer_is_saved_with_the_view_of_its_address(client: TestClient, 
     assert answer.headers["content-type"].split(";")[0] == "text/html"
     assert answer.headers["content-disposition"] == 'attachment; filename="vit_viz_shapes_mini.html"'
     facts = json.loads(answer.text.split('id="vv-facts">')[1].split("</script>")[0])
-    shown = facts["value"]["view"]
-    assert (shown["layer"], shown["head"], shown["query"], shown["style"]) == (2, 1, "3,4", "heat")
+    begins = {field["link"]: field["default"] for field in facts["fields"]}
+    assert (begins["layer"], begins["head"], begins["q"], begins["style"]) == (2, 1, "3,4", "heat")
+    assert begins["tab"] == "look"
+    assert [one["question"] for one in facts["answers"] if "refused" in one] == []
     assert (facts["value"]["name"], facts["value"]["mode"]) == ("shapes", "fit")
 
 

@@ -19,6 +19,7 @@ from vit_viz.ui.app import TABS
 PACKAGE = Path(vit_viz.__file__).parent
 OTHER_HOSTS = {
     "offline/page.js",
+    "offline/start.js",
     "notebook/widget.js",
     "browser/worker.js",
     "browser/helper.js",

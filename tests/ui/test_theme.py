@@ -11,8 +11,8 @@ import pytest
 
 from vit_viz.figures.colormaps import table
 from vit_viz.figures.styles import AGAINST, FOR
+from vit_viz.offline.stylesheet import stylesheet
 from vit_viz.ui import theme as look
-from vit_viz.ui.stylesheet import stylesheet
 
 _HERE = Path(look.__file__).parent
 _PACKAGE = _HERE.parent

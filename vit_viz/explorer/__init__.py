@@ -11,6 +11,9 @@ from pathlib import Path
 
 from vit_viz.figures.colormaps import TABLES, table
 
+EXPLORER = "vv-explorer"
+"""The id of the explorer of the Look tab."""
+
 STYLES = ("explorer.css", "controls.css")
 """The explorer's style sheets, later ones over earlier ones."""
 

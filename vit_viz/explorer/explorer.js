@@ -43,9 +43,6 @@ import { Asker, Player, exactKey } from './server.js';
  * @property {() => void} again what is known of the picture is gone: it has to be opened again
  */
 
-/** Where nobody keeps anything, and there is one picture. @type {Host} */
-export const ALONE = Object.freeze({ chosen: () => ({}), keep() {}, closer() {}, again() {} });
-
 const NOTHING = 'Choose a picture to see what the model looks at.';
 
 /** One explorer on the page. */
@@ -119,8 +116,7 @@ export class Explorer {
 
   /** What is chosen of a trace; where nobody has chosen, a first look. @param {Trace} trace */
   viewOf(trace) {
-    const view = updateView(initialView(trace), trace.view ?? {}, trace);
-    return updateView(view, this.host.chosen(trace), trace);
+    return updateView(initialView(trace), this.host.chosen(trace), trace);
   }
 
   /** Another trace: its photo, its axes, its layers. */

@@ -40,7 +40,6 @@
  * @property {{layer: number, head: number | string}} opening where a first look begins
  * @property {number[]} [tour] patches that are worth a visit, the first of all being 0
  * @property {import('./options.js').Option[]} options what a view has beside layer, head and query
- * @property {Record<string, unknown> | null} [view] what was chosen where nobody keeps a link
  * @property {string} [unlit] why the photo cannot be lit ("too dark"); "" where it can
  * @property {boolean} [norms] whether ||v_j W_O,h|| is known
  * @property {{state: string, text: string, title: string} | null} proof

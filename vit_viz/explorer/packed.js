@@ -13,7 +13,7 @@ import { queryTokens } from './geometry.js';
  */
 
 /** What was compressed with zlib. @param {Uint8Array<ArrayBuffer>} bytes @returns {Promise<ArrayBuffer>} */
-async function inflated(bytes) {
+export async function inflated(bytes) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
   return new Response(stream).arrayBuffer();
 }

@@ -1,7 +1,12 @@
-// The explorer in a notebook, as an anywidget: the selection is shared with Python, layers and exact numbers are asked of the kernel.
+// The Look tab in a notebook, as an anywidget: the selection is shared with Python, layers and exact numbers are asked of the kernel.
 
-import { ALONE, Explorer } from '../explorer/explorer.js';
-import { packedSource } from '../explorer/packed.js';
+import { pageSource } from '../offline/source.js';
+import { asker } from '../web/kit/ask.js';
+import { signal } from '../web/kit/preact.js';
+import { unpacked } from '../web/kit/safetensors.js';
+import { Store } from '../web/kit/store.js';
+import { look } from '../web/look/room.js';
+/** @import { Place } from '../web/kit/store.js' */
 
 /**
  * What anywidget gives to a widget: its traits and its line to the kernel.
@@ -10,8 +15,7 @@ import { packedSource } from '../explorer/packed.js';
  *   any[]) => void) => void, send: (content: unknown) => void}} Model
  *
  * @typedef {DataView<ArrayBuffer>} Bytes
- * @typedef {{name: string, shape: number[], dtype: string}} Described
- * @typedef {{facts: any, arrays: Record<string, {shape: number[], values: Float32Array}>}} Answer
+ * @typedef {{facts: any, arrays: Record<string, {shape: number[], data: any}>}} Answer
  */
 
 export class Kernel {
@@ -34,7 +38,7 @@ export class Kernel {
   hearLayer(layer, view) {
     const waiting = this.layers.get(layer) ?? [];
     this.layers.delete(layer);
-    for (const take of waiting) take(new Uint8Array(view.buffer, view.byteOffset, view.byteLength));
+    for (const take of waiting) take(bytesIn(view));
   }
 
   /** The bytes of a layer. @param {number} layer @returns {Promise<Uint8Array<ArrayBuffer>>} */
@@ -49,16 +53,16 @@ export class Kernel {
    * The answer to a question by its name, as Python gives it.
    * @param {string} question @param {Record<string, unknown>} asked @returns {Promise<Answer>}
    */
-  ask(question, asked) {
+  ask = (question, asked) => {
     this.asked += 1;
     const ask = this.asked;
     return new Promise((take, refuse) => {
-      this.questions.set(ask, ({ error, facts, arrays }, views) =>
-        error ? refuse(new Error(error)) : take({ facts, arrays: read(arrays, views) }),
+      this.questions.set(ask, ({ error }, [view]) =>
+        error ? refuse(new Error(error)) : take(/** @type {Answer} */ (unpacked(bytesIn(view).buffer))),
       );
       this.model.send({ ask, question, asked });
     });
-  }
+  };
 
   /**
    * The numbers of one map in fp32; null where the kernel cannot say them.
@@ -75,18 +79,15 @@ export class Kernel {
   }
 }
 
-/** Every array of fp32 by its name. @param {Described[]} described @param {Bytes[]} views */
-function read(described, views) {
-  const floats = described.map(({ name, shape }, i) => {
-    const { buffer, byteOffset, byteLength } = views[i];
-    return [name, { shape, values: new Float32Array(buffer.slice(byteOffset, byteOffset + byteLength)) }];
-  });
-  return Object.fromEntries(floats.filter((_, i) => described[i].dtype === '<f4'));
+/** A copy of what arrived. @param {Bytes} view */
+function bytesIn({ buffer, byteOffset, byteLength }) {
+  return new Uint8Array(buffer.slice(byteOffset, byteOffset + byteLength));
 }
 
 /** What the explorer says of a map. @param {Answer} answer */
 function numbersOf({ facts, arrays }) {
-  const { values, shape } = arrays.values;
+  const { shape } = arrays.values;
+  const values = /** @type {Float32Array} */ (arrays.values.data);
   let best = 0;
   let patches = 0;
   values.forEach((value, i) => {
@@ -100,8 +101,45 @@ function numbersOf({ facts, arrays }) {
   return { max: values[best], peak, patches, prefix: facts.prefix, suffix: facts.suffix_kinds };
 }
 
-/** The traits that Python and the browser share. */
-const SHARED = Object.freeze(['layer', 'head', 'query']);
+/** The traits that Python and the browser share, and what links call them. */
+const SHARED = Object.freeze({ layer: 'layer', head: 'head', query: 'q' });
+
+/**
+ * The traits as a part of the link, whose other parts nobody but this view knows.
+ * @param {Model} model @param {string} usual query
+ */
+function placeOf(model, usual) {
+  const rest = new URLSearchParams();
+  /** @type {(() => void)[]} */
+  const heard = [];
+  const shared = Object.entries(SHARED);
+  /** @type {Place} */
+  const place = {
+    search() {
+      for (const [name, link] of shared) rest.set(link, model.get(name));
+      return rest.toString();
+    },
+    write(change) {
+      for (const [link, text] of Object.entries(change)) rest.set(link, text ?? '');
+      const told = shared.filter(([, link]) => link in change);
+      for (const [name, link] of told) model.set(name, traitOf(change[link] ?? usual));
+      if (told.length) model.save_changes();
+    },
+    listen(changed) {
+      heard.push(changed);
+      for (const [name] of shared) model.on(`change:${name}`, changed);
+    },
+  };
+  const end = () => {
+    for (const changed of heard) for (const [name] of shared) model.off(`change:${name}`, changed);
+  };
+  return { place, end };
+}
+
+/** A part of a link as Python has it. @param {string} text */
+function traitOf(text) {
+  return /^\d+$/.test(text) ? Number(text) : text;
+}
 
 /** Whether the notebook around is dark: JupyterLab and VS Code say it, elsewhere the system does. */
 function isDark() {
@@ -157,29 +195,23 @@ function withoutKernel(model, el, outer) {
 export function widget(html, css) {
   /** @param {{model: Model, el: HTMLElement}} where */
   function render({ model, el }) {
-    const { value, tables, packing } = model.get('facts');
+    const { tables, ...facts } = model.get('facts');
     const kernel = new Kernel(model);
-    const packed = packedSource((layer) => kernel.layer(layer), packing);
-    const source = { ...packed, exact: kernel.exact };
-    const keep = (
-      /** @type {Record<string, any>} */ view,
-      /** @type {unknown} */ _,
-      /** @type {{byUser: boolean}} */ { byUser },
-    ) => {
-      if (!byUser) return; // Python has it
-      for (const name of SHARED) model.set(name, view[name]);
-      model.save_changes();
+    const source = {
+      ...pageSource(facts, {
+        layer: (layer) => kernel.layer(layer),
+        answers: () => true,
+        answer: kernel.ask,
+      }),
+      exact: kernel.exact,
     };
-    const shared = () => Object.fromEntries(SHARED.map((name) => [name, model.get(name)]));
+    const { place, end } = placeOf(model, facts.value.default_query);
+    const page = { store: new Store(facts.fields, place), source, ask: asker(source), turn: signal(0) };
     const { outer, host } = hosted(el, html, css);
     const isHeard = withoutKernel(model, el, outer);
-    const explorer = new Explorer(host, { ...ALONE, chosen: shared, keep }, tables, source);
-    explorer.parts.closer.hidden = true; // another picture is another explorer
-    const follow = () => explorer.change(shared(), { byUser: false });
-    explorer.show(value);
-    for (const name of SHARED) model.on(`change:${name}`, follow);
+    const explorer = look(host, page, tables);
     return () => {
-      for (const name of SHARED) model.off(`change:${name}`, follow);
+      end();
       isHeard();
       kernel.close();
       explorer.destroy();

@@ -1,4 +1,4 @@
-"""The explorer as an anywidget: the browser draws, the kernel is asked for each layer once, and both know the selection."""
+"""The Look tab as an anywidget: the browser draws, the kernel is asked for each layer once, and both know the selection."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import anywidget
-import numpy as np
 import traitlets
 
 from vit_viz.analyses.registry import QUESTIONS
-from vit_viz.answer import arrays_of
 from vit_viz.errors import ParameterError
-from vit_viz.explorer import template
+from vit_viz.explorer import EXPLORER, colour_tables, template
 from vit_viz.explorer.packing import packed_layer
 from vit_viz.geometry import format_query, parse_query
 from vit_viz.offline.bundle import bundled
 from vit_viz.offline.explored import Explored, Selection
-from vit_viz.offline.page import check_fits, explorer_facts, explorer_style, storage_of
+from vit_viz.offline.page import check_fits, explorer_style, page_facts, storage_of
 from vit_viz.results import PatchMap
 from vit_viz.sentences import sentence
 from vit_viz.session.inputs import InputOptions, Json, parse_arguments
-from vit_viz.session.serialization import facts_of
+from vit_viz.session.serialization import as_safetensors, facts_of
 
 _STYLE = Path(__file__).with_suffix(".css")
 
@@ -30,7 +28,7 @@ _STYLE = Path(__file__).with_suffix(".css")
 def _script() -> str:
     """The widget's module; its style lives in a shadow root, where the notebook's own rules do not reach and it reaches nobody."""
     css = explorer_style().replace(":root", ".vv-host") + _STYLE.read_text("utf-8")
-    parts = ", ".join(map(json.dumps, (template("vv"), css)))
+    parts = ", ".join(map(json.dumps, (template(EXPLORER), css)))
     return bundled("notebook/widget.js", f"export default entry.widget({parts});")
 
 
@@ -57,9 +55,10 @@ class ExplorerWidget(anywidget.AnyWidget):
     def __init__(self, explored: Explored, shown: Selection) -> None:
         check_fits(explored.trace)
         self.explored = explored
-        facts = explorer_facts(
-            explored.trace, explored.photo, name=explored.name, mode=explored.mode, view=shown.to_view()
+        facts = page_facts(
+            explored.trace, explored.photo, name=explored.name, mode=explored.mode, size=explored.size
         )
+        facts["tables"] = colour_tables()
         super().__init__(facts=facts, layer=shown.layer, head=shown.head, query=shown.query)
         self.on_msg(self._answer)
 
@@ -109,18 +108,16 @@ class ExplorerWidget(anywidget.AnyWidget):
 def reply(explored: Explored, shown: Selection, content: Json) -> tuple[Json, list[bytes]]:
     """What answers a message {"ask": any, "question": name, "asked": options}: content and buffers.
 
-    The content holds "ask" again, "facts", and "arrays" with name, shape and dtype of each buffer; or "error", one sentence.
+    The content holds "ask" again; the buffer is the answer as safetensors. Or there is "error", one sentence, and no buffer.
     """
     try:
         name, fields = content.get("question"), content.get("asked", {})
-        return _answer(explored, shown, content["ask"], str(name), fields)
+        return {"ask": content["ask"]}, [_answer(explored, shown, str(name), fields)]
     except Exception as error:  # what waits in the browser is told in any case
         return {"ask": content["ask"], "error": sentence(error)}, []
 
 
-def _answer(
-    explored: Explored, shown: Selection, ask: object, name: str, fields: object
-) -> tuple[Json, list[bytes]]:
+def _answer(explored: Explored, shown: Selection, name: str, fields: object) -> bytes:
     question = QUESTIONS.named(name)
     fixed = {field.name for field in InputOptions.schema()}
     if not isinstance(fields, dict) or fixed & set(fields):
@@ -130,12 +127,7 @@ def _answer(
     _, parsed = parse_arguments(question, fields)
     parameters = {name: value for name, value in parsed.items() if value is not None}
     answer = explored.run(shown, name, **parameters)
-    facts, arrays = facts_of(answer), arrays_of(answer)
+    facts = facts_of(answer)
     if isinstance(answer, PatchMap):
         facts |= {"suffix_kinds": answer.suffix_kinds}
-    described = [
-        {"name": part, "shape": list(values.shape), "dtype": values.dtype.str}
-        for part, values in arrays.items()
-    ]
-    buffers = [np.ascontiguousarray(values).tobytes() for values in arrays.values()]
-    return {"ask": ask, "facts": facts, "arrays": described}, buffers
+    return as_safetensors(answer, {"facts": facts})

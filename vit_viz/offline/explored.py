@@ -6,6 +6,7 @@ import base64
 import html
 import io
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -143,8 +144,17 @@ class Explored:
         return file
 
     def page(self, shown: Selection) -> bytes:
-        """The live explorer as one HTML file."""
-        return page_of(self.trace, self.photo, name=self.name, mode=self.mode, view=shown.to_view())
+        """The photo as one HTML file."""
+        ask = partial(self.run, shown) if self.model else None
+        return page_of(
+            self.trace,
+            self.photo,
+            name=self.name,
+            mode=self.mode,
+            size=self.size,
+            view=shown.to_view(),
+            ask=ask,
+        )
 
     def picture(self, shown: Selection) -> Image.Image:
         """The map of a selection over the photo, with its caption and scale."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import is_dataclass
@@ -27,6 +28,14 @@ def answer_bytes(answer: object) -> int:
     ):  # with the normalisers of its rows, which it forms and keeps when they are first needed
         return answer.nbytes + 4 * answer.num_layers * answer.num_heads * answer.num_tokens
     return 4096 + sum(int(array.nbytes) for array in arrays_of(answer).values())
+
+
+def as_safetensors(answer: object, beside: Mapping[str, Any]) -> bytes:
+    """The arrays of an answer, and what is said beside them, for `unpacked` in vit_viz/web/kit."""
+    from safetensors.numpy import save
+
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays_of(answer).items()}
+    return save(arrays, {"vit_viz": json.dumps(beside, allow_nan=False)})
 
 
 _TOP = 5  # places of an array that a summary names

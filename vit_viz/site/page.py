@@ -17,11 +17,11 @@ from vit_viz.figures.styles import lighting
 from vit_viz.images import MAX_ASPECT, MIN_SIDE, Mode
 from vit_viz.offline.bundle import bundled
 from vit_viz.offline.page import script_json
+from vit_viz.offline.stylesheet import stylesheet
 from vit_viz.ui.help import listing as help_listing
 from vit_viz.ui.page import page_value
 from vit_viz.ui.palette import view as palette
 from vit_viz.ui.rooms import TABS
-from vit_viz.ui.stylesheet import stylesheet
 
 _MOST_PIXELS = 16_000_000
 """A browser on a phone draws no more on one canvas; larger photos are reduced to it."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from gradio.routes import toorjson
 
+from vit_viz.offline.stylesheet import stylesheet
 from vit_viz.ui.scripts import file_address, page_script
-from vit_viz.ui.stylesheet import stylesheet
 
 LARGE = 300
 """Bytes of JSON beyond which a value of a component stands in the script."""

@@ -5,18 +5,15 @@ What a tab shows is vit_viz/web/NAME.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
-from vit_viz.analyses.head_names import MARGIN, RULES
-from vit_viz.explorer import colour_tables, template
-from vit_viz.explorer.value import described
+from vit_viz.explorer import EXPLORER, colour_tables, template
+from vit_viz.explorer.rooms import PROPS
 from vit_viz.figures.request import DrawingOptions
 from vit_viz.ui.explain import declared
-from vit_viz.ui.kit import EXPLORER, part, place, words
+from vit_viz.ui.kit import part, place, words
 from vit_viz.ui.page import Tab
 from vit_viz.ui.walkthrough.screen import STEPS
-from vit_viz.views.tab_options import HEAD_MEASURES, TokensTabOptions
 
 PLACES = " Patches are named by (row, column), counted from 0 at the top left."
 
@@ -44,7 +41,7 @@ def _look() -> dict[str, Any]:
         "patches (class, registers, detection) is outside the photo (see the bars).",
     )
     there = place("explorer", inside=template(EXPLORER), classes="vit-viz-explorer")
-    return part("web/look/room", html=there + said, tables=colour_tables())
+    return part("web/look/room", html=there + said, **PROPS["look"]())
 
 
 def _walkthrough() -> dict[str, Any]:
@@ -123,14 +120,11 @@ def _heads() -> dict[str, Any]:
     return part(
         "web/heads/room",
         html=f"<div id=vv-heads-faces>{place('heads')}{around}</div>",
-        measures=[{"name": name, **asdict(measure)} for name, measure in HEAD_MEASURES.items()],
-        rules=[asdict(rule) for rule in RULES],
-        margin=MARGIN,
+        **PROPS["heads"](),
     )
 
 
 def _tokens() -> dict[str, Any]:
-    options = [described(field) for field in TokensTabOptions.schema()]
     said = words.explain(
         (
             "colours: three principal components of all layers together",
@@ -174,7 +168,7 @@ def _tokens() -> dict[str, Any]:
         hides="what the model uses: tokens can resemble each other in numbers that no later layer reads. What the head would say "
         "(the logit lens) is a probe, since the head was trained on the output of the last layer only.",
     )
-    return part("web/tokens/room", html=place("tokens") + said, tables=colour_tables(), options=options)
+    return part("web/tokens/room", html=place("tokens") + said, **PROPS["tokens"]())
 
 
 def _positions() -> dict[str, Any]:

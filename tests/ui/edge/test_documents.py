@@ -20,6 +20,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from vit_viz.offline.stylesheet import stylesheet
 from vit_viz.session.handles import cookie_name
 from vit_viz.ui.edge.documents import (
     MOST_KEPT,
@@ -33,7 +34,6 @@ from vit_viz.ui.edge.door import ALIVE, guarded
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.page_parts import LARGE, parted
 from vit_viz.ui.scripts import modules
-from vit_viz.ui.stylesheet import stylesheet
 
 FRAME = "https://frame.example"
 PAGE = (

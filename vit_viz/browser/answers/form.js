@@ -1,4 +1,4 @@
-// The form of an answer, as `unpacked` of web/kit/server.js reads it of the server: its arrays by name, and facts beside them.
+// The form of an answer, as `unpacked` of web/kit/safetensors.js reads it of the server: its arrays by name, and facts beside them.
 
 /** @import { Engine } from '../engine.js' */
 /** @import { Traced } from '../engine.js' */

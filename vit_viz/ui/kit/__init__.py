@@ -13,9 +13,6 @@ from vit_viz.ui.scripts import known_module
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 
-EXPLORER = "vv-explorer"
-"""The id of the explorer of the Look tab."""
-
 
 def part(name: str, *, html: str = "", **props: Any) -> dict[str, Any]:
     """A part of the page that a module fills.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from vit_viz.analyses.attention import LOOK
 from vit_viz.errors import ParameterError
 from vit_viz.figures.files import Encoded, slug
 from vit_viz.figures.request import figure_for
 from vit_viz.figures.screen import screen_photo, screen_picture
 from vit_viz.offline import page_of
-from vit_viz.session.questions import request_for
+from vit_viz.session.questions import ask, request_for
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.payload import explorer_view
@@ -57,7 +59,9 @@ def explorer_file(session: Session, subject: Subject, view: ViewState) -> Encode
         screen_photo(session, subject),
         name=name,
         mode=subject.mode,
+        size=subject.size,
         view=explorer_view(view, trace),
+        ask=partial(ask, session, subject),
         most_bytes=MOST_BYTES,
     )
     parts = ("vit_viz", slug(name) or "photo", slug(trace.provenance.model) or "model")

@@ -76,6 +76,7 @@ export function Detail({ seen }) {
             type="button"
             class="vv-button vv-heads-switch"
             title="Switches this head off, or on again: the whole page shows the model without it."
+            hidden=${!page.source.answers('edited')}
             onClick=${change}
           >
             ${isOn ? 'switch off' : 'switch on'}

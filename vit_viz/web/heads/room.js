@@ -54,6 +54,9 @@ const FACES = [
   ['matrix', 'matrix'],
   ['depth', 'by depth'],
 ];
+/** Those that the source of the page has answers for: switching heads off needs the model. @param {Page['source']} source */
+const facesOf = ({ answers }) => FACES.filter(([name]) => name !== 'surgery' || answers('edited'));
+
 /** @type {[string, string][]} */
 const ORDERS = [
   ['head', 'by head'],
@@ -66,7 +69,7 @@ export function mount(element, props) {
 }
 
 /** What is looked at; while another tab is open, or the next photo on its way, it stays as it was. @param {Page} page @param {Signal<Answer>} open */
-function lookIn({ store }, open) {
+function lookIn({ store, source }, open) {
   const { view } = store;
   let last = /** @type {Look | null} */ (null);
   return computed(() => {
@@ -77,8 +80,9 @@ function lookIn({ store }, open) {
         ? updateView(initialView(value), chosenIn(store, value), value)
         : (last ?? { layer: 0, head: 0, query: '' });
     const options = ['face', 'measure', 'how', 'order'].map((name) => [name, view[name].value]);
+    const isThere = facesOf(source).some(([name]) => name === view.face.value);
     last = /** @type {Look} */ ({
-      ...{ layer, head, query, ...Object.fromEntries(options) },
+      ...{ layer, head, query, ...Object.fromEntries(options), ...(!isThere && { face: FACES[0][0] }) },
       ...{ subject: store.subject(), targeted: store.linkOf(TARGETED) },
     });
     return last;
@@ -215,7 +219,7 @@ function Top({ store, source, look, numbers, measures, about }) {
   };
   return html`<div class="vv-heads-top-row vv-row" ref=${row}>
     <${Toggle}
-      ...${{ name: 'face', look: 'vv-heads-faces', choices: FACES, value: face, label: 'What is seen of the heads' }}
+      ...${{ name: 'face', look: 'vv-heads-faces', choices: facesOf(source), value: face, label: 'What is seen of the heads' }}
       choose=${(/** @type {string} */ chosen) => go({ face: chosen })}
     />
     ${
@@ -257,7 +261,8 @@ function isKnown(table) {
  */
 function Measures({ measures, measure, known, answers, choose }) {
   const groups = [...new Set(measures.map(({ group }) => group))];
-  const isInApp = (/** @type {string} */ name) => !answers(questionOf(name, '')[0]);
+  const isInApp = (/** @type {string} */ name) =>
+    OF_THE_CLASS.includes(name) && !answers(questionOf(name, '')[0]);
   const isMissing = (/** @type {string} */ name) =>
     isInApp(name) || (known !== null && !(name in known) && !OF_THE_CLASS.includes(name));
   return html`<select
