@@ -51,7 +51,9 @@ def main() -> None:
             opened(page, url + address, ready)
             if name == "explain":
                 page.locator(".vv-test").click()
-                page.locator(".vv-first-choice:visible").wait_for(timeout=900_000)  # how far to believe each map
+                page.locator(".vv-first-choice:visible").wait_for(
+                    timeout=900_000
+                )  # how far to believe each map
             keep(ASSETS / f"{name}.webp", [shot(page)])
         opened(page, url + SCREENS["look"][0], EXPLORER)
         keep(ASSETS / "hover.webp", list(hovering(page)))

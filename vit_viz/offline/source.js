@@ -1,6 +1,6 @@
 // Packed layers as the source of a page, beside whoever answers questions: a file that has some answers, or the kernel of a notebook.
 
-import { unitVectors } from '../browser/answers/tokens.js';
+import { unitVectors } from '../browser/answers/vectors.js';
 import { packedSource } from '../explorer/packed.js';
 /** @import { Packing } from '../explorer/packed.js' */
 /** @import { Source } from '../web/kit/ask.js' */
@@ -37,6 +37,7 @@ export function pageSource(facts, { layer: bytesOf, answers, answer }) {
     accepts: '',
     answers: (name) => name in OF_PAGE || answers(name),
     keeps: () => true,
+    makes: () => false,
     answer: async (name, ...rest) => OF_PAGE[name]?.(facts) ?? answer(name, ...rest),
     stated: (name) => stated[name] ?? null,
     async vectors(_, state, role, tokens, stop) {

@@ -23,7 +23,6 @@ import { targetValue } from './target.js';
 /** @import { Role } from '../browser/answers/vectors.js' */
 /** @import { Told } from '../browser/serving.js' */
 /** @import { Mode } from '../browser/preprocess.js' */
-/** @import { Loaded } from '../browser/serving.js' */
 /** @import { Option } from '../explorer/options.js' */
 /** @import { Source, Tell } from '../web/kit/ask.js' */
 /** @import { Field } from '../web/kit/store.js' */
