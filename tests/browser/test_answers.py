@@ -36,9 +36,8 @@ pytestmark = pytest.mark.numbers
 TOLERANCE = 1e-5
 """Largest difference, relative to the largest number of an array."""
 
-DIFFERENCES = ("content_correlation", "positional_share", "content", "positional", "token Grad-CAM")
-ROUNDING = 2e-5
-"""Of measures that are small differences of large sums: the server, in fp32, is off by 1.3e-5; the engine, in fp64, by 2e-6."""
+GRAD_CAM = 2e-5
+"""Of Grad-CAM, a small difference of large sums: of ViT-Tiny's the engine is off by 1.6e-5, the server by 9e-6."""
 QUOTIENTS = 1e-4
 """Of XGrad-CAM, which divides by sums over patches: what fp32 rounds off is magnified by how nearly these cancel (6,000 times)."""
 POOLED = 2.0**-21
@@ -296,9 +295,8 @@ def _check_facts(got: Any, wanted: Any, of_map: float) -> None:
             most[path[-1]] = max(most[path[-1]], abs(value))
     for path, value in expected.items():
         if isinstance(value, float):
-            near = ROUNDING if path[-1] in DIFFERENCES else TOLERANCE
             largest = max(most[path[-1]], of_map if path[0] == "prefix" else 0.0)
-            assert found[path] == pytest.approx(value, rel=0, abs=near * largest), path
+            assert found[path] == pytest.approx(value, rel=0, abs=TOLERANCE * largest), path
         else:
             assert found[path] == value, path
 
@@ -317,11 +315,11 @@ def check(got: Any, wanted: Any, *, terms: float = 0.0) -> None:
         if array.dtype not in (np.float32, np.float64):
             assert np.array_equal(values, wide), name
         elif array.size:
-            near = ROUNDING if {*name.split("."), got["facts"].get("method")} & {*DIFFERENCES} else TOLERANCE
+            near = GRAD_CAM if got["facts"].get("method") == "token Grad-CAM" else TOLERANCE
             is_quotient = "xgradcam" in name or got["facts"].get("method") == "token XGrad-CAM"
             near = QUOTIENTS if is_quotient else near
             assert np.abs(values - wide).max() <= max(near * np.abs(wide).max(), terms), name
-    of_map = np.abs(wanted["arrays"]["values"]).max(initial=0.0) if "prefix" in wanted["facts"] else 0.0
+    of_map = np.abs(wanted["arrays"]["values"]).max(initial=0.0) if "values" in wanted["arrays"] else 0.0
     _check_facts(got["facts"], _facts(wanted["facts"]), float(of_map))
     if "parameters" in wanted:
         understood = got["request"]["parameters"]
