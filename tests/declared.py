@@ -78,9 +78,10 @@ def links() -> str:
 
 def questions() -> str:
     """What the palette finds questions by, a line each: for tests/js/palette.test.js."""
-    names = ("name", "label", "called", "shows", "also", "tab", "slow", "link")
+    names = ("name", "label", "called", "shows", "hides", "source", "also", "tab", "slow", "link")
     lines = [
-        json.dumps({name: one[name] for name in names}, ensure_ascii=False) for one in json.loads(listing())
+        json.dumps({name: one[name] for name in names if name in one}, ensure_ascii=False)
+        for one in json.loads(listing())
     ]
     return "[\n" + ",\n".join(lines) + "\n]\n"
 

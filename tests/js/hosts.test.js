@@ -257,8 +257,8 @@ async function file({ isDark = false, search = '' } = {}) {
   for (let layer = 0; layer < trace.layers; layer++) hold(`vv-layer-${layer}`, letters(packed(trace, layer)));
   byId['vv-page'] = new Element('main');
   around.browser.window.vit_viz = () => ({ mount });
-  const tab = { name: 'look', label: 'Look', module: 'web/look/room.js', html: HTML, props: { tables } };
-  start([tab], 'p { color: red }');
+  const tab = { name: 'look', label: 'Look', module: 'web/look/room.js', html: HTML, props: {} };
+  start([tab], tables, 'p { color: red }');
   await settle();
   const part = (/** @type {string} */ name) => byId['vv-page'].querySelector(`[data-vv=${name}]`);
   const { explorer } = byId['vv-page'].querySelector('.vv-tab');

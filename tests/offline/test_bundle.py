@@ -13,6 +13,7 @@ import pytest
 import vit_viz
 from vit_viz.offline import bundle
 from vit_viz.offline.bundle import bundled, squeezed, together
+from vit_viz.offline.stylesheet import bare
 
 PACKAGE = Path(vit_viz.__file__).parent
 
@@ -167,3 +168,8 @@ def test_the_page_is_bundled_with_all_that_it_imports_and_nothing_else() -> None
     assert names[-1] == "offline/page.js"
     assert {"explorer/explorer.js", "explorer/packed.js", "web/page/tabs.js"} <= set(names)
     assert not {"web/kit/server.js", "web/header/header.js"} & set(names)
+
+
+def test_rules_lose_comments_and_white_space_that_means_nothing() -> None:
+    rules = "/* said */\n.a,\n.b {\n  color: red;\n  font:\n    1px / 2px a,\n    b;\n  &:hover > i {\n    margin: 0;\n  }\n}\n"
+    assert bare(rules) == ".a,.b{color:red;font:\n1px / 2px a,b;&:hover > i{margin:0;}}"

@@ -12,8 +12,8 @@ import { bytesIn } from './start.js';
 
 /** @typedef {{question: string, options: Record<string, unknown>, refused?: string}} Kept why it is not in the page, where it is not */
 
-/** Shows the tabs of this page. @param {import('../web/page/tabs.js').Tab[]} tabs @param {string} css their rules */
-export function start(tabs, css) {
+/** Shows the tabs of this page. @param {import('../web/page/tabs.js').Tab[]} tabs @param {Record<string, string>} tables of colours @param {string} css their rules */
+export function start(tabs, tables, css) {
   followTheme();
   document.head.append(Object.assign(document.createElement('style'), { textContent: css }));
   const { answers, ...facts } = JSON.parse(document.getElementById('vv-facts')?.textContent ?? '');
@@ -25,7 +25,7 @@ export function start(tabs, css) {
   });
   void begin(source);
   render(
-    html`<${Tabs} ...${{ store: thePage().store, tabs }} />`,
+    html`<${Tabs} ...${{ store: thePage().store, tabs, tables }} />`,
     /** @type {HTMLElement} */ (document.getElementById('vv-page')),
   );
 }

@@ -26,7 +26,7 @@ from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.answer import Answer
 from vit_viz.capture import Trace
 from vit_viz.errors import ExportError, VitVizError
-from vit_viz.explorer import EXPLORER, style, template
+from vit_viz.explorer import EXPLORER, colour_tables, style, template
 from vit_viz.explorer.packing import Storage, packed_error, packed_layer, source_of
 from vit_viz.explorer.rooms import PROPS
 from vit_viz.explorer.value import link_fields, proof_value, trace_value
@@ -35,7 +35,7 @@ from vit_viz.figures.styles import unsuitable
 from vit_viz.images import Mode
 from vit_viz.offline.bundle import bundled
 from vit_viz.offline.letters import as_letters
-from vit_viz.offline.stylesheet import stylesheet
+from vit_viz.offline.stylesheet import bare, stylesheet
 from vit_viz.sentences import sentence
 from vit_viz.session.serialization import as_safetensors, facts_of
 
@@ -296,7 +296,9 @@ def _script() -> str:
 @cache
 def _program(tabs: tuple[str, ...]) -> str:
     """What the first script unpacks and runs."""
-    told = ", ".join(script_json(one) for one in ([_tab(tab) for tab in tabs], _tabs_style()))
+    told = ", ".join(
+        script_json(one) for one in ([_tab(tab) for tab in tabs], colour_tables(), _tabs_style())
+    )
     rooms = [f"web/{tab}/room.js" for tab in tabs]
     return bundled("offline/page.js", f"window.vit_viz = need;\nentry.start({told});", *rooms)
 
@@ -311,18 +313,13 @@ def explorer_style() -> str:
 def _style() -> str:
     """The rules of what stands in the page from the beginning."""
     own = ("ui/tokens.css", "site/site.css", "offline/page.css")
-    return _bare("\n".join((_FOLDER.parent / name).read_text("utf-8") for name in own))
+    return bare("\n".join((_FOLDER.parent / name).read_text("utf-8") for name in own))
 
 
 @cache
 def _tabs_style() -> str:
     """The rules of the tabs, which come with the program."""
-    return _bare(stylesheet(only={"kit", *_ROOMS}))
-
-
-def _bare(rules: str) -> str:
-    """Rules without comments and margins."""
-    return re.sub(r"/\*.*?\*/\n?|^[ \t]+", "", rules, flags=re.DOTALL | re.MULTILINE)
+    return bare(stylesheet(only={"kit", *_ROOMS}))
 
 
 def policy(directives: Mapping[str, str]) -> str:

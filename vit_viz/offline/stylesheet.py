@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from pathlib import Path
 
@@ -33,3 +34,12 @@ def stylesheet(*, only: Collection[str] | None = None, without: Collection[str] 
     rules = (file.read_text("utf-8") for file in (*shared, *rooms, _PACKAGE / "ui" / "phone.css"))
     tokens = (_PACKAGE / "ui" / "tokens.css").read_text("utf-8")
     return "\n".join([tokens, f"#{EXPLORER} {{ {style()} }}", ":root:root:root {", *rules, "}"])
+
+
+def bare(rules: str) -> str:
+    """Rules without comments, and without the white space that only makes them legible."""
+    rules = re.sub(r"/\*.*?\*/\n?|^[ \t]+", "", rules, flags=re.DOTALL | re.MULTILINE)
+    rules = re.sub(
+        r"^([-\w]+): ", r"\1:", rules, flags=re.MULTILINE
+    )  # no selector has a space behind a colon
+    return re.sub(r"([{};,])\s+|\s+(?=\{)", r"\1", rules)

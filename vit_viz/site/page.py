@@ -17,7 +17,7 @@ from vit_viz.figures.styles import lighting
 from vit_viz.images import MAX_ASPECT, MIN_SIDE, Mode
 from vit_viz.offline.bundle import bundled
 from vit_viz.offline.page import script_json
-from vit_viz.offline.stylesheet import stylesheet
+from vit_viz.offline.stylesheet import bare, stylesheet
 from vit_viz.ui.help import listing as help_listing
 from vit_viz.ui.page import page_value
 from vit_viz.ui.palette import view as palette
@@ -112,7 +112,7 @@ def look() -> str:
     """The rules of the page: the app's, and what Gradio's stand for there."""
     missing = {"survey"} | {tab.name for tab in TABS} - {tab.name for tab in _TABS}
     rules = "\n".join([(_PACKAGE / "site" / "site.css").read_text("utf-8"), stylesheet(without=missing)])
-    return re.sub(r"/\*.*?\*/\n?|^[ \t]+", "", rules, flags=re.DOTALL | re.MULTILINE)
+    return bare(rules)
 
 
 def listings() -> dict[str, bytes]:

@@ -66,7 +66,7 @@ export function siteSource(
   const latest = new Map();
   /** @type {Record<string, Uint32Array>} */
   const tables = Object.fromEntries(
-    Object.entries(tablesIn(facts.page)).map(([name, text]) => [name, decodeTable(text)]),
+    Object.entries(JSON.parse(facts.page).tables).map(([name, text]) => [name, decodeTable(text)]),
   );
 
   /** What can be opened. */
@@ -304,10 +304,6 @@ const about = ({ model, image, mode = 'fit', size = 0, part = '', edits = '' }) 
 
 /** A question as the key of its answer. @param {string} name @param {any} body */
 const keyOf = (name, body) => `${name} ${JSON.stringify(Object.entries(body).sort())}`;
-
-/** The tables of colours that a room of the page is given. @param {string} page what the page's script is told @returns {Record<string, string>} */
-const tablesIn = (page) =>
-  JSON.parse(page).tabs.find((/** @type {any} */ tab) => tab.props?.tables).props.tables;
 
 /** A model as the list of the header has it. @param {ModelFacts} model */
 function offerOf({ name, card, bytes }) {

@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.routing import BaseRoute
 
+from vit_viz.explorer import colour_tables
 from vit_viz.ui.kit import part
 from vit_viz.ui.opened import PageCall
 
@@ -60,6 +61,7 @@ def page_value(
     known = {"tabs": {tab.name: tab.about for tab in tabs}, "controls": _CONTROLS}
     return {
         "questions": questions,
+        "tables": colour_tables(),
         "tabs": [{**tab.build(), "name": tab.name, "label": tab.label} for tab in tabs],
         "parts": [
             *parts,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vit_viz.explorer import EXPLORER, colour_tables, template
+from vit_viz.explorer import EXPLORER, template
 from vit_viz.explorer.rooms import PROPS
 from vit_viz.figures.request import DrawingOptions
 from vit_viz.ui.explain import declared
@@ -76,7 +76,7 @@ def _explain() -> dict[str, Any]:
         ),
     )
     values = {"methods": declared.methods(), "drawing": declared.drawing()}
-    return part("web/explain/room", html=place("explain"), how=how, tables=colour_tables(), **values)
+    return part("web/explain/room", html=place("explain"), how=how, **values)
 
 
 def _heads() -> dict[str, Any]:
@@ -197,7 +197,7 @@ def _positions() -> dict[str, Any]:
         hides="the photo itself: positions are the same for every image of this size. Nor does it show how much the layers use "
         "them.",
     )
-    return part("web/positions/room", html=place("positions") + said, tables=colour_tables())
+    return part("web/positions/room", html=place("positions") + said)
 
 
 def _patches() -> dict[str, Any]:

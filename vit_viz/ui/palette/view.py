@@ -38,7 +38,7 @@ def listing() -> bytes:
                 "shows": words.shows,
                 "hides": words.hides,
                 "source": words.source,
-                "also": " ".join([words.hides, words.source, *options]),
+                "also": " ".join(options),
                 "tab": place.tab if place else "",
                 "slow": question.is_slow,
                 "runs": f"Computing it takes {words.runs}." if words.runs else "",

@@ -36,7 +36,6 @@ from starlette.routing import BaseRoute
 
 from vit_viz.analyses.options import read_choice
 from vit_viz.errors import ImageError, ParameterError
-from vit_viz.explorer import colour_tables
 from vit_viz.figures import plots
 from vit_viz.session.handles import visitor_in
 from vit_viz.session.session import Session
@@ -96,7 +95,6 @@ def build(opened: OpenedRoom) -> dict[str, Any]:
         html=f"<div id=vv-survey-tab>{place('survey')}<div id=vv-survey-dots></div></div>{said}",
         survey=routes.opened_value(opened.survey, opened.others.names)
         | {"figure": json.loads(plots.photo_scatter().to_json()), "plotly": plots.VERSION},
-        tables=colour_tables(),
     )
 
 

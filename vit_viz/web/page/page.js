@@ -14,13 +14,13 @@ import { Filled, Tabs } from './tabs.js';
  */
 export function mount(element, { page, samples }) {
   keepTheme();
-  const { questions, tabs, parts } = JSON.parse(page);
+  const { questions, tables, tabs, parts } = JSON.parse(page);
   const labels = Object.fromEntries(tabs.map((/** @type {Tab} */ { name, label }) => [name, label]));
   const header = headerOf(thePage(), JSON.parse(samples));
   render(
     html`<a class="vv-skip vv-button" href="#vv-tabs" onClick=${skip}>Go to the photo</a>
       <${Header} ...${{ header, questions, tabs: labels }} />
-      <${Tabs} ...${{ store: thePage().store, tabs }} />
+      <${Tabs} ...${{ store: thePage().store, tabs, tables }} />
       ${parts.map((/** @type {Part} */ part) => html`<${Filled} ...${part} id=${`vv-${part.name}`} />`)}`,
     element,
   );

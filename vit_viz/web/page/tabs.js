@@ -27,8 +27,11 @@ function along(event) {
   })(event);
 }
 
-/** The row of tabs, and what each shows: made when it is first opened, and kept. @param {{store: Store, tabs: Tab[]}} props */
-export function Tabs({ store, tabs }) {
+/**
+ * The row of tabs, and what each shows: made when it is first opened, and kept.
+ * @param {{store: Store, tabs: Tab[], tables: Record<string, string>}} props tables: of colours, which every tab is told
+ */
+export function Tabs({ store, tabs, tables }) {
   const row = useRef(/** @type {any} */ (null));
   const opened = useRef(/** @type {Set<string>} */ (new Set()));
   const open = store.view.tab.value;
@@ -64,7 +67,7 @@ export function Tabs({ store, tabs }) {
           aria-labelledby=${`vv-tab-${tab.name}-button`}
           hidden=${tab.name !== open}
         >
-          ${opened.current.has(tab.name) && html`<${Filled} ...${tab} />`}
+          ${opened.current.has(tab.name) && html`<${Filled} ...${{ ...tab, props: { tables, ...tab.props } }} />`}
         </div>`,
     )}
   </div>`;

@@ -17,9 +17,9 @@ import { IN_APP } from './panel.js';
  */
 
 /**
- * @typedef {{name: string, label: string, called?: string, shows: string, also: string, tab: string, slow: boolean}}
- *   Listed a question as the server lists it; called: its other names, with commas; also: what else it is found by: what it does not show, papers,
- *   options; tab: that draws it; '' where it opens in the panel
+ * @typedef {{name: string, label: string, called?: string, shows: string, hides?: string, source?: string, also: string, tab: string, slow: boolean}}
+ *   Listed a question as the server lists it; called: its other names, with commas; hides: what it does not show; source: papers; also:
+ *   what else it is found by; tab: that draws it; '' where it opens in the panel
  * @typedef {Listed & {link?: Record<string, string | null>} & Partial<import('./actions.js').Action>}
  *   Entry link: what links say where a question is shown
  * @typedef {{index: number, name: string}} Hit a class
@@ -178,7 +178,7 @@ export function Palette({ page, tabs, questions: address }) {
 }
 
 /** How much a word says of a question, by where it stands. */
-const WEIGHTS = { label: 8, called: 8, name: 6, shows: 2, also: 1 };
+const WEIGHTS = { label: 8, called: 8, name: 6, shows: 2, hides: 1, source: 1, also: 1 };
 const PARTS = /** @type {(keyof typeof WEIGHTS)[]} */ (Object.keys(WEIGHTS));
 const NAMES = 6; // the weight from which on a word belongs to a name
 const WHOLE = 1.5; // times as much as its beginning
