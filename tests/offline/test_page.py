@@ -145,7 +145,7 @@ def test_the_page_may_run_its_own_scripts_and_styles_and_load_nothing(elements: 
     names = {"src", "href", "style", "onload", "onclick", "onerror"}
     assert [(tag, names & set(a)) for tag, a in elements.tags if names & set(a)] == []
     assert elements.texts["script"].endswith("entry.start();\n")
-    assert elements.program.endswith(f"}}], {page.script_json(page._tabs_style())});\n")
+    assert elements.program.endswith(f"}}, {page.script_json(page._tabs_style())});\n")
 
 
 def test_the_page_holds_what_it_opens_with_and_where_it_comes_from(elements: Elements) -> None:
@@ -352,7 +352,7 @@ def test_a_tab_is_there_if_its_first_question_is_answered() -> None:
 
     found = page_with(a_trace(), table)
     assert found.tabs == ["look", "heads", "tokens"]
-    assert re.findall(r'"module": "web/(\w+)/room.js"', found.program) == found.tabs
+    assert re.findall(r'"module":"web/(\w+)/room.js"', found.program) == found.tabs
     refused = [about for about in found.facts["answers"] if "refused" in about]
     assert refused == [{"question": "head_names", "options": {}, "refused": "Heads have no names here."}]
     assert page_with(a_trace(), nothing).tabs == ["look"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,7 +148,7 @@ def test_heads_and_tokens_have_their_answers_in_the_file(opened: Opened) -> None
     expect(tab.locator(".vv-tokens[data-ready=similarity]")).to_be_visible()
     expect(tab.locator("#vv-tokens")).to_contain_text("by the keys of layer")
     expect(tab.locator(".vv-tokens-error")).to_be_hidden()
-    assert "tab=tokens" in tab.url
+    expect(tab).to_have_url(re.compile("tab=tokens"))
     assert opened.said == []
 
 

@@ -92,4 +92,5 @@ def test_each_answer_of_a_site_is_the_apps(is_small: bool, visit: Callable[..., 
         answer["arrays"] = {
             key: array["values"].astype(dtypes[array["kind"]]) for key, array in answer["arrays"].items()
         }
-        check(own, answer, terms=ROUNDING * largest if name in DIFFERENCES else 0.0)
+        # either is off by as much
+        check(own, answer, terms=2 * ROUNDING * largest if name in DIFFERENCES else 0.0)

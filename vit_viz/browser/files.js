@@ -12,6 +12,7 @@ const MOST_LINES = 2 ** 21; // of a table
 /** The type of the answer to a question, as Python calls it; of others a `PatchMap`. @type {Record<string, string>} */
 const KINDS = {
   ...{ ablation: 'HeadTable', classes: 'Ranking', decomposition: 'Decomposition', head_names: 'HeadNames' },
+  ...{ comparison: 'Explanations', own_part: 'OwnParts' },
   ...{ filter_components: 'FilterComponents', head_tables: 'HeadTables', heads: 'HeadTable', links: 'Links' },
   ...{ layer_similarity: 'StateMatrix', ledger: 'StateMatrix', logit_lens: 'Lens', mosaic: 'HeadMaps' },
   ...{ patches: 'PatchPlaces', position_components: 'PositionComponents', position_distance: 'Curve' },
@@ -27,6 +28,7 @@ const AXES = {
   HeadMaps: { values: ['layer', 'head', 'row', 'col'] },
   HeadTable: { values: ['layer', 'head'] },
   Lens: { top: ['state', 'row', 'col'], top_probability: ['state', 'row', 'col'] },
+  OwnParts: { mean: ['row', 'col'] },
   PatchMap: { values: ['row', 'col'] },
   PositionComponents: { shares: ['component'] },
   RandomOrders: { fractions: ['step'], deletion: ['order', 'step'], insertion: ['order', 'step'] },
@@ -50,7 +52,8 @@ const WITH_SINGLE_NUMBERS = ['Trust', 'Faithfulness'];
 
 /** The type of a part. @param {Part} part @param {string} [question] whose answer it is */
 export function kindOf(part, question) {
-  if ('class_blind' in part) return 'PatchMap'; // also of one place of "positions"
+  // also of one place of "positions"
+  if ('class_blind' in part) return 'names' in part ? 'ClassDifference' : 'PatchMap';
   if (question) return KINDS[question] ?? 'PatchMap';
   const found = Object.entries(WITHIN).find(([field]) => field in part);
   return found ? found[1] : 'unit' in part ? 'HeadTable' : '';
@@ -91,6 +94,7 @@ const ofHeads = ([layers, heads], lineOf) =>
 /** How types with a table of their own are one, as `to_table` of theirs. @type {Record<string, (part: Part) => Table>} */
 const TABLES = {
   PatchMap: ({ values }) => ({ columns: ['row', 'col', 'value'], rows: placed(values) }),
+  ClassDifference: (part) => TABLES.PatchMap(part),
   Curve: ({ x, y, band }) => {
     const columns = { x, y, ...band };
     const rows = Array.from(x.data, (_, i) => Object.values(columns).map(({ data }) => data[i]));

@@ -431,6 +431,7 @@ const DRAWN = {
     sheet.y += height + 5;
     sheet.bar(barOf(scene, map.signed), ends, map.unit);
   },
+  ClassDifference: (sheet, part, answer) => DRAWN.PatchMap(sheet, part, answer),
   HeadMaps(
     sheet,
     {
