@@ -322,6 +322,8 @@ def test_nothing_is_lost_at_twice_the_size(visit: Callable[..., Any], app_url: s
         whole = page.evaluate(CONTROLS)
         page.set_viewport_size({"width": 720, "height": 450})
         page.wait_for_function("innerWidth === 720")
+        for fold in page.locator("#vv-tabs .vv-more-classes[aria-expanded=false]:visible").all():
+            fold.click()
         now = page.evaluate(CONTROLS)
         assert [one for one in whole if one not in now] == [], name
         assert page.evaluate("document.documentElement.scrollWidth") <= 720

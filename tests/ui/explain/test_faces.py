@@ -71,6 +71,7 @@ def test_one_class_is_set_against_another_and_the_lead_is_measured(
 ) -> None:
     page = visit(f"{app_url}?tab=explain&image=lion", width=390, height=844)
     photo, gallery = page.locator("#vv-explain-picture"), page.locator("#vv-gallery")
+    page.locator("#vv-target .vv-more-classes").click()
     page.locator("#vv-target .vv-unlike .vv-chip").first.click()
     photo.locator("[data-side=difference]").click()
     expect(photo.locator(".vv-sides-words")).to_contain_text("of the map lies elsewhere.")

@@ -124,6 +124,7 @@ def test_an_open_photo_of_the_survey_has_the_place_of_its_own_row(
     row = int(card.get_attribute("data-row"))
     card.click()
     wait_until_ready(page)
+    expect(page).to_have_url(re.compile("image="))  # the link follows once the photo is there
     image = re.search(r"image=([^&]*)", page.url)
     assert image
     for across, up in (
