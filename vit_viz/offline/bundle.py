@@ -25,12 +25,10 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _IMPORT = re.compile(r"^import \{([^}]*)\} from '(\.[^']+)';$", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:(?:async )?function\*? |class |const )(\w+))", re.MULTILINE)
 _LISTED = re.compile(r"(?:^|;)export ?\{([^}]*)\};$", re.MULTILINE)
-_LEFT = re.compile(r"^\s*(?:import|export)\b(?!\()[^\n]*|\bexport\s*\{[^\n]*", re.MULTILINE)
+_LEFT = re.compile(r"^[ \t]*(?:import|export)\b(?!\()[^\n]*|\bexport\s*\{[^\n]*", re.MULTILINE)
 _RENAMED = re.compile(r"([\w$]+) as ([\w$]+)")
 _TOKEN = re.compile(
-    r"(?P<blank>(?:\s|//[^\n]*|/\*[\s\S]*?\*/)+)"
-    r"|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\""
-    r"|[{}`/]|[^\s'\"{}`/]+"
+    r"(?P<comment>//[^\n]*|/\*[\s\S]*?\*/)|(?P<text>'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\")|[{}`/]|[^'\"{}`/]+"
 )
 _TEMPLATE = re.compile(r"(?:\\.|\$(?!\{)|[^\\$`])*(?:`|\$\{)", re.DOTALL)
 """The text of a template behind its start or behind a value, with what ends it."""
@@ -39,6 +37,12 @@ _PATTERN = re.compile(r"(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\[])+/")
 _NO_VALUE = re.compile(r"(?:^|[^\w$)\]}'\"`]|(?:^|[^\w$.])(?:return|case|typeof))$")
 """The end of what a slash cannot divide, so that it begins a regular expression."""
 _MARGIN = re.compile(r"\n[ \t]+")
+_LINES, _BLANKS = re.compile(r"\n\s+|[ \t]+\n\s*"), re.compile(r"[ \t]{2,}|\t")
+_NEEDLESS = re.compile(
+    r"[ \n](?:(?<=[;,{(\[=&|?:][ \n])|(?=[})\].?:&|]))"
+    r"| (?:(?<=[\w$] )(?=[^\w$])|(?<=[^\w$] )(?=[\w$])|(?<=([^\w$]) )(?!\1)(?=[^\w$]))"
+)
+"""White space that neither ends a statement nor separates words or equal signs."""
 _NEED = """\
 "use strict";
 const made = {};
@@ -116,26 +120,31 @@ def squeezed(text: str) -> str:
 
     Lines of templates lose their margins, too: they are HTML, in which these mean nothing.
     """
-    parts: list[str] = []
+    code: list[str] = []  # with texts, templates and patterns as their first and last sign around a zero
+    texts: list[str] = []  # what stands for these zeros
     opened: list[str] = []  # by what each brace was opened that is open: "{", or the "`" of a template
-    at, before = 0, ""
+    at = 0
     while at < len(text):
         token = _TOKEN.match(text, at)
         assert token is not None
         start, at = at, token.end()
-        if token["blank"]:
-            parts.append(_separator(token[0], before[-1:], text[at : at + 1]))
+        is_text = token["text"] is not None
+        if token["comment"]:
+            code.append("\n" if "\n" in token[0] else " ")
             continue
         if token[0] == "{":
             opened.append("{")
         elif token[0] == "`" or (token[0] == "}" and opened.pop() == "`"):
-            at = _end(_TEMPLATE, text, at)
+            is_text, at = True, _end(_TEMPLATE, text, at)
             opened += "`" * (text[at - 1] == "{")
-        elif token[0] == "/" and _NO_VALUE.search(before):
-            at = _end(_PATTERN, text, at)
-        before = text[start:at]
-        parts.append(_MARGIN.sub("\n", before))
-    return "".join(parts)
+        elif token[0] == "/" and _NO_VALUE.search("".join(code[-4:]).rstrip()):
+            is_text, at = True, _end(_PATTERN, text, at)
+        if is_text:
+            texts.append(_MARGIN.sub("\n", text[start + 1 : at - 1]))
+        code.append(f"{text[start]}\0{text[at - 1]}" if is_text else text[start:at])
+    legible = _BLANKS.sub(" ", _LINES.sub("\n", "".join(code).strip()))
+    first, *rest = _NEEDLESS.sub("", legible).split("\0")
+    return first + "".join(own + other for own, other in zip(texts, rest, strict=True))
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
@@ -143,13 +152,3 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
     if match is None:
         raise ValueError(f"JavaScript that does not end: {text[at : at + 40]!r}.")
     return match.end()
-
-
-def _separator(blank: str, before: str, after: str) -> str:
-    """What has to stand for white space and comments between two signs."""
-    if not before or not after or before in ";,{([=&|?:" or after in "})].?:&|":
-        return ""
-    if "\n" in blank:
-        return "\n"
-    are_words = all(sign.isalnum() or sign in "_$" for sign in (before, after))
-    return " " if are_words or before == after else ""

@@ -6,7 +6,6 @@ import asyncio
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -661,16 +660,15 @@ def test_an_origin_is_that_of_the_page_itself(
     assert client.get("/vit_viz/fault", headers=said).status_code == 500
 
 
-def test_what_the_first_page_need_not_wait_for_begins_once_the_app_is_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """And not where the app has ended before."""
+def test_what_the_first_page_need_not_wait_for_begins_once_when_that_is_made() -> None:
+    """And not because the app is up, or anything else is asked."""
     begun: list[str] = []
-    for name, seconds, is_up in (("soon", 0.0, True), ("never", 3600.0, True), ("not up", 0.0, False)):
-        monkeypatch.setattr(doors, "BEGIN_SECONDS", seconds)
-        app = Behind(LOCAL, begin=lambda name=name: begun.append(name))
-        with TestClient(app, base_url="http://127.0.0.1:7860") if is_up else ExitStack() as client:
-            if is_up:
-                assert client.get("/").status_code == 200
-                until(lambda: begun == ["soon"], what="the beginning")
-    assert begun == ["soon"]
+    app = Behind(LOCAL, begin=lambda: begun.append("here"))
+    with TestClient(app, base_url="http://127.0.0.1:7860") as client:
+        assert client.get("/vit_viz/fault").status_code == 500
+        assert client.get("/health").status_code == 200
+        assert not begun
+        for encoding in ("gzip", "br", "identity"):
+            assert client.get("/", headers={"accept-encoding": encoding}).status_code == 200
+        until(lambda: bool(begun), what="the beginning")
+    assert begun == ["here"]

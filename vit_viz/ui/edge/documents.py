@@ -22,6 +22,7 @@ import gzip
 import hashlib
 import re
 import secrets
+import threading
 from collections.abc import Callable
 
 import brotli
@@ -59,10 +60,15 @@ _BASE = re.compile(rb"<base\b[^>]*>", re.IGNORECASE)
 
 
 class Documents:
-    """The page of one app, for every address at which it is reached."""
+    """The page of one app, for every address at which it is reached.
 
-    def __init__(self, exposure: Exposure) -> None:
-        self.exposure = exposure
+    Args:
+        begin: called once, in a thread of its own, when the first page is made: the import of torch would make that wait, and while
+            it goes on the browser is busy with the page's scripts.
+    """
+
+    def __init__(self, exposure: Exposure, begin: Callable[[], object] = lambda: None) -> None:
+        self.exposure, self._later = exposure, threading.Thread(target=begin, daemon=True)
         self.stand_in, self.html, self.script, self.where = "", b"", b"", ""
         self._kept: LRUCache[tuple[str, str], Response] = LRUCache(MOST_KEPT)
 
@@ -99,6 +105,8 @@ class Documents:
         key = _address_of(scope) if path == "/" else "", encoding
         if key not in self._kept:
             self._kept[key] = await run_in_threadpool(self._document, *key)
+            if self._later.ident is None:
+                self._later.start()
         return self._kept[key]
 
     def _document(self, address: str, encoding: str) -> Response:

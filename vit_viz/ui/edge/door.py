@@ -15,7 +15,6 @@ import asyncio
 import logging
 import re
 import sys
-import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from functools import partial
@@ -78,8 +77,6 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _PAGE_NAME = re.compile(r"[a-z0-9]{16,64}")
-BEGIN_SECONDS = 0.1
-"""After the app is up: the first page has left by then, and its browser is busy with its scripts while torch is imported."""
 
 
 class Door:
@@ -91,9 +88,10 @@ class Door:
         exposure: Exposure,
         offered: frozenset[Kind] = frozenset(),
         has_model: Callable[[], bool] = lambda: True,
+        begin: Callable[[], object] = lambda: None,
     ) -> None:
         self.app, self.exposure, self.offered, self.has_model = app, exposure, offered, has_model
-        self.documents = Documents(exposure)
+        self.documents = Documents(exposure, begin)
         self.bodies, self.answers = Pool(BODY_BYTES), Pool(ANSWER_BYTES)
         self.quick = Turns(places=12, each=2, each_waiting=24)
         self.slow = Turns(places=32, each=4, each_waiting=8)
@@ -130,7 +128,7 @@ def guarded(
     Args:
         surfaces: what is offered beside the page.
         turns: at the devices, where slow computations rest while quick questions are open.
-        begin: called in a thread of its own once the app is up: what the first page need not wait for.
+        begin: called in a thread of its own once the first page is made: what that need not wait for.
         has_model: whether the app's model is loaded or on its way, which /health says.
     """
 
@@ -138,12 +136,10 @@ def guarded(
     async def lifespan(app: Any) -> AsyncIterator[None]:
         """Outermost, so that nothing that Gradio adds stands before the door; faults are answered here, too."""
         offered = frozenset(one.kind for one in surfaces)
-        app.middleware_stack = door = Door(app.middleware_stack.app, exposure, offered, has_model)
+        app.middleware_stack = door = Door(app.middleware_stack.app, exposure, offered, has_model, begin)
         if turns is not None:
             turns.has_quick_questions = door.has_quick_questions
         sys.setswitchinterval(SWITCH_SECONDS)
-        later = threading.Thread(target=begin, daemon=True)
-        asyncio.get_running_loop().call_later(BEGIN_SECONDS, later.start)
         async with AsyncExitStack() as running:
             for one in surfaces:
                 await running.enter_async_context(one.running())
