@@ -8,7 +8,7 @@ import torch
 
 from tests.comparing import assert_same
 from vit_viz.analyses.attention import attention_map
-from vit_viz.analyses.explain import explain
+from vit_viz.analyses.explain import explain, parameters_of
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.relevance import gradient_rollout, legrad, relevance
@@ -142,3 +142,16 @@ def test_what_does_not_exist_is_refused(make_model, pixels, options, words):
 def test_a_class_of_a_model_without_classes_is_refused(make_model, pixels):
     with pytest.raises(ParameterError, match="no classes"):
         explain(make_model(num_classes=0), pixels, target=3)
+
+
+def test_every_method_but_a_look_up_is_asked_towards_a_class() -> None:
+    rollouts = {"rollout", "value_rollout"}
+    asked = {
+        name: parameters_of(method, method.options(), query="class", target=(3, 5))
+        for name, method in METHODS.items()
+    }
+    assert {name for name, parameters in asked.items() if "target" not in parameters} == rollouts
+    assert {name for name, parameters in asked.items() if "query" in parameters} == rollouts
+    for name, parameters in asked.items():
+        beside = {"query": "class"} if name in rollouts else {"target": (3, 5)}
+        assert parameters == METHODS[name].options().values() | beside

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from tests.checkpoints.fake_hub import Hub
 from tests.comparing import assert_same
+from tests.kinds import loaded as own_loaded
 from tests.model.inside import assert_same_inside, look_inside, randomise
-from tests.ui.walkthrough.kinds import loaded as own_loaded
 from vit_viz.browser import write_weights
 from vit_viz.capture import trace
 from vit_viz.checkpoints import LoadedModel, load

@@ -5,17 +5,18 @@ from __future__ import annotations
 import base64
 import io
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from tests.ui.desk import odd_picture
-from tests.ui.walkthrough.conftest import opened
+from tests.ui.desk import odd_picture, odd_session
 from vit_viz.errors import ExportError
 from vit_viz.figures.files import file_of
 from vit_viz.figures.request import Output, figure_for
+from vit_viz.images import Preprocess
 from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
@@ -26,7 +27,11 @@ ROWS, COLS, TALL, WIDE = 4, 9, 8, 6
 @pytest.fixture(scope="module")
 def session() -> Session:
     """Its model has 4 x 9 patches of 8 x 6 pixels."""
-    return opened()[0]
+    session = odd_session(patch_size=(8, 6), img_size=(32, 54))
+    session.add_model(
+        replace(session.model("odd"), preprocess=Preprocess(input_size=(32, 54), patch_size=(8, 6)))
+    )
+    return session
 
 
 def svg(

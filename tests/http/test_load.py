@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.server, pytest.mark.slow]
 VISITORS = 32
 SECONDS = 30.0  # of the crowd, the arrivals included
 EVERY = 2.0  # seconds between the actions of one visitor
-TABS = {"look": "open", "walkthrough": "walkthrough", "explain": "relevance", "heads": "head_tables"}
+TABS = {"look": "open", "lesson": "lesson_attention", "explain": "relevance", "heads": "head_tables"}
 """What the page asks when a tab is opened."""
 NAME = "mine.png"  # of every picture: captions name it, so that another name is another picture
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -355,24 +354,6 @@ def test_what_the_model_does_not_have_is_refused_in_a_sentence(words: str, said:
 
 def _query(analysis: str) -> dict[str, str]:
     return {"query": "class"} if analysis == "rollout" else {}
-
-
-def test_a_step_of_the_walkthrough_refuses_a_layer_that_it_cannot_show_edited() -> None:
-    session, _ = own()
-    edited = subject(session, session.add_upload(odd_picture()), "off 1.3")
-    ask_step: Callable[..., Any] = lambda **options: session.run(edited.request("walkthrough", **options))  # noqa: E731
-    with pytest.raises(ParameterError, match="the layer is edited"):
-        ask_step(step="AttentionStep", layer=1, head=0, token=0)
-    with pytest.raises(ParameterError, match="the layer is edited"):
-        ask_step(step="HeadsStep", layer=1, token=0)
-    ask_step(step="HeadsStep", layer=2, token=0)
-    ask_step(step="AttentionStep", layer=2, head=0, token=0)
-    answer = ask_step(step="ClassStep")
-    assert_same(answer.logits, session.trace_of(edited).logits.numpy())  # type: ignore[union-attr]
-    block = ask_step(step="BlockStep", layer=1, token=0)
-    stream = session.run(edited.request("token trace")).residual  # type: ignore[union-attr]
-    assert stream is not None
-    assert_same(block.after, stream[2, 0].numpy())
 
 
 def test_provenance_says_what_was_changed() -> None:

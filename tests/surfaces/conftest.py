@@ -18,7 +18,6 @@ from vit_viz.ui import opened
 from vit_viz.ui.edge.door import guarded
 from vit_viz.ui.edge.exposure import Exposure
 from vit_viz.ui.header.routes import bring_route
-from vit_viz.ui.walkthrough import routes as steps
 
 
 class Behind(Starlette):
@@ -32,7 +31,6 @@ class Behind(Starlette):
                 *rest.routes(session),
                 *opened.routes(session),
                 bring_route(session),
-                opened.page_route(session, "walkthrough", steps.answer),
                 *beside,
             ],
             **guarded(exposure, surfaces),

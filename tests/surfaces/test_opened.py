@@ -235,23 +235,6 @@ def test_who_has_not_opened_the_page_opens_nothing(client: TestClient, ada: str)
     assert client.get("/vit_viz/open", headers={"Cookie": f"{cookie_name()}={ada}"}).status_code == 405
 
 
-def test_a_step_of_the_walkthrough_is_told_to_whoever_has_opened_the_page(
-    client: TestClient, session: Session, ada: str
-) -> None:
-    mine = session.add_upload(odd_picture(), owner=ada)
-    headers = {"Cookie": f"{cookie_name()}={ada}"}
-
-    def step(more: str, **options: Any) -> Any:
-        return client.post("/vit_viz/walkthrough", json={"view": f"image={mine}{more}"}, **options)
-
-    told = step("&step=5&layer=2&edits=off+1.3", headers=headers).json()
-    assert (told["step"], told["photo"]["grid"]) == (5, [4, 10])
-    refused = step("&step=5&layer=1&edits=off+1.3", headers=headers)
-    assert refused.status_code == 400
-    assert "the layer is edited" in refused.json()["error"]
-    assert step("").status_code == 404
-
-
 def test_a_page_may_hear_how_far_an_answer_is(client: TestClient, session: Session, ada: str) -> None:
     def answer(asked: PageCall) -> dict[str, Any]:
         if asked.body.get("fails"):

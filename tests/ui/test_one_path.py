@@ -14,6 +14,8 @@ import pytest
 import torch
 from PIL import Image
 from torch import nn
+from vit_viz.ui.walkthrough.routes import PICTURES, screen_of
+from vit_viz.ui.walkthrough.scene import StepInput
 
 from tests.ui.desk import odd_picture, odd_session
 from tests.waiting import PATIENCE, until
@@ -23,8 +25,6 @@ from vit_viz.session.devices import FULL
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.turns import GONE
-from vit_viz.ui.walkthrough.routes import PICTURES, screen_of
-from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.views.state import ViewState
 from vit_viz.walkthrough import (
     AttentionStep,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import numpy as np
@@ -20,7 +19,6 @@ from vit_viz.geometry import TokenLayout
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.routes import GONE, PREFIX, Gone, refusal
-from vit_viz.ui.walkthrough.routes import PICTURES
 
 
 @pytest.fixture(scope="module")
@@ -87,14 +85,6 @@ def test_rows_are_the_weighted_rows_of_the_trace(
     np.testing.assert_allclose(values, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", PICTURES)
-def test_pictures_stand_in_the_page_and_are_not_saved(client: TestClient, handle: str, kind: str) -> None:
-    shown = client.get(f"{PREFIX}/picture/{handle}.jpg", params={"kind": kind})
-    assert (shown.status_code, shown.headers["content-type"]) == (200, "image/jpeg")
-    assert "content-disposition" not in shown.headers
-    assert Image.open(io.BytesIO(shown.content)).height > 0
-
-
 def test_the_explorer_is_saved_with_the_view_of_its_address(client: TestClient, handle: str) -> None:
     answer = client.get(
         f"{PREFIX}/explorer/{handle}.html", params={"layer": 2, "head": 1, "q": "3,4", "style": "heat"}
@@ -125,7 +115,6 @@ def test_an_explorer_that_is_too_large_to_save_is_refused_in_a_sentence(
         "rows/{h}/0",
         "numbers/{h}?layer=0",
         "photo/{h}",
-        "picture/{h}.jpg?kind=map",
         "explorer/{h}.html",
     ],
 )

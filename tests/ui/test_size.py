@@ -18,7 +18,6 @@ from vit_viz.model import VisionTransformer
 from vit_viz.session.models import forward_work
 from vit_viz.ui.header.sizes import DINO, OWN, Sizes, value
 from vit_viz.ui.payload import explorer_value
-from vit_viz.ui.walkthrough.routes import PICTURES
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
 
@@ -104,16 +103,6 @@ def test_the_explorer_gets_the_part_and_where_it_lies_on_the_whole(counted: Coun
         (47, 33),
         (60, 40),
     ]
-
-
-@pytest.mark.parametrize("kind", PICTURES)
-def test_a_picture_of_a_part_is_of_the_part(counted: Counted, kind: Any) -> None:
-    view = view_of(counted, part=PART, layer=1)
-    subject = subject_of(counted.session, view, "ada")
-    whole = replace(subject, part=None)
-    drawn = [PICTURES[kind](counted.session, one, view).data for one in (subject, whole)]
-    assert drawn[0] != drawn[1]
-    assert PICTURES[kind](counted.session, subject, view).data == drawn[0]
 
 
 # --- what is offered

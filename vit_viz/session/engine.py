@@ -38,9 +38,7 @@ from vit_viz.session.models import MODEL_BYTES, ModelPool, Pace
 from vit_viz.session.request import Request, check_input, is_about
 from vit_viz.session.serialization import answer_bytes
 from vit_viz.session.uploads import UPLOAD
-from vit_viz.session.walkthrough import LEARNED_INPUT, Step, step_of
 from vit_viz.turns import Turns
-from vit_viz.walkthrough import Walk, own_transformer
 
 T = TypeVar("T")
 _COPY = "a copy of a model"  # of which there is one at a time, as of a device's turns
@@ -52,8 +50,7 @@ def _by_the_engine(_job: Any) -> Any:
 
 TRACE: Part[Any] = Part(name="trace", run=_by_the_engine, reads="photo", forwards=1)
 TOKEN_TRACE: Part[Any] = Part(name="token trace", run=_by_the_engine, reads="photo")
-WALKTHROUGH: Part[Step] = Part(name="walkthrough", run=_by_the_engine, reads="trace")
-_PARTS = PARTS | {part.name: part for part in (TRACE, TOKEN_TRACE, WALKTHROUGH, LEARNED_INPUT)}
+_PARTS = PARTS | {part.name: part for part in (TRACE, TOKEN_TRACE)}
 
 
 def computed(request: Request) -> AnyQuestion | Part[Any]:
@@ -275,8 +272,6 @@ class Engine:
     ) -> Any:
         if request.question in (TRACE.name, TOKEN_TRACE.name):
             return self._record(request, cancelled, keep_residual=request.question == TOKEN_TRACE.name)
-        if request.question == WALKTHROUGH.name:
-            return self._step(request, cancelled)
         job = self._job(request, progress, cancelled)
         return computed(request).answer(replace(job, preview=preview))
 
@@ -344,27 +339,6 @@ class Engine:
         for about, progress in tuple(self._hearers.values()):
             if about == key:
                 progress(share)
-
-    def _step(self, request: Request, cancelled: StopCheck | None) -> Step:
-        """One step of the walkthrough, which runs parts of the model."""
-        loaded, recorded = self._model(request), self.trace(request, cancelled=cancelled)
-        edits = self._edits(request, cancelled)
-        turn = partial(self.turn, loaded, edits=edits, cancelled=cancelled, is_quick=True)
-
-        def run() -> tuple[Tensor, Tensor]:
-            pixels = self._model_input(request)
-            if not isinstance(pixels, Tensor):
-                pixels = loaded.preprocess.apply(pixels, **self._input_options(request)).pixels
-            with turn():
-                walk = Walk.of(loaded.model, pixels)
-            return walk.pixels, walk.stream  # kept without the model
-
-        kept = self._kept(request.about("walk"), run, lambda kept: sum(t.nbytes for t in kept), cancelled)
-        walk = Walk(own_transformer(loaded.model), *kept)
-        with turn():
-            return step_of(
-                walk, recorded, dict(request.parameters), edits=request.subject.edits, output=loaded.output
-            )
 
     def _job(self, request: Request, progress: Progress | None, cancelled: StopCheck | None) -> Job:
         """A request as the function of its question sees it."""

@@ -48,14 +48,12 @@ from vit_viz.ui.rooms import TABS
 from vit_viz.ui.routes import routes
 from vit_viz.ui.scripts import file_address
 from vit_viz.ui.theme import theme
-from vit_viz.ui.walkthrough import routes as steps
 from vit_viz.views import choices
 
 logger = logging.getLogger(__name__)
 
 ANSWERS: Answers = {
     **header_routes.ANSWERS,
-    **steps.ANSWERS,
 }
 """What the page asks of its link, by the name of its route."""
 

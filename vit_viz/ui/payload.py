@@ -13,10 +13,8 @@ from vit_viz import samples
 from vit_viz.analyses.opening import Opening, opening
 from vit_viz.capture import Trace
 from vit_viz.explorer.value import CHECKING, Value, proof_value, trace_value
-from vit_viz.figures.colormaps import Table, table as colour_table
-from vit_viz.figures.lettering import number
 from vit_viz.figures.screen import screen_photo
-from vit_viz.figures.styles import Look, bar, unsuitable
+from vit_viz.figures.styles import unsuitable
 from vit_viz.geometry import CropBox, format_query
 from vit_viz.lazy import torch
 from vit_viz.outputs import UNITS
@@ -66,11 +64,6 @@ def about_of(view: ViewState) -> Value:
     kind = "sample" if is_sample else "upload" if is_upload else "survey"
     subject = {"mode": view.mode, "size": view.size, "part": view.part, "edits": view.edits}
     return {"model": view.model, "image": {kind: view.image}} | subject
-
-
-def saved_value(view: ViewState, name: str, **arguments: Any) -> list[Any]:
-    """The answer to a question about a view as a file, drawn as the view says: the question and its body."""
-    return [name, about_of(view) | arguments | {"figure": dict(view.drawing.changed())}]
 
 
 def photo_value(session: Session, subject: Subject) -> Value:
@@ -153,65 +146,8 @@ def explorer_view(view: ViewState, trace: Trace) -> Value:
     return {"layer": view.layer, "head": view.head, "query": query, **chosen}
 
 
-def picture_value(
-    view: ViewState,
-    address: str,
-    *,
-    saved: list[Any],
-    caption: str,
-    trace: Trace,
-    area: tuple[float, float, float, float] | None = None,
-    bar: Value | None = None,
-    note: str = "",
-    pick: bool = True,
-) -> Value:
-    """The value of a Picture: where to fetch it, what it says, and where the pinned query is.
-
-    Args:
-        address: as `picture_address` gives it.
-        saved: what is saved of it.
-        area: (top, left, bottom, right) of the original photo that the picture shows, in pixels; None for the whole.
-        pick: whether a click chooses a patch.
-    """
-    if area is None and trace.crop_box is not None:
-        height, width = trace.crop_box.original_size
-        area = (0.0, 0.0, float(height), float(width))
-    rings: list[list[float]] = []
-    if pick and trace.crop_box is not None and view.query[:1].isdigit():
-        places = map(trace.layout.place, trace.layout.tokens(view.query_of(trace.layout)))
-        rings = [list(trace.crop_box.patch_rect(*place, trace.layout.grid)) for place in places if place]
-    return {
-        "src": address,
-        "figure": saved,
-        "alt": caption,
-        "caption": caption,
-        "area": area and list(area),
-        "rings": rings,
-        "bar": bar,
-        "note": note,
-        "pick": pick,
-    }
-
-
-def picture_address(session: Session, subject: Subject, view: ViewState, kind: str) -> str:
-    """Where a picture is fetched: its handle, and the view in the address, so that it can be kept by the browser."""
-    options = replace(
-        view, model="", image="", mode="fit", size=0, part="", edits="", tab="look"
-    ).to_address()
-    return f"{PREFIX}/picture/{session.handles.issue(subject)}.jpg?kind={kind}" + (
-        f"&{options}" if options else ""
-    )
-
-
 def rounded(values: ArrayLike) -> Any:
     """As nested lists, to five digits; null where there is no number."""
     array = np.asarray(values, np.float64)
     flat = [float(f"{value:.5g}") if math.isfinite(value) else None for value in array.ravel().tolist()]
     return np.array(flat, dtype=object).reshape(array.shape).tolist()
-
-
-def bar_value(low: float, high: float, *, table: Table, unit: str, style: Look = "heat") -> Value:
-    """A scale bar for the page: numbers at its ends, and how values look between them."""
-    colours = bar(style, colour_table(table))[::15]
-    stops = [f"rgb({r}, {g}, {b})" for r, g, b in colours.tolist()]
-    return {"low": number(low), "high": number(high), "unit": unit, "stops": stops}

@@ -9,11 +9,9 @@ from typing import Any
 
 from vit_viz.explorer import EXPLORER, template
 from vit_viz.explorer.rooms import PROPS
-from vit_viz.figures.request import DrawingOptions
 from vit_viz.ui.explain import declared
 from vit_viz.ui.kit import part, place, words
 from vit_viz.ui.page import Tab
-from vit_viz.ui.walkthrough.screen import STEPS
 
 PLACES = " Patches are named by (row, column), counted from 0 at the top left."
 
@@ -42,20 +40,6 @@ def _look() -> dict[str, Any]:
     )
     there = place("explorer", inside=template(EXPLORER), classes="vit-viz-explorer")
     return part("web/look/room", html=there + said, **PROPS["look"]())
-
-
-def _walkthrough() -> dict[str, Any]:
-    said = words.explain(
-        shows="how this photo becomes the answer above, one step at a time: every number and picture is computed by the "
-        f"chosen model from this photo.{PLACES}",
-        hides="how the model was trained: its weights are taken as they are.",
-    )
-    return part(
-        "web/walkthrough/room",
-        html=place("walkthrough") + said,
-        steps=STEPS,
-        drawing=[field.option.link for field in DrawingOptions.schema()],
-    )
 
 
 def _explain() -> dict[str, Any]:
@@ -220,12 +204,6 @@ def _patches() -> dict[str, Any]:
 TABS: tuple[Tab, ...] = (
     Tab(
         "look", "Look", _look, about="Where every head of every layer looks from the patch under the pointer."
-    ),
-    Tab(
-        "walkthrough",
-        "Walkthrough",
-        _walkthrough,
-        about="The whole model, step by step, with the numbers of this photo.",
     ),
     Tab(
         "explain",

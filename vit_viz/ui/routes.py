@@ -1,4 +1,4 @@
-"""What the browser fetches beside Gradio's own traffic: binary layers, rows, numbers, the photo, pictures.
+"""What the browser fetches beside Gradio's own traffic: binary layers, rows, numbers, the photo.
 
     GET /vit_viz/page/<digest>/<file>      icon and picture, see `vit_viz.ui.preview`; the palette's list of questions
     GET /vit_viz/layer/<handle>/<layer>    q, k of a layer (or its attention), see `vit_viz.explorer.packing`
@@ -9,7 +9,6 @@
     GET /vit_viz/proof/<handle>            JSON: the badge, which says "checking" until the model's structure is known
     GET /vit_viz/photo/<handle>            JPEG
     GET /vit_viz/explorer/<handle>.html    ?layer=&head=&q=...     the explorer as a file of its own, to save
-    GET /vit_viz/picture/<handle>.jpg      ?kind=map|patches   of the Walkthrough, JPEG
 
 A handle is unguessable, expires, and is worth nothing in another browser. Every refusal is a 4xx with one plain sentence. Of all
 answers browsers keep only the files of the page, because the others belong to a visitor, and because browsers remember
@@ -48,7 +47,6 @@ from vit_viz.ui.payload import badge_value
 from vit_viz.ui.positions.routes import tile_bytes
 from vit_viz.ui.scripts import PREFIX
 from vit_viz.ui.tokens import routes as token_routes
-from vit_viz.ui.walkthrough.routes import PICTURES
 from vit_viz.views.state import ViewState
 
 GONE = "This picture is no longer kept; please reload the page."
@@ -216,13 +214,6 @@ def _proof(session: Session, _request: HttpRequest, subject: Subject) -> Respons
     return as_json(badge_value(subject, session.trace_of(subject)))
 
 
-def _picture(session: Session, request: HttpRequest, subject: Subject) -> Response:
-    kind = request.query_params.get("kind", "")
-    if kind not in PICTURES:
-        raise ParameterError(f"A picture is one of {', '.join(PICTURES)}, not {kind[:40]!r}.")
-    return _picture_response(PICTURES[kind](session, subject, _view(request)), save=False)
-
-
 def _explorer(session: Session, request: HttpRequest, subject: Subject) -> Response:
     return _picture_response(explorer_file(session, subject, _view(request)), save=True)
 
@@ -234,7 +225,6 @@ _ANSWERS: dict[str, Callable[[Session, HttpRequest, Subject], Response]] = {
     "/rows/{handle}/{layer}": _rows,
     "/numbers/{handle}": _numbers,
     "/proof/{handle}": _proof,
-    "/picture/{handle}.jpg": _picture,
     "/explorer/{handle}.html": _explorer,
 }
 

@@ -17,8 +17,6 @@ from vit_viz.ui import opened, target
 from vit_viz.ui.header.routes import _compared
 from vit_viz.ui.opened import PageCall
 from vit_viz.ui.payload import facts_value
-from vit_viz.ui.walkthrough import classes
-from vit_viz.ui.walkthrough.scene import StepInput
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
 
@@ -99,24 +97,3 @@ def test_the_lens_of_the_tokens_tab_names_what_it_shows(outputs: int, told: Outp
     assert called["name"].startswith(noun)
     assert lens.maps.unit.startswith(amount)
     assert (lens.top is not None) == (amount == "probability")
-
-
-@pytest.mark.parametrize(("outputs", "told"), KINDS)
-def test_the_last_step_of_the_walkthrough_ends_in_what_the_model_returns(
-    outputs: int, told: Output | None
-) -> None:
-    session, view = visit(outputs, told)
-    subject = subject_of(session, view, "")
-    _, amount, _ = expected(session, subject, told)
-    scene = StepInput.of(session, view, "")
-    screen = classes.screen(scene)
-    kind = "value" if amount == "value" else told or "softmax"
-    assert screen.shapes[2][2] == ("values" if kind == "value" else "classes")
-    assert ("softmax" in screen.formula, "sigmoid" in screen.formula) == (
-        kind == "softmax",
-        kind == "sigmoid",
-    )
-    assert ("sum to 1" in screen.letters) == (kind == "softmax")
-    text = " ".join([*screen.words, screen.figures, screen.reveals, screen.answer, screen.letters])
-    assert ("probab" in text) == (kind != "value")
-    assert ("embedding" in text, "wins" in text) == (False, kind == "softmax")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
 from functools import cache
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -39,15 +38,6 @@ def explain(*parts: tuple[str, str], shows: str, hides: str) -> str:
 def formulas(*parts: tuple[str, str]) -> str:
     """The inside of the "?" as HTML."""
     return "".join(f"<p class=vv-math>{typeset(line)}</p><p>{typeset(words)}</p>" for line, words in parts)
-
-
-def steps(shapes: Iterable[tuple[str, str, str]]) -> str:
-    """Shapes of the data as HTML, in its order: (name, shape, what it is)."""
-    cells = [
-        f"<div class=vv-step><b>{html.escape(name)}</b><code>{html.escape(shape)}</code><span>{html.escape(what)}</span></div>"
-        for name, shape, what in shapes
-    ]
-    return f"<div class='vv-steps'>{'<i aria-hidden=true>→</i>'.join(cells)}</div>"
 
 
 @cache

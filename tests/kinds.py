@@ -1,8 +1,7 @@
-"""Scenes of tiny models of every kind that the walkthrough tells apart."""
+"""Tiny models of every kind that a lesson tells apart."""
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import torch
@@ -13,11 +12,6 @@ from vit_viz.checkpoints import LoadedModel
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.session.session import Session
-from vit_viz.ui.walkthrough.routes import screen_of
-from vit_viz.ui.walkthrough.scene import StepInput
-from vit_viz.ui.walkthrough.screen import STEPS, Screen
-from vit_viz.views.state import ViewState
 
 SIZES: dict[str, Any] = {
     "img_size": (16, 36),
@@ -71,18 +65,3 @@ def loaded(seed: int = 0, *, input_size: tuple[int, int] | None = None, **option
         origin="bundled",
         device=torch.device("cpu"),
     )
-
-
-@cache
-def scene_of_kind(kind: str) -> StepInput:
-    """The scene of a kind of model."""
-    model = loaded(**KINDS[kind])
-    session = Session(model=model.name, device="cpu")
-    session.add_model(model)
-    return StepInput.of(session, ViewState(image="shapes", mode="stretch", layer=1, head=2), "")
-
-
-@cache
-def screens_of_kind(kind: str) -> tuple[Screen, ...]:
-    """All steps of a kind of model."""
-    return tuple(screen_of(scene_of_kind(kind), step) for step in range(1, len(STEPS) + 1))
