@@ -1,69 +1,36 @@
-"""The walkthrough and the pictures are computed on the session's one path: its limits, its fall-back and leaving hold there too."""
+"""The lesson's numbers are computed on the session's one path: its limits, its fall-back and leaving hold there too."""
 
 from __future__ import annotations
 
-import io
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 from torch import nn
-from vit_viz.ui.walkthrough.routes import PICTURES, screen_of
-from vit_viz.ui.walkthrough.scene import StepInput
 
 from tests.ui.desk import odd_picture, odd_session
 from tests.waiting import PATIENCE, until
+from vit_viz.answer import Answer
 from vit_viz.errors import BusyError, Cancelled
 from vit_viz.sentences import sentence
 from vit_viz.session.devices import FULL
-from vit_viz.session.request import Subject
+from vit_viz.session.questions import request_for
+from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 from vit_viz.turns import GONE
-from vit_viz.views.state import ViewState
-from vit_viz.walkthrough import (
-    AttentionStep,
-    BlockStep,
-    ClassStep,
-    EmbeddingStep,
-    HeadsStep,
-    PatchStep,
-    PositionStep,
-    PrefixStep,
-)
 
 DEVICE = ("cpu", 0)
-KINDS = list(PICTURES)
-NUMBERS = range(1, 9)
-
-
-KINDS_OF_STEPS: list[tuple[type[Any], dict[str, Any]]] = [
-    (PatchStep, {"place": (1, 4)}),
-    (EmbeddingStep, {"place": (1, 4), "number": 3}),
-    (PrefixStep, {"layer": 1}),
-    (PositionStep, {"place": (1, 4), "seed": 2}),
-    (AttentionStep, {"layer": 1, "head": 2, "token": 5}),
-    (HeadsStep, {"layer": 1, "token": 5, "left_out": 3}),
-    (BlockStep, {"layer": 1, "token": 5}),
-    (ClassStep, {}),
-]
-
-
-def assert_close(got: Any, wanted: Any) -> None:
-    """Equal up to the rounding of 32-bit numbers, which may differ from one copy of a model to the other."""
-    if isinstance(wanted, str) or wanted is None:
-        assert got == wanted
-    elif isinstance(wanted, tuple):
-        assert len(got) == len(wanted)
-        for one, other in zip(got, wanted, strict=True):
-            assert_close(one, other)
-    else:
-        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+ASKED: dict[str, dict[str, Any]] = {
+    "lesson_tokens": {"query": "1,4"},
+    "lesson_attention": {"layer": 1, "head": 2, "query": "1,4"},
+    "lesson_block": {"layer": 1, "query": "1,4"},
+    "lesson_depth": {"query": "1,4"},
+    "lesson_what_if": {"change": "head", "layer": 1, "head": 2},
+}
 
 
 @contextmanager
@@ -92,21 +59,12 @@ class Visit:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.subject = Subject("odd", session.add_upload(odd_picture(), owner="ada"), "crop", "ada")
-        self.view = ViewState(
-            model="odd", image=self.subject.image, mode="crop", layer=1, head=2, query="1,4"
-        )
 
-    def scene(self) -> StepInput:
-        return StepInput.of(self.session, self.view, "ada")
+    def request(self, name: str) -> Request:
+        return request_for(self.session, self.subject, name, **ASKED[name])
 
-    def scene_of_another_step(self) -> StepInput:
-        """A scene whose trace and whose walk through the model are kept."""
-        scene = self.scene()
-        scene.step(PatchStep, place=(0, 0))
-        return scene
-
-    def draw(self, kind: Any) -> bytes:
-        return PICTURES[kind](self.session, self.subject, self.view).data
+    def ask(self, name: str) -> Any:
+        return self.session.run(self.request(name))
 
 
 class OnAGpu(Visit):
@@ -164,63 +122,44 @@ def end_of(session: Session, ask: Callable[[], object]) -> BaseException:
     return outcome[0]
 
 
-# --- the walkthrough
+@pytest.fixture
+def kept(visit: Visit) -> Visit:
+    """With a picture whose pass is kept."""
+    visit.session.run(visit.subject.request("token trace"))
+    return visit
 
 
-@pytest.mark.parametrize("step", NUMBERS)
-def test_a_busy_machine_refuses_each_step_though_what_it_is_about_is_kept(visit: Visit, step: int) -> None:
-    scene = visit.scene_of_another_step()
-    assert refusal_of(visit.session, lambda: screen_of(scene, step)).startswith("The machine is busy: ")
+@pytest.mark.parametrize("name", ASKED)
+def test_a_busy_machine_refuses_a_part_of_the_lesson_though_its_pass_is_kept(kept: Visit, name: str) -> None:
+    assert refusal_of(kept.session, lambda: kept.ask(name)).startswith("The machine is busy: ")
 
 
-@pytest.mark.parametrize("step", NUMBERS)
-def test_leaving_ends_each_step(visit: Visit, step: int) -> None:
-    scene = visit.scene_of_another_step()
-    assert isinstance(end_of(visit.session, lambda: screen_of(scene, step)), Cancelled)
+@pytest.mark.parametrize("name", ASKED)
+def test_leaving_ends_a_part_of_the_lesson(kept: Visit, name: str) -> None:
+    assert isinstance(end_of(kept.session, lambda: kept.ask(name)), Cancelled)
 
 
-@pytest.mark.parametrize("full_from", ["the start", "the first step"])
-def test_a_device_without_room_leaves_the_walkthrough_to_the_cpu(visit: Visit, full_from: str) -> None:
+@pytest.mark.parametrize("full_from", ["the start", "the first question"])
+def test_a_device_without_room_leaves_the_lesson_to_the_cpu(visit: Visit, full_from: str) -> None:
     there = OnAGpu()
-    there.is_full = full_from == "the start"
-    scene, expected = there.scene(), visit.scene()
+    if full_from == "the first question":
+        there.session.run(there.subject.request("token trace"))
     there.is_full = True
-    for kind, options in KINDS_OF_STEPS:
-        got, wanted = scene.step(kind, **options), expected.step(kind, **options)
-        for field in fields(kind):
-            assert_close(getattr(got, field.name), getattr(wanted, field.name))
+    for name in ASKED:
+        got, wanted = there.ask(name), visit.ask(name)
+        assert isinstance(got, Answer)
+        for field, values in vars(wanted).items():
+            if isinstance(
+                values, np.ndarray
+            ):  # up to the rounding of 32-bit numbers from one copy of a model to the other
+                np.testing.assert_allclose(getattr(got, field), values, rtol=1e-4, atol=1e-5)
     assert set(there.notices) == {FULL}
-    if full_from == "the start":
-        assert len(there.notices) == 1  # what went to the CPU stays there
     assert there.session.cpu_engine is not None
     assert there.session.cpu_engine.models.has("odd")
 
 
-def test_a_step_is_computed_once_and_goes_with_its_picture(visit: Visit) -> None:
-    request = visit.subject.request("walkthrough", step="ClassStep")
-    assert visit.session.run(request) is visit.session.run(request)
+@pytest.mark.parametrize("name", ASKED)
+def test_a_part_of_the_lesson_is_computed_once_and_goes_with_its_picture(visit: Visit, name: str) -> None:
+    assert visit.ask(name) is visit.ask(name)
     visit.session.uploads.forget("ada")
     assert visit.session.cache.stats.entries == 0
-
-
-# --- the pictures
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_busy_machine_refuses_a_picture_in_our_sentence(visit: Visit, kind: str) -> None:
-    assert refusal_of(visit.session, lambda: visit.draw(kind)).startswith("The machine is busy: ")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_leaving_ends_a_picture(visit: Visit, kind: str) -> None:
-    assert isinstance(end_of(visit.session, lambda: visit.draw(kind)), Cancelled)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_device_without_room_leaves_a_picture_to_the_cpu(visit: Visit, kind: str) -> None:
-    there = OnAGpu()
-    there.is_full = True
-    # a gradient is rounded in another order where somebody watches the parts, as the hooks here do
-    got, wanted = (np.asarray(Image.open(io.BytesIO(one.draw(kind))), dtype=int) for one in (there, visit))
-    assert np.abs(got - wanted).mean() < 0.01  # which moves a few levels of a JPEG; another map moves all
-    assert set(there.notices) == {FULL}

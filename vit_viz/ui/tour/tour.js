@@ -65,7 +65,7 @@ export const STOPS = [
     words:
       '“Find a question” (Ctrl+K) finds every question, class and action by its words. Save, beside each picture, makes files of it; ' +
       'Copy link opens exactly this view elsewhere.',
-    beside: { tab: 'walkthrough', words: 'For the whole machine step by step, see Walkthrough.' },
+    beside: { tab: 'lesson', words: 'To see the whole machine at work, part by part, play the Lesson.' },
   },
 ];
 

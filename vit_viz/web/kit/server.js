@@ -17,7 +17,7 @@ const SAFETENSORS = 'application/x-safetensors';
 const EVENTS = 'text/event-stream';
 
 /** What is asked of the page's own routes; the addresses in their answers are good for a while only. */
-const OF_PAGE = new Set(['open', 'target', 'offered', 'load', 'edited', 'walkthrough']);
+const OF_PAGE = new Set(['open', 'target', 'offered', 'load', 'edited']);
 
 /**
  * On a Space that is lent GPUs: what the Hub's page around this one says of who asks, whose quota a lent GPU counts against.
