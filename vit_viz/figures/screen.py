@@ -1,4 +1,4 @@
-"""Pictures of the screen: photos, maps over them and the grid of patches, without words: captions stand beside them on the page."""
+"""The photo that the page draws on."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import io
 from PIL import Image
 
 from vit_viz.figures.files import Encoded
-from vit_viz.figures.styles import Look, Style, chosen
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.session.uploads import picture_bytes
 
-SCREEN_SIDE = 1280  # of a picture that the server draws for the screen
 PHOTO_SIDE = 2048  # of the photo that the page draws on: the largest view on a screen of two pixels for one
 
 
@@ -29,11 +27,6 @@ def screen_photo(session: Session, subject: Subject) -> Image.Image:
     return session.kept(
         ("screen photo", digest, subject.part), shrink, subject.image, digest, size_of=picture_bytes
     )
-
-
-def style_of(session: Session, subject: Subject, style: Style, *, signed: bool = False) -> tuple[Look, str]:
-    """The style in which a map is drawn over the subject's photo, and why it is another than the one asked for."""
-    return chosen(style, screen_photo(session, subject), signed=signed)
 
 
 def photo_jpeg(session: Session, subject: Subject) -> Encoded:
