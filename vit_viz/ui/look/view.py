@@ -7,7 +7,8 @@ from functools import partial
 from vit_viz.analyses.attention import LOOK
 from vit_viz.errors import ParameterError
 from vit_viz.figures.files import Encoded, slug
-from vit_viz.figures.screen import screen_photo
+from vit_viz.figures.request import figure_for
+from vit_viz.figures.screen import screen_photo, screen_picture
 from vit_viz.offline import page_of
 from vit_viz.session.questions import ask, request_for
 from vit_viz.session.request import Request, Subject
@@ -32,6 +33,11 @@ def map_request(session: Session, subject: Subject, view: ViewState) -> Request:
         direction=view.attention.direction,
         norm=view.attention.norm,
     )
+
+
+def picture(session: Session, subject: Subject, view: ViewState) -> Encoded:
+    """The map on its photo, for the screen."""
+    return screen_picture(session, figure_for(map_request(session, subject, view), view.drawing))
 
 
 def fitting(session: Session, subject: Subject, view: ViewState) -> ViewState:
