@@ -332,7 +332,7 @@ class LessonDepth(Answer):
 # --- the questions
 
 
-def lesson_tokens(job: Job, *, query: Query | None) -> LessonTokens:
+def _tokens(job: Job, *, query: Query | None) -> LessonTokens:
     """How a patch becomes a token; of another token, or of none, that in the middle."""
     with _followed(job, query, method="lesson tokens") as of:
         model, config, layout = of.model, of.model.config, of.trace.layout
@@ -370,7 +370,7 @@ def lesson_tokens(job: Job, *, query: Query | None) -> LessonTokens:
         )
 
 
-def lesson_attention(
+def _attention(
     job: Job,
     *,
     query: Query | None,
@@ -415,13 +415,13 @@ def lesson_attention(
         )
 
 
-def lesson_block(job: Job, *, query: Query | None, layer: Annotated[int, _LAYER] = -1) -> LessonBlock:
+def _block(job: Job, *, query: Query | None, layer: Annotated[int, _LAYER] = -1) -> LessonBlock:
     """All heads of a layer together, and what the block adds to one token."""
     with _followed(job, query, method="lesson block", layer=layer) as of, exact():
         return of.block(layer_index(layer, of.trace.num_layers))
 
 
-def lesson_depth(job: Job, *, query: Query | None) -> LessonDepth:
+def _depth(job: Job, *, query: Query | None) -> LessonDepth:
     """One token and the answer through all blocks."""
     with _followed(job, query, method="lesson depth") as of:
         trace, subject, layout = of.trace, of.subject, of.trace.layout
@@ -622,7 +622,8 @@ def _fp32(values: Tensor) -> Array:
 _VIT, _ATTENTION = "Dosovitskiy et al. 2021, arXiv:2010.11929", "Vaswani et al. 2017, arXiv:1706.03762"
 
 LESSON_TOKENS = asks(
-    lesson_tokens,
+    _tokens,
+    name="lesson_tokens",
     label="Lesson: a patch becomes a token",
     also_called="patch embedding, linear projection, flatten, positional encoding, walkthrough",
     shows="the pixels of a patch, their embedding, its position, and the token that enters the first block.",
@@ -636,7 +637,8 @@ LESSON_TOKENS = asks(
 )
 
 LESSON_ATTENTION = asks(
-    lesson_attention,
+    _attention,
+    name="lesson_attention",
     label="Lesson: one patch asks",
     also_called="query, key, value, qkv, scores, softmax, scaled dot product, self-attention, walkthrough",
     shows="one token in one head: query, keys, scores, weights, and what is gathered; and the weights of two common mistakes.",
@@ -650,7 +652,8 @@ LESSON_ATTENTION = asks(
 )
 
 LESSON_BLOCK = asks(
-    lesson_block,
+    _block,
+    name="lesson_block",
     label="Lesson: heads together, and a block",
     also_called="multi-head attention, output projection, residual connection, feed-forward, mlp, gelu, walkthrough",
     shows="what each head, attention and MLP of one layer add to a token.",
@@ -664,7 +667,8 @@ LESSON_BLOCK = asks(
 )
 
 LESSON_DEPTH = asks(
-    lesson_depth,
+    _depth,
+    name="lesson_depth",
     label="Lesson: through all blocks",
     also_called="residual stream, logit lens, layer by layer, walkthrough",
     shows="one token and the answer through all blocks: what both look at, what is added, and what the head would say.",
