@@ -28,9 +28,7 @@ _MOST_PIXELS = 16_000_000
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
-_TABS = tuple(
-    tab for tab in TABS if tab.name in {"look", "explain", "heads", "tokens", "positions", "patches"}
-)
+_TABS = tuple(tab for tab in TABS if tab.name not in {"walkthrough"})
 """The tabs of the app that the model in the page can fill."""
 
 

@@ -58,6 +58,15 @@ def _walkthrough() -> dict[str, Any]:
     )
 
 
+def _lesson() -> dict[str, Any]:
+    said = words.explain(
+        shows="how this photo becomes the answer above, as one scene that plays: every number and picture is of this model and "
+        f"this photo.{PLACES}",
+        hides="how the model was trained: its weights are taken as they are.",
+    )
+    return part("web/lesson/room", html=place("lesson") + said)
+
+
 def _explain() -> dict[str, Any]:
     how = words.formulas(
         (
@@ -226,6 +235,12 @@ TABS: tuple[Tab, ...] = (
         "Walkthrough",
         _walkthrough,
         about="The whole model, step by step, with the numbers of this photo.",
+    ),
+    Tab(
+        "lesson",
+        "Lesson",
+        _lesson,
+        about="From pixels to the answer, as one scene that plays, with the numbers of this photo.",
     ),
     Tab(
         "explain",

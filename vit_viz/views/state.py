@@ -90,6 +90,7 @@ class ViewState:
     tokens = _Group("tokens", tab_options.TokensTabOptions)
     patches = _Group("patches", tab_options.PatchesTabOptions)
     survey = _Group("survey", tab_options.SurveyTabOptions)
+    lesson = _Group("lesson", tab_options.LessonTabOptions)
     walkthrough = _Group("walkthrough", tab_options.WalkthroughTabOptions)
 
     @classmethod

@@ -246,6 +246,19 @@ class SurveyTabOptions(Options):
 
 
 @dataclass(frozen=True)
+class LessonTabOptions(Options):
+    """Of the Lesson tab."""
+
+    beat: Annotated[
+        str,
+        Option("beat", "Where the lesson is; nothing: at its beginning.", pattern=r"|[a-z]+-[a-z0-9]{1,30}", link="beat"),
+    ] = ""  # fmt: skip
+    full: Annotated[
+        bool, Option("full screen", "Whether the lesson takes all of the screen.", link="full")
+    ] = False
+
+
+@dataclass(frozen=True)
 class WalkthroughTabOptions(Options):
     """Of the Walkthrough tab."""
 
