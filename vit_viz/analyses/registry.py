@@ -21,6 +21,7 @@ from vit_viz.analyses import (
     layer_similarity,
     ledger,
     lens,
+    lesson,
     links,
     map_stability,
     norms,
@@ -79,6 +80,10 @@ QUESTIONS: Registry[AnyQuestion] = Registry(
     position_tables.ROTARY_SIMILARITY,
     position_tables.POSITION_COMPONENTS,
     position_tables.FILTER_COMPONENTS,
+    lesson.LESSON_TOKENS,
+    lesson.LESSON_ATTENTION,
+    lesson.LESSON_BLOCK,
+    lesson.LESSON_DEPTH,
     after=METHODS,
 )
 """Methods first, as the screen shows them."""

@@ -15,7 +15,7 @@ from vit_viz.figures.request import DrawingOptions
 from vit_viz.images import Mode
 from vit_viz.images.preprocess import MAX_INPUT_SIDE
 from vit_viz.views.panel import OPTIONS
-from vit_viz.views.state import IN_LINKS, ViewState, link_options
+from vit_viz.views.state import IN_LINKS, RENAMED_TABS, ViewState, link_options
 from vit_viz.views.tab_options import LookTabOptions
 
 Value = dict[str, Any]
@@ -109,6 +109,7 @@ def control(field: OptionField, layers: int) -> Value:
 
 _LIMITS: dict[str, Value] = {
     "mode": {"choices": get_args(Mode)},
+    "tab": {"renamed": RENAMED_TABS},
     "size": {"low": 0, "high": MAX_INPUT_SIDE},
     "layer": {"numbered": True},
     "head": {"numbered": True, "choices": get_args(HeadFusion)},

@@ -28,11 +28,6 @@ _MOST_PIXELS = 16_000_000
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
-_TABS = tuple(
-    tab for tab in TABS if tab.name in {"look", "explain", "heads", "tokens", "positions", "patches"}
-)
-"""The tabs of the app that the model in the page can fill."""
-
 
 def composed_page(
     facts: Mapping[str, Any],
@@ -60,11 +55,11 @@ def composed_page(
                 "model": {"usual": facts["models"][0]["name"]},
                 "image": {"usual": facts["first"]},
                 "mode": {"default": mode},
-                "tab": {"choices": [tab.name for tab in _TABS]},
+                "tab": {"choices": [tab.name for tab in TABS]},
             }
         ),
         # as text: as the app's page is told
-        "page": json.dumps(page_value(_TABS, questions=listings["questions"], help_listing=listings["help"])),
+        "page": json.dumps(page_value(TABS, questions=listings["questions"], help_listing=listings["help"])),
         "options": [described(option) for option in explorer_options()],
         "lighting": lighting(),
         "published": published_models(),
@@ -85,7 +80,7 @@ def composed_page(
 @cache
 def program(start: str) -> str:
     """The script of the page, which ends with a call of `start`."""
-    page = page_value(_TABS, questions="", help_listing="")
+    page = page_value(TABS, questions="", help_listing="")
     rooms = sorted({one["module"] for one in (*page["tabs"], *page["parts"])})
     return bundled("site/site.js", f"window.vit_viz = need;\nentry.{start}();", *rooms)
 
@@ -110,8 +105,7 @@ def helper_program() -> str:
 @cache
 def look() -> str:
     """The rules of the page: the app's, and what Gradio's stand for there."""
-    missing = {"survey"} | {tab.name for tab in TABS} - {tab.name for tab in _TABS}
-    rules = "\n".join([(_PACKAGE / "site" / "site.css").read_text("utf-8"), stylesheet(without=missing)])
+    rules = "\n".join([(_PACKAGE / "site" / "site.css").read_text("utf-8"), stylesheet(without={"survey"})])
     return bare(rules)
 
 

@@ -42,6 +42,15 @@ def _look() -> dict[str, Any]:
     return part("web/look/room", html=there + said, **PROPS["look"]())
 
 
+def _lesson() -> dict[str, Any]:
+    said = words.explain(
+        shows="how this photo becomes the answer above, as one scene that plays: every number and picture is of this model and "
+        f"this photo.{PLACES}",
+        hides="how the model was trained: its weights are taken as they are.",
+    )
+    return part("web/lesson/room", html=place("lesson") + said)
+
+
 def _explain() -> dict[str, Any]:
     how = words.formulas(
         (
@@ -204,6 +213,12 @@ def _patches() -> dict[str, Any]:
 TABS: tuple[Tab, ...] = (
     Tab(
         "look", "Look", _look, about="Where every head of every layer looks from the patch under the pointer."
+    ),
+    Tab(
+        "lesson",
+        "Lesson",
+        _lesson,
+        about="From pixels to the answer, as one scene that plays, with the numbers of this photo.",
     ),
     Tab(
         "explain",

@@ -42,6 +42,8 @@ class _Group(Generic[SomeOptions]):
 
 _LONGEST = 16_000
 _MANY_PATCHES = 1024
+RENAMED_TABS = {"walkthrough": "lesson"}
+"""What tabs are called in links of earlier versions."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class ViewState:
     tokens = _Group("tokens", tab_options.TokensTabOptions)
     patches = _Group("patches", tab_options.PatchesTabOptions)
     survey = _Group("survey", tab_options.SurveyTabOptions)
-    walkthrough = _Group("walkthrough", tab_options.WalkthroughTabOptions)
+    lesson = _Group("lesson", tab_options.LessonTabOptions)
 
     @classmethod
     def from_address(cls, search: str) -> tuple[ViewState, tuple[str, ...]]:
@@ -240,6 +242,11 @@ def _text(name: str, value: Any) -> str:
     return text
 
 
+def _tab(name: str, value: Any) -> str:
+    text = _text(name, value)
+    return RENAMED_TABS.get(text, text)
+
+
 def _head(_name: str, value: Any) -> int | str:
     if str(value) in get_args(HeadFusion):
         return str(value)
@@ -274,7 +281,7 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "size": lambda name, value: read_whole(name, value, 0, MAX_INPUT_SIDE),
     "part": lambda _, value: format_part(parse_part(str(value)[:40])) if value else "",
     "edits": lambda _, value: str(ModelEdits.parse(value or "")),
-    "tab": _text,
+    "tab": _tab,
     "layer": lambda name, value: read_whole(name, value, 0, 4095),
     "head": _head,
     "query": _query,

@@ -246,13 +246,17 @@ class SurveyTabOptions(Options):
 
 
 @dataclass(frozen=True)
-class WalkthroughTabOptions(Options):
-    """Of the Walkthrough tab."""
+class LessonTabOptions(Options):
+    """Of the Lesson tab."""
 
+    beat: Annotated[
+        str,
+        Option("beat", "Where the lesson is; nothing: at its beginning.", pattern=r"|[a-z]+-[a-z0-9]{1,30}", link="beat"),
+    ] = ""  # fmt: skip
+    full: Annotated[
+        bool, Option("full screen", "Whether the lesson takes all of the screen.", link="full")
+    ] = False
     step: Annotated[
-        int, Option("step", "The step that is shown, from 1.", low=1, high=8, link="step", is_place=True)
-    ] = 1
-    step_option: Annotated[
         int,
-        Option("play", "The value of the step's own control; -1: its default.", low=-1, high=65_535, link="play"),
-    ] = -1  # fmt: skip
+        Option("step", "In links of earlier versions: a step of the Walkthrough, from 1, now a beat.", low=0, high=8, link="step"),
+    ] = 0  # fmt: skip

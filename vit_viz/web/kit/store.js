@@ -6,10 +6,12 @@ import { batch, signal } from './preact.js';
 
 /**
  * A name in links: an option of a view as Python declares it, or a number that may also be a word.
- * @typedef {import('../../explorer/options.js').Option & {numbered?: boolean, usual?: string, place?: boolean, many?: boolean, of?: string}} Field
+ * @typedef {import('../../explorer/options.js').Option & {numbered?: boolean, usual?: string, place?: boolean, many?: boolean, of?: string,
+ *     renamed?: Record<string, string>}} Field
  *     numbered: a text or none, but of digits a number; usual: what no text stands for; place: whether Back leads to its value of before;
  *     many: it is called "ask.*", and its value is a link of its own, of all names that begin with "ask.", sorted;
- *     of: the question whose option it is, or what options of no question are about, as "drawing"
+ *     of: the question whose option it is, or what options of no question are about, as "drawing"; renamed: values by what links of
+ *     earlier versions call them
  *
  * Where the link is kept: the address bar.
  * @typedef {object} Place
@@ -165,7 +167,7 @@ function parsed(field, text) {
   if (field.many) return sorted(text);
   if (field.numbered)
     return /^\d{1,4}$/.test(text) ? Number(text) : field.choices?.includes(text) ? text : field.default;
-  const value = readOption(field, text);
+  const value = readOption(field, field.renamed?.[text] ?? text);
   if (!isPossible(field, value)) return field.default;
   return field.step === undefined ? value : Math.round(Number(value) * 1e4) / 1e4; // as Python has it
 }

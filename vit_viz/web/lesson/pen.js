@@ -1,0 +1,360 @@
+// What the scenes are drawn with, on one canvas: words, boxes, pieces of the photo, vectors, and the photo lit by attention. Made for one
+// size, photo and set of colours.
+
+import { clamp, suffixKinds } from '../../explorer/geometry.js';
+import { topOf } from '../../explorer/frame.js';
+import { Picture } from '../../explorer/paint.js';
+import { Tile, sharpness } from '../../explorer/screen.js';
+import { layerTable, suited } from '../../explorer/styles.js';
+/** @import { Trace } from '../../explorer/geometry.js' */
+
+/**
+ * @typedef {{x: number, y: number, w: number, h: number}} Area in pixels of CSS
+ * @typedef {{size?: number, fill?: string, align?: CanvasTextAlign, weight?: number, a?: number}} Lettering
+ */
+
+/** Colours by what they are for, and the names of their tokens in tokens.css. */
+const COLOURS = {
+  ground: 'ground',
+  panel: 'card',
+  soft: 'soft',
+  ink: 'text',
+  quiet: 'muted',
+  line: 'line',
+  accent: 'accent',
+  plus: 'for',
+  minus: 'against',
+  good: 'good',
+};
+const UNDER = 28; // units of what stands under the row
+const NARROW = 760; // pixels of the stage, below which the photo stands above what is explained
+
+/** A vector as the eye sees it: of numbers that share a pixel, the one farthest from 0. @param {ArrayLike<number>} numbers @param {number} cells */
+function gathered(numbers, cells) {
+  if (numbers.length <= cells) return numbers;
+  const out = new Float32Array(cells);
+  for (let i = 0; i < numbers.length; i++) {
+    const cell = Math.floor((i * cells) / numbers.length);
+    if (Math.abs(numbers[i]) > Math.abs(out[cell])) out[cell] = numbers[i];
+  }
+  return out;
+}
+
+/**
+ * Where things stand.
+ * @param {[number, number]} input height, width @param {number} width @param {number} u unit @param {boolean} isWide
+ * @param {number} tallest @param {number} words @returns {{photo: Area, work: Area, row: Area & {bar: number}}}
+ */
+function areasOf(input, width, u, isWide, tallest, words) {
+  const aspect = input[1] / input[0];
+  const [above, bar, line] = isWide ? [16 * u, 64 * u, 28 * u] : [18, 44, 22];
+  const rest = above + bar + line + UNDER * u;
+  const [widest, highest] = isWide
+    ? [Math.min(width * 0.4, 640 * u), clamp(tallest - rest, 640 * u, 400 * u)]
+    : [width, Math.min(width * 0.66, 250)];
+  const w = Math.min(widest, highest * aspect);
+  const h = w / aspect;
+  const photo = { x: isWide ? 0 : (width - w) / 2, y: 0, w, h };
+  const work = { x: 0, y: h + 24, w: width, h: 226 };
+  if (isWide) {
+    const [x, y] = [w + 40 * u, words * u];
+    Object.assign(work, { x, y, w: width - x, h: Math.max(h, highest, y + 270 * u) - y });
+  }
+  return { photo, work, row: { x: 0, y: work.y + work.h + above + bar, w: width, h: line, bar } };
+}
+
+export class Pen {
+  /** Numbers that stand in the picture, by what they are: exact, and as they are written. @type {Map<string, {value: number, text: string}>} */
+  numbers = new Map();
+
+  /**
+   * @param {HTMLCanvasElement} canvas it fits the width of what it stands in
+   * @param {object} of
+   * @param {Trace} of.trace @param {HTMLImageElement} of.image its photo, loaded
+   * @param {number} of.tallest most pixels that the picture may be high
+   * @param {number} of.words pixels that the words beside the photo take
+   * @param {boolean} of.gray whether the model sees no colours
+   */
+  constructor(canvas, { trace, image, tallest, words, gray }) {
+    const look = getComputedStyle(canvas);
+    const token = (/** @type {string} */ name) => look.getPropertyValue(`--vv-${name}`).trim();
+    /** @type {Record<string, string>} */
+    this.colour = Object.fromEntries(Object.entries(COLOURS).map(([name, of]) => [name, token(of)]));
+    this.font = look.fontFamily;
+    this.trace = trace;
+    const parent = /** @type {HTMLElement} */ (canvas.parentElement);
+    const width = Math.max(280, parent.clientWidth);
+    this.wide = width > NARROW;
+    this.unit = this.wide ? clamp(Math.min(width / 1330, tallest / 540), 1.8, 0.85) : 1;
+    const { photo, work, row } = areasOf(trace.crop.input, width, this.unit, this.wide, tallest, words);
+    /** The photo as the model gets it. */
+    this.photo = photo;
+    /** Where it is explained. */
+    this.work = work;
+    /** The row of all tokens; above it stand bars as high as `bar`. */
+    this.row = row;
+    const height = this.row.y + this.row.h + UNDER * this.unit;
+    const scale = sharpness({ width, height }, globalThis.devicePixelRatio || 1);
+    Object.assign(canvas, { width: Math.round(width * scale), height: Math.round(height * scale) });
+    canvas.style.height = `${height}px`;
+    this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+    this.context.setTransform(scale, 0, 0, scale, 0, 0);
+    this.width = width;
+    this.height = height;
+    this.scale = scale; // pixels of the canvas for one of CSS
+    this.image = image;
+    this.veil = 1;
+    this.plain = this.#tile(this.photo.w, this.photo.h).plain.canvas;
+    if (gray) this.#drain();
+    this.map = new Picture(undefined, trace.grid[1], trace.grid[0]);
+    this.over = document.createElement('canvas');
+  }
+
+  /** Makes the photo gray. */
+  #drain() {
+    const { width, height } = this.plain;
+    const sheet = Object.assign(document.createElement('canvas'), { width, height });
+    const context = /** @type {CanvasRenderingContext2D} */ (sheet.getContext('2d'));
+    context.filter = 'grayscale(1)';
+    context.drawImage(this.plain, 0, 0);
+    this.plain = sheet;
+  }
+
+  /** The photo as large as it is drawn. @param {number} w @param {number} h */
+  #tile(w, h) {
+    const tile = new Tile();
+    tile.prepare(this.image, this.trace.crop, {
+      width: Math.max(1, Math.round(w * this.scale)),
+      height: Math.max(1, Math.round(h * this.scale)),
+    });
+    return tile;
+  }
+
+  /** Begins a picture. */
+  clear() {
+    this.context.clearRect(0, 0, this.width, this.height);
+    this.veil = 1;
+    this.numbers.clear();
+  }
+
+  #fade(/** @type {number} */ a) {
+    this.context.globalAlpha = this.veil * clamp(a);
+  }
+
+  /** Draws all of something as faint as `a`. @param {number} a @param {() => void} draw */
+  within(a, draw) {
+    if (a <= 0.004) return;
+    const before = this.veil;
+    this.veil = before * Math.min(1, a);
+    draw();
+    this.veil = before;
+  }
+
+  /** @param {string} words @param {number} x @param {number} y of the line that letters stand on @param {Lettering} [lettering] */
+  text(words, x, y, { size = 13, fill = 'quiet', align = 'left', weight = 400, a = 1 } = {}) {
+    if (a <= 0) return;
+    const { context } = this;
+    this.#fade(a);
+    context.fillStyle = this.colour[fill] ?? fill;
+    context.textAlign = align;
+    context.font = `${weight} ${this.wide ? size * this.unit : Math.max(12, size - 2)}px ${this.font}`;
+    context.fillText(words, x, y);
+  }
+
+  /**
+   * A number as text, which is kept under its name with all its digits.
+   * @param {string} id @param {number} value @param {string} words @param {number} x @param {number} y @param {Lettering} [lettering]
+   */
+  number(id, value, words, x, y, lettering) {
+    if ((lettering?.a ?? 1) > 0.5) this.numbers.set(id, { value, text: words });
+    this.text(words, x, y, lettering);
+  }
+
+  /** @param {number} x @param {number} y @param {number} w @param {number} h @param {string} fill */
+  box(x, y, w, h, fill, a = 1, r = 2) {
+    if (w <= 0 || h <= 0) return;
+    this.#fade(a);
+    this.context.fillStyle = this.colour[fill] ?? fill;
+    this.context.beginPath();
+    this.context.roundRect(x, y, w, h, Math.min(r, w / 2, h / 2));
+    this.context.fill();
+  }
+
+  /** A ring around an area; nothing where that is not yet of any size. @param {Area} area @param {string} stroke */
+  frame({ x, y, w, h }, stroke, a = 1, width = 2.5) {
+    if (w <= 0 || h <= 0 || a <= 0) return;
+    this.#fade(a);
+    this.context.strokeStyle = this.colour[stroke] ?? stroke;
+    this.context.lineWidth = width;
+    this.context.beginPath();
+    this.context.roundRect(x, y, w, h, Math.min(4, w / 2, h / 2));
+    this.context.stroke();
+  }
+
+  /** A patch of the photo; in a place of another shape, its middle. @param {number} patch @param {number} x @param {number} y @param {number} w @param {number} h */
+  piece(patch, x, y, w, h, a = 1) {
+    if (w <= 0 || h <= 0 || a <= 0) return;
+    const [rows, cols] = this.trace.grid;
+    const [wide, tall] = [this.plain.width / cols, this.plain.height / rows];
+    const across = wide * Math.min(1, ((w / h) * tall) / wide);
+    const left = (patch % cols) * wide + (wide - across) / 2;
+    this.#fade(a);
+    this.context.drawImage(this.plain, left, Math.floor(patch / cols) * tall, across, tall, x, y, w, h);
+  }
+
+  /** A token: its piece of the photo, or the letter of one that is no patch. @param {number} token @param {number} x @param {number} y @param {number} w @param {number} h */
+  face(token, x, y, w, h, a = 1) {
+    const { prefix, suffix, grid } = this.trace;
+    const patch = token - prefix.length;
+    if (patch >= 0 && patch < grid[0] * grid[1]) return this.piece(patch, x, y, w, h, a);
+    const name = prefix[token] ?? suffix[patch - grid[0] * grid[1]] ?? '';
+    this.box(x, y, w, h, 'soft', a, 5);
+    this.frame(
+      { x: x + 0.5, y: y + 0.5, w: w - 1, h: h - 1 },
+      /^class/.test(name) ? 'accent' : 'quiet',
+      a,
+      1,
+    );
+    const letters = name[0].toUpperCase() + (/\d+$/.exec(name)?.[0] ?? '');
+    const lettering = /** @type {Lettering} */ ({ fill: 'ink', align: 'center', weight: 600, a });
+    if (w > 9 * letters.length) this.text(letters, x + w / 2, y + h / 2 + 4.5, lettering);
+  }
+
+  /**
+   * A vector: a cell for each number, orange above 0 and blue below, as strong as it is large.
+   * @param {ArrayLike<number>} numbers @param {number} x @param {number} y @param {number} w @param {number} h
+   * @param {{max: number, shown?: number, a?: number}} how max: where colours are full; shown: the share of it that is drawn, from the left
+   */
+  vector(numbers, x, y, w, h, { max, shown = 1, a = 1 }) {
+    if (w <= 0 || a <= 0) return;
+    const cells = gathered(numbers, Math.max(1, Math.floor(w * Math.min(1, this.scale))));
+    const step = w / cells.length;
+    const gap = step > 5 ? 1.5 : step > 3 ? 0.7 : 0;
+    this.box(x, y, w, h, 'soft', a, 2);
+    for (let i = 0; i < cells.length * shown; i++) {
+      const share = max > 0 ? (Math.abs(cells[i]) / max) * 1.1 : 0;
+      if (share < 0.02) continue;
+      this.#fade(a * Math.min(1, share));
+      this.context.fillStyle = cells[i] > 0 ? this.colour.plus : this.colour.minus;
+      this.context.fillRect(x + i * step, y, step - gap, h);
+    }
+  }
+
+  /**
+   * The photo, dimmed and lit where weights fall, as Look draws it.
+   * @param {ArrayLike<number> | null} weights of all tokens; null: the photo alone
+   * @param {number} x @param {number} y @param {number} w @param {number} h
+   * @param {number} [depth] how far it is dimmed, from 0
+   */
+  lit(weights, x, y, w, h, a = 1, depth = 1) {
+    if (w <= 0 || h <= 0 || a <= 0) return;
+    const { context, trace } = this;
+    context.save();
+    context.beginPath();
+    context.roundRect(x, y, w, h, Math.min(w > 200 ? 12 : 6, w / 2, h / 2));
+    context.clip();
+    this.#fade(a);
+    context.drawImage(this.plain, x, y, w, h);
+    if (weights && depth > 0) {
+      const { prefix, grid } = trace;
+      const map = Float32Array.from(
+        { length: grid[0] * grid[1] },
+        (_, patch) => weights[prefix.length + patch],
+      );
+      const sorted = map.slice().sort();
+      const style = suited('light', trace.unlit);
+      this.map.paint(map, layerTable(style, depth, new Uint32Array(256)), [sorted[0], topOf(sorted)]);
+      this.#lay(style === 'light', x, y, w, h);
+    }
+    context.restore();
+  }
+
+  /** Lays the map over the photo; isDark: in the colours of the dimmed photo. @param {boolean} isDark @param {number} x @param {number} y @param {number} w @param {number} h */
+  #lay(isDark, x, y, w, h) {
+    const { over, map } = this;
+    const { dark } = this.#tile(w, h);
+    const size = { width: dark.canvas.width, height: dark.canvas.height };
+    if (over.width !== size.width || over.height !== size.height) Object.assign(over, size);
+    const sheet = /** @type {CanvasRenderingContext2D} */ (over.getContext('2d'));
+    sheet.globalCompositeOperation = 'copy';
+    sheet.drawImage(map.canvas, 0, 0, size.width, size.height);
+    sheet.globalCompositeOperation = 'source-in';
+    if (isDark) sheet.drawImage(dark.canvas, 0, 0);
+    this.context.drawImage(over, x, y, w, h);
+  }
+
+  /** A bent line from the middle of one area to that of another, as far as `long`. @param {Area} from @param {Area} to @param {number} width */
+  line(from, to, width, a = 1, long = 1) {
+    const { context } = this;
+    const middle = (/** @type {Area} */ { x, y, w, h }) => [x + w / 2, y + h / 2];
+    const [[x0, y0], [x1, y1]] = [middle(from), middle(to)];
+    const bend = [(x0 + x1) / 2 + (y1 - y0) * 0.25, (y0 + y1) / 2 - (x1 - x0) * 0.25];
+    this.#fade(a);
+    context.strokeStyle = this.colour.accent;
+    context.lineCap = 'round';
+    context.lineWidth = width;
+    context.beginPath();
+    for (let k = 0; k <= 24 * clamp(long); k++) {
+      const [u, v] = [k / 24, 1 - k / 24];
+      const at = (/** @type {number} */ p, /** @type {number} */ q, /** @type {number} */ r) =>
+        v * v * p + 2 * u * v * q + u * u * r;
+      context.lineTo(at(x0, bend[0], x1), at(y0, bend[1], y1));
+    }
+    context.stroke();
+  }
+
+  /** Where a patch lies on the photo. @param {number} patch @returns {Area} */
+  at(patch) {
+    const [rows, cols] = this.trace.grid;
+    const [w, h] = [this.photo.w / cols, this.photo.h / rows];
+    return { x: this.photo.x + (patch % cols) * w, y: this.photo.y + Math.floor(patch / cols) * h, w, h };
+  }
+
+  /**
+   * Where each token stands in the row: wide where the lesson looks, thin elsewhere.
+   * @param {[token: number, more: number, radius: number][]} focus how much wider tokens are around one
+   * @param {number} [join] how far the tokens that are no patches have come
+   * @returns {{x: number, w: number}[]}
+   */
+  spots(focus, join = 1) {
+    const { prefix, suffix, grid } = this.trace;
+    const patches = grid[0] * grid[1];
+    const widths = Array.from({ length: prefix.length + patches + suffix.length }, (_, token) => {
+      const isPatch = token >= prefix.length && token < prefix.length + patches;
+      let wide = isPatch ? 1 : Math.min(9, patches / 20) * join;
+      for (const [at, more, radius] of focus) wide += more * Math.exp(-(((token - at) / radius) ** 2));
+      return wide;
+    });
+    const unit = this.row.w / widths.reduce((sum, wide) => sum + wide, 0);
+    let { x } = this.row;
+    return widths.map((wide) => ({ x, w: wide * unit, end: (x += wide * unit) }));
+  }
+
+  /** Each token at its place in the row, higher where it is wide. @param {{x: number, w: number}[]} spots @returns {Area[]} */
+  standing(spots) {
+    const { y, h } = this.row;
+    return spots.map(({ x, w }) => ({
+      x,
+      y,
+      w: w - (w > 8 ? 1 : 0.15),
+      h: Math.min(h + 14 * clamp(w / 30), 60),
+    }));
+  }
+}
+
+/** How many tokens of each kind are no patches, in words: "the class token and 4 registers". @param {Trace} trace */
+export function othersInWords({ prefix, suffix, grid }) {
+  const kinds = new Map();
+  for (const name of prefix) {
+    const kind = name.replace(/ \d+$/, '');
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+  }
+  for (const [kind, tokens] of suffixKinds({ grid, prefix: [], suffix })) kinds.set(kind, tokens.length);
+  const words = [...kinds].map(([kind, count]) => {
+    if (kind === 'register') return count === 1 ? 'a register' : `${count} registers`;
+    return count === 1 ? `the ${kind} token` : `${count} ${kind} tokens`;
+  });
+  return words.length > 1
+    ? `${words.slice(0, -1).join(', ')} and ${words[words.length - 1]}`
+    : (words[0] ?? '');
+}

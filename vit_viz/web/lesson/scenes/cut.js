@@ -1,0 +1,338 @@
+// The first scene: the photo is cut into patches, which fly into a row, and one of them becomes a token.
+
+import { clamp } from '../../../explorer/geometry.js';
+import { largestOf } from '../../kit/signed.js';
+import { othersInWords } from '../pen.js';
+import { ease, mix } from '../timeline.js';
+/** @import { Pen } from '../pen.js' */
+/** @import { Answer, Beat, Numbers, Scene, Say } from '../timeline.js' */
+
+/** A size in words: "128 × 128 pixels", "60 pixels high and 100 wide". @param {number} tall @param {number} wide */
+const sizeInWords = (tall, wide) =>
+  tall === wide ? `${tall} × ${wide} pixels` : `${tall} pixels high and ${wide} wide`;
+
+/** @param {Numbers} n */
+function shapeOf({ trace: { crop, grid, prefix, suffix }, tokens }) {
+  const [rows, cols] = grid;
+  const [tall, wide] =
+    tokens?.facts.patch_size ?? [crop.input[0] / rows, crop.input[1] / cols].map(Math.round);
+  const channels = tokens?.facts.channels ?? 3;
+  const count = rows * cols;
+  return { rows, cols, tall, wide, channels, count, all: count + prefix.length + suffix.length };
+}
+
+/** What is said of the place of a patch. @type {Record<string, (row: number, col: number) => Say>} */
+const PLACES = {
+  rotary: () => [
+    'A token does not know where it was cut. In this model nothing is added for that: its place will turn its numbers, like the hand of a clock, wherever tokens are compared.',
+  ],
+  relative: () => [
+    'A token does not know where it was cut. In this model nothing is added for that here: the distance between two patches will count when they are compared.',
+  ],
+  none: () => ['A token does not know where it was cut, and this model does not tell it: nothing is added.'],
+  learned: (row, col) => [
+    `A token does not know where it was cut, so the learned numbers of its place, row ${row} and column ${col}, are added.`,
+  ],
+};
+const waves = (/** @type {number} */ row, /** @type {number} */ col) => [
+  `A token does not know where it was cut, so numbers that stand for its place, row ${row} and column ${col}, are added: waves of many lengths.`,
+];
+
+/** @param {Numbers} n @returns {Beat[]} */
+function beats({ trace: { prefix, crop } }) {
+  const pixels = sizeInWords(...crop.input);
+  return [
+    {
+      id: 'cut-see',
+      seconds: 3,
+      part: 'photo',
+      say: () => [`This is the photo as the model gets it: ${pixels}.`],
+    },
+    {
+      id: 'cut-grid',
+      seconds: 4,
+      part: 'patches',
+      say(n) {
+        const { rows, cols, tall, wide } = shapeOf(n);
+        const how = tall === wide ? 'squares' : 'pieces';
+        return [
+          `It is cut into ${rows} × ${cols} ${how}, each ${sizeInWords(tall, wide)}. They are called `,
+          { term: 'patches' },
+          '.',
+        ];
+      },
+    },
+    {
+      id: 'cut-row',
+      seconds: 6,
+      part: 'patches',
+      say: (n) => [
+        `The patches are laid in one row, line by line, like the words of a page: ${shapeOf(n).count} of them.`,
+      ],
+    },
+    {
+      id: 'cut-patch',
+      seconds: 5,
+      part: 'embed',
+      needs: ['tokens'],
+      say(n) {
+        const { tall, wide, channels } = shapeOf(n);
+        const numbers =
+          channels === 3
+            ? 'is three numbers: how red, how green and how blue it is'
+            : channels === 1
+              ? 'is one number: how bright it is'
+              : `is ${channels} numbers`;
+        return [
+          'We follow this one, ',
+          { patch: n.patch },
+          `. Each of its ${tall * wide} pixels ${numbers}.`,
+        ];
+      },
+    },
+    {
+      id: 'cut-list',
+      seconds: 5,
+      part: 'embed',
+      needs: ['tokens'],
+      say(n) {
+        const { tall, wide, channels } = shapeOf(n);
+        const sides = [tall, wide, ...(channels > 1 ? [channels] : [])].join(' × ');
+        return [`Written as one list, the patch is ${sides} = ${tall * wide * channels} numbers.`];
+      },
+    },
+    {
+      id: 'cut-embed',
+      seconds: 6,
+      part: 'embed',
+      needs: ['tokens'],
+      say: (n) => [
+        'A table of learned numbers, the same for every patch, turns them into ',
+        `${n.tokens?.facts.dim} others (each pixel is multiplied and all are added up, once for each of the new numbers). Now the patch is a `,
+        { term: 'token' },
+        '.',
+      ],
+    },
+    {
+      id: 'cut-place',
+      seconds: 6,
+      part: 'tokens',
+      needs: ['tokens'],
+      say(n) {
+        const { position_kind: kind, place } = n.tokens?.facts ?? {};
+        return (PLACES[kind] ?? waves)(place[0], place[1]);
+      },
+    },
+    ...(prefix.length ? [JOIN] : []),
+  ];
+}
+
+/** @type {Beat} */
+const JOIN = {
+  id: 'cut-join',
+  seconds: 6,
+  part: 'tokens',
+  needs: ['tokens'],
+  say(n) {
+    const { prefix, pooling } = n.trace;
+    const role = pooling === 'class' && prefix.some((name) => /^class/.test(name));
+    const registers = prefix.some((name) => /^register/.test(name));
+    return [
+      `${prefix.length === 1 ? 'One more token joins' : `${prefix.length} more tokens join`} in front, learned and the same for every photo: `,
+      { term: othersInWords({ ...n.trace, suffix: [] }) },
+      '.',
+      role ? ' The class token will carry the answer.' : '',
+      registers ? ' Registers belong to no place: they are room for notes.' : '',
+    ];
+  },
+};
+
+/** @type {Scene['draw']} */
+function draw(pen, v, n) {
+  const { rows, cols, tall, wide, count, all } = shapeOf(n);
+  const { photo, row, work, unit, wide: isWide } = pen;
+  const { prefix, crop } = n.trace;
+  const pick = ease(v['cut-patch']);
+  const join = ease(v['cut-join'] ?? 0);
+  const me = prefix.length + n.patch;
+  const spots = pen.standing(pen.spots([[me, 12 * pick, 5]], join));
+
+  // the photo: whole, in pieces, and what stays of them when they have flown
+  const gap = ease(v['cut-grid']) * 0.09;
+  const flown = (/** @type {number} */ patch) => ease(v['cut-row'] * 4 - (3 * patch) / count);
+  if (gap < 0.001) pen.lit(null, photo.x, photo.y, photo.w, photo.h);
+  else
+    for (let patch = 0; patch < count; patch++) {
+      const { x, y, w, h } = pen.at(patch);
+      const a = 1 - 0.75 * clamp(flown(patch) * 5);
+      pen.piece(patch, x + gap * w, y + gap * h, w - 2 * gap * w, h - 2 * gap * h, a);
+    }
+  pen.frame(pen.at(n.patch), 'accent', pick);
+
+  // the row: each patch flies as it is, and is squeezed where it lands
+  const line = (/** @type {number} */ token) => {
+    const to = spots[token];
+    if (token < prefix.length) {
+      const p = ease((v['cut-join'] ?? 0) * 2 - token * 0.2);
+      return pen.face(token, mix(row.x - 60, to.x, p), to.y, to.w, row.h, p);
+    }
+    const patch = token - prefix.length;
+    if (patch >= count) return pen.face(token, to.x, to.y, to.w, row.h, v['cut-join'] ?? 0);
+    const p = flown(patch);
+    if (p <= 0) return;
+    const from = pen.at(patch);
+    const land = ease(p * 3 - 2);
+    const [w, h] = [mix(from.w * 0.9, to.w, land), mix(from.h * 0.9, to.h, land)];
+    pen.piece(patch, mix(from.x, to.x, p ** 0.8), mix(from.y, to.y, p ** 1.6), w, h);
+  };
+  for (let token = 0; token < all; token++) line(token);
+  pen.frame(spots[me], 'accent', pick);
+  const told = join < 0.5 ? `${count} patches in one row` : `${all} tokens in one row`;
+  const under = { align: /** @type {const} */ ('right'), a: ease(v['cut-row'] * 2 - 1) };
+  pen.text(told, row.x + row.w, row.y + row.h + 18 * unit, under);
+
+  // beside it: how many there are, then what becomes of one
+  const { x, y } = work;
+  /** @type {[string, string, number][]} */
+  const large = [
+    [`${crop.input[0]} × ${crop.input[1]}`, 'pixels, rows × columns', 1 - v['cut-grid'] * 4],
+    [
+      `${rows} × ${cols}`,
+      `patches of ${tall} × ${wide} pixels`,
+      Math.min(v['cut-grid'] * 4 - 1, 1 - v['cut-row'] * 4),
+    ],
+    [
+      String(Math.round(clamp((v['cut-row'] * 4 - 1) / 3) * count)),
+      'patches in the row',
+      Math.min(v['cut-row'] * 8 - 1, 1 - v['cut-patch'] * 4),
+    ],
+  ];
+  for (const [number, what, a] of large) {
+    pen.text(number, x, y + (isWide ? 60 : 44) * unit, {
+      size: isWide ? 52 : 40,
+      weight: 600,
+      fill: 'ink',
+      a,
+    });
+    pen.text(what, x, y + (isWide ? 92 : 70) * unit, { size: 17, a });
+  }
+  if (pick > 0 && n.tokens) drawToken(pen, v, n);
+}
+
+/** One patch: its pixels, these as a list, the token, and its place. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n */
+function drawToken(pen, v, n) {
+  const { work, unit: u, wide: isWide } = pen;
+  const { tall, wide, channels, cols } = shapeOf(n);
+  const { arrays } = /** @type {Answer} */ (n.tokens);
+  const [from, p] = [pen.at(n.patch), ease(v['cut-patch'])];
+  const side = (isWide ? 150 : 84) * u;
+  const [w, h] = from.w > from.h ? [side, (side * from.h) / from.w] : [(side * from.w) / from.h, side];
+  const [gx, gy] = [mix(from.x, work.x, p), mix(from.y, work.y, p)];
+  const [cw, ch] = [mix(from.w, w, p) / wide, mix(from.h, h, p) / tall];
+  const size = tall * wide;
+  const level = (/** @type {number} */ pixel, /** @type {number} */ channel) =>
+    Math.round(255 * clamp(arrays.pixels.data[channel * size + pixel]));
+  /** Where a pixel is in the enlarged patch. @param {number} i */
+  const at = (i) => [gx + (i % wide) * cw, gy + Math.floor(i / wide) * ch];
+  pen.piece(n.patch, gx, gy, cw * wide, ch * tall);
+  for (let i = 0; i < size; i++) {
+    const rgb = [0, 1, 2].map((k) => level(i, channels === 3 ? k : 0));
+    pen.box(at(i)[0], at(i)[1], cw * 0.95, ch * 0.95, `rgb(${rgb})`, p, 0);
+  }
+  const caption = `row ${Math.floor(n.patch / cols)}, column ${n.patch % cols}`;
+  pen.text(caption, work.x, work.y + h + 20 * u, { a: p });
+
+  const x = work.x + side + (isWide ? 36 : 14) * u;
+  const [width, cell, lines] = [work.x + work.w - x, (isWide ? 16 : 11) * u, Math.min(channels, 4)];
+  const step = width / size;
+  for (let k = 0; k < lines; k++) {
+    const top = work.y + k * (cell + 4);
+    for (let i = 0; i < size; i++) {
+      const q = ease(v['cut-list'] * 2.4 - (1.4 * (i + (k * size) / 3)) / (size * 1.67));
+      if (q <= 0) continue;
+      const [bx, by] = at(i);
+      const rgb = [0, 1, 2].map((one) => (channels !== 3 || one === k ? level(i, k) * 0.85 + 20 : 20));
+      const area = [mix(bx, x + i * step, q), mix(by, top, q), mix(cw, step * 0.92, q), mix(ch, cell, q)];
+      pen.box(area[0], area[1], area[2], area[3], `rgb(${rgb.map(Math.round)})`, 1, 0);
+    }
+  }
+  const kinds = channels === 3 ? ': red, green, blue' : '';
+  pen.text(`${size * channels} numbers${kinds}`, x, work.y - 8, { a: ease(v['cut-list'] * 2 - 1) });
+
+  const y = work.y + lines * (cell + 4) + (isWide ? 48 : 30) * u;
+  const lies = { x, y, w: width, h: (isWide ? 24 : 16) * u, pitch: (isWide ? 60 : 38) * u };
+  const join = ease(v['cut-join'] ?? 0);
+  pen.within(1 - join, () => drawSum(pen, v, n, lies));
+  if (isWide) pen.within(1 - join, () => drawAlike(pen, v, n, work.y + h + 56 * u, side));
+  if (join > 0) drawOthers(pen, n, lies, join);
+}
+
+/** @typedef {import('../pen.js').Area & {pitch: number}} Lies where the first vector lies, and how far below it the next one does */
+
+/** The table makes a token of the list, and the place is added. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n @param {Lies} lies */
+function drawSum(pen, v, n, { x, y, w, h, pitch }) {
+  const { arrays, facts } = /** @type {Answer} */ (n.tokens);
+  const { flat, embedded, position, token } = arrays;
+  const max = 0.6 * largestOf(token.data);
+  const label = (
+    /** @type {string} */ words,
+    /** @type {number} */ at,
+    /** @type {number} */ a,
+    isResult = false,
+  ) => pen.text(words, x, at - 8, { a, ...(isResult && { fill: 'ink', weight: 600 }) });
+  const row = (/** @type {any} */ { data }, /** @type {number} */ at, a = 1, shown = 1) =>
+    pen.vector(data, x, at, w, h, { max, shown, a });
+  const grow = clamp(v['cut-embed']);
+  if (grow > 0) row(embedded, y, 1, grow);
+  const table = `× one table of ${flat.data.length} × ${facts.dim} learned numbers = the token`;
+  label(pen.wide ? table : '× a learned table = the token', y, ease(grow * 3));
+  const place = v['cut-place'];
+  if (!largestOf(position.data)) {
+    row(token, y + pitch, ease(place), place > 0 ? 1 : 0);
+    return label('the token that goes in', y + pitch, ease(place), true);
+  }
+  const [q, r] = [clamp(place * 2), clamp(place * 2 - 1)];
+  const [below, sum] = [y + pitch, y + 2 * pitch];
+  row(position, below, q);
+  label('+ its place', below, q);
+  row(embedded, mix(y, sum, ease(r)), r > 0 ? 1 - r : 0);
+  row(position, mix(below, sum, ease(r)), r > 0 ? 1 - r : 0);
+  row(token, sum, r);
+  label('= the token that goes in', sum, r, true);
+}
+
+/** The photo, lit where places are most like that of the patch. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n @param {number} y @param {number} side */
+function drawAlike(pen, v, n, y, side) {
+  const { data } = /** @type {Answer} */ (n.tokens).arrays.places;
+  const a = ease(v['cut-place'] * 2 - 0.5);
+  if (!data.length || a <= 0) return;
+  const { work, photo, unit } = pen;
+  const all = new Float32Array(n.trace.prefix.length + data.length);
+  all.set(data, n.trace.prefix.length);
+  const most = Math.min(side, ((work.y + work.h - y) * photo.w) / photo.h);
+  pen.lit(all, work.x, y, most, (most * photo.h) / photo.w, a);
+  pen.text('lit: places most like its own', work.x, y - 8 * unit, { size: 12, a });
+}
+
+/** The tokens that come from no patch, and below them the one that does. @param {Pen} pen @param {Numbers} n @param {Lies} lies @param {number} join */
+function drawOthers(pen, n, { x, y, w, h, pitch }, join) {
+  const { token, prefix } = /** @type {Answer} */ (n.tokens).arrays;
+  const dim = token.data.length;
+  const many = Math.min(n.trace.prefix.length, 6);
+  pen.text('each on a scale of its own', x + w, y - h - 8, { size: 12, align: 'right', a: join });
+  for (let i = 0; i <= many; i++) {
+    const [top, a] = [y - h + i * pitch * 0.6, ease(join * 3 - i * 0.3)];
+    const isMine = i === many;
+    pen.face(isMine ? n.trace.prefix.length + n.patch : i, x - h - 8, top, h, h, a);
+    const own = isMine ? token.data : prefix.data.subarray(i * dim, (i + 1) * dim);
+    pen.vector(own, x, top, w, h, { max: 0.6 * largestOf(own), a });
+  }
+}
+
+/** @type {Scene} */
+export const CUT = {
+  id: 'cut',
+  title: () => 'A photo becomes a row of tokens',
+  beats,
+  draw,
+};

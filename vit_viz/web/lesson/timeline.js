@@ -1,0 +1,103 @@
+// The lesson as data: scenes of beats. A beat says one thing and raises one value of its own name, and everything that is drawn is a
+// function of these values, so that playing, scrubbing, stepping and stills are the same.
+
+import { clamp, placeWords } from '../../explorer/geometry.js';
+/** @import { Pen } from './pen.js' */
+
+/**
+ * An answer to a question, as `ask` has it.
+ * @typedef {{arrays: Record<string, {shape: number[], data: any}>, facts: any, words?: string}} Answer
+ *
+ * What a scene is drawn from: the answers by name, null until they are there, and what they are of. trace: the tokens, their grid, and
+ * how many layers and heads there are; patch: the one that is followed, the first of all being 0; name: of a token, in words.
+ * @typedef {{tokens: Answer | null, attention: Answer | null, block: Answer | null, depth: Answer | null, parts: Answer | null, patch:
+ *   number, layer: number, head: number, trace: import('../../explorer/geometry.js').Trace & {about: any, opening: any}, name: (token:
+ *   number) => string}} Numbers
+ * @typedef {'tokens' | 'attention' | 'block' | 'depth' | 'parts'} AnswerName
+ *
+ * What is said, as data: texts, terms where they are first met, what is stressed, and pieces of the photo.
+ * @typedef {(string | {term: string} | {strong: string} | {patch: number})[]} Say
+ *
+ * part: of the strip, by name: photo, patches, embed, tokens, attn3, mlp3, norm, head, answer; needs: answers without which it waits.
+ * @typedef {{id: string, seconds: number, part: string | ((u: number) => string), say: (n: Numbers) => Say, needs?: AnswerName[]}} Beat
+ *
+ * A question to the reader. before: the beat that waits for the guess; shown: the beat at whose end the truth is told, else that one.
+ * @typedef {{before: string, shown?: string, question: (n: Numbers) => Say, choices: (n: Numbers) => Say[], truth: (n: Numbers) =>
+ *   number, verdict: (n: Numbers) => Say}} Guess
+ * @typedef {{change: string, label: string, controls: ('layer' | 'head' | 'patch' | 'seed')[]}} WhatIf
+ *
+ * formula: by its name among the lines that Python typesets; build: the name of a part in vit_viz/lesson_parts.py.
+ * @typedef {{formula: string, letters: string, shapes: (n: Numbers) => [name: string, shape: string, what: string][], build: string,
+ *   mistake: string}} Fold
+ *
+ * draw: a picture of the values, of which those of beats that come later are 0; at: the beat.
+ * @typedef {{id: string, title: (n: Numbers) => string, beats: (n: Numbers) => Beat[], draw: (pen: Pen, v: Record<string, number>, n:
+ *   Numbers, at: string) => void, guess?: Guess, whatIf?: WhatIf[], fold?: Fold}} Scene
+ *
+ * @typedef {Beat & {scene: Scene, start: number, end: number}} Placed
+ */
+
+/** How much of its time a beat moves; then it stands, to be looked at. */
+const MOVES = 0.7;
+
+/** Between two numbers. @param {number} from @param {number} to @param {number} share */
+export const mix = (from, to, share) => from + (to - from) * share;
+
+/** A share that starts and ends slowly; what lies beyond 0 and 1 is cut off. @param {number} share */
+export function ease(share) {
+  const x = clamp(share);
+  return x * x * (3 - 2 * x);
+}
+
+/** All beats of some scenes, one after the other. @param {Scene[]} scenes @param {Numbers} n @returns {Placed[]} */
+export function placed(scenes, n) {
+  let end = 0;
+  return scenes.flatMap((scene) =>
+    scene.beats(n).map((beat) => ({ ...beat, scene, start: end, end: (end += beat.seconds) })),
+  );
+}
+
+/** The beat at a time; the first and the last reach beyond the ends. @param {Placed[]} beats @param {number} t in seconds */
+export function beatAt(beats, t) {
+  return beats.findLast(({ start }) => start <= t) ?? beats[0];
+}
+
+/** The last moment of a beat that is still its own. @param {Placed} beat */
+export const endOf = ({ end }) => end - 0.001;
+
+/** The value of each beat, by its name, at a time. @param {Placed[]} beats @param {number} t in seconds @returns {Record<string, number>} */
+export function values(beats, t) {
+  return Object.fromEntries(
+    beats.map(({ id, start, seconds }) => [id, clamp((t - start) / (seconds * MOVES))]),
+  );
+}
+
+/**
+ * The same moment where beats have other places: of the same beat, as far into it. @param {Placed[]} before @param {Placed[]} now
+ * @param {number} t in seconds
+ */
+export function moved(before, now, t) {
+  const was = beatAt(before, t);
+  const is = now.find(({ id }) => id === was.id);
+  return is
+    ? is.start + clamp((t - was.start) / was.seconds) * is.seconds
+    : Math.min(t, endOf(now[now.length - 1]));
+}
+
+/** What is said as text alone. @param {Say} say @param {number} cols of the grid of patches */
+export function wordsOf(say, cols) {
+  return say
+    .map((one) => {
+      if (typeof one === 'string') return one;
+      if ('patch' in one) return placeWords(one.patch, cols);
+      return 'term' in one ? one.term : one.strong;
+    })
+    .join('');
+}
+
+/** A token within a sentence: a piece of the photo, or its name. @param {Numbers} n @param {number} token @returns {Say} */
+export function sayToken({ trace: { prefix, grid }, patch, name }, token) {
+  const index = token - prefix.length;
+  if (index < 0 || index >= grid[0] * grid[1]) return [`the ${name(token)}`];
+  return index === patch ? ['itself, ', { patch }] : ['the patch ', { patch: index }];
+}
