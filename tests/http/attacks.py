@@ -121,7 +121,10 @@ def valid_requests(trace: str) -> list[str]:
     """What may be fetched of a picture and of a survey, each a little different from the others."""
     where = "head_concentration > 0.{}"
     return [
-        *(f"/vit_viz/picture/{trace}.jpg?kind=map&layer={n % 6}&head={n % 3}&q={n},{n}" for n in range(36)),
+        *(
+            f"/vit_viz/numbers/{trace}?layer={n % 6}&head={n % 3}&q={n % 16},{n % 16}&at=1,2"
+            for n in range(36)
+        ),
         *(f"/vit_viz/explorer/{trace}.html?layer={layer}" for layer in range(6)),
         *(f"/vit_viz/survey/chosen?layer={n}&head=1&where={where.format(n)}" for n in range(6)),
         *(f"/vit_viz/survey/methods?layer={n}&head=1" for n in range(6)),
@@ -129,7 +132,7 @@ def valid_requests(trace: str) -> list[str]:
 
 
 def requests_without_end(server: HasUrl, stop: Any) -> None:
-    """96 threads of one client ask for pictures, figures, files and numbers that they may have."""
+    """96 threads of one client ask for files and numbers that they may have."""
     with Visitor(server, timeout=90) as visitor:
         paths = valid_requests(with_picture(visitor))
         ask_without_end(server, stop, paths, visitor.cookie)
@@ -140,8 +143,8 @@ def refused_without_end(server: HasUrl, stop: Any) -> None:
     with Visitor(server, timeout=90) as visitor:
         trace = with_picture(visitor)
         paths = [
-            *(f"/vit_viz/{kind}/{secrets.token_urlsafe(24)}" for kind in ("picture", "photo", "numbers")),
-            *(f"/vit_viz/picture/{trace}.jpg?kind=map&layer={layer}" for layer in (99, "x", -1)),
+            *(f"/vit_viz/{kind}/{secrets.token_urlsafe(24)}" for kind in ("layer", "photo", "numbers")),
+            *(f"/vit_viz/numbers/{trace}?layer={layer}" for layer in (99, "x", -1)),
             *("/nowhere", "/vit_viz/nowhere", "/gradio_api/file=/etc/passwd"),
             *(f"/vit_viz/survey/chosen?layer=1&head=1&where={where}" for where in ("x" * 20_000, "1 = ", "2 > 1 or " * 400)),
         ]  # fmt: skip

@@ -183,7 +183,7 @@ def test_many_valid_requests_of_one_client_let_others_go_first(
     with lines(*(getting(open_server, paths[n % len(paths)], cookie) for n in range(MANY))) as asked:
         for path in (
             f"numbers/{trace}?layer=1&head=2&query=3,4",
-            f"picture/{trace}.jpg?kind=map",
+            f"rows/{trace}/3?query=class",
             f"layer/{trace}/2",
         ):
             assert modest.http.get(f"/vit_viz/{path}").status_code == 200
@@ -240,10 +240,7 @@ def test_another_origin_is_refused_where_a_browser_says_nothing_else(
     trace = with_picture(visitor)
     requests: list[tuple[str, str]] = [
         *(("POST", path) for path in ("/vit_viz/open", "/vit_viz/bring")),
-        *(
-            ("GET", f"/vit_viz/{path}")
-            for path in (f"numbers/{trace}", f"picture/{trace}.png", "survey/chosen")
-        ),
+        *(("GET", f"/vit_viz/{path}") for path in (f"numbers/{trace}", f"layer/{trace}/0", "survey/chosen")),
         *(("POST", path) for path in ("/api/v1/classes", "/mcp")),
     ]
     for method, path in requests:
@@ -261,7 +258,7 @@ def test_another_origin_is_refused_where_a_browser_says_nothing_else(
 
 
 PHOTO_ALONE = (
-    *("explorer/{}.html", "picture/{}.jpg", "picture/{}.jpg?kind=patches"),
+    "explorer/{}.html",
     *("proof/{}", "layer/{}/0", "tokens/{}/0", "rows/{}/0", "numbers/{}"),
 )  # fmt: skip
 

@@ -49,8 +49,6 @@ def addresses(value: dict[str, Any]) -> dict[str, str]:
         "layer": f"/vit_viz/layer/{trace}/3",
         "rows": f"/vit_viz/rows/{trace}/4?query=class",
         "numbers": f"/vit_viz/numbers/{trace}?layer=2&head=1&query=3,4&at=5,6",
-        "map": f"/vit_viz/picture/{trace}.jpg?kind=map",
-        "patches": f"/vit_viz/picture/{trace}.jpg?kind=patches",
     }
 
 

@@ -21,16 +21,15 @@ GARBAGE = (
 )
 NEEDED = {  # parameters of which nothing in GARBAGE is possible, and an address that reads each
     "layer": "numbers/{h}",
-    "head": "picture/{h}.jpg?kind=map&layer=1",
+    "head": "explorer/{h}.html?layer=1",
     "query": "rows/{h}/0",
     "direction": "rows/{h}/0",
     "at": "numbers/{h}?layer=1",
-    "kind": "picture/{h}.jpg",
-    "alpha": "picture/{h}.jpg?kind=map",
-    "target": "picture/{h}.jpg?kind=map",
-    "share": "picture/{h}.jpg?kind=map",
-    "smooth": "picture/{h}.jpg?kind=map",
-    "table": "picture/{h}.jpg?kind=map",
+    "alpha": "explorer/{h}.html",
+    "target": "explorer/{h}.html",
+    "share": "explorer/{h}.html",
+    "smooth": "explorer/{h}.html",
+    "table": "explorer/{h}.html",
 }
 
 
@@ -59,7 +58,7 @@ def refused(answer: httpx.Response) -> None:
 
 def test_garbage_in_an_address_is_refused(visitor: Visitor, handle: str) -> None:
     for text in GARBAGE:
-        for path in ("layer/{h}/{}", "layer/{}/0", "photo/{}", "picture/{}.jpg?kind=map", "{}"):
+        for path in ("layer/{h}/{}", "layer/{}/0", "photo/{}", "explorer/{}.html", "{}"):
             refused(visitor.http.get("/vit_viz/" + path.format(quote(text, safe=""), h=handle)))
         for name, path in NEEDED.items():
             address = f"/vit_viz/{path.replace('{h}', handle)}"
@@ -75,7 +74,7 @@ def test_a_handle_is_worthless_in_another_browser(
         f"layer/{handle}/0",
         f"rows/{handle}/0",
         f"numbers/{handle}",
-        f"picture/{handle}.jpg?kind=map",
+        f"explorer/{handle}.html",
     ):
         assert visitor.http.get(f"/vit_viz/{path}").status_code == 200
         refused(stranger.http.get(f"/vit_viz/{path}"))

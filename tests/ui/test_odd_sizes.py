@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -12,12 +11,11 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 from tests.ui.desk import COLS, HEIGHT, OWNER, ROWS, WIDTH
-from vit_viz.figures.lettering import number
 from vit_viz.figures.screen import screen_photo
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
-from vit_viz.ui.look.view import map_request
-from vit_viz.ui.payload import bar_value, explorer_value, facts_value, picture_value
+from vit_viz.ui.look.view import map_request, picture
+from vit_viz.ui.payload import explorer_value, facts_value
 from vit_viz.ui.routes import PREFIX
 from vit_viz.views.state import ViewState
 
@@ -64,41 +62,6 @@ def test_the_facts_name_rows_and_columns_and_all_that_was_found(session: Session
     assert value["notes"] == ["first"]
 
 
-def test_a_ring_lies_on_its_patch_in_the_photo(session: Session, view: ViewState, subject: Subject) -> None:
-    trace = session.trace_of(subject)
-    value = picture_value(
-        view,
-        "/x",
-        saved=["look", {}],
-        caption="words",
-        trace=trace,
-        area=(0, 0, 37, 90),
-        bar=None,
-        note="small",
-    )
-    assert trace.crop_box is not None
-    top, left, tall, wide = trace.crop_box.region
-    expected = [top + tall * 2 / 4, left + wide * 5 / 6, top + tall * 3 / 4, left + wide]
-    assert value["rings"] == [pytest.approx(expected)]
-    assert (value["src"], value["figure"], value["area"]) == ("/x", ["look", {}], [0, 0, 37, 90])
-    assert (value["note"], value["alt"], value["caption"], value["pick"]) == (
-        "small",
-        "words",
-        "words",
-        True,
-    )
-    two = picture_value(
-        replace(view, query="0,1;3,2"), "/x", saved=[], caption="", trace=trace, area=(0, 0, 1, 1), pick=True
-    )
-    assert len(two["rings"]) == 2
-    for other in (replace(view, query="class"), replace(view, query="register 0")):
-        assert picture_value(other, "/x", saved=[], caption="", trace=trace, area=(0, 0, 1, 1))["rings"] == []
-    assert (
-        picture_value(view, "/x", saved=[], caption="", trace=trace, area=(0, 0, 1, 1), pick=False)["rings"]
-        == []
-    )
-
-
 def test_a_share_counts_the_prefix(
     client: TestClient, handle: str, session: Session, view: ViewState
 ) -> None:
@@ -124,10 +87,8 @@ def test_a_patch_is_named_by_row_and_column(client: TestClient, handle: str, at:
         assert "rows are 0-3 and columns 0-5" in answer.text
 
 
-def shown(client: TestClient, handle: str, **params: str) -> Image.Image:
-    answer = client.get(f"{PREFIX}/picture/{handle}.jpg", params=params)
-    assert answer.status_code == 200, answer.text
-    return Image.open(io.BytesIO(answer.content))
+def shown(session: Session, subject: Subject, view: ViewState, **options: str) -> Image.Image:
+    return Image.open(io.BytesIO(picture(session, subject, view.with_options(options)).data))
 
 
 def test_the_photo_keeps_height_and_width(client: TestClient, session: Session, view: ViewState) -> None:
@@ -136,20 +97,18 @@ def test_the_photo_keeps_height_and_width(client: TestClient, session: Session, 
     assert photo.size == (WIDTH, HEIGHT)
 
 
-def test_pictures_of_an_oblong_photo_are_oblong(client: TestClient, handle: str) -> None:
-    picture = shown(client, handle, kind="map", layer="1", head="3")
-    assert picture.width / picture.height == pytest.approx(WIDTH / HEIGHT, rel=0.02)
-    assert max(picture.size) >= 640
-    grid = shown(client, handle, kind="patches")
-    assert grid.width / grid.height == pytest.approx(WIDTH / HEIGHT, rel=0.02)
+def test_pictures_of_an_oblong_photo_are_oblong(session: Session, view: ViewState, subject: Subject) -> None:
+    drawn = shown(session, subject, view, layer="1", head="3")
+    assert drawn.width / drawn.height == pytest.approx(WIDTH / HEIGHT, rel=0.02)
+    assert max(drawn.size) >= 640
 
 
 def test_the_brightest_place_of_a_map_is_its_peak(
-    client: TestClient, handle: str, session: Session, view: ViewState, subject: Subject
+    session: Session, view: ViewState, subject: Subject
 ) -> None:
     found = session.run(map_request(session, subject, view))
     options = dict(parse_qsl("layer=1&head=3&q=2,5&alpha=1&style=heat&colors=gray&smooth=0&scale=own"))
-    pixels = np.asarray(shown(client, handle, kind="map", **options).convert("L"), float)
+    pixels = np.asarray(shown(session, subject, view, **options).convert("L"), float)
     assert found.crop_box is not None
     scale = pixels.shape[0] / HEIGHT
     means = np.zeros((ROWS, COLS))
@@ -174,11 +133,3 @@ def test_a_screen_photo_whose_upload_went_meanwhile_is_not_kept(
     monkeypatch.setattr(Image.Image, "thumbnail", shrink)
     assert screen_photo(session, Subject("", image, "fit", "eve")).size == (31, 17)
     assert session.cache.stats.entries == before
-
-
-def test_a_bar_has_its_ends_and_colours_from_low_to_high() -> None:
-    value = bar_value(0.25, 3.0, table="gray", unit="share")
-    assert (value["low"], value["high"], value["unit"]) == (number(0.25), number(3.0), "share")
-    assert value["stops"][0] == "rgb(0, 0, 0)"
-    assert value["stops"][-1] == "rgb(255, 255, 255)"
-    assert len(value["stops"]) == 18

@@ -144,8 +144,8 @@ def test_a_route_shows_the_model_of_its_handle_whatever_its_address_says(session
     handle = session.handles.issue(Subject("mini", "shapes", "fit", "ada"))
     with TestClient(Starlette(routes=routes(session))) as client:
         answers = [
-            client.get(f"{PREFIX}/{path}", params={"model": name, "kind": "map"})
-            for path in (f"picture/{handle}.jpg", f"numbers/{handle}", f"layer/{handle}/0", f"photo/{handle}")
+            client.get(f"{PREFIX}/{path}", params={"model": name})
+            for path in (f"numbers/{handle}", f"layer/{handle}/0", f"rows/{handle}/0", f"photo/{handle}")
         ]
     assert [answer.status_code for answer in answers] == [200] * 4
     assert set(asked) == {"mini"}
