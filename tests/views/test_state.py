@@ -176,12 +176,12 @@ def test_a_link_counts_the_layer_that_it_shows_from_the_first() -> None:
     assert problems == ("The layer is a whole number from 0 to 4095, not '-1'.",)
 
 
-def test_a_tab_a_step_a_face_and_a_picture_are_places_and_what_slides_is_none() -> None:
+def test_a_tab_a_face_and_a_picture_are_places_and_what_slides_is_none() -> None:
     fields = link_fields({})
     places = {field["link"] for field in fields if field.get("place")}
-    assert {"tab", "step", "tokens", "measure", "face", "explain", "image", "edits", "ask"} <= places
-    assert not {"layer", "head", "play", "alpha", "state"} & places
-    assert {"layer", "head", "play", "alpha", "state"} <= {field["link"] for field in fields}
+    assert {"tab", "tokens", "measure", "face", "explain", "image", "edits", "ask"} <= places
+    assert not {"layer", "head", "beat", "alpha", "state"} & places
+    assert {"layer", "head", "beat", "alpha", "state"} <= {field["link"] for field in fields}
 
 
 def test_what_is_long_stays_whole_in_the_address() -> None:
