@@ -35,6 +35,7 @@ from vit_viz.analyses import (
     sink_kinds,
     tokens,
     trust,
+    what_if,
 )
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.spec import AnyQuestion, Part, Registry
@@ -79,6 +80,7 @@ QUESTIONS: Registry[AnyQuestion] = Registry(
     position_tables.ROTARY_SIMILARITY,
     position_tables.POSITION_COMPONENTS,
     position_tables.FILTER_COMPONENTS,
+    what_if.LESSON_WHAT_IF,
     after=METHODS,
 )
 """Methods first, as the screen shows them."""
