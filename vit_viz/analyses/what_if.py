@@ -26,7 +26,7 @@ from vit_viz.model.kernel import attending_through
 from vit_viz.outputs import UNITS, noun_of, output_kind, output_name, shown
 from vit_viz.sentences import formatted
 
-Change = Literal["patch", "shuffle", "positions", "scale", "axis", "head", "cut"]
+Change = Literal["shuffle", "patch", "positions", "scale", "axis", "head", "cut"]
 _TOP = 5
 _WITHOUT_POSITIONS = {
     "position": "none",
@@ -122,7 +122,7 @@ def _what_if(
         Change,
         Option(
             "change",
-            "Another patch size, shuffled patches, no positions, scores without their scale, softmax along the queries, a head "
+            "Shuffled patches, another patch size, no positions, scores without their scale, softmax along the queries, a head "
             "that is off, or the class token cut off from all patches.",
         ),
     ] = "shuffle",
@@ -189,7 +189,7 @@ def _changed(
             edit(knockout=dict.fromkeys(range(depth), forbidden)),
             f"With the {reading} cut off from all patches",
         )
-    if change == "positions" and config.position_kind == "none":
+    if change == "positions" and config.position_kind == "none" and config.rotary_grid is None:
         raise ParameterError("This model has no positions: there are none to leave out.")
     words = ["Without positions"] if change == "positions" else []
     if change == "positions":

@@ -44,4 +44,5 @@ export const NAMES = [
   'occlusion',
   'without_patches',
   'trust',
+  'lesson_what_if',
 ];

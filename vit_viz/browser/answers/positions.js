@@ -43,7 +43,7 @@ function chosenGrid(config, { rows, cols }) {
 }
 
 /** What says where a patch is: "relative" where nothing does but a bias for offsets. */
-function positionKind(/** @type {Config} */ { position, relative_bias: own, shared_bias: shared }) {
+export function positionKind(/** @type {Config} */ { position, relative_bias: own, shared_bias: shared }) {
   return position === 'none' && (own || shared) ? 'relative' : position;
 }
 
