@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
+from vit_viz.analyses.lesson import activated, hidden_inputs, position_similarity_of
 from vit_viz.analyses.what_if import rearranged, without_positions
 from vit_viz.capture import Trace
 from vit_viz.capture.forward import undisturbed
@@ -23,7 +24,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid, TokenLayout
 from vit_viz.indices import checked_index
 from vit_viz.lazy import F, Tensor, nn, torch, without_gradients
-from vit_viz.model import Block, Mlp, PackedSwiGLU, SwiGLU, VisionTransformer
+from vit_viz.model import Block, VisionTransformer
 from vit_viz.model.positions import angles_of, rotate, sinusoidal_1d
 from vit_viz.outputs import Output, output_kind, shown
 
@@ -352,7 +353,7 @@ def position_step(walk: Walk, *, place: Size, seed: int = 1) -> PositionStep:
         trained_table=to_numpy(model.position_table(config.table_grid)[own:].clone()) if has_table else None,
         waves=to_numpy(sinusoidal_1d(len(order), config.embed_dim)),
         angles=None if angles is None else to_numpy(angles),
-        similarity=_similarity(table, angles, index, grid),
+        similarity=position_similarity_of(table, angles, index, grid),
         position_norm=0.0 if table is None else float(table[index].norm()),
         patch_norm=float(embedded.norm()),
         output=to_numpy(output),
@@ -401,17 +402,6 @@ def position_colours(model: VisionTransformer) -> PositionColours | None:
     along = (table - mean) @ axes.T
     ends = along.min(0).values, along.max(0).values
     return PositionColours(to_numpy(mean), to_numpy(axes), to_numpy(ends[0]), to_numpy(ends[1]))
-
-
-def _similarity(table: Tensor | None, angles: Tensor | None, index: int, grid: Grid) -> Array | None:
-    """How alike one position is to all others: cosine of the vectors, or mean cosine of the relative phase."""
-    if table is not None:
-        values = F.cosine_similarity(table[index : index + 1].double(), table.double(), dim=-1)
-    elif angles is not None:
-        values = (angles - angles[index]).double().cos().mean(-1)
-    else:
-        return None
-    return to_numpy(values.float().reshape(grid))
 
 
 # --- attention, heads, a block, the class
@@ -621,25 +611,6 @@ def block_step(walk: Walk, *, layer: int, token: int) -> BlockStep:
         median_norms=to_numpy(norms.median(dim=-1).values),
         added=to_numpy(walk.stream[:, token].diff(dim=0).norm(dim=-1)),
     )
-
-
-def hidden_inputs(block: Block, normed: Tensor) -> Tensor:
-    """What the nonlinearity of a block's MLP receives: [..., dim] -> [..., hidden]; of a gated MLP, its gate."""
-    mlp = block.mlp
-    if isinstance(mlp, SwiGLU):
-        return mlp.fc1_g(normed)  # type: ignore[no-any-return]  # calling a module is untyped
-    assert isinstance(mlp, Mlp | PackedSwiGLU)
-    hidden: Tensor = mlp.fc1(normed)
-    return hidden.chunk(2, dim=-1)[0] if isinstance(mlp, PackedSwiGLU) else hidden
-
-
-def activated(activation: str, x: Tensor) -> Tensor:
-    """The nonlinearity of a configuration's MLP at x."""
-    if activation.startswith("swiglu"):
-        return F.silu(x)
-    if activation == "quick_gelu":
-        return x * torch.sigmoid(1.702 * x)
-    return F.gelu(x, approximate="tanh" if activation == "gelu_tanh" else "none")
 
 
 @dataclass(frozen=True, eq=False)

@@ -130,7 +130,7 @@ def _readings(
     readings = []
     for head, of_outputs, places in parts:
         wanted = _through_head(head, of_outputs, rest)
-        pooled = torch.cat([place @ _normed(model.norm, last) for place in places])
+        pooled = torch.cat([place @ normed(model.norm, last) for place in places])
         wanted, rates, bias = _held(model.fc_norm, pooled, wanted)
         rest[_NORM] = rest.get(_NORM, 0.0) + bias
         for place, share in zip(places, (wanted * rates).chunk(len(places)), strict=True):
@@ -184,7 +184,7 @@ def _held(norm: nn.Module, x: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor, f
     return direction - direction.mean(), rates, float(wanted @ norm.bias.to(wanted))
 
 
-def _normed(norm: nn.Module, x: Tensor) -> Tensor:
+def normed(norm: nn.Module, x: Tensor) -> Tensor:
     """What a norm makes of x [..., dim], in the precision of x."""
     if isinstance(norm, nn.Identity):
         return x
@@ -206,10 +206,10 @@ def _of_attention(
     edits: ActiveEdits | None,
 ) -> tuple[Tensor, float]:
     """What each head of a block took from each token, [heads, tokens], and what the biases behind the heads add."""
-    attn, inputs = block.attn, _normed(block.norm1, before)  # [tokens, dim]
-    values = _Values(attn.qkv, attn.num_heads)
+    attn, inputs = block.attn, normed(block.norm1, before)  # [tokens, dim]
+    values = Values(attn.qkv, attn.num_heads)
     outputs = (
-        before if isinstance(attn.norm, nn.Identity) else _outputs(trace, layer, values.of(inputs), edits)
+        before if isinstance(attn.norm, nn.Identity) else head_outputs(trace, layer, values.of(inputs), edits)
     )
     terms = torch.zeros(attn.num_heads, len(before), dtype=torch.float64, device=before.device)
     biases = 0.0
@@ -229,7 +229,7 @@ def _of_attention(
 
 
 @dataclass(frozen=True, eq=False)
-class _Values:
+class Values:
     """The values of all heads: the last of the projections that a linear layer holds."""
 
     layer: nn.Linear
@@ -270,7 +270,7 @@ def _gathered(trace: Trace, layer: int, weights: Tensor) -> Tensor:
     return total
 
 
-def _outputs(trace: Trace, layer: int, values: Tensor, edits: ActiveEdits | None) -> Tensor:
+def head_outputs(trace: Trace, layer: int, values: Tensor, edits: ActiveEdits | None) -> Tensor:
     """What all heads hand on together, [tokens, heads * head_dim], of values [heads, tokens, head_dim]."""
     output = torch.cat([rows.to(values) @ values for _, rows in trace.tiles(layer)], dim=1)
     if edits is not None:
@@ -284,13 +284,13 @@ def _of_pool(model: VisionTransformer, trace: Trace, weights: Tensor, rest: dict
     assert pool is not None
     assert trace.residual is not None
     assert trace.pooling is not None
-    inputs = _normed(model.norm, trace.residual[-1].to(weights.device).double())  # [tokens, dim]
+    inputs = normed(model.norm, trace.residual[-1].to(weights.device).double())  # [tokens, dim]
     attention = trace.pooling.attention.to(weights)  # [heads, tokens]
-    values, projection = _Values(pool.kv, pool.num_heads), pool.proj
+    values, projection = Values(pool.kv, pool.num_heads), pool.proj
     gathered = torch.einsum("hn,hnd->hd", attention, values.of(inputs)).flatten()
     gathered = projection.weight.to(weights) @ gathered + projection.bias.to(weights)
     first = next(pool.mlp.parameters())
-    thought = pool.mlp(_normed(pool.norm, gathered).to(first)[None])[0].to(weights)
+    thought = pool.mlp(normed(pool.norm, gathered).to(first)[None])[0].to(weights)
     wanted = _through_head(model.head, weights, rest)
     wanted, rate, bias = _held(model.fc_norm, gathered + thought, wanted)
     wanted = wanted * rate

@@ -21,6 +21,7 @@ from vit_viz.analyses import (
     layer_similarity,
     ledger,
     lens,
+    lesson,
     links,
     map_stability,
     norms,
@@ -80,6 +81,10 @@ QUESTIONS: Registry[AnyQuestion] = Registry(
     position_tables.ROTARY_SIMILARITY,
     position_tables.POSITION_COMPONENTS,
     position_tables.FILTER_COMPONENTS,
+    lesson.LESSON_TOKENS,
+    lesson.LESSON_ATTENTION,
+    lesson.LESSON_BLOCK,
+    lesson.LESSON_DEPTH,
     what_if.LESSON_WHAT_IF,
     after=METHODS,
 )

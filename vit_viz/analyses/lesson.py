@@ -1,0 +1,677 @@
+"""The numbers of the lesson: one token of one photo on its way through a model, part by part.
+
+Everything is read from the recorded pass and from the weights, so that it belongs to the edited model where the model is edited.
+
+Source: Dosovitskiy et al. 2021, arXiv:2010.11929, section 3.1 and appendix D.4; Vaswani et al. 2017, arXiv:1706.03762, section 3.2;
+nostalgebraist 2020, "interpreting GPT: the logit lens".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vit_viz.analyses.attention import to_numpy, weighted_rows
+from vit_viz.analyses.direct_parts import Values, head_outputs, normed
+from vit_viz.analyses.options import Option
+from vit_viz.analyses.prepared_image import PreparedImage
+from vit_viz.analyses.spec import Job, Place, asks
+from vit_viz.analyses.tokens import cosines, patches_of, token_states
+from vit_viz.answer import Answer, Provenance, axes
+from vit_viz.capture import Trace, is_edited, surrounding_edits
+from vit_viz.capture.forward import undisturbed
+from vit_viz.capture.layers import exact
+from vit_viz.geometry import Grid, Query, TokenLayout, as_query, place_words
+from vit_viz.indices import checked_index, layer_index
+from vit_viz.lazy import F, Tensor, torch
+from vit_viz.model import Block, Mlp, PackedSwiGLU, SwiGLU, VisionTransformer, ViTConfig
+from vit_viz.model.positions import angles_of
+from vit_viz.outputs import UNITS, output_kind, output_name, shown
+from vit_viz.sentences import percent
+
+if TYPE_CHECKING:
+    from vit_viz.capture.active_edits import ActiveEdits
+
+Array = NDArray[np.float32]
+OutputWord = Literal["probability", "value", "embedding"]
+
+_LAYER = Option("layer", "The layer, counted from 0; -1 is the last.", low=-999, high=999, is_layer=True)
+_HEAD = Option("head", "The head, counted from 0.", low=0, high=999)
+_READ = "what the answer is read from where that is a token, else the patch in the middle"
+_MOST_CLASSES = 24
+
+
+@dataclass(frozen=True)
+class ModelShape:
+    """The architecture of a model, as far as a drawing of it differs.
+
+    Args:
+        hidden: numbers between the two layers of each MLP.
+        mlp: the nonlinearity there, as `ViTConfig.mlp` names it.
+        norm: "layer" or "rms".
+        pre_norm: whether there is a norm before the first block; `final_norm`: behind the last.
+        pooling: "class", "mean" or "attention"; `pool_text` says it in words.
+        classes: outputs of the head, where they are classes or values; 0 of an embedding.
+        rotary: whether queries and keys are turned by angles of the position.
+        relative_bias: whether something learned is added to the scores for the offset of two patches.
+        layer_scale: whether a learned factor per number stands behind attention and MLP.
+    """
+
+    depth: int
+    heads: int
+    head_dim: int
+    hidden: int
+    mlp: str
+    norm: str
+    pre_norm: bool
+    final_norm: bool
+    pooling: str
+    classes: int
+    rotary: bool
+    relative_bias: bool
+    layer_scale: bool
+    pool_text: str
+
+    @classmethod
+    def of(cls, config: ViTConfig, layout: TokenLayout, *, classes: int) -> ModelShape:
+        """That of a configuration."""
+        return cls(
+            depth=config.depth,
+            heads=config.num_heads,
+            head_dim=config.head_dim,
+            hidden=int(config.mlp_hidden or 0) // (2 if config.mlp == "swiglu_packed" else 1),
+            mlp=config.mlp,
+            norm=config.norm,
+            pre_norm=config.pre_norm,
+            final_norm=config.final_norm,
+            pooling=config.pooling,
+            classes=classes,
+            rotary=_is_rotary(config),
+            relative_bias=config.relative_bias or config.shared_bias,
+            layer_scale=config.layer_scale,
+            pool_text=_pool_text(config, layout),
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LessonTokens(Answer):
+    """How a patch becomes a token, and the tokens that stand before the patches.
+
+    Args:
+        pixels: of the patch as the model receives them, in [0, 1] of each channel, the normalisation undone, [channels, patch
+            height, patch width].
+        flat: the same normalised, in one row in the model's order, channel by channel, [channels * patch height * patch width].
+        embedded: their linear map, after the norm that some models have there, [dim].
+        position: what is added because of the place, [dim]; zeros where nothing is, see `position_kind`.
+        token: the row that enters the first block, [dim]: the sum of both, after a `pre_norm`.
+        prefix: the same rows of the tokens before the patches, [prefix, dim].
+        places: how alike the patch's position is to that of each patch: cosine, of rotary positions the mean cosine of the
+            relative phase, [rows, cols]; [0, 0] where positions are neither.
+        place: the patch, (row, col).
+        index: its place among the patches, row by row.
+        position_kind: as `ViTConfig.position_kind`.
+    """
+
+    pixels: Array
+    flat: Array
+    embedded: Array
+    position: Array
+    token: Array
+    prefix: Array
+    places: Array
+    place: tuple[int, int]
+    index: int
+    grid: Grid
+    patch_size: tuple[int, int]
+    channels: int
+    dim: int
+    prefix_names: tuple[str, ...]
+    position_kind: str
+    shape: ModelShape
+    provenance: Provenance
+
+    AXES = axes(
+        pixels=("channel", "pixel row", "pixel col"),
+        flat=("pixel",),
+        embedded=("number",),
+        position=("number",),
+        token=("number",),
+        prefix=("token", "number"),
+        places=("row", "col"),
+    )
+    DRAWN = ("pixels", "token", "places")
+
+    def to_words(self) -> str:
+        """How many numbers become how many."""
+        return (
+            f"Patch {place_words(self.place)} is {len(self.flat)} numbers, of which the embedding makes {self.dim}; so "
+            f"{len(self.prefix_names)} other tokens and {self.grid[0] * self.grid[1]} patches enter the first block."
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LessonAttention(Answer):
+    """One token asks in one head: from its query to what it gathers.
+
+    Args:
+        query: of the token as the dot product sees it, after a norm and turned by its place where the model does so, [head_dim].
+        keys: of all tokens, likewise, [tokens, head_dim].
+        values: of all tokens, [tokens, head_dim].
+        products: query times each key, [tokens].
+        bias: what is added to the scores, [tokens]: for the offset of the key, and -inf where an edit forbids to look there.
+        scores: products * scale + bias, [tokens].
+        weights: their softmax, [tokens]; the sum is 1.
+        unscaled: the same without the scale; the sum is 1, too.
+        over_queries: the weights if the softmax ran along the queries, the wrong axis; the sum is anything.
+        output: values weighted and added, as the head hands it on, [head_dim].
+        token: index of the token that asks; `name`: in words.
+        scale: factor of the products.
+        turned: whether queries and keys are turned by their places.
+        has_bias: whether anything is added to the scores.
+    """
+
+    query: Array
+    keys: Array
+    values: Array
+    products: Array
+    bias: Array
+    scores: Array
+    weights: Array
+    unscaled: Array
+    over_queries: Array
+    output: Array
+    token: int
+    name: str
+    layer: int
+    head: int
+    scale: float
+    turned: bool
+    has_bias: bool
+    provenance: Provenance
+
+    AXES = axes(
+        query=("number",),
+        keys=("token", "number"),
+        values=("token", "number"),
+        output=("number",),
+        **dict.fromkeys(("products", "bias", "scores", "weights", "unscaled", "over_queries"), ("token",)),
+    )
+    DRAWN = ("products", "weights", "output")
+
+    def to_words(self) -> str:
+        """How the weights are spread."""
+        return (
+            f"In head {self.head} of layer {self.layer}, the most that {self.name} gives one token is "
+            f"{percent(float(self.weights.max()))} of its attention."
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LessonBlock(Answer):
+    """One token in one block: what each head hands on, and what attention and MLP add to the token.
+
+    Args:
+        weights: what the token looks at in each head, [heads, tokens].
+        outputs: what each head gathers, [heads, head_dim].
+        contributions: what of that reaches the token, behind output projection and LayerScale, [heads, dim].
+        rest: of biases, [dim]; contributions + rest = attended.
+        before: the token as it enters the block; `attended`: what attention adds; `middle`: before + attended; `thought`: what
+            the MLP adds; `after`: middle + thought, each [dim].
+        hidden: inputs of the MLP's nonlinearity; of a gated MLP, of its gate, [hidden].
+        activated: the nonlinearity of each, [hidden].
+        activation: its name, as `ViTConfig.mlp`.
+        active: share of `hidden` above 0.
+        token: index of the token; `name`: in words.
+    """
+
+    weights: Array
+    outputs: Array
+    contributions: Array
+    rest: Array
+    before: Array
+    attended: Array
+    middle: Array
+    thought: Array
+    after: Array
+    hidden: Array
+    activated: Array
+    token: int
+    name: str
+    layer: int
+    activation: str
+    active: float
+    provenance: Provenance
+
+    AXES = axes(
+        weights=("head", "token"),
+        outputs=("head", "number"),
+        contributions=("head", "number"),
+        **dict.fromkeys(
+            ("rest", "before", "attended", "middle", "thought", "after", "hidden", "activated"), ("number",)
+        ),
+    )
+    DRAWN = ("contributions", "before", "attended", "thought", "after")
+
+    def to_words(self) -> str:
+        """What each part adds."""
+        attended, thought = _length(self.attended), _length(self.thought)
+        return (
+            f"In block {self.layer}, attention adds a vector of length {attended:.3g} to {self.name}, and the MLP one of length "
+            f"{thought:.3g}."
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LessonDepth(Answer):
+    """One token, and what the answer is read from, through all blocks; states are before the first and after each block.
+
+    Args:
+        stream: the token in each state, [layers + 1, dim].
+        looks: what it looks at in each layer, mean of the heads, [layers, tokens].
+        answer_looks: the same of what the answer is read from; where a pool reads at the end, of all patches alike.
+        norms: length of the token in each state, [layers + 1].
+        alike: cosine of the token with each patch in each state, [layers + 1, rows, cols].
+        tops: what the head would say of `classes` if it read each state, [layers + 1, classes]: shares, or values; none of an
+            embedding. An extrapolation: the head was trained on the last state alone.
+        parts: lengths of what attention and MLP of each layer add to the token, [layers, 2].
+        agreement: cosine of what the head would say of each state with what it says of the last, [layers + 1].
+        token: index of the token; `name`: in words.
+        classes: the first five of the last state, then what is among the first three of an earlier one, the last state first; at
+            most 24; `words`: their names.
+        kind: what `tops` are: "probability" or "value"; "embedding" where there are none.
+        unit: of them, in words.
+        pooling: "class", "mean" or "attention".
+    """
+
+    stream: Array
+    looks: Array
+    answer_looks: Array
+    norms: Array
+    alike: Array
+    tops: Array
+    parts: Array
+    agreement: Array
+    token: int
+    name: str
+    classes: tuple[int, ...]
+    words: tuple[str, ...]
+    kind: OutputWord
+    unit: str
+    pooling: str
+    provenance: Provenance
+
+    AXES = axes(
+        stream=("state", "number"),
+        looks=("layer", "token"),
+        answer_looks=("layer", "token"),
+        norms=("state",),
+        alike=("state", "row", "col"),
+        tops=("state", "class"),
+        parts=("layer", "part"),
+        agreement=("state",),
+    )
+    DRAWN = ("looks", "answer_looks", "tops", "parts")
+
+    def to_words(self) -> str:
+        """From where on the answer comes first."""
+        if not self.classes:
+            return "What the head would say of each state, and of the last: cosine similarity."
+        first = self.tops.argmax(1) == 0
+        since = len(first) - int(np.argmin(first[::-1])) if not first.all() else 0
+        where = f"after block {since - 1}" if since else "before the first block"
+        return (
+            f"{self.words[0]} comes first from {where} on, if the head reads each state as it reads the last."
+        )
+
+
+# --- the questions
+
+
+def lesson_tokens(job: Job, *, query: Query | None) -> LessonTokens:
+    """How a patch becomes a token; of another token, or of none, that in the middle."""
+    with _followed(job, query, method="lesson tokens") as of:
+        model, config, layout = of.model, of.model.config, of.trace.layout
+        place = layout.place(of.token) or _middle(layout)
+        index = layout.token(place) - layout.num_prefix
+        with exact():
+            flat = model.patch_embed.patches(of.subject.pixels)[0, index].float()
+            pixels = flat.reshape(config.in_chans, *config.patch_size).cpu()
+            if (recipe := of.subject.preprocess) is not None:
+                mean, std = (torch.tensor(one)[:, None, None] for one in (recipe.mean, recipe.std))
+                pixels = pixels * std + mean
+            embedded = model.patch_embed(of.subject.pixels.to(of.subject.dtype))[0, index]
+            table = None
+            if config.position not in ("rotary", "none"):
+                table = model.position_table(layout.grid)[len(config.positioned_prefix) :]
+            similarity = position_similarity_of(table, angles_of(config, layout.grid), index, layout.grid)
+        return LessonTokens(
+            pixels=to_numpy(pixels),
+            flat=to_numpy(flat),
+            embedded=_fp32(embedded),
+            position=np.zeros(config.embed_dim, np.float32) if table is None else _fp32(table[index]),
+            token=_fp32(of.stream[0, layout.num_prefix + index]),
+            prefix=_fp32(of.stream[0, : layout.num_prefix]),
+            places=np.zeros((0, 0), np.float32) if similarity is None else similarity,
+            place=place,
+            index=index,
+            grid=layout.grid,
+            patch_size=config.patch_size,
+            channels=config.in_chans,
+            dim=config.embed_dim,
+            prefix_names=layout.prefix,
+            position_kind=config.position_kind,
+            shape=ModelShape.of(config, layout, classes=config.num_classes if of.subject.has_classes else 0),
+            provenance=of.provenance,
+        )
+
+
+def lesson_attention(
+    job: Job,
+    *,
+    query: Query | None,
+    layer: Annotated[int, _LAYER] = -1,
+    head: Annotated[int, _HEAD] = 0,
+) -> LessonAttention:
+    """One token asks in one head, step by step."""
+    with _followed(job, query, method="lesson attention", layer=layer, head=head) as of, exact():
+        number, token = layer_index(layer, of.trace.num_layers), of.token
+        checked_index("Head", head, of.trace.num_heads)
+        attention = of.trace.layers[number]
+        assert attention.q is not None
+        assert attention.k is not None
+        query_of, keys = attention.q[head, token].double(), attention.k[head].double()
+        scores = attention.scores([head], None)[0].double()  # [queries, keys]
+        products = keys @ query_of
+        bias = torch.zeros_like(products)
+        if attention.bias is not None:
+            whole = attention.bias.double().expand(attention.shape)
+            bias = whole[head, token]
+        values, outputs, weights = of.gathered(number)
+        along_queries = (scores[token] - scores.logsumexp(0)).exp()
+        return LessonAttention(
+            query=_fp32(query_of),
+            keys=_fp32(keys),
+            values=_fp32(values[head]),
+            products=_fp32(products),
+            bias=_fp32(bias),
+            scores=_fp32(products * attention.scale + bias),
+            weights=_fp32(weights[head]),
+            unscaled=_fp32((products + bias).softmax(-1)),
+            over_queries=_fp32(along_queries.nan_to_num(nan=0.0)),  # NaN: no query sees this key
+            output=_fp32(outputs[head]),
+            token=token,
+            name=of.trace.layout.name(token),
+            layer=number,
+            head=head,
+            scale=float(attention.scale),
+            turned=_is_rotary(of.model.config),
+            has_bias=attention.bias is not None,
+            provenance=of.provenance,
+        )
+
+
+def lesson_block(job: Job, *, query: Query | None, layer: Annotated[int, _LAYER] = -1) -> LessonBlock:
+    """All heads of a layer together, and what the block adds to one token."""
+    with _followed(job, query, method="lesson block", layer=layer) as of, exact():
+        return of.block(layer_index(layer, of.trace.num_layers))
+
+
+def lesson_depth(job: Job, *, query: Query | None) -> LessonDepth:
+    """One token and the answer through all blocks."""
+    with _followed(job, query, method="lesson depth") as of:
+        trace, subject, layout = of.trace, of.subject, of.trace.layout
+        read = replace(layout, pooling="mean") if layout.pooling == "attention" else layout
+        weights = torch.from_numpy(read.weights("pool")).to(trace.device, torch.float32)
+        layers = range(trace.num_layers)
+        said = of.model.classify(of.stream.to(subject.dtype)).float()  # [states, outputs]
+        with exact():
+            answer_looks = torch.stack([weighted_rows(trace, layer, weights).mean(0) for layer in layers])
+            blocks = [of.block(layer) for layer in layers]
+            alike = cosines(of.stream, of.stream[:, of.token, None])
+        kind = output_kind(subject.output, said.shape[1]) if subject.has_classes else None
+        told = said[:, :0] if kind is None else shown(said, kind)
+        classes = _classes(told)
+        return LessonDepth(
+            stream=_fp32(of.stream[:, of.token]),
+            looks=np.stack([block.weights.mean(0) for block in blocks]),
+            answer_looks=_fp32(answer_looks),
+            norms=_fp32(of.stream[:, of.token].norm(dim=-1)),
+            alike=_fp32(patches_of(trace, alike)),
+            tops=_fp32(told[:, list(classes)]),
+            parts=np.array(
+                [(_length(block.attended), _length(block.thought)) for block in blocks], np.float32
+            ),
+            agreement=_fp32(cosines(said, said[-1])),
+            token=of.token,
+            name=layout.name(of.token),
+            classes=classes,
+            words=tuple(output_name(index, subject.labels, subject.noun) for index in classes),
+            kind="embedding" if kind is None else "value" if kind == "value" else "probability",
+            unit="" if kind is None else UNITS[kind],
+            pooling=str(layout.pooling),
+            provenance=of.provenance,
+        )
+
+
+# --- parts
+
+
+@dataclass(frozen=True, eq=False)
+class _Followed:
+    """A token of a recorded pass, and what it went through."""
+
+    subject: PreparedImage
+    model: VisionTransformer
+    trace: Trace
+    token: int
+    edits: ActiveEdits | None
+    provenance: Provenance
+
+    @property
+    def stream(self) -> Tensor:
+        """The residual stream before the first and after each block, fp32 [layers + 1, tokens, dim]."""
+        return token_states(self.trace)
+
+    def gathered(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Of each head the values, [heads, tokens, head_dim]; what the token gathers of them, [heads, head_dim]; and its weights,
+        [heads, tokens]."""
+        block = self._block(layer)
+        values = Values(block.attn.qkv, block.attn.num_heads).of(normed(block.norm1, self.stream[layer]))
+        weights = self.trace.attention(layer, queries=[self.token])[:, 0]
+        if self.edits is None:
+            return values, torch.einsum("hn,hnd->hd", weights, values), weights
+        outputs = head_outputs(self.trace, layer, values, self.edits)[self.token]
+        return values, outputs.reshape(len(values), -1), weights
+
+    def block(self, layer: int) -> LessonBlock:
+        """The token in one block."""
+        block, before = self._block(layer), self.stream[layer, self.token]
+        attn, mlp = block.attn, block.mlp
+        _, outputs, weights = self.gathered(layer)
+        mixed = normed(attn.norm, outputs.flatten()).reshape(outputs.shape)  # most models have no norm here
+        matrix = attn.proj.weight.to(before).reshape(-1, *outputs.shape)  # [dim, heads, head_dim]
+        contributions = block.ls1(torch.einsum("ohd,hd->ho", matrix, mixed))
+        rest = torch.zeros_like(before) if attn.proj.bias is None else block.ls1(attn.proj.bias.to(before))
+        attended = contributions.sum(0) + rest
+        middle = before + attended
+        inputs = normed(block.norm2, middle).to(next(mlp.parameters()))
+        hidden, thought = hidden_inputs(block, inputs), block.ls2(mlp(inputs)).to(before)
+        activation = self.model.config.mlp
+        return LessonBlock(
+            weights=_fp32(weights),
+            outputs=_fp32(outputs),
+            contributions=_fp32(contributions),
+            rest=_fp32(rest),
+            before=_fp32(before),
+            attended=_fp32(attended),
+            middle=_fp32(middle),
+            thought=_fp32(thought),
+            after=_fp32(middle + thought),
+            hidden=_fp32(hidden),
+            activated=_fp32(activated(activation, hidden)),
+            token=self.token,
+            name=self.trace.layout.name(self.token),
+            layer=layer,
+            activation=activation,
+            active=float((hidden > 0).float().mean()),
+            provenance=self.provenance,
+        )
+
+    def _block(self, layer: int) -> Block:
+        block = self.model.blocks[layer]
+        assert isinstance(block, Block)
+        return block
+
+
+@contextmanager
+def _followed(job: Job, query: Query | None, **parameters: Any) -> Iterator[_Followed]:
+    """The token that is asked about, in a turn at the model."""
+    subject, trace = job.image, job.tokens
+    model, layout = subject.transformer("The lesson"), trace.layout
+    query = None if query is None else as_query(query)
+    if query not in (None, "pool"):
+        token = layout.tokens(query)[0]
+    else:
+        token = layout.token(layout.class_tokens[0] if layout.pooling == "class" else _middle(layout))
+    provenance = trace.provenance.with_parameters(query=layout.name(token), **parameters)
+    with torch.no_grad(), subject.turn(), undisturbed(model):
+        edits = surrounding_edits(images=1) if is_edited() else None
+        yield _Followed(subject, model, trace, token, edits, provenance)
+
+
+def _middle(layout: TokenLayout) -> tuple[int, int]:
+    return layout.grid[0] // 2, layout.grid[1] // 2
+
+
+def _classes(told: Tensor) -> tuple[int, ...]:
+    """Which outputs are followed through the states, of what each state says, [states, outputs]; see `LessonDepth`."""
+    count = told.shape[1]
+    order = told.argsort(dim=-1, descending=True, stable=True).tolist()
+    chosen = order[-1][: min(5, count)] + [index for row in order[-2::-1] for index in row[: min(3, count)]]
+    return tuple(dict.fromkeys(chosen))[:_MOST_CLASSES]
+
+
+def position_similarity_of(
+    table: Tensor | None, angles: Tensor | None, index: int, grid: Grid
+) -> Array | None:
+    """How alike one position is to all others, [rows, cols]: cosine of the vectors, or mean cosine of the relative phase.
+
+    Args:
+        table: positions of the patches, [n, dim]; None where nothing is added to them.
+        angles: of the rotary positions, [n, head_dim / 2].
+    """
+    if table is not None:
+        values = F.cosine_similarity(table[index : index + 1].double(), table.double(), dim=-1)
+    elif angles is not None:
+        values = (angles - angles[index]).double().cos().mean(-1)
+    else:
+        return None
+    return _fp32(values.reshape(grid))
+
+
+def hidden_inputs(block: Block, inputs: Tensor) -> Tensor:
+    """What the nonlinearity of a block's MLP receives: [..., dim] -> [..., hidden]; of a gated MLP, its gate."""
+    mlp = block.mlp
+    if isinstance(mlp, SwiGLU):
+        return mlp.fc1_g(inputs)  # type: ignore[no-any-return]  # calling a module is untyped
+    assert isinstance(mlp, Mlp | PackedSwiGLU)
+    hidden: Tensor = mlp.fc1(inputs)
+    return hidden.chunk(2, dim=-1)[0] if isinstance(mlp, PackedSwiGLU) else hidden
+
+
+def activated(activation: str, x: Tensor) -> Tensor:
+    """The nonlinearity of a configuration's MLP at x."""
+    if activation.startswith("swiglu"):
+        return F.silu(x)
+    if activation == "quick_gelu":
+        return x * torch.sigmoid(1.702 * x)
+    return F.gelu(x, approximate="tanh" if activation == "gelu_tanh" else "none")
+
+
+def _is_rotary(config: ViTConfig) -> bool:
+    return config.position == "rotary" or config.rotary_grid is not None
+
+
+def _pool_text(config: ViTConfig, layout: TokenLayout) -> str:
+    """What the answer is read from, in words."""
+    if config.dist_head:
+        return "class and distillation token, each by a head of its own"
+    if config.pool_concat:
+        return "class token and mean of the patches, side by side"
+    seen = "all tokens" if config.pool_prefix else "the patches"
+    of_class = "class token" if len(layout.class_tokens) == 1 else ", ".join(layout.class_tokens)
+    return {"class": of_class, "mean": f"mean of {seen}"}.get(config.pooling, f"a learned query over {seen}")
+
+
+def _length(values: Array) -> float:
+    return float(np.linalg.norm(values))
+
+
+def _fp32(values: Tensor) -> Array:
+    array: Array = to_numpy(values.float())
+    return array
+
+
+# --- declared
+
+_VIT, _ATTENTION = "Dosovitskiy et al. 2021, arXiv:2010.11929", "Vaswani et al. 2017, arXiv:1706.03762"
+
+LESSON_TOKENS = asks(
+    lesson_tokens,
+    label="Lesson: a patch becomes a token",
+    also_called="patch embedding, linear projection, flatten, positional encoding, walkthrough",
+    shows="the pixels of a patch, their embedding, its position, and the token that enters the first block.",
+    hides="what the numbers of a token stand for: none has a name.",
+    formula=r"$x_i = W p_i + b + e_i$, with the pixels $p_i$ of patch $i$ and its position $e_i$",
+    source=f"{_VIT}, section 3.1",
+    class_blind=True,
+    reads="tokens",
+    place=Place("lesson"),
+    without_query="the patch in the middle",
+)
+
+LESSON_ATTENTION = asks(
+    lesson_attention,
+    label="Lesson: one patch asks",
+    also_called="query, key, value, qkv, scores, softmax, scaled dot product, self-attention, walkthrough",
+    shows="one token in one head: query, keys, scores, weights, and what is gathered; and the weights of two common mistakes.",
+    hides="what the other heads do, and whether the answer depends on this one.",
+    formula=r"$o = \sum_j a_j v_j$ with $a = \mathrm{softmax}(s\, q k^\top + b)$",
+    source=f"{_ATTENTION}, section 3.2.1",
+    class_blind=True,
+    reads="tokens",
+    place=Place("lesson"),
+    without_query=_READ,
+)
+
+LESSON_BLOCK = asks(
+    lesson_block,
+    label="Lesson: heads together, and a block",
+    also_called="multi-head attention, output projection, residual connection, feed-forward, mlp, gelu, walkthrough",
+    shows="what each head, attention and MLP of one layer add to a token.",
+    hides="what the added vectors mean: lengths say how much, not what.",
+    formula=r"$x \leftarrow x + \sum_h W_{O, h} o_h + b$; then $x \leftarrow x + \mathrm{MLP}(\mathrm{norm}(x))$",
+    source=f"{_ATTENTION}, section 3.2.2; {_VIT}, section 3.1",
+    class_blind=True,
+    reads="tokens",
+    place=Place("lesson"),
+    without_query=_READ,
+)
+
+LESSON_DEPTH = asks(
+    lesson_depth,
+    label="Lesson: through all blocks",
+    also_called="residual stream, logit lens, layer by layer, walkthrough",
+    shows="one token and the answer through all blocks: what both look at, what is added, and what the head would say.",
+    hides="what an early state really holds: the head was trained on the last one alone.",
+    formula=r"$x_{l + 1} = x_l + a_l + m_l$; what is said of a state: $\mathrm{softmax}(\mathrm{head}(\mathrm{norm}(x_l)))$",
+    source="nostalgebraist 2020; Vilas et al. 2023, arXiv:2310.18969",
+    reads="tokens",
+    place=Place("lesson"),
+    without_query=_READ,
+)
