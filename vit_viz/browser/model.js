@@ -328,7 +328,7 @@ function checkFinite(name, numbers) {
 }
 
 /** The pixels of each patch, [patches, channels * tall * wide]; zeros beyond the edge. */
-function patchesOf(
+export function patchesOf(
   /** @type {Config} */ config,
   /** @type {Input} */ { pixels, height, width, order },
   /** @type {Size} */ [rows, cols],

@@ -45,4 +45,8 @@ export const NAMES = [
   'without_patches',
   'trust',
   'lesson_what_if',
+  'lesson_tokens',
+  'lesson_attention',
+  'lesson_block',
+  'lesson_depth',
 ];

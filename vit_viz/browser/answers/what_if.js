@@ -17,6 +17,8 @@ import { fixed } from './words.js';
 
 const CHANGES = /** @type {const} */ (['shuffle', 'patch', 'positions', 'scale', 'axis', 'head', 'cut']);
 const TOP = 5;
+export const LAYER = { usual: -1, low: -999, high: 999, isWhole: true, isLayer: true };
+export const HEAD = { usual: 0, low: 0, high: 999, isWhole: true };
 
 /** @typedef {{change: (typeof CHANGES)[number], layer: number, head: number, patch: number, seed: number}} Options */
 
@@ -128,7 +130,7 @@ function withoutPositions({ config, parameters }) {
 }
 
 /** @param {string} what @param {number} index @param {number} count */
-function checkIndex(what, index, count) {
+export function checkIndex(what, index, count) {
   if (index < 0 || index >= count)
     throw new Error(`${what} ${index} does not exist: this model has ${what.toLowerCase()}s 0-${count - 1}.`);
 }
@@ -163,8 +165,8 @@ export const WHAT_IF = {
     needs: 'pass',
     options: {
       change: CHANGES,
-      layer: { usual: -1, low: -999, high: 999, isWhole: true, isLayer: true },
-      head: { usual: 0, low: 0, high: 999, isWhole: true },
+      layer: LAYER,
+      head: HEAD,
       patch: { usual: 8, low: 1, high: 512, isWhole: true },
       seed: { usual: 1, low: 0, high: 999, isWhole: true },
     },
