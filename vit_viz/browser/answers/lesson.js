@@ -1,21 +1,22 @@
 // The numbers of the lesson, one token of one photo on its way through a model: vit_viz/analyses/lesson.py.
 
 import { Attention, Places } from '../attend.js';
-import { headDim, positionedPrefix } from '../config.js';
+import { headDim, noPositions, positionedPrefix } from '../config.js';
 import { patchesOf } from '../model.js';
 import { shown } from '../outputs.js';
-import { positionTable, rotaryOf } from '../positions.js';
+import { positionTable } from '../positions.js';
 import { fused, gathered } from './attention.js';
 import { dot } from './eigen.js';
 import { numbers } from './form.js';
 import { classTokens, layoutOf, queryWeights, tokenName } from './layout.js';
 import { UNITS } from './lens.js';
-import { positionKind } from './positions.js';
+import { positionKind, vectorsAt } from './positions.js';
 import { best } from './removal.js';
 import { hasClasses, kindOf, outputName } from './targets.js';
 import { cosines } from './tokens.js';
 import { checkIndex, HEAD, LAYER } from './what_if.js';
 import { general, percent } from './words.js';
+/** @import { Config } from '../config.js' */
 /** @import { Context } from './form.js' */
 /** @import { About } from './index.js' */
 
@@ -47,26 +48,25 @@ function lessonTokens(context, _options, about) {
   const size = shape.reduce((all, one) => all * one);
   const flat = row(patchesOf(config, traced.input, grid), size);
   const channel = (/** @type {number} */ i) => Math.floor((i * channels) / size);
+  const pixels = flat.map((value, i) => value * std[channel(i)] + mean[channel(i)]);
   const embedded = machine.within(() => {
     const x = parameters.linear('patch_embed.proj', machine.place(flat), 1);
     return machine.read(config.patch_norm ? parameters.norm('patch_embed.norm', x, 1, dim) : x, dim);
   });
   const table = positionTable(config, parameters.tables.get('pos_embed'), grid);
-  const added = table?.subarray(positionedPrefix(config) * dim);
-  const positions = added ?? phasesOf(context);
-  const count = grid[0] * grid[1];
-  const alike = positions && cosines(positions, row(positions, positions.length / count), count);
+  const { vectors } = noPositions(config) ? { vectors: [] } : vectorsAt(context, grid);
+  const alike = vectors.map((one) => dot(one, vectors[index]));
   return {
-    pixels: numbers(
-      shape,
-      flat.map((value, i) => value * std[channel(i)] + mean[channel(i)]),
-    ),
+    pixels: numbers(shape, pixels),
     flat: numbers([size], flat),
     embedded: numbers([dim], embedded),
-    position: numbers([dim], added ? row(added, dim) : new Float32Array(dim)),
+    position: numbers(
+      [dim],
+      table ? row(table, dim, positionedPrefix(config) + index) : new Float32Array(dim),
+    ),
     token: numbers([dim], row(traced.residual[0], dim, first + index)),
     prefix: numbers([first, dim], traced.residual[0].subarray(0, first * dim)),
-    places: numbers(alike ? grid : [0, 0], alike ?? []),
+    places: numbers(alike.length ? grid : [0, 0], alike),
     place: [Math.floor(index / grid[1]), index % grid[1]],
     index,
     grid,
@@ -79,41 +79,21 @@ function lessonTokens(context, _options, about) {
   };
 }
 
-/** Cosines and sines of each patch's rotary angles, whose cosine is the mean cosine of the relative phase, [patches, head_dim]; null for none. */
-function phasesOf(/** @type {Context} */ { engine, traced }) {
-  const { config } = engine.model;
-  const pairs = headDim(config) / 2;
-  const rotary = rotaryOf(config, traced.grid, headDim(config));
-  if (!rotary) return null;
-  return Float32Array.from({ length: 2 * rotary.cosines.length }, (_, at) => {
-    const [patch, i] = [Math.floor(at / (2 * pairs)), at % (2 * pairs)];
-    return i < pairs ? rotary.cosines[patch * pairs + i] : rotary.sines[patch * pairs + i - pairs];
-  });
-}
-
 /** The architecture, as far as a drawing of it differs. */
 function shapeOf(/** @type {Context} */ context) {
   const { config } = context.engine.model;
+  const { depth, mlp, norm, pre_norm, final_norm, pooling, layer_scale } = config;
   return {
-    depth: config.depth,
-    heads: config.num_heads,
-    head_dim: headDim(config),
-    hidden: config.mlp_hidden / (config.mlp === 'swiglu_packed' ? 2 : 1),
-    mlp: config.mlp,
-    norm: config.norm,
-    pre_norm: config.pre_norm,
-    final_norm: config.final_norm,
-    pooling: config.pooling,
+    ...{ depth, mlp, norm, pre_norm, final_norm, pooling, layer_scale },
+    ...{ heads: config.num_heads, head_dim: headDim(config), rotary: isRotary(config) },
+    hidden: config.mlp_hidden / (mlp === 'swiglu_packed' ? 2 : 1),
     classes: hasClasses(context) ? config.num_classes : 0,
-    rotary: isRotary(context),
     relative_bias: config.relative_bias || config.shared_bias,
-    layer_scale: config.layer_scale,
     pool_text: poolText(context),
   };
 }
 
-function isRotary(/** @type {Context} */ { engine }) {
-  const { position, rotary_grid: grid } = engine.model.config;
+function isRotary(/** @type {Config} */ { position, rotary_grid: grid }) {
   return position === 'rotary' || Boolean(grid);
 }
 
@@ -150,9 +130,9 @@ function lessonAttention(context, { layer, head }, about) {
   );
   const cells = tokens * tokens;
   const added = bias?.subarray(head * cells, (head + 1) * cells) ?? new Float32Array(cells);
-  const [queries, keys] = [layers[layer].q, layers[layer].k].map((all) =>
-    all.subarray(head * tokens * width, (head + 1) * tokens * width),
-  ); // queries times the scale
+  const size = tokens * width;
+  const ofHead = (/** @type {Float32Array} */ all) => all.subarray(head * size, (head + 1) * size);
+  const [queries, keys] = [layers[layer].q, layers[layer].k].map(ofHead); // queries times the scale
   const scale = traced.scale / (edits?.temperature ?? 1);
   const query = queries.subarray(token * width, (token + 1) * width).map((value) => value / scale);
   const products = Float64Array.from({ length: tokens }, (_, key) =>
@@ -162,17 +142,10 @@ function lessonAttention(context, { layer, head }, about) {
   const scores = products.map((product, key) => product * scale + row[key]);
   const weights = softmax(scores);
   const { values, outputs } = insideAttention(context, layer, token);
-  const dim = heads * width;
   return {
     query: numbers([width], query),
     keys: numbers([tokens, width], keys),
-    values: numbers(
-      [tokens, width],
-      Float32Array.from(
-        { length: tokens * width },
-        (_, at) => values[Math.floor(at / width) * dim + head * width + (at % width)],
-      ),
-    ),
+    values: numbers([tokens, width], ofHead(values)),
     products: numbers([tokens], products),
     bias: numbers([tokens], row),
     scores: numbers([tokens], scores),
@@ -185,7 +158,7 @@ function lessonAttention(context, { layer, head }, about) {
     layer,
     head,
     scale,
-    turned: isRotary(context),
+    turned: isRotary(engine.model.config),
     has_bias: bias !== null,
   };
 }
@@ -209,7 +182,7 @@ function alongQueries(scores, { queries, keys, added }, width) {
   });
 }
 
-/** In the attention of a layer: the values of all tokens, [tokens, dim], and what all heads gather for one of them, [dim]. @param {Context} context @param {number} layer @param {number} token */
+/** In the attention of a layer: the values of all tokens, [heads, tokens, head_dim], and what all heads gather for one of them, [dim]. @param {Context} context @param {number} layer @param {number} token */
 function insideAttention({ engine, traced }, layer, token) {
   const { machine, parameters, config } = engine.model;
   const { residual, grid, tokens } = traced;
@@ -219,7 +192,7 @@ function insideAttention({ engine, traced }, layer, token) {
     const attention = new Attention(parameters, `${name}.attn`, new Places(parameters, grid), tokens);
     const { qkv, gathered: all } = attention.run(x, engine.editsOf(traced).get(layer), false, 1);
     const values = machine.room(tokens * dim);
-    machine.run.copy(qkv + 8 * dim, 3 * dim, values, dim, tokens, dim);
+    machine.run.splitHeads(0, attention.heads, qkv + 8 * dim, 3 * dim, values, tokens, attention.dim);
     return { values: machine.read(values, tokens * dim), outputs: machine.read(all + 4 * token * dim, dim) };
   });
 }
@@ -266,6 +239,14 @@ function insideBlock(context, layer, token) {
   return { outputs, contributions, rest, before, attended, middle, thought, after, hidden, activated };
 }
 
+/** Rows of the same length as one array. @param {ArrayLike<number>[]} rows */
+function stacked(rows, shape = [rows.length, rows[0].length]) {
+  return numbers(
+    shape,
+    rows.flatMap((row) => Array.from(row)),
+  );
+}
+
 /** A query of one token. @param {Context} context @param {number} token */
 function alone({ traced }, token) {
   return Float64Array.from({ length: traced.tokens }, (_, i) => Number(i === token));
@@ -273,20 +254,16 @@ function alone({ traced }, token) {
 
 /** @param {Context} context @param {{layer: number}} options @param {About} about */
 function lessonBlock(context, { layer }, about) {
-  const { tokens, heads, headDim: width, layers } = context.traced;
+  const { heads, headDim: width, layers } = context.traced;
   const token = tokenOf(context, about);
   checkIndex('Layer', layer, layers.length);
   const { outputs, contributions, hidden, activated, ...stream } = insideBlock(context, layer, token);
   const dim = heads * width;
-  const weights = gathered(context, layer, alone(context, token), 'row');
   const { rest, ...states } = Object.fromEntries(
     Object.entries(stream).map(([key, values]) => [key, numbers([dim], values)]),
   );
   return {
-    weights: numbers(
-      [heads, tokens],
-      weights.flatMap((row) => [...row]),
-    ),
+    weights: stacked(gathered(context, layer, alone(context, token), 'row')),
     outputs: numbers([heads, width], outputs),
     contributions: numbers([heads, dim], contributions),
     rest,
@@ -313,12 +290,12 @@ async function lessonDepth(context, _options, about) {
     pooling === 'attention'
       ? Float64Array.from({ length: tokens }, (_, i) => (i < first ? 0 : 1 / patches))
       : queryWeights(context, 'pool');
-  const [looks, answerLooks, parts] = [[], [], []].map(() => /** @type {number[]} */ ([]));
+  const [looks, answerLooks, parts] = [[], [], []].map(() => /** @type {ArrayLike<number>[]} */ ([]));
   for (let layer = 0; layer < layers.length; layer++) {
-    looks.push(...fused(gathered(context, layer, alone(context, token), 'row'), 'mean'));
-    answerLooks.push(...fused(gathered(context, layer, read, 'row'), 'mean'));
+    looks.push(fused(gathered(context, layer, alone(context, token), 'row'), 'mean'));
+    answerLooks.push(fused(gathered(context, layer, read, 'row'), 'mean'));
     const { attended, thought } = insideBlock(context, layer, token);
-    parts.push(...[attended, thought].map((one) => Math.sqrt(dot(one, one))));
+    parts.push([attended, thought].map((one) => Math.sqrt(dot(one, one))));
     await context.step((layer + 1) / layers.length);
   }
   const said = residual.map((state) =>
@@ -333,22 +310,13 @@ async function lessonDepth(context, _options, about) {
   const alike = residual.map((state, i) => cosines(state, own[i], tokens).subarray(first, first + patches));
   const agreement = said.map((one) => cosines(one, said[states - 1], 1)[0]);
   return {
-    stream: numbers(
-      [states, dim],
-      own.flatMap((one) => [...one]),
-    ),
-    looks: numbers([layers.length, tokens], looks),
-    answer_looks: numbers([layers.length, tokens], answerLooks),
+    stream: stacked(own),
+    looks: stacked(looks),
+    answer_looks: stacked(answerLooks),
     norms: numbers([states], norms),
-    alike: numbers(
-      [states, ...grid],
-      alike.flatMap((one) => [...one]),
-    ),
-    tops: numbers(
-      [states, classes.length],
-      told.flatMap((one) => classes.map((index) => one[index])),
-    ),
-    parts: numbers([layers.length, 2], parts),
+    alike: stacked(alike, [states, ...grid]),
+    tops: stacked(said.map((_, state) => classes.map((index) => told[state][index]))),
+    parts: stacked(parts),
     agreement: numbers([states], agreement),
     token,
     name: tokenName(context, token),
@@ -381,17 +349,15 @@ export const LESSON = {
     takesQuery: true,
     answer: lessonTokens,
     says: ({ place, flat, dim, prefix_names: names, grid: [rows, cols] }) =>
-      `Patch (${place.join(', ')}) is ${flat.data.length} numbers, of which the embedding makes ${dim}; so ${names.length} other ` +
-      `tokens and ${rows * cols} patches enter the first block.`,
+      `Patch (${place.join(', ')}) is ${flat.data.length} numbers, of which the embedding makes ${dim}; so ${names.length} other tokens and ${rows * cols} patches enter the first block.`,
   },
   lesson_attention: {
     needs: 'pass',
     takesQuery: true,
     options: { layer: LAYER, head: HEAD },
     answer: lessonAttention,
-    says: ({ head, layer, name, weights }) =>
-      `In head ${head} of layer ${layer}, the most that ${name} gives one token is ${percent(Math.max(...weights.data))} of its ` +
-      'attention.',
+    says: ({ head, layer, name, weights: { data } }) =>
+      `In head ${head} of layer ${layer}, the most that ${name} gives one token is ${percent(Math.max(...data))} of its attention.`,
   },
   lesson_block: {
     needs: 'pass',
@@ -400,10 +366,7 @@ export const LESSON = {
     answer: lessonBlock,
     says: ({ layer, name, attended, thought }) => {
       const [first, second] = [attended, thought].map(({ data }) => general(Math.sqrt(dot(data, data)), 3));
-      return (
-        `In block ${layer}, attention adds a vector of length ${first} to ${name}, and the MLP one of length ` +
-        `${second}.`
-      );
+      return `In block ${layer}, attention adds a vector of length ${first} to ${name}, and the MLP one of length ${second}.`;
     },
   },
   lesson_depth: { needs: 'pass', takesQuery: true, answer: lessonDepth, says: depthWords },

@@ -69,7 +69,7 @@ function unit(vector) {
  * What the similarity of two positions is the dot product of: unit vectors of the patches and of the prefix tokens that have one.
  * @param {Context} context @param {Size} grid
  */
-function vectorsAt(context, grid) {
+export function vectorsAt(context, grid) {
   const { config } = context.engine.model;
   const why = noPositions(config);
   if (why) throw new Error(why);
