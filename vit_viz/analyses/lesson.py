@@ -267,8 +267,8 @@ def _tokens(job: Job, *, query: Query | None) -> LessonTokens:
                 table = model.position_table(layout.grid)[len(config.positioned_prefix) :]
             similarity = position_similarity_of(table, angles_of(config, layout.grid), index, layout.grid)
         return LessonTokens(
-            pixels=to_numpy(pixels),
-            flat=to_numpy(flat),
+            pixels=_fp32(pixels),
+            flat=_fp32(flat),
             embedded=_fp32(embedded),
             position=np.zeros(config.embed_dim, np.float32) if table is None else _fp32(table[index]),
             token=_fp32(of.stream[0, layout.num_prefix + index]),
@@ -537,7 +537,8 @@ def _length(values: Array) -> float:
 
 
 def _fp32(values: Tensor) -> Array:
-    array: Array = to_numpy(values.float())
+    """A copy: an answer holds neither weights, which may change, nor a whole trace."""
+    array: Array = to_numpy(values.float()).copy()
     return array
 
 
