@@ -22,7 +22,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = [
-    *(f"tests/{name}" for name in ("model", "checkpoints", "images", "analyses", "walkthrough")),
+    *(f"tests/{name}" for name in ("model", "checkpoints", "images", "analyses")),
     *(f"tests/{name}" for name in ("session", "figures", "cli", "offline", "notebook", "surfaces")),
     "tests/package/test_pyproject.py",
 ]

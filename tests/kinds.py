@@ -1,4 +1,4 @@
-"""Tiny models of every kind that a lesson tells apart."""
+"""Tiny models of every kind that the lesson tells apart."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from tests.walkthrough.test_numbers import RANDOM_MODELS
 from vit_viz.answer import Provenance
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.images import Preprocess
@@ -23,20 +22,41 @@ SIZES: dict[str, Any] = {
     "mlp_hidden": 48,
 }
 CLASSES = tuple(f"class {i}" for i in range(SIZES["num_classes"]))
-LARGER = (24, 54)  # another grid than the one that SIZES is trained on
-UNEVEN = (15, 40)  # no whole number of patches
-KINDS: dict[str, dict[str, Any]] = RANDOM_MODELS | {
-    "class token alone, squares": {"patch_size": (4, 4), "img_size": (16, 36)},
-    "class and mean, concatenated": {"pool_concat": True},
-    "waves of rows and columns": {"position": "sinusoidal_2d", "class_token": False, "pooling": "mean"},
-    "biases resampled": {"position": "none", "relative_bias": True, "input_size": LARGER},
-    "padded": {"pad": True, "input_size": UNEVEN},
-    "remainder dropped": {"drop_remainder": True, "input_size": UNEVEN},
-    "gated MLP in two parts": {"mlp": "swiglu", "depth": 4},
-} | {
-    f"positions resampled as {variant}": {"resample": variant, "input_size": LARGER}
-    for variant in ("timm", "dino", "dinov2", "dinov2_reg", "transformers", "torchvision", "bilinear", "radio", "radio_v4")
-}  # fmt: skip
+RANDOM_MODELS: dict[str, dict[str, Any]] = {
+    "class token and registers": {"reg_tokens": 4},
+    "registers without positions of their own": {"reg_tokens": 4, "no_embed_class": True},
+    "distilled": {"dist_token": True, "dist_head": True},
+    "several class tokens, a table of its own size": {
+        "class_tokens": 3,
+        "class_read": (0, 2),
+        "reg_tokens": 1,
+        "no_embed_class": True,
+        "position_grid": (5, 5),
+        "resample": "radio",
+    },
+    "no class token, mean pooling": {"class_token": False, "pooling": "mean", "fc_norm": True},
+    "no class token, attention pooling": {"class_token": False, "pooling": "attention"},
+    "rotary, class token and registers": {
+        "position": "rotary",
+        "reg_tokens": 4,
+        "layer_scale": True,
+        "qk_norm": True,
+        "rotary_base": 50.0,
+    },
+    "a bias for offsets in each block": {"position": "none", "relative_bias": True, "layer_scale": True},
+    "positions, and a bias for offsets of all blocks": {"shared_bias": True, "pooling": "mean"},
+    "positions, and rotated queries": {"rotary_grid": (3, 5), "rotary_base": 100.0, "mlp": "swiglu_packed"},
+    "gray 60 x 100, patch 20, sinusoidal": {
+        "img_size": (60, 100),
+        "patch_size": (20, 20),
+        "in_chans": 1,
+        "position": "sinusoidal_1d",
+    },
+    "no head, gated MLP": {"num_classes": 0, "mlp": "swiglu_packed", "norm": "rms"},
+    "unfold, gated MLP, norm inside attention": {"patch_embed": "unfold", "mlp": "swiglu", "attn_norm": True},
+    "embedding of an image, quick GELU": {"projection": True, "pre_norm": True, "mlp": "quick_gelu"},
+    "no positions, tanh GELU, own scale": {"position": "none", "mlp": "gelu_tanh", "scale": 0.5},
+}
 
 
 def loaded(seed: int = 0, *, input_size: tuple[int, int] | None = None, **options: Any) -> LoadedModel:

@@ -31,7 +31,6 @@ LEVELS = [
     {"samples", "checkpoints"},
     {"capture"},
     {"analyses"},
-    {"walkthrough"},
     {"session"},
     {"figures"},
     {"views"},

@@ -39,7 +39,7 @@ ROOMS = {
     "capture": ("vit_viz/capture/*.py",),
     "analyses": (
         "vit_viz/analyses/*.py",
-        "vit_viz/walkthrough.py",
+        "vit_viz/analyses/lesson.py",
         "vit_viz/geometry.py",
         "vit_viz/results.py",
     ),

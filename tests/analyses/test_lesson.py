@@ -19,7 +19,7 @@ from torch import Tensor
 import vit_viz as vv
 from tests.analyses.conftest import loaded_from
 from tests.comparing import assert_same
-from tests.walkthrough.test_numbers import RANDOM_MODELS
+from tests.kinds import RANDOM_MODELS
 from vit_viz.analyses.lesson import LessonAttention, LessonBlock, LessonDepth, LessonTokens
 from vit_viz.capture import Trace
 from vit_viz.errors import ParameterError
