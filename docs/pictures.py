@@ -36,7 +36,6 @@ SCREENS = {
     "look": ("?image=lion", EXPLORER),
     "explain": ("?image=lion&tab=explain", "#vv-explain-picture .vv-image:not([hidden])"),
     "heads": ("?image=lion&tab=heads", "[data-ready=distance]"),
-    "walkthrough": ("?image=lion&tab=walkthrough&step=6", "#vv-w-content[aria-busy=false]"),
 }
 
 

@@ -54,8 +54,8 @@ def walk(page: Any) -> None:
     page.wait_for_function(
         "() => document.querySelector('#vv-explain-picture canvas[data-drawn]')?.width > 100"
     )
-    page.get_by_role("tab", name="Walkthrough").click()
-    page.locator("#vv-w-content[aria-busy=false] .vv-w").first.wait_for()
+    page.get_by_role("tab", name="Lesson").click()
+    page.locator(".vv-lesson-stage[data-drawn]").wait_for()
 
 
 @pytest.mark.slow

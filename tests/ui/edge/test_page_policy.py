@@ -60,7 +60,7 @@ def test_every_tab_works_inside_the_frame_of_a_space(
     for name, ready in (
         ("Explain", "#vv-explain-picture .vv-image"),
         ("Positions", ".vv-tables[aria-busy=false]"),
-        ("Walkthrough", "#vv-w-content[aria-busy=false] .vv-w"),
+        ("Lesson", ".vv-lesson-stage[data-drawn]"),
     ):
         frame.get_by_role("tab", name=name).click()
         frame.locator(ready).first.wait_for()

@@ -42,7 +42,7 @@ def test_every_formula_that_the_page_begins_with_is_typeset() -> None:
         for page in (tab["html"], tab["props"].get("how", ""))
         if "class=vv-math" in page
     ]
-    assert len(pages) == len(TABS) - 1  # all but the Walkthrough, whose steps have their own
+    assert len(pages) == len(TABS) - 1  # all but the Lesson, whose scenes have their own
     for page in pages:
         check(page)
         assert "<code>" not in page
