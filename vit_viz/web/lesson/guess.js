@@ -18,8 +18,8 @@ export function Guessing({ lesson: { beats, guesses, player }, n, now }) {
     all.find((beat) => beat.id === one),
   );
   const isSeen = useComputed(() => shows && player.t.value >= shows.start + SEEN * shows.seconds);
-  const isAsked = guess && waits && all.indexOf(now) >= all.indexOf(waits) - 1;
-  if (!isAsked || waits.needs?.some((name) => !n[name])) return null;
+  if (!guess || !waits || all.indexOf(now) < all.indexOf(waits) - 1 || waits.needs?.some((name) => !n[name]))
+    return null;
   const { trace } = n;
   const [truth, chosen] = [guess.truth(n), guesses.value[id] ?? null];
   const isTold = isSeen.value && chosen !== null;
@@ -31,7 +31,10 @@ export function Guessing({ lesson: { beats, guesses, player }, n, now }) {
     chosen === truth ? 'Right. ' : 'No. ',
     html`<${Said} ...${{ say: guess.verdict(n), trace }} />`,
   ];
-  return html`<section class="vv-lesson-guess vv-card" data-open=${chosen === null ? '' : undefined}>
+  return html`<section
+    class="vv-lesson-guess vv-card"
+    data-open=${chosen === null && all.indexOf(now) < all.indexOf(waits) ? '' : undefined}
+  >
     <p class="vv-lesson-question"><${Said} ...${{ say: guess.question(n), trace }} /></p>
     <div class="vv-row" role="group" aria-label="Guesses">
       ${guess.choices(n).map(

@@ -122,18 +122,23 @@ function draw(pen, v, n) {
   const looks = /** @type {Answer} */ (n.depth).arrays.answer_looks;
   const where = ease(v['answer-where']);
   pen.lit(rowOf(looks, looks.shape[0] - 1), x, y, w, h, 1, 1 - ease(v['answer-sum']));
-  if (where > 0) pen.signed(takenFrom(n), x, y, w, h, where);
+  const { prefix, grid } = n.trace;
+  const taken = takenFrom(n);
+  const patches = taken.subarray(prefix.length, prefix.length + grid[0] * grid[1]);
+  if (where > 0) pen.signed(patches, x, y, w, h, where);
+  const ours = prefix.length + n.patch;
+  if (v['answer-sum'] > 0.5) pen.tokens(ours, taken, 'what all heads took from each token for the score');
+  else pen.tokens(ours, rowOf(looks, looks.shape[0] - 1), 'share of attention in the last block');
   pen.frame(pen.at(n.patch), 'accent', 1 - where);
   pen.within(1 - v['answer-sum'] * 4, () => drawTop(pen, n, ease(v['answer-top'])));
   pen.within(v['answer-sum'] * 4 - 1, () => drawSum(pen, n, v['answer-sum'], ease(v['answer-heads'])));
 }
 
-/** What all heads took from each patch. @param {Numbers} n */
-function takenFrom({ parts, trace }) {
-  const { data, shape } = /** @type {Answer} */ (parts).arrays.terms;
-  const all = new Float32Array(trace.grid[0] * trace.grid[1]);
-  for (let from = trace.prefix.length; from < data.length; from += shape[2])
-    for (let patch = 0; patch < all.length; patch++) all[patch] += data[from + patch];
+/** What all heads took from each token. @param {Numbers} n */
+function takenFrom(n) {
+  const { data, shape } = partsOf(n).arrays.terms;
+  const all = new Float32Array(shape[2]);
+  for (let i = 0; i < data.length; i++) all[i % all.length] += data[i];
   return all;
 }
 
