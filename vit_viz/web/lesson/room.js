@@ -23,6 +23,7 @@ import { numbersOf } from './numbers.js';
 import { Pen } from './pen.js';
 import { Player, SPEEDS } from './player.js';
 import { Said } from './say.js';
+import { ASK } from './scenes/ask.js';
 import { CUT } from './scenes/cut.js';
 import { Strip } from './strip.js';
 import { beatAt, ease, endOf, moved, placed, values, wordsOf } from './timeline.js';
@@ -32,7 +33,7 @@ import { beatAt, ease, endOf, moved, placed, values, wordsOf } from './timeline.
 
 const TAB = 'lesson';
 /** In the order in which they play. @type {Scene[]} */
-export const SCENES = [CUT];
+export const SCENES = [CUT, ASK];
 const WAITS = 0.02; // seconds before its end at which a beat waits for a guess
 
 /** @type {import('../../ui/kit/elements.js').Mount<{}>} */

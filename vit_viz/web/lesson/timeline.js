@@ -84,9 +84,28 @@ export function moved(before, now, t) {
     : Math.min(t, endOf(now[now.length - 1]));
 }
 
-/** What is said as text alone. @param {Say} say @param {number} cols of the grid of patches */
-export function wordsOf(say, cols) {
-  return say
+/** A row of a matrix. @param {{shape: number[], data: any}} matrix @param {number} row @returns {Float32Array} */
+export function rowOf({ shape, data }, row) {
+  const width = data.length / shape[0];
+  return data.subarray(row * width, (row + 1) * width);
+}
+
+/**
+ * What is said, written as text: *terms* stand between stars, and what stands in braces is a piece, or a text of its own.
+ * @param {TemplateStringsArray} texts @param {(Say[number] | Say | number)[]} pieces @returns {Say}
+ */
+export function say(texts, ...pieces) {
+  return texts.flatMap((text, i) => {
+    const words = text.replace(/\s+/g, ' ').split('*');
+    const said = words.map((one, place) => (place % 2 ? { term: one } : one)).filter((one) => one !== '');
+    const piece = pieces[i] ?? [];
+    return [...said, ...(Array.isArray(piece) ? piece : [typeof piece === 'number' ? String(piece) : piece])];
+  });
+}
+
+/** What is said as text alone. @param {Say} said @param {number} cols of the grid of patches */
+export function wordsOf(said, cols) {
+  return said
     .map((one) => {
       if (typeof one === 'string') return one;
       if ('patch' in one) return placeWords(one.patch, cols);
@@ -99,5 +118,5 @@ export function wordsOf(say, cols) {
 export function sayToken({ trace: { prefix, grid }, patch, name }, token) {
   const index = token - prefix.length;
   if (index < 0 || index >= grid[0] * grid[1]) return [`the ${name(token)}`];
-  return index === patch ? ['itself, ', { patch }] : ['the patch ', { patch: index }];
+  return index === patch ? ['itself ', { patch }] : ['the patch ', { patch: index }];
 }
