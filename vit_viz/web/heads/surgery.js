@@ -2,7 +2,7 @@
 
 import { topOf } from '../../explorer/frame.js';
 import { computing, percent, subject as queryOf } from '../../explorer/labels.js';
-import { Bar } from '../kit/bar.js';
+import { Changes } from '../kit/bar.js';
 import { editsIn, withHeads } from '../kit/edits.js';
 import { Found, PhotoStage, Problem, Toggle, useAsked } from '../kit/parts.js';
 import { html, useLayoutEffect, useMemo, useRef, useState } from '../kit/preact.js';
@@ -150,19 +150,13 @@ function Tools({ seen, brush, choose }) {
 /** @param {{panel: Panel | null, isBusy: boolean}} props */
 function Answers({ panel, isBusy }) {
   const { before = [], now = [] } = panel ?? {};
-  return html`<ul class="vv-surgery-answers" aria-busy=${String(isBusy)} hidden=${!before.length}>
-    ${comparedNames(before, now).map((name) => {
-      const [was, is] = [before, now].map((answers) => answers.find((one) => one.name === name));
-      const [then, after] = [before, now].map((answers) => saidWords(answers, name));
-      return html`<li key=${name}>
-        <span class="vv-class" title=${name}>${name}</span
-        ><span class="vv-surgery-bars"
-          ><${Bar} value=${was?.probability ?? 0} look="vv-was" /><${Bar}
-            value=${is?.probability ?? 0} /></span
-        ><span class="vv-number">${then} → <b>${after}</b></span>
-      </li>`;
-    })}
-  </ul>`;
+  const rows = comparedNames(before, now).map((name) => {
+    const [was, is] = [before, now].map(
+      (answers) => answers.find((one) => one.name === name)?.probability ?? 0,
+    );
+    return { name, was, is, words: [before, now].map((answers) => saidWords(answers, name)) };
+  });
+  return html`<${Changes} ...${{ rows, isBusy, look: 'vv-surgery-answers' }} />`;
 }
 
 /** The classes that are compared: the first of either. @param {Answer[]} before @param {Answer[]} now */

@@ -27,3 +27,24 @@ export function Bar({ value, ends: [low, high] = [0, 1], sign = 0, tick, look = 
     >${typeof tick === 'number' && html`<i class="vv-tick" style=${{ left: `${at(tick).toFixed(2)}%` }}></i>`}</span
   >`;
 }
+
+/**
+ * Numbers before and after a change: two bars for each, the grayer one before, and both in words.
+ * @param {object} props
+ * @param {{name: string, was: number, is: number, ends?: [number, number], words: string[]}[]} props.rows
+ * @param {boolean} props.isBusy whether others are on their way
+ * @param {string} [props.look] more classes
+ */
+export function Changes({ rows, isBusy, look = '' }) {
+  return html`<ul class=${`vv-changes ${look}`} aria-busy=${String(isBusy)} hidden=${!rows.length}>
+    ${rows.map(
+      ({ name, was, is, ends, words: [then, now] }) =>
+        html`<li key=${name}>
+          <span class="vv-class" title=${name}>${name}</span
+          ><span class="vv-changes-bars"
+            ><${Bar} value=${was} ends=${ends} look="vv-was" /><${Bar} value=${is} ends=${ends} /></span
+          ><span class="vv-number">${then} → <b>${now}</b></span>
+        </li>`,
+    )}
+  </ul>`;
+}

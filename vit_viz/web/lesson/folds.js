@@ -1,0 +1,70 @@
+// Depth on demand: the formula, the shapes, the lines of our code that ran, and the same part in a few lines to build it oneself.
+
+import { html, useState } from '../kit/preact.js';
+/** @import { Fold, Numbers } from './timeline.js' */
+
+/**
+ * What Python says of a part; what is HTML is escaped there.
+ * @typedef {{formula: string, letters: string, lines: string, source: string, mistake: string}} Part formula, letters, lines: HTML;
+ *     source: a program, as text
+ */
+
+/** Buttons of which one opens a panel below all. @param {{fold: Fold, part: Part, n: Numbers}} props */
+export function Folds({ fold, part, n }) {
+  const [open, setOpen] = useState('');
+  const shapes = fold.shapes(n);
+  /** @type {[string, any][]} */
+  const panels = [
+    [
+      'Formula',
+      html`<p class="vv-math" dangerouslySetInnerHTML=${{ __html: part.formula }}></p>
+        <p dangerouslySetInnerHTML=${{ __html: part.letters }}></p>`,
+    ],
+    ['Shapes', shapes.length > 0 && html`<${Shapes} shapes=${shapes} />`],
+    ['The lines that ran', html`<div dangerouslySetInnerHTML=${{ __html: part.lines }}></div>`],
+    ['Build it yourself', html`<${Build} ...${part} />`],
+  ];
+  return html`<section class="vv-lesson-folds vv-stack" aria-label="More depth">
+    <div class="vv-row">
+      ${panels.map(
+        ([name, panel]) =>
+          panel &&
+          html`<button
+            type="button"
+            class="vv-chip"
+            aria-expanded=${String(open === name)}
+            onClick=${() => setOpen(open === name ? '' : name)}
+          >
+            ${name}
+          </button>`,
+      )}
+    </div>
+    ${panels.map(([name, panel]) => open === name && html`<div class="vv-card vv-lesson-panel" key=${name} data-panel=${name}>${panel}</div>`)}
+  </section>`;
+}
+
+/** Shapes of the data, in its order. @param {{shapes: [name: string, shape: string, what: string][]}} props */
+function Shapes({ shapes }) {
+  return html`<div class="vv-steps">
+    ${shapes.map(
+      ([name, shape, what], place) =>
+        html`${place > 0 && html`<i aria-hidden="true">→</i>`}
+          <div class="vv-step"><b>${name}</b><code>${shape}</code><span>${what}</span></div>`,
+    )}
+  </div>`;
+}
+
+/** A program that can be copied, and where others go wrong. @param {{source: string, mistake: string}} props */
+function Build({ source, mistake }) {
+  const [said, say] = useState('Copy');
+  const copy = () =>
+    navigator.clipboard.writeText(source).then(
+      () => say('Copied'),
+      () => say('Not copied'),
+    );
+  return html`<div class="vv-w-code">
+      <pre tabindex="0" aria-label="This part in PyTorch"><code>${source}</code></pre>
+    </div>
+    <p><b>A common mistake</b> ${mistake}</p>
+    <button type="button" class="vv-button" onClick=${copy}>${said}</button>`;
+}

@@ -1,0 +1,218 @@
+// Scene (e): what is read at the end becomes the answer, and the answer is a sum of what every part gave.
+
+import { fixed } from '../../../ui/kit/numbers.js';
+import { largestOf, signed } from '../../kit/signed.js';
+import { ease, rowOf, say } from '../timeline.js';
+import { amount, reader, saidAfter } from './depth.js';
+/** @import { Pen } from '../pen.js' */
+/** @import { Answer, Beat, Numbers, Scene } from '../timeline.js' */
+
+const TOP = 5;
+const SAME = 0.05; // of the whole: sums that differ by less are called about the same
+
+const partsOf = (/** @type {Numbers} */ n) => /** @type {Answer} */ (n.parts);
+const sum = (/** @type {ArrayLike<number>} */ numbers) =>
+  Array.from(numbers).reduce((all, one) => all + one, 0);
+
+/** What all heads, all MLPs, and the embedding with what is always added gave. @param {Numbers} n @returns {number[]} */
+export const givenBy = (n) => ['heads', 'mlps', 'rest'].map((name) => sum(partsOf(n).arrays[name].data));
+
+/** What is explained, in words. @param {Numbers} n */
+const about = (n) => ({ strong: partsOf(n).facts.about || partsOf(n).facts.unit });
+/** A block of the sum, in words. @param {Numbers} n @param {number} row */
+const blockOf = (n, row) => partsOf(n).facts.layers[row].replace(/^(?=\d)/, 'block ');
+
+/** What is said in each beat, for how many seconds, and at which part. @type {[string, number, string, Beat['say']][]} */
+const BEATS = [
+  ['norm', 5, 'norm', (n) => say`The end: ${reader(n)} is brought to one scale once more, by a last *norm*.`],
+  ['top', 8, 'head', saidOfTop],
+  [
+    'sum',
+    10,
+    'answer',
+    (n) =>
+      say`In every block we only added, so the score of ${about(n)}, ${{ strong: fixed(partsOf(n).facts.total, 2) }}, is a sum, too: here is what the heads and the MLP of each block gave to it. Orange is for it, blue against it.`,
+  ],
+  ['heads', 8, 'answer', saidOfHeads],
+  [
+    'where',
+    10,
+    'photo',
+    (n) =>
+      say`What heads gave they took from tokens, and most tokens stand for patches. Orange: the patches from which the heads took what speaks for ${about(n)}; blue: against it. From pixels to the answer, and back to the pixels.`,
+  ],
+];
+
+/** @returns {Beat[]} */
+const beats = () =>
+  BEATS.map(([id, seconds, part, words]) => ({
+    ...{ id: `answer-${id}`, seconds, part, say: words, needs: ['depth', 'parts'] },
+  }));
+
+/** @type {Beat['say']} */
+function saidOfTop(n) {
+  const { kind, unit } = /** @type {Answer} */ (n.depth).facts;
+  if (kind === 'embedding')
+    return say`What comes out is the *embedding* of the photo: a list of numbers by which photos can be compared.`;
+  if (kind === 'value') return ['The classifier makes of it the values that the model returns.'];
+  const shares = unit.includes('sigmoid')
+    ? 'Each score becomes a probability by itself'
+    : 'Softmax makes shares of all scores';
+  return say`The classifier has a list of learned numbers for each name. As a query met a key, it is multiplied with what is read and added up: the *score* of that name. ${shares}; these come first.`;
+}
+
+/** @type {Beat['say']} */
+function saidOfHeads(n) {
+  const { data, shape } = partsOf(n).arrays.heads;
+  const place = data.indexOf(Math.max(...data));
+  return say`Now each head by itself, darker where it gave more. Head ${place % shape[1]} of ${blockOf(n, Math.floor(place / shape[1]))} gave most: ${signed(data[place], 2)}.`;
+}
+
+/** @type {Scene} */
+export const ANSWER = {
+  id: 'answer',
+  title: () => 'The answer, and what it is made of',
+  beats,
+  draw,
+  guess: {
+    before: 'answer-sum',
+    shown: 'answer-sum',
+    question: (n) => say`Guess: what gave most to the score of ${about(n)}?`,
+    choices: () => [
+      ['all heads of all blocks together'],
+      ['all MLPs together'],
+      ['the embedding, and what is always added'],
+      ['heads and MLPs about the same'],
+    ],
+    truth(n) {
+      const given = givenBy(n);
+      const [heads, mlps, rest] = given;
+      const isSame = Math.abs(heads - mlps) < SAME * Math.abs(partsOf(n).facts.total);
+      return isSame && heads > rest ? 3 : given.indexOf(Math.max(...given));
+    },
+    verdict(n) {
+      const [heads, mlps, rest] = givenBy(n).map((one) => signed(one, 2));
+      return say`The heads gave ${heads}, the MLPs ${mlps}, all else ${rest}.`;
+    },
+  },
+  whatIf: [{ change: 'head', label: 'one of these heads were switched off', controls: ['layer', 'head'] }],
+  fold: {
+    build: 'model',
+    shapes({ depth, parts }) {
+      if (!depth || !parts) return [];
+      const { heads, mlps, terms } = parts.arrays;
+      return [
+        ['read', `[${depth.arrays.stream.shape[1]}]`, 'at the end, brought to one scale'],
+        ['by heads', `[${heads.shape.join(', ')}]`, 'what each gave to the score'],
+        ['by MLPs', `[${mlps.shape[0]}]`, 'what each gave'],
+        ['from tokens', `[${terms.shape.join(', ')}]`, 'what each head took from each token'],
+      ];
+    },
+  },
+};
+
+/** @type {Scene['draw']} */
+function draw(pen, v, n) {
+  const { x, y, w, h } = pen.photo;
+  const looks = /** @type {Answer} */ (n.depth).arrays.answer_looks;
+  const where = ease(v['answer-where']);
+  pen.lit(rowOf(looks, looks.shape[0] - 1), x, y, w, h, 1, 1 - ease(v['answer-sum']));
+  if (where > 0) pen.signed(takenFrom(n), x, y, w, h, where);
+  pen.frame(pen.at(n.patch), 'accent', 1 - where);
+  pen.within(1 - v['answer-sum'] * 4, () => drawTop(pen, n, ease(v['answer-top'])));
+  pen.within(v['answer-sum'] * 4 - 1, () => drawSum(pen, n, v['answer-sum'], ease(v['answer-heads'])));
+}
+
+/** What all heads took from each patch. @param {Numbers} n */
+function takenFrom({ parts, trace }) {
+  const { data, shape } = /** @type {Answer} */ (parts).arrays.terms;
+  const all = new Float32Array(trace.grid[0] * trace.grid[1]);
+  for (let from = trace.prefix.length; from < data.length; from += shape[2])
+    for (let patch = 0; patch < all.length; patch++) all[patch] += data[from + patch];
+  return all;
+}
+
+/** The first names, by bars. @param {Pen} pen @param {Numbers} n @param {number} a */
+function drawTop(pen, n, a) {
+  const { work, wide, unit: u } = pen;
+  const said = saidAfter(n, n.trace.layers).slice(0, TOP);
+  const most =
+    /** @type {Answer} */ (n.depth).facts.kind === 'value' ? largestOf(said.map(({ value }) => value)) : 1;
+  const left = work.x + (wide ? 190 : 120) * u;
+  const pitch = Math.min(work.h / TOP, (wide ? 50 : 36) * u);
+  for (const [i, { name, value }] of said.entries()) {
+    const [y, h] = [work.y + i * pitch, pitch * 0.5];
+    const long = ((work.x + work.w - left - 64 * u) * Math.abs(value) * a) / most;
+    const how = { fill: i ? 'quiet' : 'accent', weight: i ? 400 : 600, a };
+    pen.bar(`answer-top-${i}`, { name, value, words: amount(n, value) }, { x: left, y, w: long, h }, how);
+  }
+}
+
+/**
+ * The score as a sum: what the heads of each block gave, together or each, and what its MLP gave.
+ * @param {Pen} pen @param {Numbers} n @param {number} u how many rows are there @param {number} each how far the heads have come apart
+ */
+function drawSum(pen, n, u, each) {
+  const { work, wide } = pen;
+  const { arrays, facts } = partsOf(n);
+  const [rows, count] = arrays.heads.shape;
+  const ofHeads = Array.from({ length: rows }, (_, row) => sum(rowOf(arrays.heads, row)));
+  const most = Math.max(largestOf(ofHeads), largestOf(arrays.mlps.data)) || 1;
+  const strongest = largestOf(arrays.heads.data) || 1;
+  const [label, numbers, foot] = (wide ? [72, 64, 34] : [26, 46, 26]).map((one) => one * pen.unit);
+  const pitch = Math.min((work.h - 2 * foot) / rows, 46 * pen.unit);
+  const half = (work.w - label) / 2;
+  const size = pitch > 18 ? 13 : 12;
+  const bar = (
+    /** @type {string} */ id,
+    /** @type {number} */ value,
+    /** @type {number} */ x,
+    /** @type {number} */ y,
+    /** @type {number} */ a,
+  ) => {
+    const [h, long] = [Math.max(3, pitch * 0.42), ((half - numbers) * Math.abs(value)) / most];
+    pen.box(x, y - h / 2, Math.max(1, long * a), h, value < 0 ? 'minus' : 'plus', a, 4);
+    if (pitch > 11)
+      pen.number(`answer-${id}`, value, signed(value, 2), x + long * a + 6, y + 4, { size, fill: 'ink', a });
+  };
+  const left = work.x + label;
+  pen.text('heads', left, work.y + 6);
+  pen.text('MLP', left + half, work.y + 6);
+  for (let row = 0; row < rows; row++) {
+    const [y, a] = [work.y + foot / 2 + (row + 0.5) * pitch, ease(u * rows * 1.3 - row)];
+    if (pitch > 11) pen.text(wide ? blockOf(n, row) : facts.layers[row], work.x, y + 4, { size, a });
+    pen.within(1 - each * 2, () => bar(`heads-${row}`, ofHeads[row], left, y, a));
+    const cell = (half - 16) / count;
+    for (let head = 0; each > 0 && head < count; head++) {
+      const value = arrays.heads.data[row * count + head];
+      const [x, h] = [left + head * cell, Math.max(2, pitch - 4)];
+      pen.box(x, y - h / 2, cell - 3, h, 'soft', each, 3);
+      pen.box(
+        x,
+        y - h / 2,
+        cell - 3,
+        h,
+        value < 0 ? 'minus' : 'plus',
+        (each * Math.abs(value)) / strongest,
+        3,
+      );
+      const how = /** @type {const} */ ({ size: 12, fill: 'ink', align: 'center', a: each });
+      if (cell > 40 && pitch > 16)
+        pen.number(`answer-head-${row}-${head}`, value, signed(value, 2), x + (cell - 3) / 2, y + 4, how);
+    }
+    if (row < arrays.mlps.data.length) bar(`mlp-${row}`, arrays.mlps.data[row], left + half, y, a);
+  }
+  const bottom = work.y + foot * 1.3 + rows * pitch;
+  const a = ease(u * 2 - 1);
+  pen.text(`${signed(givenBy(n)[2], 2)} from the embedding and what is always added`, work.x, bottom, {
+    size,
+    a,
+  });
+  pen.number('answer-total', facts.total, `= ${fixed(facts.total, 2)}`, work.x + work.w, bottom, {
+    size: 16,
+    fill: 'ink',
+    weight: 600,
+    align: 'right',
+    a,
+  });
+}

@@ -1,0 +1,272 @@
+// Scene (d): the patch that is followed, and what the answer is read from, through all blocks, with the answer after each.
+
+import { clamp } from '../../../explorer/geometry.js';
+import { percent, short } from '../../../ui/kit/numbers.js';
+import { largestOf } from '../../kit/signed.js';
+import { ease, mix, rowOf, say } from '../timeline.js';
+import { usual } from './heads.js';
+/** @import { Pen } from '../pen.js' */
+/** @import { Answer, AnswerName, Beat, Numbers, Say, Scene } from '../timeline.js' */
+
+const LONGEST = 36; // seconds that all blocks together take
+const SHOWN = 3; // names, one below the other
+const ALIKE = 0.9; // cosine of an embedding that is nearly the last
+
+/** What the answer is read from, in words. @param {Numbers} n */
+export const reader = ({ trace: { pooling } }) =>
+  ({ class: 'the class token', mean: 'the mean of all patches' })[pooling] ?? 'the pool';
+
+const NEEDS = /** @type {AnswerName[]} */ (['depth']);
+const depthOf = (/** @type {Numbers} */ n) => /** @type {Answer} */ (n.depth);
+
+/** What a name gets, as it is written. @param {Numbers} n @param {number} value */
+export const amount = (n, value) =>
+  depthOf(n).facts.kind === 'probability' ? percent(value) : short(value).replace('-', '−');
+
+/**
+ * What is said after so many blocks: each name with what it gets, the first one first; of an embedding how like the last it is.
+ * @param {Numbers} n @param {number} state @returns {{index: number, name: string, value: number}[]}
+ */
+export function saidAfter(n, state) {
+  const { arrays, facts } = depthOf(n);
+  if (!facts.words.length)
+    return [{ index: 0, name: 'cosine with the end', value: arrays.agreement.data[state] }];
+  const values = rowOf(arrays.tops, state);
+  return facts.words
+    .map((/** @type {string} */ name, /** @type {number} */ index) => ({ index, name, value: values[index] }))
+    .sort((/** @type {any} */ a, /** @type {any} */ b) => b.value - a.value);
+}
+
+const isNamed = (/** @type {Numbers} */ n) => depthOf(n).facts.words.length > 1;
+
+/** After how many blocks the first name is the one that it stays; without several names, from where on it is nearly the last. @param {Numbers} n */
+export function settled(n) {
+  const { layers } = n.trace;
+  const agreement = depthOf(n).arrays.agreement.data;
+  const last = saidAfter(n, layers)[0].index;
+  const holds = (/** @type {number} */ state) =>
+    isNamed(n) ? saidAfter(n, state)[0].index === last : agreement[state] > ALIKE;
+  let first = layers;
+  while (first > 0 && holds(first - 1)) first -= 1;
+  return first;
+}
+
+/** Thirds of the blocks: the first and the last of each. @param {number} layers */
+function thirds(layers) {
+  const ends = [0, 1, 2, 3].map((third) => Math.round((third * layers) / 3));
+  return ends.slice(1).flatMap((end, i) => (end > ends[i] ? [[ends[i], end - 1]] : []));
+}
+
+/** @type {Scene} */
+export const DEPTH = {
+  id: 'depth',
+  title: ({ trace }) =>
+    trace.pooling === 'class' ? 'The class token collects the answer' : 'Block by block, the answer forms',
+  beats,
+  draw,
+  guess: {
+    before: 'depth-0',
+    shown: 'depth-end',
+    question: (n) =>
+      isNamed(n)
+        ? say`Guess: after which block does the answer become ${{ strong: saidAfter(n, n.trace.layers)[0].name }}, to stay so?`
+        : ['Guess: after which block is the answer nearly what it is at the end?'],
+    choices: ({ trace }) =>
+      thirds(trace.layers).map(([first, last]) => [
+        first === last ? `block ${first}` : `block ${first} to ${last}`,
+      ]),
+    truth: (n) => thirds(n.trace.layers).findIndex(([, last]) => settled(n) - 1 <= last),
+    verdict(n) {
+      const state = settled(n);
+      const [there, end] = [state, n.trace.layers].map((one) => saidAfter(n, one)[0]);
+      const where = state ? `after block ${state - 1}` : 'before the first block';
+      const values = [there, end].map(({ value }) => amount(n, value));
+      return say`It is so from ${where} on: ${{ strong: end.name }} ${values[0]} there, and ${values[1]} at the end.`;
+    },
+  },
+  whatIf: [{ change: 'cut', label: 'the class token could not see the patches', controls: [] }],
+  fold: {
+    build: 'model',
+    shapes({ trace, depth }) {
+      if (!depth) return [];
+      const { stream, looks, tops } = depth.arrays;
+      const states = trace.layers + 1;
+      return [
+        ['stream', `[${states}, ${looks.shape[1]}, ${stream.shape[1]}]`, 'all tokens, after each block'],
+        ['read', `[${states}, ${stream.shape[1]}]`, 'what the classifier gets of them'],
+        ['said', `[${states}, ${tops.shape[1]}]`, 'of the names that come first'],
+      ];
+    },
+  },
+};
+
+/** @param {Numbers} n @returns {Beat[]} */
+function beats(n) {
+  const { layers } = n.trace;
+  const seconds = clamp(LONGEST / layers, 5, 1.6);
+  const last = `mlp${layers - 1}`;
+  return [
+    { id: 'depth-alike', seconds: 9, part: 'tokens', needs: NEEDS, say: saidOfCosine },
+    { id: 'depth-read', seconds: 8, part: 'head', needs: NEEDS, say: saidOfReading },
+    ...Array.from({ length: layers }, (_, layer) => ({
+      ...{ id: `depth-${layer}`, seconds: layer ? seconds : 8, needs: NEEDS },
+      part: (/** @type {number} */ u) => `${u < 0.5 ? 'attn' : 'mlp'}${layer}`,
+      say: (/** @type {Numbers} */ now) => saidOfBlock(now, layer),
+    })),
+    { id: 'depth-end', seconds: 7, part: last, needs: NEEDS, say: saidAtEnd },
+  ];
+}
+
+/** @type {Beat['say']} */
+const saidOfCosine = ({ patch }) =>
+  say`Back to the start: what becomes of our patch ${{ patch }} on its way? Two tokens are compared by their *cosine*: 1 where both lists point the same way, 0 where they have nothing in common, below 0 where they point against each other. Lit are the patches most like ours.`;
+
+/** @type {Beat['say']} */
+function saidOfReading(n) {
+  const { kind } = depthOf(n).facts;
+  if (kind === 'embedding')
+    return [
+      `This model names nothing: ${reader(n)} becomes a list of numbers that describes the photo. After each block we ask how like the last it is.`,
+    ];
+  const made = kind === 'value' ? 'the values that it returns' : 'one score for each name it knows';
+  return say`At the end a last learned table, the *classifier*, turns ${reader(n)} into ${made}. It was trained for the end only, but we ask it early, after each block, to see the answer grow.`;
+}
+
+/** @param {Numbers} n @param {number} layer @returns {Say} */
+function saidOfBlock(n, layer) {
+  const [is] = saidAfter(n, layer + 1);
+  const first = layer
+    ? ''
+    : 'Each block adds what attention brings from other tokens, then what the MLP makes of it. ';
+  const value = amount(n, is.value);
+  if (!isNamed(n)) return say`${first}After block ${layer}: ${is.name} ${{ strong: value }}.`;
+  const how = layer > 0 && saidAfter(n, layer)[0].index === is.index ? 'still' : 'now';
+  return say`${first}After block ${layer} it would ${how} say ${{ strong: is.name }}, ${value}.`;
+}
+
+/** @type {Beat['say']} */
+function saidAtEnd(n) {
+  const { data } = depthOf(n).arrays.norms;
+  return say`Our patch ${{ patch: n.patch }} went the same way: its length was ${short(data[0])} and is ${short(data[data.length - 1])}. Other patches are like it now than at the start, as each has taken in what it looked at.`;
+}
+
+/** @type {Scene['draw']} */
+function draw(pen, v, n) {
+  const { photo, work, wide, unit: u } = pen;
+  const { layers, prefix, pooling } = n.trace;
+  const { arrays } = depthOf(n);
+  const done = Array.from({ length: layers }, (_, l) => ease(v[`depth-${l}`])).reduce((a, b) => a + b, 0);
+  const low = Math.min(layers - 1, Math.floor(done));
+  const f = done - low;
+  const end = ease(v['depth-end']);
+
+  // the photo: the patches like ours, what is looked at in the block, and the patches like ours at the end
+  const isAlike = done === 0 || end > 0.5;
+  const block = clamp(Math.ceil(done) - 1, layers - 1);
+  const lit = isAlike ? alikeOf(n, end > 0.5 ? layers : 0) : rowOf(arrays.answer_looks, block);
+  const depth = done ? Math.abs(1 - 2 * end) : ease(v['depth-alike']);
+  pen.lit(lit, photo.x, photo.y, photo.w, photo.h, 1, done ? Math.max(depth, 0.2) : depth);
+  pen.frame(pen.at(n.patch), 'accent');
+  const looks = `what ${pooling === 'class' ? 'the class token looks' : 'the patches look'} at in block ${block}`;
+  pen.text(isAlike ? 'most like our patch' : looks, photo.x + 10, photo.y + photo.h - 12, { fill: '#fff' });
+
+  // our token as it grows, and the first names after so many blocks
+  const tall = (wide ? 24 : 18) * u;
+  const [x, w] = [work.x + tall + 8, work.w - tall - 8 - (wide ? 110 * u : 84)];
+  const [from, to] = [rowOf(arrays.stream, low), rowOf(arrays.stream, low + 1)];
+  pen.face(prefix.length + n.patch, work.x, work.y, tall, tall);
+  const now = Float32Array.from(from, (one, i) => mix(one, to[i], f));
+  pen.vector(now, x, work.y, w, tall, { max: usual(from) });
+  const length = arrays.norms.data[Math.round(done)];
+  const right = /** @type {const} */ ({ align: 'right' });
+  pen.number('depth-length', length, `length ${short(length)}`, work.x + work.w, work.y + tall * 0.7, right);
+  const top = work.y + tall + (wide ? 24 : 16) * u;
+  const pitch = (wide ? 34 : 25) * u;
+  pen.within(ease(v['depth-alike'] * 2 - 0.6) - v['depth-read'] * 4, () => drawCosines(pen, n));
+  pen.within(ease(v['depth-read'] * 2 - 0.5), () => drawSaid(pen, n, { low, f, top, pitch }));
+
+  // each block: where it looked, what was said then, and which patches were like ours
+  const y = top + SHOWN * pitch + (wide ? 22 * u : 10);
+  const [gap, caption] = wide ? [10 * u, 42 * u] : [4, 18];
+  const across = (work.w - gap * (layers - 1)) / layers;
+  const flat = photo.h / photo.w;
+  const side = Math.min(across, (work.y + work.h - y - caption) / 2 / flat);
+  for (let l = 0; l < layers; l++) {
+    const [left, a] = [work.x + l * (across + gap), ease(v[`depth-${l}`] * 1.5)];
+    const below = y + side * flat + caption;
+    pen.frame({ x: left, y, w: side, h: side * flat }, 'line', (1 - a) * v['depth-read'], 1);
+    pen.lit(rowOf(arrays.answer_looks, l), left, y, side, side * flat, a);
+    pen.lit(alikeOf(n, l + 1), left, below, side, side * flat, a);
+    const [{ name, value }] = saidAfter(n, l + 1);
+    if (across < 34) continue;
+    pen.text(wide ? `block ${l}` : String(l), left + 5, y + 16 * u, { size: 12, fill: '#fff', a });
+    if (wide) pen.text(fitted(name, across, 12 * u), left, below - 26 * u, { size: 12, fill: 'ink', a });
+    const words = amount(n, value);
+    pen.number(`depth-first-${l}`, value, words, left, below - (wide ? 10 : 6) * u, { size: 12, a });
+  }
+  const small = { ...right, size: 12, a: wide ? v['depth-0'] : 0 };
+  pen.text('above: what it looks at; below: most like our patch', work.x + work.w, y - 8 * u, small);
+}
+
+/** What a cosine is: our token and another as two arrows, for the patch most like ours, one between, and the least. @param {Pen} pen @param {Numbers} n */
+function drawCosines(pen, n) {
+  const { work, wide, unit: u } = pen;
+  const { prefix, grid } = n.trace;
+  const alike = rowOf(depthOf(n).arrays.alike, 0);
+  const others = [...alike.keys()].filter((patch) => patch !== n.patch).sort((a, b) => alike[b] - alike[a]);
+  const [step, side] = [work.w / 3, (wide ? 30 : 20) * u];
+  const back = Math.max(0, -alike[others[others.length - 1]]);
+  const long = Math.min((step - 2 * side) / (1 + back), (wide ? 150 : 64) * u);
+  const spot = (/** @type {number} */ x, /** @type {number} */ y) => ({ x, y, w: 0, h: 0 });
+  [0, Math.floor(others.length / 2), others.length - 1].forEach((rank, i) => {
+    const [patch, angle] = [others[rank], Math.acos(clamp(alike[others[rank]], 1, -1))];
+    const x = work.x + i * step + Math.max(0, -long * Math.cos(angle)) + 4;
+    const y = work.y + long + (wide ? 90 : 60) * u;
+    for (const one of [n.patch, patch]) {
+      const turn = one === patch ? angle : 0;
+      const [tx, ty] = [x + long * Math.cos(turn), y - long * Math.sin(turn)];
+      pen.line(spot(x, y), spot(tx, ty), 2.5, 1, 1, 0);
+      const high = (side * pen.photo.h * grid[1]) / (pen.photo.w * grid[0]);
+      pen.face(prefix.length + one, tx + 4, ty - (turn ? high : high / 2), side, high);
+    }
+    const words = `cosine ${short(alike[patch]).replace('-', '−')}`;
+    pen.number(`depth-cosine-${i}`, alike[patch], words, x, y + side, { fill: 'ink' });
+  });
+}
+
+/** So much of a name as has room. @param {string} name @param {number} width @param {number} size of its letters */
+function fitted(name, width, size) {
+  const most = Math.max(2, Math.floor(width / (size * 0.56)));
+  return name.length > most ? `${name.slice(0, most - 1)}…` : name;
+}
+
+/** How like ours each patch is, as weights of all tokens: none below the mean. @param {Numbers} n @param {number} state */
+function alikeOf(n, state) {
+  const { alike, looks } = depthOf(n).arrays;
+  const row = rowOf(alike, state);
+  const mean = row.reduce((a, b) => a + b, 0) / row.length;
+  const weights = new Float32Array(looks.shape[1]);
+  for (let i = 0; i < row.length; i++) weights[n.trace.prefix.length + i] = Math.max(0, row[i] - mean);
+  return weights;
+}
+
+/** The first names, which change places as they grow. @param {Pen} pen @param {Numbers} n @param {{low: number, f: number, top: number, pitch: number}} at */
+function drawSaid(pen, n, { low, f, top, pitch }) {
+  const { work, wide, unit: u } = pen;
+  const [before, after] = [saidAfter(n, low), saidAfter(n, low + 1)];
+  const last = saidAfter(n, n.trace.layers)[0].index;
+  const { arrays, facts } = depthOf(n);
+  const most = facts.kind === 'value' ? largestOf(arrays.tops.data) : 1;
+  const left = work.x + (wide ? 170 : 104) * u;
+  for (const [rank, one] of before.entries()) {
+    const to = after.findIndex(({ index }) => index === one.index);
+    const place = mix(rank, to, f);
+    const a = clamp((SHOWN - 0.4 - place) * 2.5);
+    const [value, y] = [mix(one.value, after[to].value, f), top + place * pitch];
+    const [h, long] = [pitch * 0.5, ((work.x + work.w - left - 60 * u) * Math.abs(value)) / most];
+    const name = fitted(one.name, left - work.x - 12, (wide ? 15 : 13) * u);
+    const words = amount(n, f === 1 ? after[to].value : value);
+    const how = { fill: one.index === last ? 'accent' : 'quiet', weight: place < 0.5 ? 600 : 400, a };
+    pen.bar(`depth-said-${one.index}`, { name, value, words }, { x: left, y, w: long, h }, how);
+  }
+}

@@ -1,0 +1,287 @@
+// Scene (c): the heads of a block side by side, then put together; what they and the MLP add to the token.
+
+import { clamp } from '../../../explorer/geometry.js';
+import { percent, short } from '../../../ui/kit/numbers.js';
+import { ease, mix, rowOf, say } from '../timeline.js';
+/** @import { Pen } from '../pen.js' */
+/** @import { Answer, Beat, Numbers, Scene } from '../timeline.js' */
+
+const NEAR = 0.1; // lengths that differ by less than this share are called about the same
+
+const lengthOf = (/** @type {ArrayLike<number>} */ vector) => Math.hypot(...Array.from(vector));
+/** Where the colours of a vector are full: twice its usual size, since a few numbers are far larger. @param {ArrayLike<number>} vector */
+export const usual = (vector) => (2 * lengthOf(vector)) / Math.sqrt(vector.length);
+const blockOf = (/** @type {Numbers} */ n) => /** @type {Answer} */ (n.block);
+
+const arraysOf = (/** @type {Numbers} */ n) => blockOf(n).arrays;
+
+/** Which head brings most, by the length of its part. @param {Numbers} n */
+function strongest(n) {
+  const { contributions } = arraysOf(n);
+  const lengths = Array.from({ length: contributions.shape[0] }, (_, i) => lengthOf(rowOf(contributions, i)));
+  const length = Math.max(...lengths);
+  return { head: lengths.indexOf(length), length };
+}
+
+/** What attention and the MLP add, as lengths. @param {Numbers} n */
+const added = (n) => ['attended', 'thought'].map((name) => lengthOf(arraysOf(n)[name].data));
+
+/** What is said in each beat, for how many seconds, and at which part of the block. @type {[string, number, 'attn' | 'mlp', Beat['say']][]} */
+const BEATS = [
+  [
+    'all',
+    6,
+    'attn',
+    ({ trace, layer, patch }) =>
+      say`That was one head; block ${layer} has ${trace.heads}. Each makes queries, keys and values with tables of its own, so each looks elsewhere: here is where our patch ${{ patch }} looks in each.`,
+  ],
+  [
+    'gather',
+    4,
+    'attn',
+    (n) =>
+      say`What each head brings back is the sum of the values it took: ${arraysOf(n).outputs.shape[1]} numbers.`,
+  ],
+  [
+    'join',
+    5,
+    'attn',
+    (n) =>
+      say`Side by side they are one list again: ${arraysOf(n).outputs.shape.join(' × ')} = ${arraysOf(n).outputs.data.length} numbers.`,
+  ],
+  [
+    'parts',
+    7,
+    'attn',
+    (n) =>
+      say`One more learned table, the *output projection*, turns that list into ${arraysOf(n).before.data.length} numbers, as many as a token has. Each head has a part of the table to itself, so we can see what each gives: a row for each.`,
+  ],
+  [
+    'length',
+    8,
+    'attn',
+    (n) =>
+      say`How much is that? A list of numbers is measured by its *length*: square each number, add the squares up and take the root, as for the diagonal of a rectangle. Head ${strongest(n).head} gives most: ${short(strongest(n).length)}.`,
+  ],
+  [
+    'add',
+    8,
+    'attn',
+    () =>
+      say`Nothing is replaced: the rows are ${{ strong: 'added' }} to what the token was. That is a *residual connection*, and what so grows from block to block is the *residual stream*, the band below the blocks.`,
+  ],
+  [
+    'mlp',
+    9,
+    'mlp',
+    (n) =>
+      say`Now the token works alone. A copy of it, brought to one scale (a *norm*), goes through a small network, the *MLP*: a table makes ${arraysOf(n).hidden.data.length} numbers of it, and those below zero become almost nothing, so that ${percent(blockOf(n).facts.active)} of them go on.`,
+  ],
+  [
+    'after',
+    9,
+    'mlp',
+    (n) =>
+      say`A second table makes ${arraysOf(n).before.data.length} numbers of these, and they are added, too: our token came with length ${short(lengthOf(arraysOf(n).before.data))} and goes on with ${short(lengthOf(arraysOf(n).after.data))}. All other tokens do the same at the same time, with their own numbers and the same tables.`,
+  ],
+];
+
+/** @param {Numbers} n @returns {Beat[]} */
+const beats = ({ layer }) =>
+  BEATS.map(([id, seconds, kind, words]) => ({
+    ...{ id: `heads-${id}`, seconds, part: `${kind}${layer}`, say: words, needs: ['block'] },
+  }));
+
+/** @type {Scene} */
+export const HEADS = {
+  id: 'heads',
+  title: () => 'All heads answer; what they bring is added',
+  beats,
+  draw,
+  guess: {
+    before: 'heads-mlp',
+    shown: 'heads-after',
+    question: ({ patch, layer }) =>
+      say`Guess: what will add more to our patch ${{ patch }} in block ${layer}?`,
+    choices: ({ trace }) => [
+      [`the ${trace.heads} heads together`],
+      ['the part that comes next, a small network'],
+      ['both about the same'],
+    ],
+    truth(n) {
+      const [attended, thought] = added(n);
+      if (Math.abs(attended - thought) <= NEAR * Math.max(attended, thought)) return 2;
+      return attended > thought ? 0 : 1;
+    },
+    verdict(n) {
+      const [attended, thought] = added(n).map(short);
+      return say`All heads together add a vector of length ${attended}, the network one of length ${thought}. Lengths do not simply add up: lists of numbers can point against each other.`;
+    },
+  },
+  whatIf: [{ change: 'head', label: 'a head were switched off', controls: ['layer', 'head'] }],
+  fold: {
+    build: 'block',
+    shapes({ trace, block }) {
+      if (!block) return [];
+      const { weights, outputs, before, hidden } = block.arrays;
+      const [[count, tokens], dim] = [weights.shape, before.shape[0]];
+      return [
+        ['shares', `[${count}, ${tokens}, ${tokens}]`, 'of each head and token, for each token'],
+        ['gathered', `[${tokens}, ${trace.heads} × ${outputs.shape[1]}]`, 'all heads side by side'],
+        ['added', `[${tokens}, ${dim}]`, 'by attention'],
+        ['hidden', `[${tokens}, ${hidden.shape[0]}]`, 'inside the MLP'],
+        ['added', `[${tokens}, ${dim}]`, 'by the MLP'],
+      ];
+    },
+  },
+};
+
+/** @type {Scene['draw']} */
+function draw(pen, v, n) {
+  const { photo, wide, work, unit: u } = pen;
+  const { arrays } = blockOf(n);
+  const [count] = arrays.weights.shape;
+  pen.lit(rowOf(arrays.weights, n.head), photo.x, photo.y, photo.w, photo.h);
+  pen.frame(pen.at(n.patch), 'accent');
+  pen.text(`where it looks in head ${n.head}`, photo.x + 10, photo.y + photo.h - 12, { fill: '#fff' });
+
+  // first tiles side by side, then a line for each head, with one above and two below
+  const apart = ease(v['heads-parts']);
+  const cols = count > 8 ? 2 : 1;
+  const lines = Math.ceil(count / cols);
+  const pitch = Math.min((wide ? 46 : 30) * u, work.h / (lines + 3));
+  const [name, number] = wide ? [104 * u, 56 * u] : [70, 40];
+  const [left, width, step] = [work.x + name, work.w - name - number, work.w / cols];
+  const tall = Math.min((wide ? 18 : 12) * u, pitch - 4);
+  const yOf = (/** @type {number} */ line) => work.y + line * pitch + (pitch - tall) / 2;
+  const max = usual(arrays.before.data);
+  const seen = ease(v['heads-length']);
+  const told = (
+    /** @type {string} */ id,
+    /** @type {Float32Array} */ of,
+    /** @type {number} */ right,
+    /** @type {number} */ y,
+    a = seen,
+  ) => {
+    const length = lengthOf(of);
+    pen.number(`heads-${id}`, length, short(length), right, y + tall - 3, { align: 'right', fill: 'ink', a });
+  };
+  const tile = tiles(pen, count);
+  const [gathered, joined] = [ease(v['heads-gather']), ease(v['heads-join'])];
+  for (let head = 0; head < count; head++) {
+    const from = tile.at(head);
+    const [line, right] = [1 + (head % lines), Math.floor(head / lines) * step];
+    const a = ease(v['heads-all'] * 2 - head / count);
+    const small = (pitch - 4) / tile.h;
+    const [w, h] = [tile.w, tile.h].map((side) => mix(side, side * small, apart));
+    const [x, y] = [mix(from.x, work.x + right, apart), mix(from.y, work.y + line * pitch, apart)];
+    pen.lit(rowOf(arrays.weights, head), x, y, w, h, a);
+    if (head === n.head) pen.frame({ x, y, w, h }, 'accent', a, 2);
+    const [tx, ty] = [mix(x + 6, x + w + 8, apart), mix(y + 18, y + h / 2 + 5, apart)];
+    if (wide || !apart)
+      pen.text(wide ? `head ${head}` : String(head), tx, ty, {
+        size: 12,
+        fill: apart > 0.5 ? 'quiet' : '#fff',
+        a,
+      });
+    const [slot, output] = [work.w / count, rowOf(arrays.outputs, head)];
+    const [ox, oy] = [mix(from.x, work.x + head * slot, joined), mix(from.y + tile.h + 6, tile.list, joined)];
+    pen.vector(output, ox, oy, mix(tile.w, slot - 2, joined), tall, {
+      max: usual(arrays.outputs.data),
+      shown: gathered,
+      a: 1 - apart * 2,
+    });
+    const part = rowOf(arrays.contributions, head);
+    const shown = clamp(v['heads-parts'] * 2.4 - 1.2 - head / count / 5);
+    pen.vector(part, left + right, yOf(line), step - name - number, tall, { max, shown, a: apart });
+    told(`part-${head}`, part, work.x + right + step - 4, yOf(line));
+    const fall = ease(v['heads-add'] * 1.6 - (0.6 * head) / count);
+    if (fall > 0 && fall < 1)
+      pen.vector(part, mix(left + right, left, fall), mix(yOf(line), yOf(lines + 2), fall), width, tall, {
+        max,
+        a: 1 - fall * 0.6,
+      });
+  }
+  pen.text(`${arrays.outputs.data.length} numbers in one list`, work.x, tile.list - 8, {
+    a: Math.min(joined, 1 - apart * 3),
+  });
+
+  // what the token was, what the MLP adds, and what it is now
+  const labelled = (
+    /** @type {string} */ words,
+    /** @type {Float32Array} */ vector,
+    /** @type {number} */ line,
+    /** @type {string} */ id,
+    /** @type {number} */ a,
+  ) => {
+    if (a <= 0) return;
+    pen.text(words, work.x, yOf(line) + tall - 3, { fill: 'ink', weight: 600, a });
+    pen.vector(vector, left, yOf(line), width, tall, { max, shown: a, a });
+    told(id, vector, work.x + work.w - 4, yOf(line), Math.min(a, seen));
+  };
+  const [lands, falls] = [ease(v['heads-after'] * 2), ease(v['heads-after'] * 2 - 1)];
+  labelled('before', arrays.before.data, 0, 'before', ease(v['heads-parts'] * 2 - 1));
+  labelled('+ MLP', arrays.thought.data, lines + 1, 'thought', lands);
+  if (falls > 0 && falls < 1) {
+    const y = mix(yOf(lines + 1), yOf(lines + 2), falls);
+    pen.vector(arrays.thought.data, left, y, width, tall, { max, a: 1 - falls * 0.6 });
+  }
+  const now = falls > 0.5 ? 'after' : 'middle';
+  labelled(falls > 0.5 ? '= after' : '= so far', arrays[now].data, lines + 2, now, ease(v['heads-add']));
+  const [top, foot] = [work.y + (lines + 1) * pitch, work.y + (lines + 3) * pitch - 8];
+  pen.within(seen - clamp(v['heads-add'] * 4), () => drawLength(pen, n, top, foot, left));
+  const inside = v['heads-mlp'];
+  pen.within(clamp(inside * 4) - lands, () => {
+    const [half, strips] = [(pitch - 8) / 2, [arrays.hidden.data, arrays.activated.data]];
+    pen.text(wide ? `${arrays.hidden.data.length} numbers` : 'MLP', work.x, top + half, { size: 12 });
+    pen.text(wide ? 'what is left' : '', work.x, top + 2 * half + 2, { size: 12, a: inside * 3 - 1 });
+    for (const [i, strip] of strips.entries())
+      pen.vector(strip, left, top + i * (half + 2), width, half, {
+        max: usual(strips[0]),
+        shown: clamp(inside * 2 - i),
+      });
+  });
+}
+
+/** Small photos side by side, as large as they fit with a list below each and one below all. @param {Pen} pen @param {number} count */
+function tiles({ work, photo, wide, unit }, count) {
+  const [gap, below, list] = (wide ? [12, 34, 60] : [6, 24, 40]).map((size) => size * unit);
+  const flat = photo.h / photo.w;
+  const fits = (/** @type {number} */ across) =>
+    Math.min(
+      (work.w - gap * (across - 1)) / across,
+      ((work.h - list) / Math.ceil(count / across) - below) / flat,
+    );
+  const suits = (/** @type {number} */ across) => fits(across) * Math.sqrt(across);
+  const full = Array.from({ length: count }, (_, i) => Math.ceil(count / (i + 1)));
+  const best = full.reduce((a, b) => (suits(b) > suits(a) ? b : a));
+  const w = Math.max(8, fits(best));
+  const down = w * flat + below;
+  return {
+    ...{ w, h: w * flat, list: work.y + Math.ceil(count / best) * down + 24 * unit },
+    at: (/** @type {number} */ i) => ({
+      x: work.x + (i % best) * (w + gap),
+      y: work.y + Math.floor(i / best) * down,
+    }),
+  };
+}
+
+/**
+ * A length worked out: two numbers of the strongest part as the sides of a rectangle, then all of them.
+ * @param {Pen} pen @param {Numbers} n @param {number} top @param {number} foot @param {number} x of the words
+ */
+function drawLength(pen, n, top, foot, x) {
+  const { head, length } = strongest(n);
+  const vector = rowOf(arraysOf(n).contributions, head);
+  const [p, q] = [...vector].map(Math.abs).sort((a, b) => b - a);
+  const scale = Math.min((x - pen.work.x - 20) / p, (foot - top) / q);
+  const corner = { x: pen.work.x, y: foot, w: 0, h: 0 };
+  pen.box(corner.x, foot - q * scale, p * scale, q * scale, 'soft', 1, 0);
+  pen.line(corner, { ...corner, x: corner.x + p * scale, y: foot - q * scale }, 2.5, 1, 1, 0);
+  const squares = `√(${short(p)}² + ${short(q)}²`;
+  const middle = (top + foot) / 2;
+  pen.text(`${squares}) = ${short(Math.hypot(p, q))}: the diagonal for two numbers`, x, middle - 6);
+  pen.text(`${squares} + …) = ${short(length)} for all ${vector.length} of head ${head}`, x, middle + 16, {
+    fill: 'ink',
+  });
+}
