@@ -9,8 +9,7 @@ section 3.2; Darcet et al. 2024, arXiv:2309.16588 (registers).
 
 from __future__ import annotations
 
-import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.lesson import activated, hidden_inputs, position_similarity_of
+from vit_viz.analyses.what_if import rearranged, without_positions
 from vit_viz.capture import Trace
 from vit_viz.capture.forward import undisturbed
 from vit_viz.errors import ParameterError
@@ -333,14 +333,10 @@ def position_step(walk: Walk, *, place: Size, seed: int = 1) -> PositionStep:
     order = torch.arange(grid[0] * grid[1])
     if seed:
         order = order[torch.randperm(len(order), generator=torch.Generator().manual_seed(seed))]
-    without = copy.copy(model)  # shares every parameter; only its configuration is another
-    without.config = replace(
-        config, position="none", position_grid=None, rotary_grid=None, relative_bias=False, shared_bias=False
-    )
-    mixed = _rearranged(walk, order.to(walk.pixels.device))
+    mixed = rearranged(model, walk.pixels, order)
     with undisturbed(model):
         output, shuffled = model.classify(walk.stream[-1:])[0], model(mixed)[0]
-        unplaced, unplaced_shuffled = without(
+        unplaced, unplaced_shuffled = without_positions(model)(
             torch.cat((model.patch_embed.whole_patches(walk.pixels), mixed))
         )
     has_table = config.position not in ("rotary", "none")
@@ -406,14 +402,6 @@ def position_colours(model: VisionTransformer) -> PositionColours | None:
     along = (table - mean) @ axes.T
     ends = along.min(0).values, along.max(0).values
     return PositionColours(to_numpy(mean), to_numpy(axes), to_numpy(ends[0]), to_numpy(ends[1]))
-
-
-def _rearranged(walk: Walk, order: Tensor) -> Tensor:
-    """The input with its patches in another order, [1, channels, height, width]."""
-    patches = walk.model.patch_embed.patches(walk.pixels)[:, order]  # [1, n, channels * P * P]
-    size = walk.model.config.patch_size
-    whole = (walk.grid[0] * size[0], walk.grid[1] * size[1])
-    return F.fold(patches.transpose(1, 2), whole, kernel_size=size, stride=size)
 
 
 # --- attention, heads, a block, the class

@@ -36,6 +36,7 @@ from vit_viz.analyses import (
     sink_kinds,
     tokens,
     trust,
+    what_if,
 )
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.spec import AnyQuestion, Part, Registry
@@ -84,6 +85,7 @@ QUESTIONS: Registry[AnyQuestion] = Registry(
     lesson.LESSON_ATTENTION,
     lesson.LESSON_BLOCK,
     lesson.LESSON_DEPTH,
+    what_if.LESSON_WHAT_IF,
     after=METHODS,
 )
 """Methods first, as the screen shows them."""

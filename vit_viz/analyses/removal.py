@@ -69,20 +69,29 @@ class WithoutPatches(Answer):
         if not self.top.indices:
             return ""
         is_value = self.top.unit == UNITS["value"]
-        show = (lambda score: formatted(score, ".3g")) if is_value else percent
-        name, old, new = self.top.names[0], show(self.before[0]), show(self.top.scores[0])
         if not self.share:
-            return f"With all patches: {name} {new}."
-        way = "falls" if self.top.scores[0] < self.before[0] else "rises"
-        change = f"stays at {new}" if old == new else f"{way} from {old} to {new}"
-        came_first, first = self.before.argmax() == 0, int(self.top.scores.argmax())
-        if is_value:
-            rest = ""
-        elif first == 0:
-            rest = " and still comes first" if came_first else " and comes first"
-        else:
-            rest = f"; {self.top.names[first]} comes first" + (" now" if came_first else "")
-        return f"Without {percent(self.share)} of the photo, {name} {change}{rest}."
+            return f"With all patches: {self.top.names[0]} {_score_in_words(self.top.scores[0], is_value)}."
+        change = change_in_words(self.top.names, self.before, self.top.scores, is_value=is_value)
+        return f"Without {percent(self.share)} of the photo, {change}."
+
+
+def change_in_words(
+    names: Sequence[str], before: NDArray[np.float32], after: NDArray[np.float32], *, is_value: bool
+) -> str:
+    """What becomes of the first of some classes, and which comes first now: "lion falls from 18% to 3%; tower comes first now"."""
+    old, new = (_score_in_words(scores[0], is_value) for scores in (before, after))
+    way = "falls" if after[0] < before[0] else "rises"
+    change = f"{names[0]} " + (f"stays at {new}" if old == new else f"{way} from {old} to {new}")
+    came_first, first = before.argmax() == 0, int(after.argmax())
+    if is_value:
+        return change
+    if first == 0:
+        return change + (" and still comes first" if came_first else " and comes first")
+    return f"{change}; {names[first]} comes first" + (" now" if came_first else "")
+
+
+def _score_in_words(score: float, is_value: bool) -> str:
+    return formatted(score, ".3g") if is_value else percent(score)
 
 
 def baseline_pixels(subject: PreparedImage, baseline: Baseline) -> Tensor:

@@ -106,7 +106,11 @@ export class Attention {
     const bits = bias && isRecorded ? machine.room(roomForAttention(heads, tokens)) : 0;
     const [peaks, sums] = [machine.room(heads * tokens), machine.room(heads * tokens)];
     const gathered = machine.room(tokens * width);
-    machine.within(() => this.attend(q, k, v, { bias, bits, peaks, sums, gathered }));
+    machine.within(() =>
+      edits?.isOverQueries
+        ? this.attendOverQueries(q, k, v, bias, gathered)
+        : this.attend(q, k, v, { bias, bits, peaks, sums, gathered }),
+    );
     if (edits) this.replace(gathered, edits);
     const recorded = isRecorded ? this.record(q, k, peaks, sums, this.valueNorms(v, edits), bits) : null;
     const handed = config.attn_norm ? parameters.norm(`${name}.norm`, gathered, read, width) : gathered;
@@ -144,6 +148,27 @@ export class Attention {
     const added = bias ? machine.place(bias) : 0;
     const blocks = heads * Math.ceil(tokens / BLOCK);
     run.attend(0, blocks, scores, q, keys, values, added, bits, peaks, sums, gathered, width, tokens, dim);
+  }
+
+  /** The same with a softmax along the queries. @param {number} q @param {number} k @param {number} v @param {Float32Array | null} bias @param {number} gathered */
+  attendOverQueries(q, k, v, bias, gathered) {
+    const { machine, config, tokens, heads, dim } = this;
+    const { run } = machine;
+    const [width, cells] = [config.embed_dim, tokens * tokens];
+    const [peaks, sums] = [machine.room(tokens), machine.room(tokens)];
+    for (let h = 0; h < heads; h++)
+      machine.within(() => {
+        const [scores, own] = [machine.room(cells), 4 * h * tokens * dim];
+        const { panels } = machine.packed(k + own, tokens, dim);
+        run.product(q + own, dim, panels, 0, scores, tokens, tokens, dim, tokens);
+        if (bias)
+          run.add(scores, machine.place(bias.subarray(h * cells, (h + 1) * cells)), 0, tokens, tokens);
+        const turned = machine.transposed(scores, tokens, tokens); // [keys, queries]
+        run.softmax(turned, tokens, tokens, peaks, sums);
+        const weights = machine.transposed(turned, tokens, tokens);
+        const values = machine.packed(v + 4 * h * dim, dim, tokens, 1, 3 * width);
+        run.product(weights, tokens, values.panels, 0, gathered + 4 * h * dim, width, tokens, tokens, dim);
+      });
   }
 
   /**

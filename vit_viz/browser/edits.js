@@ -9,6 +9,7 @@
  * @property {number[]} uniform heads that look alike at all tokens that they may see
  * @property {number} temperature by which scores are divided
  * @property {Uint8Array | null} forbidden 1 where a token no longer sees another, [tokens, tokens]
+ * @property {boolean} [isOverQueries] whether the weights of each key, and not of each query, sum to 1
  *
  * @typedef {'off' | 'mean' | 'uniform'} HeadState
  * @typedef {{depth: number, heads: number, prefix: string[], grid: Size}} Shape of the pass that is edited
@@ -68,7 +69,7 @@ export function withHead(edits, layer, head, state) {
 }
 
 /** @returns {LayerEdits} */
-function unedited() {
+export function unedited() {
   return { off: [], mean: [], uniform: [], temperature: 1, forbidden: null };
 }
 

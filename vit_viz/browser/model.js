@@ -25,6 +25,7 @@ import { BadFile, jsonOf } from './weights.js';
 /**
  * @typedef {object} Input
  * @property {Float32Array} pixels normalised, [channels, height, width] @property {number} height @property {number} width
+ * @property {ArrayLike<number>} [order] which patch stands at each place, where they do not stand at their own
  *
  * @typedef {object} Pass one forward pass
  * @property {Size} grid @property {string[]} prefix names of the tokens before the patches
@@ -327,21 +328,21 @@ function checkFinite(name, numbers) {
 }
 
 /** The pixels of each patch, [patches, channels * tall * wide]; zeros beyond the edge. */
-function patchesOf(
+export function patchesOf(
   /** @type {Config} */ config,
-  /** @type {Input} */ { pixels, height, width },
+  /** @type {Input} */ { pixels, height, width, order },
   /** @type {Size} */ [rows, cols],
 ) {
   const [tall, wide] = config.patch_size;
   const patches = new Float32Array(rows * cols * config.in_chans * tall * wide);
   let at = 0;
-  for (let row = 0; row < rows; row++) {
-    for (let col = 0; col < cols; col++) {
-      for (let c = 0; c < config.in_chans; c++) {
-        for (let y = row * tall; y < (row + 1) * tall; y++, at += wide) {
-          const start = (c * height + y) * width + col * wide;
-          if (y < height) patches.set(pixels.subarray(start, start + Math.min(wide, width - col * wide)), at);
-        }
+  for (let place = 0; place < rows * cols; place++) {
+    const patch = order?.[place] ?? place;
+    const [row, col] = [Math.floor(patch / cols), patch % cols];
+    for (let c = 0; c < config.in_chans; c++) {
+      for (let y = row * tall; y < (row + 1) * tall; y++, at += wide) {
+        const start = (c * height + y) * width + col * wide;
+        if (y < height) patches.set(pixels.subarray(start, start + Math.min(wide, width - col * wide)), at);
       }
     }
   }

@@ -15,6 +15,7 @@ import { LAYERS } from './layers.js';
 import { queryWeights } from './layout.js';
 import { LEDGER } from './ledger.js';
 import { LENS } from './lens.js';
+import { LESSON } from './lesson.js';
 import { LINKS } from './links.js';
 import { readBody } from './options.js';
 import { PASSES } from './passes.js';
@@ -66,6 +67,7 @@ export const TABLE = {
   ...SEGMENTS,
   ...POSITIONS,
   ...DECOMPOSITION,
+  ...LESSON,
   ...PASSES,
 };
 

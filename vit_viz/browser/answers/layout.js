@@ -20,7 +20,7 @@ export function outputQuery(/** @type {Context} */ context) {
 }
 
 /** Names of what class pooling reads. @param {string[]} prefix */
-function classTokens(prefix) {
+export function classTokens(prefix) {
   return prefix.filter((name) => name === 'class' || name === 'distillation');
 }
 

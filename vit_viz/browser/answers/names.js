@@ -44,4 +44,9 @@ export const NAMES = [
   'occlusion',
   'without_patches',
   'trust',
+  'lesson_what_if',
+  'lesson_tokens',
+  'lesson_attention',
+  'lesson_block',
+  'lesson_depth',
 ];

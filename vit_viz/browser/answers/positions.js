@@ -43,7 +43,7 @@ function chosenGrid(config, { rows, cols }) {
 }
 
 /** What says where a patch is: "relative" where nothing does but a bias for offsets. */
-function positionKind(/** @type {Config} */ { position, relative_bias: own, shared_bias: shared }) {
+export function positionKind(/** @type {Config} */ { position, relative_bias: own, shared_bias: shared }) {
   return position === 'none' && (own || shared) ? 'relative' : position;
 }
 
@@ -69,7 +69,7 @@ function unit(vector) {
  * What the similarity of two positions is the dot product of: unit vectors of the patches and of the prefix tokens that have one.
  * @param {Context} context @param {Size} grid
  */
-function vectorsAt(context, grid) {
+export function vectorsAt(context, grid) {
   const { config } = context.engine.model;
   const why = noPositions(config);
   if (why) throw new Error(why);

@@ -77,12 +77,12 @@ function withoutPatches(context, { gone }, { target }) {
 }
 
 /** Places of the largest numbers, the largest first. @param {number[]} scores @param {number} count */
-function best(scores, count) {
+export function best(scores, count) {
   return [...scores.keys()].sort((a, b) => scores[b] - scores[a]).slice(0, count);
 }
 
 /** @param {Float32Array} one @param {Float32Array} other */
-function cosine(one, other) {
+export function cosine(one, other) {
   const dot = (/** @type {Float32Array} */ a, /** @type {Float32Array} */ b) =>
     a.reduce((sum, value, i) => sum + value * b[i], 0);
   return dot(one, other) / Math.sqrt(dot(one, one) * dot(other, other));
@@ -91,18 +91,28 @@ function cosine(one, other) {
 /** What becomes of the class that is explained, and what comes first; of values nothing does. @param {Awaited<ReturnType<typeof withoutPatches>>} result */
 function says({ top, before: { data: before }, share }) {
   if (!top.indices.length) return '';
-  const [scores, isValue] = [Array.from(top.scores.data, Number), top.unit === UNITS.value];
-  const [name, then, now] = [top.names[0], Number(before[0]), scores[0]];
-  const show = (/** @type {number} */ score) => (isValue ? general(score, 3) : percent(score));
-  if (!share) return `With all patches: ${name} ${show(now)}.`;
-  const [old, is] = [show(then), show(now)];
-  const change = old === is ? `stays at ${is}` : `${now < then ? 'falls' : 'rises'} from ${old} to ${is}`;
-  const cameFirst = before.indexOf(/** @type {never} */ (Math.max(...Array.from(before, Number)))) === 0;
-  const first = scores.indexOf(Math.max(...scores));
-  let rest = '';
-  if (!isValue && first === 0) rest = cameFirst ? ' and still comes first' : ' and comes first';
-  else if (!isValue) rest = `; ${top.names[first]} comes first${cameFirst ? ' now' : ''}`;
-  return `Without ${percent(share)} of the photo, ${name} ${change}${rest}.`;
+  const [{ data: scores }, isValue] = [top.scores, top.unit === UNITS.value];
+  if (!share) return `With all patches: ${top.names[0]} ${inWords(scores[0], isValue)}.`;
+  return `Without ${percent(share)} of the photo, ${changeInWords(top.names, before, scores, isValue)}.`;
+}
+
+/**
+ * What becomes of the first of some classes, and which comes first now: "lion falls from 18% to 3%; tower comes first now".
+ * @param {string[]} names @param {Float32Array} before @param {Float32Array} after @param {boolean} isValue
+ */
+export function changeInWords(names, before, after, isValue) {
+  const [old, is] = [before, after].map((scores) => inWords(scores[0], isValue));
+  const way = after[0] < before[0] ? 'falls' : 'rises';
+  const change = `${names[0]} ${old === is ? `stays at ${is}` : `${way} from ${old} to ${is}`}`;
+  if (isValue) return change;
+  const [cameFirst, first] = [before, after].map((scores) => scores.indexOf(Math.max(...scores)));
+  if (first === 0) return change + (cameFirst === 0 ? ' and still comes first' : ' and comes first');
+  return `${change}; ${names[first]} comes first${cameFirst === 0 ? ' now' : ''}`;
+}
+
+/** @param {number} score @param {boolean} isValue */
+function inWords(score, isValue) {
+  return isValue ? general(score, 3) : percent(score);
 }
 
 /** @type {import('./index.js').Table} */

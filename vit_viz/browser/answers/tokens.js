@@ -14,7 +14,7 @@ export function stateNames({ traced }, role = 'tokens') {
 }
 
 /** The cosine of each vector with that of another list, or with the only one of it; 0 where one of them is 0. */
-function cosines(
+export function cosines(
   /** @type {Float32Array} */ vectors,
   /** @type {Float32Array | Float64Array} */ others,
   /** @type {number} */ tokens,

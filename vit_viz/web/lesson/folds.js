@@ -9,9 +9,11 @@ import { html, useState } from '../kit/preact.js';
  *     source: a program, as text
  */
 
-/** Buttons of which one opens a panel below all. @param {{fold: Fold, part: Part, n: Numbers}} props */
-export function Folds({ fold, part, n }) {
+/** Buttons of which one opens a panel below all. @param {{fold?: Fold, parts: Record<string, Part>, n: Numbers}} props */
+export function Folds({ fold, parts, n }) {
   const [open, setOpen] = useState('');
+  const part = parts[fold?.build ?? ''];
+  if (!fold || !part) return null;
   const shapes = fold.shapes(n);
   /** @type {[string, any][]} */
   const panels = [

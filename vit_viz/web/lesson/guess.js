@@ -1,43 +1,53 @@
 // Predict, then see: a scene's one question, answered from the numbers of this photo. Nothing is counted.
 
-import { html } from '../kit/preact.js';
+import { html, useComputed } from '../kit/preact.js';
 import { Said } from './say.js';
-/** @import { Guess, Numbers } from './timeline.js' */
+/** @import { Playing } from './room.js' */
+/** @import { Numbers, Placed } from './timeline.js' */
+
+const SEEN = 0.7; // of the beat that shows the truth, after which it is told
 
 /**
- * The question, until somebody guesses; then the guess, and what is true once that was seen.
- * @param {{guess: Guess, n: Numbers, chosen: number | null, isTold: boolean, choose: (place: number) => void}} props chosen: the guess;
- *     isTold: whether the truth is told
+ * The question, from the beat on before the one that waits for a guess; then the guess, and the truth once that was seen. A guess plays on.
+ * @param {{lesson: Pick<Playing, 'beats' | 'guesses' | 'player'>, n: Numbers, now: Placed}} props
  */
-export function GuessCard({ guess, n, chosen, isTold, choose }) {
+export function Guessing({ lesson: { beats, guesses, player }, n, now }) {
+  const { id, guess } = now.scene;
+  const all = beats();
+  const [waits, shows] = [guess?.before, guess?.shown ?? guess?.before].map((one) =>
+    all.find((beat) => beat.id === one),
+  );
+  const isSeen = useComputed(() => shows && player.t.value >= shows.start + SEEN * shows.seconds);
+  const isAsked = guess && waits && all.indexOf(now) >= all.indexOf(waits) - 1;
+  if (!isAsked || waits.needs?.some((name) => !n[name])) return null;
   const { trace } = n;
-  const truth = guess.truth(n);
-  const choices = guess.choices(n);
-  const look = (/** @type {number} */ place) => {
-    if (!isTold || chosen === null) return undefined;
-    return place === truth ? 'true' : place === chosen ? 'false' : undefined;
+  const [truth, chosen] = [guess.truth(n), guesses.value[id] ?? null];
+  const isTold = isSeen.value && chosen !== null;
+  const choose = (/** @type {number} */ place) => {
+    guesses.value = { ...guesses.value, [id]: place };
+    if (chosen === null && now !== shows) player.play();
   };
-  const verdict = chosen === truth ? 'Right. ' : 'Not this time. ';
-  return html`<section class="vv-lesson-guess vv-card vv-stack" aria-label="A guess">
+  const said = [
+    chosen === truth ? 'Right. ' : 'No. ',
+    html`<${Said} ...${{ say: guess.verdict(n), trace }} />`,
+  ];
+  return html`<section class="vv-lesson-guess vv-card" data-open=${chosen === null ? '' : undefined}>
     <p class="vv-lesson-question"><${Said} ...${{ say: guess.question(n), trace }} /></p>
     <div class="vv-row" role="group" aria-label="Guesses">
-      ${choices.map(
+      ${guess.choices(n).map(
         (say, place) =>
           html`<button
             type="button"
             class="vv-chip"
             aria-pressed=${String(place === chosen)}
-            data-guess=${place}
-            data-true=${look(place)}
-            disabled=${isTold && chosen !== null}
+            data-true=${isTold && place === truth ? '' : undefined}
+            disabled=${isTold}
             onClick=${() => choose(place)}
           >
             <${Said} ...${{ say, trace }} />
           </button>`,
       )}
     </div>
-    <p class="vv-lesson-verdict" aria-live="polite">
-      ${chosen !== null && (isTold ? [verdict, html`<${Said} ...${{ say: guess.verdict(n), trace }} />`] : 'Now watch.')}
-    </p>
+    <p class="vv-lesson-verdict" aria-live="polite">${chosen !== null && (isTold ? said : 'Now watch.')}</p>
   </section>`;
 }

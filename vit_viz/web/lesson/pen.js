@@ -2,6 +2,7 @@
 // size, photo and set of colours.
 
 import { clamp, suffixKinds } from '../../explorer/geometry.js';
+import { endOf, paintSigned } from '../kit/signed.js';
 import { topOf } from '../../explorer/frame.js';
 import { Picture } from '../../explorer/paint.js';
 import { Tile, sharpness } from '../../explorer/screen.js';
@@ -63,6 +64,16 @@ function areasOf(input, width, u, isWide, tallest, words) {
   return { photo, work, row: { x: 0, y: work.y + work.h + above + bar, w: width, h: line, bar } };
 }
 
+/** The same in gray. @param {HTMLCanvasElement} picture */
+function drained(picture) {
+  const { width, height } = picture;
+  const sheet = Object.assign(document.createElement('canvas'), { width, height });
+  const context = /** @type {CanvasRenderingContext2D} */ (sheet.getContext('2d'));
+  context.filter = 'grayscale(1)';
+  context.drawImage(picture, 0, 0);
+  return sheet;
+}
+
 export class Pen {
   /** Numbers that stand in the picture, by what they are: exact, and as they are written. @type {Map<string, {value: number, text: string}>} */
   numbers = new Map();
@@ -102,32 +113,19 @@ export class Pen {
     this.width = width;
     this.height = height;
     this.scale = scale; // pixels of the canvas for one of CSS
-    this.image = image;
     this.veil = 1;
-    this.plain = this.#tile(this.photo.w, this.photo.h).plain.canvas;
-    if (gray) this.#drain();
+    const tile = new Tile();
+    tile.prepare(image, trace.crop, {
+      width: Math.max(1, Math.round(photo.w * scale)),
+      height: Math.max(1, Math.round(photo.h * scale)),
+    });
+    const shades = [tile.plain.canvas, tile.dark.canvas].map((one) => (gray ? drained(one) : one));
+    this.plain = shades[0];
+    this.dark = shades[1]; // the photo, dimmed
+    /** @type {HTMLCanvasElement | null} made when it is asked for */
+    this.gray = null;
     this.map = new Picture(undefined, trace.grid[1], trace.grid[0]);
     this.over = document.createElement('canvas');
-  }
-
-  /** Makes the photo gray. */
-  #drain() {
-    const { width, height } = this.plain;
-    const sheet = Object.assign(document.createElement('canvas'), { width, height });
-    const context = /** @type {CanvasRenderingContext2D} */ (sheet.getContext('2d'));
-    context.filter = 'grayscale(1)';
-    context.drawImage(this.plain, 0, 0);
-    this.plain = sheet;
-  }
-
-  /** The photo as large as it is drawn. @param {number} w @param {number} h */
-  #tile(w, h) {
-    const tile = new Tile();
-    tile.prepare(this.image, this.trace.crop, {
-      width: Math.max(1, Math.round(w * this.scale)),
-      height: Math.max(1, Math.round(h * this.scale)),
-    });
-    return tile;
   }
 
   /** Begins a picture. */
@@ -178,6 +176,18 @@ export class Pen {
     this.context.beginPath();
     this.context.roundRect(x, y, w, h, Math.min(r, w / 2, h / 2));
     this.context.fill();
+  }
+
+  /**
+   * A name, its bar and its number.
+   * @param {string} id @param {{name: string, value: number, words: string}} of @param {Area} area of the bar
+   * @param {{fill: string, weight?: number, a?: number}} how
+   */
+  bar(id, { name, value, words }, { x, y, w, h }, { fill, weight, a = 1 }) {
+    const line = y + h * 0.85;
+    this.text(name, x - 12, line, { size: 15, fill: 'ink', align: 'right', weight, a });
+    this.box(x, y, Math.max(2, w), h, value < 0 ? 'minus' : fill, fill === 'quiet' ? a / 2 : a, 5);
+    this.number(id, value, words, x + w + 8, line, { size: 14, fill: 'ink', a });
   }
 
   /** A ring around an area; nothing where that is not yet of any size. @param {Area} area @param {string} stroke */
@@ -269,26 +279,43 @@ export class Pen {
     context.restore();
   }
 
+  /**
+   * The photo in gray; orange is where numbers speak for something, blue where against it, as Explain draws it.
+   * @param {Float32Array} values of all patches @param {number} x @param {number} y @param {number} w @param {number} h
+   */
+  signed(values, x, y, w, h, a = 1) {
+    const { context, map } = this;
+    context.save();
+    context.beginPath();
+    context.roundRect(x, y, w, h, 12);
+    context.clip();
+    this.#fade(a);
+    this.gray ??= drained(this.plain);
+    context.drawImage(this.gray, x, y, w, h);
+    paintSigned(map, values, endOf(values));
+    context.drawImage(map.canvas, x, y, w, h);
+    context.restore();
+  }
+
   /** Lays the map over the photo; isDark: in the colours of the dimmed photo. @param {boolean} isDark @param {number} x @param {number} y @param {number} w @param {number} h */
   #lay(isDark, x, y, w, h) {
     const { over, map } = this;
-    const { dark } = this.#tile(w, h);
-    const size = { width: dark.canvas.width, height: dark.canvas.height };
+    const size = { width: Math.ceil(w * this.scale), height: Math.ceil(h * this.scale) };
     if (over.width !== size.width || over.height !== size.height) Object.assign(over, size);
     const sheet = /** @type {CanvasRenderingContext2D} */ (over.getContext('2d'));
     sheet.globalCompositeOperation = 'copy';
     sheet.drawImage(map.canvas, 0, 0, size.width, size.height);
     sheet.globalCompositeOperation = 'source-in';
-    if (isDark) sheet.drawImage(dark.canvas, 0, 0);
+    if (isDark) sheet.drawImage(this.dark, 0, 0, size.width, size.height);
     this.context.drawImage(over, x, y, w, h);
   }
 
   /** A bent line from the middle of one area to that of another, as far as `long`. @param {Area} from @param {Area} to @param {number} width */
-  line(from, to, width, a = 1, long = 1) {
+  line(from, to, width, a = 1, long = 1, bend = 0.25) {
     const { context } = this;
     const middle = (/** @type {Area} */ { x, y, w, h }) => [x + w / 2, y + h / 2];
     const [[x0, y0], [x1, y1]] = [middle(from), middle(to)];
-    const bend = [(x0 + x1) / 2 + (y1 - y0) * 0.25, (y0 + y1) / 2 - (x1 - x0) * 0.25];
+    const over = [(x0 + x1) / 2 + (y1 - y0) * bend, (y0 + y1) / 2 - (x1 - x0) * bend];
     this.#fade(a);
     context.strokeStyle = this.colour.accent;
     context.lineCap = 'round';
@@ -298,7 +325,7 @@ export class Pen {
       const [u, v] = [k / 24, 1 - k / 24];
       const at = (/** @type {number} */ p, /** @type {number} */ q, /** @type {number} */ r) =>
         v * v * p + 2 * u * v * q + u * u * r;
-      context.lineTo(at(x0, bend[0], x1), at(y0, bend[1], y1));
+      context.lineTo(at(x0, over[0], x1), at(y0, over[1], y1));
     }
     context.stroke();
   }

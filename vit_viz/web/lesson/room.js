@@ -19,26 +19,33 @@ import {
   useMemo,
   useRef,
 } from '../kit/preact.js';
+import { Folds } from './folds.js';
+import { Guessing } from './guess.js';
 import { numbersOf } from './numbers.js';
 import { Pen } from './pen.js';
 import { Player, SPEEDS } from './player.js';
 import { Said } from './say.js';
+import { ANSWER } from './scenes/answer.js';
 import { ASK } from './scenes/ask.js';
 import { CUT } from './scenes/cut.js';
+import { DEPTH } from './scenes/depth.js';
+import { HEADS } from './scenes/heads.js';
 import { Strip } from './strip.js';
 import { beatAt, ease, endOf, moved, placed, values, wordsOf } from './timeline.js';
+import { WhatIfs } from './what_if.js';
 /** @import { Page } from '../kit/page.js' */
+/** @import { Part } from './folds.js' */
 /** @import { Area } from './pen.js' */
 /** @import { Beat, Numbers, Placed, Scene } from './timeline.js' */
 
 const TAB = 'lesson';
 /** In the order in which they play. @type {Scene[]} */
-export const SCENES = [CUT, ASK];
+export const SCENES = [CUT, ASK, HEADS, DEPTH, ANSWER];
 const WAITS = 0.02; // seconds before its end at which a beat waits for a guess
 
-/** @type {import('../../ui/kit/elements.js').Mount<{}>} */
-export function mount(element) {
-  render(html`<${Lesson} page=${thePage()} scenes=${SCENES} />`, element);
+/** @type {import('../../ui/kit/elements.js').Mount<{parts: Record<string, Part>}>} parts: what Python says of each, by its name */
+export function mount(element, { parts }) {
+  render(html`<${Lesson} ...${{ page: thePage(), scenes: SCENES, parts }} />`, element);
 }
 
 const isMissing = (/** @type {Numbers} */ n, /** @type {Beat} */ beat) =>
@@ -143,8 +150,8 @@ function lessonOf(page, scenes) {
 
 /** @typedef {ReturnType<typeof lessonOf>} Playing */
 
-/** @param {{page: Page, scenes: Scene[]}} props */
-export function Lesson({ page, scenes }) {
+/** @param {{page: Page, scenes: Scene[], parts?: Record<string, Part>}} props */
+export function Lesson({ page, scenes, parts = {} }) {
   const lesson = useMemo(() => lessonOf(page, scenes), [page]);
   const { store, shown, error, player, beat, still } = lesson;
   const place = useRef(/** @type {any} */ (null));
@@ -191,6 +198,9 @@ export function Lesson({ page, scenes }) {
     </div>
     <${Problem} words=${error.value} look="vv-notice" />
     <${Stage} ...${{ lesson, n, now }} />
+    <${Guessing} key=${now.scene.id} ...${{ lesson, n, now }} />
+    <${WhatIfs} key=${`if-${now.scene.id}`} ...${{ page, n, whatIf: now.scene.whatIf }} />
+    <${Folds} key=${`fold-${now.scene.id}`} ...${{ n, parts, fold: now.scene.fold }} />
     <p class="vv-lesson-foot vv-small vv-quiet">
       Choose a patch on the photo to follow it. Space plays and stops, ← and → step, Home and End go to the
       ends. Every number is from this model and this photo.

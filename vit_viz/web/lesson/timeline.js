@@ -26,9 +26,8 @@ import { clamp, placeWords } from '../../explorer/geometry.js';
  *   number, verdict: (n: Numbers) => Say}} Guess
  * @typedef {{change: string, label: string, controls: ('layer' | 'head' | 'patch' | 'seed')[]}} WhatIf
  *
- * formula: by its name among the lines that Python typesets; build: the name of a part in vit_viz/lesson_parts.py.
- * @typedef {{formula: string, letters: string, shapes: (n: Numbers) => [name: string, shape: string, what: string][], build: string,
- *   mistake: string}} Fold
+ * build: the name of a part in vit_viz/lesson_parts.py, which has its formula, its program and where others go wrong; shapes: of the data.
+ * @typedef {{shapes: (n: Numbers) => [name: string, shape: string, what: string][], build: string}} Fold
  *
  * draw: a picture of the values, of which those of beats that come later are 0; at: the beat.
  * @typedef {{id: string, title: (n: Numbers) => string, beats: (n: Numbers) => Beat[], draw: (pen: Pen, v: Record<string, number>, n:
@@ -84,28 +83,27 @@ export function moved(before, now, t) {
     : Math.min(t, endOf(now[now.length - 1]));
 }
 
-/** A row of a matrix. @param {{shape: number[], data: any}} matrix @param {number} row @returns {Float32Array} */
-export function rowOf({ shape, data }, row) {
-  const width = data.length / shape[0];
-  return data.subarray(row * width, (row + 1) * width);
-}
-
 /**
- * What is said, written as text: *terms* stand between stars, and what stands in braces is a piece, or a text of its own.
- * @param {TemplateStringsArray} texts @param {(Say[number] | Say | number)[]} pieces @returns {Say}
+ * What is said, from a template: *a term* where it is first met; pieces of it are texts, numbers, or what is said.
+ * @param {TemplateStringsArray} texts @param {...(number | Say[number] | Say)} pieces @returns {Say}
  */
-export function say(texts, ...pieces) {
-  return texts.flatMap((text, i) => {
-    const words = text.replace(/\s+/g, ' ').split('*');
-    const said = words.map((one, place) => (place % 2 ? { term: one } : one)).filter((one) => one !== '');
-    const piece = pieces[i] ?? [];
-    return [...said, ...(Array.isArray(piece) ? piece : [typeof piece === 'number' ? String(piece) : piece])];
-  });
+export function told(texts, ...pieces) {
+  const said = texts.flatMap((text, i) => [
+    ...text.split('*').map((one, place) => (place % 2 ? { term: one } : one)),
+    ...[pieces[i] ?? []].flat().map((one) => (typeof one === 'number' ? String(one) : one)),
+  ]);
+  return said.filter((one) => one !== '');
 }
 
-/** What is said as text alone. @param {Say} said @param {number} cols of the grid of patches */
-export function wordsOf(said, cols) {
-  return said
+/** A row of an array, along its first axis. @param {Answer['arrays'][string]} array @param {number} i @returns {Float32Array} */
+export function rowOf({ data, shape }, i) {
+  const size = data.length / shape[0];
+  return data.subarray(i * size, (i + 1) * size);
+}
+
+/** What is said as text alone. @param {Say} say @param {number} cols of the grid of patches */
+export function wordsOf(say, cols) {
+  return say
     .map((one) => {
       if (typeof one === 'string') return one;
       if ('patch' in one) return placeWords(one.patch, cols);

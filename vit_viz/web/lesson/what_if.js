@@ -13,12 +13,12 @@ const SIZES = [0.5, 1, 2, 4]; // of other patches, by the side of those of the m
 
 /**
  * Chips, of which one opens what it changes.
- * @param {{page: Page, whatIf: WhatIf[], n: Numbers}} props
+ * @param {{page: Page, whatIf?: WhatIf[], n: Numbers}} props
  */
-export function WhatIfs({ page, whatIf, n }) {
+export function WhatIfs({ page, whatIf = [], n }) {
   const [chosen, choose] = useState('');
   const now = whatIf.find(({ change }) => change === chosen);
-  if (!page.source.answers(QUESTION)) return null;
+  if (!whatIf.length || !page.source.answers(QUESTION)) return null;
   return html`<section class="vv-lesson-what-if vv-stack" aria-label="What if">
     <div class="vv-row">
       <span class="vv-quiet">What if …</span>

@@ -2,7 +2,7 @@
 
 import { fixed } from '../../../ui/kit/numbers.js';
 import { largestOf, signed } from '../../kit/signed.js';
-import { ease, rowOf, say } from '../timeline.js';
+import { ease, rowOf, told } from '../timeline.js';
 import { amount, reader, saidAfter } from './depth.js';
 /** @import { Pen } from '../pen.js' */
 /** @import { Answer, Beat, Numbers, Scene } from '../timeline.js' */
@@ -24,14 +24,19 @@ const blockOf = (n, row) => partsOf(n).facts.layers[row].replace(/^(?=\d)/, 'blo
 
 /** What is said in each beat, for how many seconds, and at which part. @type {[string, number, string, Beat['say']][]} */
 const BEATS = [
-  ['norm', 5, 'norm', (n) => say`The end: ${reader(n)} is brought to one scale once more, by a last *norm*.`],
+  [
+    'norm',
+    5,
+    'norm',
+    (n) => told`The end: ${reader(n)} is brought to one scale once more, by a last *norm*.`,
+  ],
   ['top', 8, 'head', saidOfTop],
   [
     'sum',
     10,
     'answer',
     (n) =>
-      say`In every block we only added, so the score of ${about(n)}, ${{ strong: fixed(partsOf(n).facts.total, 2) }}, is a sum, too: here is what the heads and the MLP of each block gave to it. Orange is for it, blue against it.`,
+      told`In every block we only added, so the score of ${about(n)}, ${{ strong: fixed(partsOf(n).facts.total, 2) }}, is a sum, too: here is what the heads and the MLP of each block gave to it. Orange is for it, blue against it.`,
   ],
   ['heads', 8, 'answer', saidOfHeads],
   [
@@ -39,7 +44,7 @@ const BEATS = [
     10,
     'photo',
     (n) =>
-      say`What heads gave they took from tokens, and most tokens stand for patches. Orange: the patches from which the heads took what speaks for ${about(n)}; blue: against it. From pixels to the answer, and back to the pixels.`,
+      told`What heads gave they took from tokens, and most tokens stand for patches. Orange: the patches from which the heads took what speaks for ${about(n)}; blue: against it. From pixels to the answer, and back to the pixels.`,
   ],
 ];
 
@@ -53,19 +58,19 @@ const beats = () =>
 function saidOfTop(n) {
   const { kind, unit } = /** @type {Answer} */ (n.depth).facts;
   if (kind === 'embedding')
-    return say`What comes out is the *embedding* of the photo: a list of numbers by which photos can be compared.`;
+    return told`What comes out is the *embedding* of the photo: a list of numbers by which photos can be compared.`;
   if (kind === 'value') return ['The classifier makes of it the values that the model returns.'];
   const shares = unit.includes('sigmoid')
     ? 'Each score becomes a probability by itself'
     : 'Softmax makes shares of all scores';
-  return say`The classifier has a list of learned numbers for each name. As a query met a key, it is multiplied with what is read and added up: the *score* of that name. ${shares}; these come first.`;
+  return told`The classifier has a list of learned numbers for each name. As a query met a key, it is multiplied with what is read and added up: the *score* of that name. ${shares}; these come first.`;
 }
 
 /** @type {Beat['say']} */
 function saidOfHeads(n) {
   const { data, shape } = partsOf(n).arrays.heads;
   const place = data.indexOf(Math.max(...data));
-  return say`Now each head by itself, darker where it gave more. Head ${place % shape[1]} of ${blockOf(n, Math.floor(place / shape[1]))} gave most: ${signed(data[place], 2)}.`;
+  return told`Now each head by itself, darker where it gave more. Head ${place % shape[1]} of ${blockOf(n, Math.floor(place / shape[1]))} gave most: ${signed(data[place], 2)}.`;
 }
 
 /** @type {Scene} */
@@ -77,7 +82,7 @@ export const ANSWER = {
   guess: {
     before: 'answer-sum',
     shown: 'answer-sum',
-    question: (n) => say`Guess: what gave most to the score of ${about(n)}?`,
+    question: (n) => told`Guess: what gave most to the score of ${about(n)}?`,
     choices: () => [
       ['all heads of all blocks together'],
       ['all MLPs together'],
@@ -92,7 +97,7 @@ export const ANSWER = {
     },
     verdict(n) {
       const [heads, mlps, rest] = givenBy(n).map((one) => signed(one, 2));
-      return say`The heads gave ${heads}, the MLPs ${mlps}, all else ${rest}.`;
+      return told`The heads gave ${heads}, the MLPs ${mlps}, all else ${rest}.`;
     },
   },
   whatIf: [{ change: 'head', label: 'one of these heads were switched off', controls: ['layer', 'head'] }],

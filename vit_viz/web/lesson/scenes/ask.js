@@ -3,7 +3,7 @@
 import { clamp } from '../../../explorer/geometry.js';
 import { percent } from '../../../ui/kit/numbers.js';
 import { largestOf, signed } from '../../kit/signed.js';
-import { ease, mix, rowOf, say, sayToken } from '../timeline.js';
+import { ease, mix, rowOf, sayToken, told } from '../timeline.js';
 /** @import { Area, Pen } from '../pen.js' */
 /** @import { Answer, Beat, Numbers, Scene, Say } from '../timeline.js' */
 
@@ -66,7 +66,7 @@ function sayScale(n) {
   const bias = hasBias
     ? ' Then the model adds what it has learned for the way from our patch to that token.'
     : '';
-  return say`Each score is ${how}, since a sum of ${d} products easily grows too large.${bias}`;
+  return told`Each score is ${how}, since a sum of ${d} products easily grows too large.${bias}`;
 }
 
 /** What is said in each beat, and for how many seconds. @type {[string, number, Beat['say']][]} */
@@ -77,48 +77,48 @@ const BEATS = [
     ({ trace, layer, head }) => {
       const all = trace.prefix.length + trace.grid[0] * trace.grid[1] + trace.suffix.length;
       const last = layer === trace.layers - 1 ? ', the last' : '';
-      return say`All ${all} tokens go through ${trace.layers} *blocks*. In each they look at one another, in ${trace.heads} ways that are called *heads*. We stop at head ${head} of block ${layer}${last}.`;
+      return told`All ${all} tokens go through ${trace.layers} *blocks*. In each they look at one another, in ${trace.heads} ways that are called *heads*. We stop at head ${head} of block ${layer}${last}.`;
     },
   ],
   [
     'query',
     4,
     (n) =>
-      say`To look, our token makes a *query*: a learned table makes ${wide(n)} numbers of it, for what it seeks.${headOf(n).facts.turned ? ' Its place turns them.' : ''}`,
+      told`To look, our token makes a *query*: a learned table makes ${wide(n)} numbers of it, for what it seeks.${headOf(n).facts.turned ? ' Its place turns them.' : ''}`,
   ],
   [
     'keys',
     5,
     (n) =>
-      say`Every token also makes a *key*, by another table: ${wide(n)} numbers for what it has.${headOf(n).facts.turned ? ' Its own place turns them.' : ''} Here are ${headOf(n).few.length} of them.`,
+      told`Every token also makes a *key*, by another table: ${wide(n)} numbers for what it has.${headOf(n).facts.turned ? ' Its own place turns them.' : ''} Here are ${headOf(n).few.length} of them.`,
   ],
-  ['fit', 4, () => say`The better a key fits the query, the more our patch will look at that token.`],
+  ['fit', 4, () => told`The better a key fits the query, the more our patch will look at that token.`],
   [
     'score',
     9,
     () =>
-      say`Query and key are multiplied, number by number, and all is added up: that is the *score* of that token.`,
+      told`Query and key are multiplied, number by number, and all is added up: that is the *score* of that token.`,
   ],
   ['scale', 5, sayScale],
   [
     'soft',
     7,
     () =>
-      say`*Softmax* makes shares of the scores: e (2.718) to the power of each, divided by the sum of all of these. High scores grow most, none is below 0, and together they are 100%.`,
+      told`*Softmax* makes shares of the scores: e (2.718) to the power of each, divided by the sum of all of these. High scores grow most, none is below 0, and together they are 100%.`,
   ],
   [
     'look',
     7,
     (n) => {
       const { order, most } = headOf(n);
-      return say`The shares are its *attention*. Most goes to ${sayToken(n, order[0])}: ${percent(most)}.`;
+      return told`The shares are its *attention*. Most goes to ${sayToken(n, order[0])}: ${percent(most)}.`;
     },
   ],
   [
     'take',
     8,
     (n) =>
-      say`Every token also makes a *value*, by a third table: ${wide(n)} numbers for what it gives. Each is taken by its share, and their sum is what our patch learns here.`,
+      told`Every token also makes a *value*, by a third table: ${wide(n)} numbers for what it gives. Each is taken by its share, and their sum is what our patch learns here.`,
   ],
 ];
 
@@ -387,7 +387,7 @@ export const ASK = {
   guess: {
     before: 'ask-score',
     shown: 'ask-look',
-    question: () => say`Which token will our patch look at most?`,
+    question: () => told`Which token will our patch look at most?`,
     choices: ({ trace }) => [
       ['itself'],
       ['another patch'],
@@ -397,7 +397,7 @@ export const ASK = {
     verdict(n) {
       const { shares } = kindsOf(n);
       const others = n.trace.prefix.length ? `, all tokens that are no patches ${percent(shares[2])}` : '';
-      return say`Itself gets ${percent(shares[0])}, all other patches together ${percent(shares[1])}${others}.`;
+      return told`Itself gets ${percent(shares[0])}, all other patches together ${percent(shares[1])}${others}.`;
     },
   },
   whatIf: [

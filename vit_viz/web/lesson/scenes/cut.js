@@ -3,7 +3,7 @@
 import { clamp } from '../../../explorer/geometry.js';
 import { largestOf } from '../../kit/signed.js';
 import { othersInWords } from '../pen.js';
-import { ease, mix, say } from '../timeline.js';
+import { ease, mix, told } from '../timeline.js';
 /** @import { Pen } from '../pen.js' */
 /** @import { Answer, Beat, Numbers, Scene, Say } from '../timeline.js' */
 
@@ -24,15 +24,16 @@ function shapeOf({ trace: { crop, grid, prefix, suffix }, tokens }) {
 /** What is said of the place of a patch. @type {Record<string, (row: number, col: number) => Say>} */
 const PLACES = {
   rotary: () =>
-    say`A token does not know where it was cut. In this model nothing is added for that: its place will turn its numbers, like the hand of a clock, wherever tokens are compared.`,
+    told`A token does not know where it was cut. In this model nothing is added for that: its place will turn its numbers, like the hand of a clock, wherever tokens are compared.`,
   relative: () =>
-    say`A token does not know where it was cut. In this model nothing is added for that: how far apart two patches are will count when they are compared.`,
-  none: () => say`A token does not know where it was cut, and this model does not tell it: nothing is added.`,
+    told`A token does not know where it was cut. In this model nothing is added for that: how far apart two patches are will count when they are compared.`,
+  none: () =>
+    told`A token does not know where it was cut, and this model does not tell it: nothing is added.`,
   learned: (row, col) =>
-    say`A token does not know where it was cut, so the learned numbers of its place, row ${row} and column ${col}, are added.`,
+    told`A token does not know where it was cut, so the learned numbers of its place, row ${row} and column ${col}, are added.`,
 };
 const waves = (/** @type {number} */ row, /** @type {number} */ col) =>
-  say`A token does not know where it was cut, so numbers that stand for its place, row ${row} and column ${col}, are added: waves of many lengths.`;
+  told`A token does not know where it was cut, so numbers that stand for its place, row ${row} and column ${col}, are added: waves of many lengths.`;
 
 /** How many numbers a pixel is, in words. @param {number} channels */
 function pixelInWords(channels) {
@@ -46,7 +47,7 @@ const BEATS = [
     'see',
     3,
     'photo',
-    ({ trace }) => say`This is the photo as the model gets it: ${sizeInWords(...trace.crop.input)}.`,
+    ({ trace }) => told`This is the photo as the model gets it: ${sizeInWords(...trace.crop.input)}.`,
   ],
   [
     'grid',
@@ -54,7 +55,7 @@ const BEATS = [
     'patches',
     (n) => {
       const { rows, cols, tall, wide } = shapeOf(n);
-      return say`It is cut into ${rows} × ${cols} pieces, each ${sizeInWords(tall, wide)}. They are called *patches*.`;
+      return told`It is cut into ${rows} × ${cols} pieces, each ${sizeInWords(tall, wide)}. They are called *patches*.`;
     },
   ],
   [
@@ -62,7 +63,7 @@ const BEATS = [
     6,
     'patches',
     (n) =>
-      say`The patches are laid in one row, line by line, like the words of a page: ${shapeOf(n).count} of them.`,
+      told`The patches are laid in one row, line by line, like the words of a page: ${shapeOf(n).count} of them.`,
   ],
   [
     'patch',
@@ -70,21 +71,21 @@ const BEATS = [
     'embed',
     (n) => {
       const { tall, wide, channels } = shapeOf(n);
-      return say`We follow this one, ${{ patch: n.patch }}. Each of its ${tall * wide} pixels is ${pixelInWords(channels)}.`;
+      return told`We follow this one, ${{ patch: n.patch }}. Each of its ${tall * wide} pixels is ${pixelInWords(channels)}.`;
     },
   ],
   [
     'list',
     5,
     'embed',
-    (n) => say`Written as one list, the patch is ${productOf(n).join(' × ')} = ${numbersIn(n)} numbers.`,
+    (n) => told`Written as one list, the patch is ${productOf(n).join(' × ')} = ${numbersIn(n)} numbers.`,
   ],
   [
     'embed',
     6,
     'embed',
     (n) =>
-      say`A table of learned numbers, the same for every patch, makes ${factsOf(n).dim} others of them: for each of these every number of the list is multiplied by one of the table, and all are added up. Now the patch is a *token*.`,
+      told`A table of learned numbers, the same for every patch, makes ${factsOf(n).dim} others of them: for each of these every number of the list is multiplied by one of the table, and all are added up. Now the patch is a *token*.`,
   ],
   [
     'place',
@@ -106,7 +107,7 @@ const BEATS = [
       const others = { term: othersInWords({ ...trace, suffix: [] }) };
       const role = pooling === 'class' && has(/^class/) ? ' The class token will carry the answer.' : '';
       const notes = has(/^register/) ? ' Registers belong to no place: they are room for notes.' : '';
-      return say`${many} in front, learned and the same for every photo: ${others}.${role}${notes}`;
+      return told`${many} in front, learned and the same for every photo: ${others}.${role}${notes}`;
     },
   ],
 ];
@@ -171,9 +172,9 @@ function draw(pen, v, n) {
   };
   for (let token = 0; token < all; token++) line(token);
   pen.frame(spots[me], 'accent', pick);
-  const told = join < 0.5 ? `${count} patches in one row` : `${all} tokens in one row`;
+  const words = join < 0.5 ? `${count} patches in one row` : `${all} tokens in one row`;
   const under = { align: /** @type {const} */ ('right'), a: ease(v['cut-row'] * 2 - 1) };
-  pen.text(told, row.x + row.w, row.y + row.h + 18 * unit, under);
+  pen.text(words, row.x + row.w, row.y + row.h + 18 * unit, under);
 
   // beside it: how many there are, then what becomes of one
   const { x, y } = work;
@@ -321,13 +322,13 @@ export const CUT = {
   draw,
   guess: {
     before: 'cut-list',
-    question: () => say`How many numbers does the model get for this one patch?`,
+    question: () => told`How many numbers does the model get for this one patch?`,
     choices(n) {
       const { tall, wide, count } = shapeOf(n);
       return [tall + wide, numbersIn(n), count * 10].map((many) => [String(many)]);
     },
     truth: () => 1,
-    verdict: (n) => say`${productOf(n).join(' × ')} = ${numbersIn(n)}.`,
+    verdict: (n) => told`${productOf(n).join(' × ')} = ${numbersIn(n)}.`,
   },
   whatIf: [
     { change: 'patch', label: 'the patches had another size', controls: ['patch'] },

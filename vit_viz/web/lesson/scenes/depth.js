@@ -3,7 +3,7 @@
 import { clamp } from '../../../explorer/geometry.js';
 import { percent, short } from '../../../ui/kit/numbers.js';
 import { largestOf } from '../../kit/signed.js';
-import { ease, mix, rowOf, say } from '../timeline.js';
+import { ease, mix, rowOf, told } from '../timeline.js';
 import { usual } from './heads.js';
 /** @import { Pen } from '../pen.js' */
 /** @import { Answer, AnswerName, Beat, Numbers, Say, Scene } from '../timeline.js' */
@@ -69,7 +69,7 @@ export const DEPTH = {
     shown: 'depth-end',
     question: (n) =>
       isNamed(n)
-        ? say`Guess: after which block does the answer become ${{ strong: saidAfter(n, n.trace.layers)[0].name }}, to stay so?`
+        ? told`Guess: after which block does the answer become ${{ strong: saidAfter(n, n.trace.layers)[0].name }}, to stay so?`
         : ['Guess: after which block is the answer nearly what it is at the end?'],
     choices: ({ trace }) =>
       thirds(trace.layers).map(([first, last]) => [
@@ -81,7 +81,7 @@ export const DEPTH = {
       const [there, end] = [state, n.trace.layers].map((one) => saidAfter(n, one)[0]);
       const where = state ? `after block ${state - 1}` : 'before the first block';
       const values = [there, end].map(({ value }) => amount(n, value));
-      return say`It is so from ${where} on: ${{ strong: end.name }} ${values[0]} there, and ${values[1]} at the end.`;
+      return told`It is so from ${where} on: ${{ strong: end.name }} ${values[0]} there, and ${values[1]} at the end.`;
     },
   },
   whatIf: [{ change: 'cut', label: 'the class token could not see the patches', controls: [] }],
@@ -119,7 +119,7 @@ function beats(n) {
 
 /** @type {Beat['say']} */
 const saidOfCosine = ({ patch }) =>
-  say`Back to the start: what becomes of our patch ${{ patch }} on its way? Two tokens are compared by their *cosine*: 1 where both lists point the same way, 0 where they have nothing in common, below 0 where they point against each other. Lit are the patches most like ours.`;
+  told`Back to the start: what becomes of our patch ${{ patch }} on its way? Two tokens are compared by their *cosine*: 1 where both point the same way, 0 where they have nothing in common. Lit: the patches most like ours.`;
 
 /** @type {Beat['say']} */
 function saidOfReading(n) {
@@ -129,7 +129,7 @@ function saidOfReading(n) {
       `This model names nothing: ${reader(n)} becomes a list of numbers that describes the photo. After each block we ask how like the last it is.`,
     ];
   const made = kind === 'value' ? 'the values that it returns' : 'one score for each name it knows';
-  return say`At the end a last learned table, the *classifier*, turns ${reader(n)} into ${made}. It was trained for the end only, but we ask it early, after each block, to see the answer grow.`;
+  return told`At the end a last learned table, the *classifier*, turns ${reader(n)} into ${made}. It was trained for the end only, but we ask it early, after each block, to see the answer grow.`;
 }
 
 /** @param {Numbers} n @param {number} layer @returns {Say} */
@@ -139,73 +139,83 @@ function saidOfBlock(n, layer) {
     ? ''
     : 'Each block adds what attention brings from other tokens, then what the MLP makes of it. ';
   const value = amount(n, is.value);
-  if (!isNamed(n)) return say`${first}After block ${layer}: ${is.name} ${{ strong: value }}.`;
+  if (!isNamed(n)) return told`${first}After block ${layer}: ${is.name} ${{ strong: value }}.`;
   const how = layer > 0 && saidAfter(n, layer)[0].index === is.index ? 'still' : 'now';
-  return say`${first}After block ${layer} it would ${how} say ${{ strong: is.name }}, ${value}.`;
+  return told`${first}After block ${layer} it would ${how} say ${{ strong: is.name }}, ${value}.`;
 }
 
 /** @type {Beat['say']} */
 function saidAtEnd(n) {
   const { data } = depthOf(n).arrays.norms;
-  return say`Our patch ${{ patch: n.patch }} went the same way: its length was ${short(data[0])} and is ${short(data[data.length - 1])}. Other patches are like it now than at the start, as each has taken in what it looked at.`;
+  return told`Our patch ${{ patch: n.patch }} went the same way: its length was ${short(data[0])} and is ${short(data[data.length - 1])}. Other patches are like it now than at the start, as each has taken in what it looked at.`;
 }
 
 /** @type {Scene['draw']} */
 function draw(pen, v, n) {
-  const { photo, work, wide, unit: u } = pen;
-  const { layers, prefix, pooling } = n.trace;
-  const { arrays } = depthOf(n);
+  const { work, wide, unit: u } = pen;
+  const { layers, prefix } = n.trace;
+  const { stream, norms } = depthOf(n).arrays;
   const done = Array.from({ length: layers }, (_, l) => ease(v[`depth-${l}`])).reduce((a, b) => a + b, 0);
   const low = Math.min(layers - 1, Math.floor(done));
   const f = done - low;
-  const end = ease(v['depth-end']);
+  drawPhoto(pen, v, n, done);
 
-  // the photo: the patches like ours, what is looked at in the block, and the patches like ours at the end
-  const isAlike = done === 0 || end > 0.5;
-  const block = clamp(Math.ceil(done) - 1, layers - 1);
-  const lit = isAlike ? alikeOf(n, end > 0.5 ? layers : 0) : rowOf(arrays.answer_looks, block);
-  const depth = done ? Math.abs(1 - 2 * end) : ease(v['depth-alike']);
-  pen.lit(lit, photo.x, photo.y, photo.w, photo.h, 1, done ? Math.max(depth, 0.2) : depth);
-  pen.frame(pen.at(n.patch), 'accent');
-  const looks = `what ${pooling === 'class' ? 'the class token looks' : 'the patches look'} at in block ${block}`;
-  pen.text(isAlike ? 'most like our patch' : looks, photo.x + 10, photo.y + photo.h - 12, { fill: '#fff' });
-
-  // our token as it grows, and the first names after so many blocks
+  // our token as it grows
   const tall = (wide ? 24 : 18) * u;
-  const [x, w] = [work.x + tall + 8, work.w - tall - 8 - (wide ? 110 * u : 84)];
-  const [from, to] = [rowOf(arrays.stream, low), rowOf(arrays.stream, low + 1)];
+  const [from, to] = [rowOf(stream, low), rowOf(stream, low + 1)];
   pen.face(prefix.length + n.patch, work.x, work.y, tall, tall);
-  const now = Float32Array.from(from, (one, i) => mix(one, to[i], f));
-  pen.vector(now, x, work.y, w, tall, { max: usual(from) });
-  const length = arrays.norms.data[Math.round(done)];
-  const right = /** @type {const} */ ({ align: 'right' });
-  pen.number('depth-length', length, `length ${short(length)}`, work.x + work.w, work.y + tall * 0.7, right);
+  const now = from.map((one, i) => mix(one, to[i], f));
+  const width = work.w - tall - 8 - (wide ? 110 * u : 84);
+  pen.vector(now, work.x + tall + 8, work.y, width, tall, { max: usual(from) });
+  const length = norms.data[Math.round(done)];
+  const words = `length ${short(length)}`;
+  pen.number('depth-length', length, words, work.x + work.w, work.y + tall * 0.7, { align: 'right' });
+
+  // what a cosine is, then what would be said after so many blocks
   const top = work.y + tall + (wide ? 24 : 16) * u;
   const pitch = (wide ? 34 : 25) * u;
   pen.within(ease(v['depth-alike'] * 2 - 0.6) - v['depth-read'] * 4, () => drawCosines(pen, n));
   pen.within(ease(v['depth-read'] * 2 - 0.5), () => drawSaid(pen, n, { low, f, top, pitch }));
+  drawBlocks(pen, v, n, top + SHOWN * pitch + (wide ? 22 * u : 10));
+}
 
-  // each block: where it looked, what was said then, and which patches were like ours
-  const y = top + SHOWN * pitch + (wide ? 22 * u : 10);
+/** The patches like ours at the start, what is looked at in the block, and the patches like ours at the end. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n @param {number} done how many blocks */
+function drawPhoto(pen, v, n, done) {
+  const { x, y, w, h } = pen.photo;
+  const { layers, pooling } = n.trace;
+  const block = clamp(Math.ceil(done) - 1, layers - 1);
+  const end = v['depth-end'] > 0.5;
+  const looks = pooling === 'class' ? 'the class token looks' : 'the patches look';
+  if (done && !end) pen.lit(rowOf(depthOf(n).arrays.answer_looks, block), x, y, w, h);
+  else pen.lit(alikeOf(n, end ? layers : 0), x, y, w, h, 1, ease(v['depth-alike']));
+  pen.frame(pen.at(n.patch), 'accent');
+  const what = done && !end ? `what ${looks} at in block ${block}` : 'most like our patch';
+  pen.text(what, x + 10, y + h - 12, { fill: '#fff' });
+}
+
+/** Each block: where it looked, what was said after it, and which patches were like ours. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n @param {number} y */
+function drawBlocks(pen, v, n, y) {
+  const { work, wide, photo, unit: u } = pen;
+  const { layers } = n.trace;
   const [gap, caption] = wide ? [10 * u, 42 * u] : [4, 18];
   const across = (work.w - gap * (layers - 1)) / layers;
-  const flat = photo.h / photo.w;
-  const side = Math.min(across, (work.y + work.h - y - caption) / 2 / flat);
+  const side = Math.min(across, ((work.y + work.h - y - caption) * photo.w) / photo.h / 2);
+  const high = (side * photo.h) / photo.w;
   for (let l = 0; l < layers; l++) {
-    const [left, a] = [work.x + l * (across + gap), ease(v[`depth-${l}`] * 1.5)];
-    const below = y + side * flat + caption;
-    pen.frame({ x: left, y, w: side, h: side * flat }, 'line', (1 - a) * v['depth-read'], 1);
-    pen.lit(rowOf(arrays.answer_looks, l), left, y, side, side * flat, a);
-    pen.lit(alikeOf(n, l + 1), left, below, side, side * flat, a);
+    const [x, a] = [work.x + l * (across + gap), ease(v[`depth-${l}`] * 1.5)];
+    const below = y + high + caption;
+    pen.frame({ x, y, w: side, h: high }, 'line', (1 - a) * v['depth-read'], 1);
+    pen.lit(rowOf(depthOf(n).arrays.answer_looks, l), x, y, side, high, a);
+    pen.lit(alikeOf(n, l + 1), x, below, side, high, a);
+    if (!a || across < 34) continue;
     const [{ name, value }] = saidAfter(n, l + 1);
-    if (across < 34) continue;
-    pen.text(wide ? `block ${l}` : String(l), left + 5, y + 16 * u, { size: 12, fill: '#fff', a });
-    if (wide) pen.text(fitted(name, across, 12 * u), left, below - 26 * u, { size: 12, fill: 'ink', a });
-    const words = amount(n, value);
-    pen.number(`depth-first-${l}`, value, words, left, below - (wide ? 10 : 6) * u, { size: 12, a });
+    pen.text(wide ? `block ${l}` : String(l), x + 5, y + 16 * u, { size: 12, fill: '#fff', a });
+    if (wide) pen.text(fitted(name, across, 12 * u), x, below - 26 * u, { size: 12, fill: 'ink', a });
+    pen.number(`depth-first-${l}`, value, amount(n, value), x, below - (wide ? 10 : 6) * u, { size: 12, a });
   }
-  const small = { ...right, size: 12, a: wide ? v['depth-0'] : 0 };
-  pen.text('above: what it looks at; below: most like our patch', work.x + work.w, y - 8 * u, small);
+  if (!wide) return;
+  const words = 'above: what it looks at; below: most like our patch';
+  pen.text(words, work.x + work.w, y - 8 * u, { align: 'right', size: 12, a: v['depth-0'] });
 }
 
 /** What a cosine is: our token and another as two arrows, for the patch most like ours, one between, and the least. @param {Pen} pen @param {Numbers} n */

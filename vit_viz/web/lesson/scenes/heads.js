@@ -2,7 +2,7 @@
 
 import { clamp } from '../../../explorer/geometry.js';
 import { percent, short } from '../../../ui/kit/numbers.js';
-import { ease, mix, rowOf, say } from '../timeline.js';
+import { ease, mix, rowOf, told } from '../timeline.js';
 /** @import { Pen } from '../pen.js' */
 /** @import { Answer, Beat, Numbers, Scene } from '../timeline.js' */
 
@@ -33,56 +33,56 @@ const BEATS = [
     6,
     'attn',
     ({ trace, layer, patch }) =>
-      say`That was one head; block ${layer} has ${trace.heads}. Each makes queries, keys and values with tables of its own, so each looks elsewhere: here is where our patch ${{ patch }} looks in each.`,
+      told`That was one head; block ${layer} has ${trace.heads}. Each makes queries, keys and values with tables of its own, so each looks elsewhere: here is where our patch ${{ patch }} looks in each.`,
   ],
   [
     'gather',
     4,
     'attn',
     (n) =>
-      say`What each head brings back is the sum of the values it took: ${arraysOf(n).outputs.shape[1]} numbers.`,
+      told`What each head brings back is the sum of the values it took: ${arraysOf(n).outputs.shape[1]} numbers.`,
   ],
   [
     'join',
     5,
     'attn',
     (n) =>
-      say`Side by side they are one list again: ${arraysOf(n).outputs.shape.join(' × ')} = ${arraysOf(n).outputs.data.length} numbers.`,
+      told`Side by side they are one list again: ${arraysOf(n).outputs.shape.join(' × ')} = ${arraysOf(n).outputs.data.length} numbers.`,
   ],
   [
     'parts',
     7,
     'attn',
     (n) =>
-      say`One more learned table, the *output projection*, turns that list into ${arraysOf(n).before.data.length} numbers, as many as a token has. Each head has a part of the table to itself, so we can see what each gives: a row for each.`,
+      told`One more learned table, the *output projection*, turns that list into ${arraysOf(n).before.data.length} numbers, as many as a token has. Each head has a part of the table to itself, so we can see what each gives: a row for each.`,
   ],
   [
     'length',
     8,
     'attn',
     (n) =>
-      say`How much is that? A list of numbers is measured by its *length*: square each number, add the squares up and take the root, as for the diagonal of a rectangle. Head ${strongest(n).head} gives most: ${short(strongest(n).length)}.`,
+      told`How much is that? A list of numbers is measured by its *length*: square each number, add the squares up and take the root, as for the diagonal of a rectangle. Head ${strongest(n).head} gives most: ${short(strongest(n).length)}.`,
   ],
   [
     'add',
     8,
     'attn',
     () =>
-      say`Nothing is replaced: the rows are ${{ strong: 'added' }} to what the token was. That is a *residual connection*, and what so grows from block to block is the *residual stream*, the band below the blocks.`,
+      told`Nothing is replaced: the rows are ${{ strong: 'added' }} to what the token was. That is a *residual connection*, and what so grows from block to block is the *residual stream*, the band below the blocks.`,
   ],
   [
     'mlp',
     9,
     'mlp',
     (n) =>
-      say`Now the token works alone. A copy of it, brought to one scale (a *norm*), goes through a small network, the *MLP*: a table makes ${arraysOf(n).hidden.data.length} numbers of it, and those below zero become almost nothing, so that ${percent(blockOf(n).facts.active)} of them go on.`,
+      told`Now the token works alone. A copy of it, brought to one scale (a *norm*), goes through a small network, the *MLP*: a table makes ${arraysOf(n).hidden.data.length} numbers of it, and those below zero become almost nothing, so that ${percent(blockOf(n).facts.active)} of them go on.`,
   ],
   [
     'after',
     9,
     'mlp',
     (n) =>
-      say`A second table makes ${arraysOf(n).before.data.length} numbers of these, and they are added, too: our token came with length ${short(lengthOf(arraysOf(n).before.data))} and goes on with ${short(lengthOf(arraysOf(n).after.data))}. All other tokens do the same at the same time, with their own numbers and the same tables.`,
+      told`A second table makes ${arraysOf(n).before.data.length} numbers of these, and they are added, too: our token came with length ${short(lengthOf(arraysOf(n).before.data))} and goes on with ${short(lengthOf(arraysOf(n).after.data))}. All other tokens do the same at the same time, with their own numbers and the same tables.`,
   ],
 ];
 
@@ -102,7 +102,7 @@ export const HEADS = {
     before: 'heads-mlp',
     shown: 'heads-after',
     question: ({ patch, layer }) =>
-      say`Guess: what will add more to our patch ${{ patch }} in block ${layer}?`,
+      told`Guess: what will add more to our patch ${{ patch }} in block ${layer}?`,
     choices: ({ trace }) => [
       [`the ${trace.heads} heads together`],
       ['the part that comes next, a small network'],
@@ -115,7 +115,7 @@ export const HEADS = {
     },
     verdict(n) {
       const [attended, thought] = added(n).map(short);
-      return say`All heads together add a vector of length ${attended}, the network one of length ${thought}. Lengths do not simply add up: lists of numbers can point against each other.`;
+      return told`All heads together add a vector of length ${attended}, the network one of length ${thought}. Lengths do not simply add up: lists of numbers can point against each other.`;
     },
   },
   whatIf: [{ change: 'head', label: 'a head were switched off', controls: ['layer', 'head'] }],
@@ -136,108 +136,138 @@ export const HEADS = {
   },
 };
 
+/**
+ * The lines of a token and of what is added to it: one for the token before, one for each head, in two columns where they are many, one
+ * for the MLP, and one for the sum.
+ * @param {Pen} pen @param {number} count of heads
+ */
+function linesOf({ work, wide, unit: u }, count) {
+  const cols = count > 8 ? 2 : 1;
+  const heads = Math.ceil(count / cols);
+  const pitch = Math.min((wide ? 46 : 30) * u, work.h / (heads + 3));
+  const tall = Math.min((wide ? 18 : 12) * u, pitch - 4);
+  const [name, number] = wide ? [104 * u, 56 * u] : [70, 40];
+  return {
+    ...{
+      heads,
+      pitch,
+      tall,
+      name,
+      number,
+      step: work.w / cols,
+      left: work.x + name,
+      width: work.w - name - number,
+    },
+    y: (/** @type {number} */ line) => work.y + line * pitch + (pitch - tall) / 2,
+  };
+}
+
 /** @type {Scene['draw']} */
 function draw(pen, v, n) {
-  const { photo, wide, work, unit: u } = pen;
-  const { arrays } = blockOf(n);
-  const [count] = arrays.weights.shape;
-  pen.lit(rowOf(arrays.weights, n.head), photo.x, photo.y, photo.w, photo.h);
+  const { photo } = pen;
+  const { weights } = arraysOf(n);
+  pen.lit(rowOf(weights, n.head), photo.x, photo.y, photo.w, photo.h);
   pen.frame(pen.at(n.patch), 'accent');
   pen.text(`where it looks in head ${n.head}`, photo.x + 10, photo.y + photo.h - 12, { fill: '#fff' });
+  const [lines, tile] = [linesOf(pen, weights.shape[0]), tiles(pen, weights.shape[0])];
+  for (let head = 0; head < weights.shape[0]; head++) drawHead(pen, v, n, { lines, tile, head });
+  const a = Math.min(ease(v['heads-join']), 1 - v['heads-parts'] * 3);
+  pen.text(`${arraysOf(n).outputs.data.length} numbers in one list`, pen.work.x, tile.list - 8, { a });
+  drawToken(pen, v, n, lines);
+}
 
-  // first tiles side by side, then a line for each head, with one above and two below
-  const apart = ease(v['heads-parts']);
-  const cols = count > 8 ? 2 : 1;
-  const lines = Math.ceil(count / cols);
-  const pitch = Math.min((wide ? 46 : 30) * u, work.h / (lines + 3));
-  const [name, number] = wide ? [104 * u, 56 * u] : [70, 40];
-  const [left, width, step] = [work.x + name, work.w - name - number, work.w / cols];
-  const tall = Math.min((wide ? 18 : 12) * u, pitch - 4);
-  const yOf = (/** @type {number} */ line) => work.y + line * pitch + (pitch - tall) / 2;
-  const max = usual(arrays.before.data);
-  const seen = ease(v['heads-length']);
-  const told = (
-    /** @type {string} */ id,
-    /** @type {Float32Array} */ of,
-    /** @type {number} */ right,
-    /** @type {number} */ y,
-    a = seen,
-  ) => {
-    const length = lengthOf(of);
-    pen.number(`heads-${id}`, length, short(length), right, y + tall - 3, { align: 'right', fill: 'ink', a });
-  };
-  const tile = tiles(pen, count);
-  const [gathered, joined] = [ease(v['heads-gather']), ease(v['heads-join'])];
-  for (let head = 0; head < count; head++) {
-    const from = tile.at(head);
-    const [line, right] = [1 + (head % lines), Math.floor(head / lines) * step];
-    const a = ease(v['heads-all'] * 2 - head / count);
-    const small = (pitch - 4) / tile.h;
-    const [w, h] = [tile.w, tile.h].map((side) => mix(side, side * small, apart));
-    const [x, y] = [mix(from.x, work.x + right, apart), mix(from.y, work.y + line * pitch, apart)];
-    pen.lit(rowOf(arrays.weights, head), x, y, w, h, a);
-    if (head === n.head) pen.frame({ x, y, w, h }, 'accent', a, 2);
-    const [tx, ty] = [mix(x + 6, x + w + 8, apart), mix(y + 18, y + h / 2 + 5, apart)];
-    if (wide || !apart)
-      pen.text(wide ? `head ${head}` : String(head), tx, ty, {
-        size: 12,
-        fill: apart > 0.5 ? 'quiet' : '#fff',
-        a,
-      });
-    const [slot, output] = [work.w / count, rowOf(arrays.outputs, head)];
-    const [ox, oy] = [mix(from.x, work.x + head * slot, joined), mix(from.y + tile.h + 6, tile.list, joined)];
-    pen.vector(output, ox, oy, mix(tile.w, slot - 2, joined), tall, {
-      max: usual(arrays.outputs.data),
-      shown: gathered,
-      a: 1 - apart * 2,
-    });
-    const part = rowOf(arrays.contributions, head);
-    const shown = clamp(v['heads-parts'] * 2.4 - 1.2 - head / count / 5);
-    pen.vector(part, left + right, yOf(line), step - name - number, tall, { max, shown, a: apart });
-    told(`part-${head}`, part, work.x + right + step - 4, yOf(line));
-    const fall = ease(v['heads-add'] * 1.6 - (0.6 * head) / count);
-    if (fall > 0 && fall < 1)
-      pen.vector(part, mix(left + right, left, fall), mix(yOf(line), yOf(lines + 2), fall), width, tall, {
-        max,
-        a: 1 - fall * 0.6,
-      });
-  }
-  pen.text(`${arrays.outputs.data.length} numbers in one list`, work.x, tile.list - 8, {
-    a: Math.min(joined, 1 - apart * 3),
-  });
+/** The length of a line, behind it. @param {Pen} pen @param {string} id @param {Float32Array} vector @param {number} x @param {number} y @param {number} a */
+function drawMeasure(pen, id, vector, x, y, a) {
+  const length = lengthOf(vector);
+  pen.number(`heads-${id}`, length, short(length), x - 4, y, { align: 'right', fill: 'ink', a });
+}
 
-  // what the token was, what the MLP adds, and what it is now
-  const labelled = (
-    /** @type {string} */ words,
-    /** @type {Float32Array} */ vector,
-    /** @type {number} */ line,
-    /** @type {string} */ id,
-    /** @type {number} */ a,
-  ) => {
-    if (a <= 0) return;
-    pen.text(words, work.x, yOf(line) + tall - 3, { fill: 'ink', weight: 600, a });
-    pen.vector(vector, left, yOf(line), width, tall, { max, shown: a, a });
-    told(id, vector, work.x + work.w - 4, yOf(line), Math.min(a, seen));
-  };
-  const [lands, falls] = [ease(v['heads-after'] * 2), ease(v['heads-after'] * 2 - 1)];
-  labelled('before', arrays.before.data, 0, 'before', ease(v['heads-parts'] * 2 - 1));
-  labelled('+ MLP', arrays.thought.data, lines + 1, 'thought', lands);
-  if (falls > 0 && falls < 1) {
-    const y = mix(yOf(lines + 1), yOf(lines + 2), falls);
-    pen.vector(arrays.thought.data, left, y, width, tall, { max, a: 1 - falls * 0.6 });
-  }
+/**
+ * A head: a tile with its numbers below; these go into one list, and of it becomes a line, which falls into the sum.
+ * @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n
+ * @param {{lines: ReturnType<typeof linesOf>, tile: ReturnType<typeof tiles>, head: number}} of
+ */
+function drawHead(pen, v, n, { lines, tile, head }) {
+  const { work, wide } = pen;
+  const { weights, outputs, contributions, before } = arraysOf(n);
+  const [count] = weights.shape;
+  const [gathered, joined, apart] = ['gather', 'join', 'parts'].map((id) => ease(v[`heads-${id}`]));
+  const [line, right] = [1 + (head % lines.heads), Math.floor(head / lines.heads) * lines.step];
+  const a = ease(v['heads-all'] * 2 - head / count);
+  const from = tile.at(head);
+  const [w, h] = [tile.w, tile.h].map((side) => mix(side, (side * (lines.pitch - 4)) / tile.h, apart));
+  const [x, y] = [mix(from.x, work.x + right, apart), mix(from.y, work.y + line * lines.pitch, apart)];
+  pen.lit(rowOf(weights, head), x, y, w, h, a);
+  if (head === n.head) pen.frame({ x, y, w, h }, 'accent', a, 2);
+  const [tx, ty] = [mix(x + 6, x + w + 8, apart), mix(y + 18, y + h / 2 + 5, apart)];
+  const name = { size: 12, fill: apart > 0.5 ? 'quiet' : '#fff', a: wide ? a : 1 - apart };
+  pen.text(wide ? `head ${head}` : String(head), tx, ty, name);
+  const slot = work.w / count;
+  const [ox, oy] = [mix(from.x, work.x + head * slot, joined), mix(from.y + tile.h + 6, tile.list, joined)];
+  const list = { max: usual(outputs.data), shown: gathered, a: 1 - apart * 2 };
+  pen.vector(rowOf(outputs, head), ox, oy, mix(tile.w, slot - 2, joined), lines.tall, list);
+  const part = rowOf(contributions, head);
+  const [left, end] = [lines.left + right, work.x + right + lines.step];
+  const how = { max: usual(before.data), shown: v['heads-parts'] * 2.4 - 1.2 - head / count / 5, a: apart };
+  pen.vector(part, left, lines.y(line), end - left - lines.number, lines.tall, how);
+  drawMeasure(pen, `part-${head}`, part, end, lines.y(line) + lines.tall - 3, ease(v['heads-length']));
+  drawFall(
+    pen,
+    part,
+    [left, lines.left],
+    [lines.y(line), lines.y(lines.heads + 2)],
+    lines,
+    v['heads-add'] * 1.6 - (0.6 * head) / count,
+    how.max,
+  );
+}
+
+/** A line on its way into the sum. @param {Pen} pen @param {Float32Array} vector @param {number[]} x @param {number[]} y @param {ReturnType<typeof linesOf>} lines @param {number} share of the way @param {number} max */
+function drawFall(pen, vector, x, y, { width, tall }, share, max) {
+  const p = ease(share);
+  if (p > 0 && p < 1)
+    pen.vector(vector, mix(x[0], x[1], p), mix(y[0], y[1], p), width, tall, { max, a: 1 - p * 0.6 });
+}
+
+/** What the token was, what the MLP adds, and what it is now. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n @param {ReturnType<typeof linesOf>} lines */
+function drawToken(pen, v, n, lines) {
+  const { work, wide } = pen;
+  const { before, thought, hidden, activated, ...arrays } = arraysOf(n);
+  const { heads, left, width, tall, pitch } = lines;
+  const max = usual(before.data);
+  const [seen, inside, after] = ['length', 'mlp', 'after'].map((id) => v[`heads-${id}`]);
+  const [lands, falls] = [ease(after * 2), ease(after * 2 - 1)];
   const now = falls > 0.5 ? 'after' : 'middle';
-  labelled(falls > 0.5 ? '= after' : '= so far', arrays[now].data, lines + 2, now, ease(v['heads-add']));
-  const [top, foot] = [work.y + (lines + 1) * pitch, work.y + (lines + 3) * pitch - 8];
+  /** @type {[id: string, words: string, line: number, vector: Float32Array, a: number][]} */
+  const parts = [
+    ['before', 'before', 0, before.data, ease(v['heads-parts'] * 2 - 1)],
+    ['thought', '+ MLP', heads + 1, thought.data, lands],
+    [now, falls > 0.5 ? '= after' : '= so far', heads + 2, arrays[now].data, ease(v['heads-add'])],
+  ];
+  for (const [id, words, line, vector, a] of parts) {
+    const y = lines.y(line) + tall - 3;
+    pen.text(words, work.x, y, { fill: 'ink', weight: 600, a });
+    pen.vector(vector, left, lines.y(line), width, tall, { max, shown: a, a });
+    drawMeasure(pen, id, vector, work.x + work.w, y, Math.min(a, ease(seen)));
+  }
+  drawFall(
+    pen,
+    thought.data,
+    [left, left],
+    [lines.y(heads + 1), lines.y(heads + 2)],
+    lines,
+    after * 2 - 1,
+    max,
+  );
+  const [top, foot] = [work.y + (heads + 1) * pitch, work.y + (heads + 3) * pitch - 8];
   pen.within(seen - clamp(v['heads-add'] * 4), () => drawLength(pen, n, top, foot, left));
-  const inside = v['heads-mlp'];
   pen.within(clamp(inside * 4) - lands, () => {
-    const [half, strips] = [(pitch - 8) / 2, [arrays.hidden.data, arrays.activated.data]];
-    pen.text(wide ? `${arrays.hidden.data.length} numbers` : 'MLP', work.x, top + half, { size: 12 });
+    const half = (pitch - 8) / 2;
+    pen.text(wide ? `${hidden.data.length} numbers` : 'MLP', work.x, top + half, { size: 12 });
     pen.text(wide ? 'what is left' : '', work.x, top + 2 * half + 2, { size: 12, a: inside * 3 - 1 });
-    for (const [i, strip] of strips.entries())
+    for (const [i, strip] of [hidden.data, activated.data].entries())
       pen.vector(strip, left, top + i * (half + 2), width, half, {
-        max: usual(strips[0]),
+        max: usual(hidden.data),
         shown: clamp(inside * 2 - i),
       });
   });

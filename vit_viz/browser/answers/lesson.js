@@ -1,0 +1,373 @@
+// The numbers of the lesson, one token of one photo on its way through a model: vit_viz/analyses/lesson.py.
+
+import { Attention, Places } from '../attend.js';
+import { headDim, noPositions, positionedPrefix } from '../config.js';
+import { patchesOf } from '../model.js';
+import { shown } from '../outputs.js';
+import { positionTable } from '../positions.js';
+import { fused, gathered } from './attention.js';
+import { dot } from './eigen.js';
+import { numbers } from './form.js';
+import { classTokens, layoutOf, queryWeights, tokenName } from './layout.js';
+import { UNITS } from './lens.js';
+import { positionKind, vectorsAt } from './positions.js';
+import { best } from './removal.js';
+import { hasClasses, kindOf, outputName } from './targets.js';
+import { cosines } from './tokens.js';
+import { checkIndex, HEAD, LAYER } from './what_if.js';
+import { general, percent } from './words.js';
+/** @import { Config } from '../config.js' */
+/** @import { Context } from './form.js' */
+/** @import { About } from './index.js' */
+
+const MOST_CLASSES = 24;
+
+/** The token that is followed: what the answer is read from where that is a token, else the patch in the middle. @param {Context} context @param {About} about */
+function tokenOf(context, { query }) {
+  const { prefix, pooling } = layoutOf(context);
+  if (query && query !== 'pool') return queryWeights(context, query).findIndex(Boolean);
+  return pooling === 'class' ? prefix.indexOf(classTokens(prefix)[0]) : middleOf(context);
+}
+
+function middleOf(/** @type {Context} */ context) {
+  const { grid, first } = layoutOf(context);
+  return first + Math.floor(grid[0] / 2) * grid[1] + Math.floor(grid[1] / 2);
+}
+
+/** @param {Context} context @param {{}} _options @param {About} about */
+function lessonTokens(context, _options, about) {
+  const { engine, traced } = context;
+  const { config, parameters, machine } = engine.model;
+  const { grid, prefix, first } = layoutOf(context);
+  const [dim, token] = [config.embed_dim, tokenOf(context, about)];
+  const index = (token < first ? middleOf(context) : token) - first;
+  const row = (/** @type {Float32Array} */ all, /** @type {number} */ width, at = index) =>
+    all.subarray(at * width, (at + 1) * width);
+  const { channels, mean, std } = engine.recipe;
+  const shape = [channels, ...config.patch_size];
+  const size = shape.reduce((all, one) => all * one);
+  const flat = row(patchesOf(config, traced.input, grid), size);
+  const channel = (/** @type {number} */ i) => Math.floor((i * channels) / size);
+  const pixels = flat.map((value, i) => value * std[channel(i)] + mean[channel(i)]);
+  const embedded = machine.within(() => {
+    const x = parameters.linear('patch_embed.proj', machine.place(flat), 1);
+    return machine.read(config.patch_norm ? parameters.norm('patch_embed.norm', x, 1, dim) : x, dim);
+  });
+  const table = positionTable(config, parameters.tables.get('pos_embed'), grid);
+  const { vectors } = noPositions(config) ? { vectors: [] } : vectorsAt(context, grid);
+  const alike = vectors.map((one) => dot(one, vectors[index]));
+  return {
+    pixels: numbers(shape, pixels),
+    flat: numbers([size], flat),
+    embedded: numbers([dim], embedded),
+    position: numbers(
+      [dim],
+      table ? row(table, dim, positionedPrefix(config) + index) : new Float32Array(dim),
+    ),
+    token: numbers([dim], row(traced.residual[0], dim, first + index)),
+    prefix: numbers([first, dim], traced.residual[0].subarray(0, first * dim)),
+    places: numbers(alike.length ? grid : [0, 0], alike),
+    place: [Math.floor(index / grid[1]), index % grid[1]],
+    index,
+    grid,
+    patch_size: config.patch_size,
+    channels: config.in_chans,
+    dim,
+    prefix_names: prefix,
+    position_kind: positionKind(config),
+    shape: shapeOf(context),
+  };
+}
+
+/** The architecture, as far as a drawing of it differs. */
+function shapeOf(/** @type {Context} */ context) {
+  const { config } = context.engine.model;
+  const { depth, mlp, norm, pre_norm, final_norm, pooling, layer_scale } = config;
+  return {
+    ...{ depth, mlp, norm, pre_norm, final_norm, pooling, layer_scale },
+    ...{ heads: config.num_heads, head_dim: headDim(config), rotary: isRotary(config) },
+    hidden: config.mlp_hidden / (mlp === 'swiglu_packed' ? 2 : 1),
+    classes: hasClasses(context) ? config.num_classes : 0,
+    relative_bias: config.relative_bias || config.shared_bias,
+    pool_text: poolText(context),
+  };
+}
+
+function isRotary(/** @type {Config} */ { position, rotary_grid: grid }) {
+  return position === 'rotary' || Boolean(grid);
+}
+
+/** What the answer is read from, in words. */
+function poolText(/** @type {Context} */ { engine, traced }) {
+  const { config } = engine.model;
+  if (config.dist_head) return 'class and distillation token, each by a head of its own';
+  if (config.pool_concat) return 'class token and mean of the patches, side by side';
+  const read = classTokens(traced.prefix);
+  const seen = config.pool_prefix ? 'all tokens' : 'the patches';
+  return {
+    class: read.length === 1 ? 'class token' : read.join(', '),
+    mean: `mean of ${seen}`,
+    attention: `a learned query over ${seen}`,
+  }[config.pooling];
+}
+
+/** @param {ArrayLike<number>} scores @returns {Float64Array} */
+function softmax(scores) {
+  return Float64Array.from(shown(scores, 'softmax'));
+}
+
+/** @param {Context} context @param {{layer: number, head: number}} options @param {About} about */
+function lessonAttention(context, { layer, head }, about) {
+  const { engine, traced } = context;
+  const { tokens, layers, heads, headDim: width, grid } = traced;
+  const token = tokenOf(context, about);
+  checkIndex('Layer', layer, layers.length);
+  checkIndex('Head', head, heads);
+  const { machine, parameters } = engine.model;
+  const edits = engine.editsOf(traced).get(layer);
+  const bias = machine.within(() =>
+    new Attention(parameters, `blocks.${layer}.attn`, new Places(parameters, grid), tokens).bias(edits),
+  );
+  const cells = tokens * tokens;
+  const added = bias?.subarray(head * cells, (head + 1) * cells) ?? new Float32Array(cells);
+  const size = tokens * width;
+  const ofHead = (/** @type {Float32Array} */ all) => all.subarray(head * size, (head + 1) * size);
+  const [queries, keys] = [layers[layer].q, layers[layer].k].map(ofHead); // queries times the scale
+  const scale = traced.scale / (edits?.temperature ?? 1);
+  const query = queries.subarray(token * width, (token + 1) * width).map((value) => value / scale);
+  const products = Float64Array.from({ length: tokens }, (_, key) =>
+    dot(query, keys.subarray(key * width, (key + 1) * width)),
+  );
+  const row = added.subarray(token * tokens, (token + 1) * tokens);
+  const scores = products.map((product, key) => product * scale + row[key]);
+  const weights = softmax(scores);
+  const { values, outputs } = insideAttention(context, layer, token);
+  return {
+    query: numbers([width], query),
+    keys: numbers([tokens, width], keys),
+    values: numbers([tokens, width], ofHead(values)),
+    products: numbers([tokens], products),
+    bias: numbers([tokens], row),
+    scores: numbers([tokens], scores),
+    weights: numbers([tokens], weights),
+    unscaled: numbers([tokens], softmax(products.map((product, key) => product + row[key]))),
+    over_queries: numbers([tokens], alongQueries(scores, { queries, keys, added }, width)),
+    output: numbers([width], outputs.subarray(head * width, (head + 1) * width)),
+    token,
+    name: tokenName(context, token),
+    layer,
+    head,
+    scale,
+    turned: isRotary(engine.model.config),
+    has_bias: bias !== null,
+  };
+}
+
+/**
+ * The weights of one query if the softmax ran along the queries; 0 for a key that no query sees.
+ * @param {Float64Array} scores of the query @param {Record<'queries' | 'keys' | 'added', Float32Array>} of the head, queries times the scale
+ * @param {number} width
+ */
+function alongQueries(scores, { queries, keys, added }, width) {
+  const tokens = scores.length;
+  const column = new Float64Array(tokens);
+  return scores.map((score, key) => {
+    for (let query = 0; query < tokens; query++) {
+      let sum = added[query * tokens + key];
+      for (let i = 0; i < width; i++) sum += queries[query * width + i] * keys[key * width + i];
+      column[query] = sum;
+    }
+    const most = Math.max(...column);
+    return Math.exp(score - most) / column.reduce((sum, one) => sum + Math.exp(one - most), 0) || 0;
+  });
+}
+
+/** In the attention of a layer: the values of all tokens, [heads, tokens, head_dim], and what all heads gather for one of them, [dim]. @param {Context} context @param {number} layer @param {number} token */
+function insideAttention({ engine, traced }, layer, token) {
+  const { machine, parameters, config } = engine.model;
+  const { residual, grid, tokens } = traced;
+  const [dim, name] = [config.embed_dim, `blocks.${layer}`];
+  return machine.within(() => {
+    const x = parameters.norm(`${name}.norm1`, machine.place(residual[layer]), tokens, dim);
+    const attention = new Attention(parameters, `${name}.attn`, new Places(parameters, grid), tokens);
+    const { qkv, gathered: all } = attention.run(x, engine.editsOf(traced).get(layer), false, 1);
+    const values = machine.room(tokens * dim);
+    machine.run.splitHeads(0, attention.heads, qkv + 8 * dim, 3 * dim, values, tokens, attention.dim);
+    return { values: machine.read(values, tokens * dim), outputs: machine.read(all + 4 * token * dim, dim) };
+  });
+}
+
+/** One token in one block. @param {Context} context @param {number} layer @param {number} token */
+function insideBlock(context, layer, token) {
+  const { engine, traced } = context;
+  const { machine, parameters, config } = engine.model;
+  const { heads, headDim: width } = traced;
+  const [dim, name] = [config.embed_dim, `blocks.${layer}`];
+  const { outputs } = insideAttention(context, layer, token);
+  const before = traced.residual[layer].subarray(token * dim, (token + 1) * dim);
+  const mixed = config.attn_norm
+    ? machine.within(() =>
+        machine.read(parameters.norm(`${name}.attn.norm`, machine.place(outputs), 1, dim), dim),
+      )
+    : outputs;
+  const [first, second] = ['ls1', 'ls2'].map((part) => parameters.vectorOf(`${name}.${part}.gamma`, dim));
+  const projection = parameters.weightOf(`${name}.attn.proj`);
+  const contributions = new Float64Array(heads * dim);
+  for (let h = 0, at = 0; h < heads; h++)
+    for (let i = 0; i < dim; i++, at++)
+      for (let j = h * width; j < (h + 1) * width; j++)
+        contributions[at] += projection[i * dim + j] * mixed[j] * (first?.[i] ?? 1);
+  const bias = parameters.vectorOf(`${name}.attn.proj.bias`, dim) ?? new Float32Array(dim);
+  const rest = bias.map((value, i) => value * (first?.[i] ?? 1));
+  const attended = Float64Array.from(rest);
+  contributions.forEach((value, at) => (attended[at % dim] += value));
+  const middle = before.map((value, i) => value + attended[i]);
+  const { hidden, activated, mlp } = machine.within(() => {
+    const x = parameters.norm(`${name}.norm2`, machine.place(middle), 1, dim);
+    const { gate, value, width: count } = parameters.hidden(`${name}.mlp`, x, 1, config.mlp);
+    const inputs = machine.read(gate, count);
+    return {
+      hidden: inputs,
+      activated: value
+        ? inputs.map((one) => one / (1 + Math.exp(-one)))
+        : machine.read(parameters.activated(gate, 0, 1, count, config.mlp), count),
+      mlp: machine.read(parameters.mlp(`${name}.mlp`, x, 1), dim),
+    };
+  });
+  const thought = mlp.map((value, i) => value * (second?.[i] ?? 1));
+  const after = middle.map((value, i) => value + thought[i]);
+  return { outputs, contributions, rest, before, attended, middle, thought, after, hidden, activated };
+}
+
+/** Rows of the same length as one array. @param {ArrayLike<number>[]} rows */
+function stacked(rows, shape = [rows.length, rows[0].length]) {
+  return numbers(
+    shape,
+    rows.flatMap((row) => Array.from(row)),
+  );
+}
+
+/** A query of one token. @param {Context} context @param {number} token */
+function alone({ traced }, token) {
+  return Float64Array.from({ length: traced.tokens }, (_, i) => Number(i === token));
+}
+
+/** @param {Context} context @param {{layer: number}} options @param {About} about */
+function lessonBlock(context, { layer }, about) {
+  const { heads, headDim: width, layers } = context.traced;
+  const token = tokenOf(context, about);
+  checkIndex('Layer', layer, layers.length);
+  const { outputs, contributions, hidden, activated, ...stream } = insideBlock(context, layer, token);
+  const dim = heads * width;
+  const { rest, ...states } = Object.fromEntries(
+    Object.entries(stream).map(([key, values]) => [key, numbers([dim], values)]),
+  );
+  return {
+    weights: stacked(gathered(context, layer, alone(context, token), 'row')),
+    outputs: numbers([heads, width], outputs),
+    contributions: numbers([heads, dim], contributions),
+    rest,
+    ...states,
+    hidden: numbers([hidden.length], hidden),
+    activated: numbers([hidden.length], activated),
+    token,
+    name: tokenName(context, token),
+    layer,
+    activation: context.engine.model.config.mlp,
+    active: hidden.filter((one) => one > 0).length / hidden.length,
+  };
+}
+
+/** @param {Context} context @param {{}} _options @param {About} about */
+async function lessonDepth(context, _options, about) {
+  const { engine, traced } = context;
+  const { machine, config } = engine.model;
+  const { residual, tokens, layers } = traced;
+  const { grid, first, patches, pooling } = layoutOf(context);
+  const [token, dim, states] = [tokenOf(context, about), config.embed_dim, residual.length];
+  const own = residual.map((state) => state.subarray(token * dim, (token + 1) * dim));
+  const read =
+    pooling === 'attention'
+      ? Float64Array.from({ length: tokens }, (_, i) => (i < first ? 0 : 1 / patches))
+      : queryWeights(context, 'pool');
+  const [looks, answerLooks, parts] = [[], [], []].map(() => /** @type {ArrayLike<number>[]} */ ([]));
+  for (let layer = 0; layer < layers.length; layer++) {
+    looks.push(fused(gathered(context, layer, alone(context, token), 'row'), 'mean'));
+    answerLooks.push(fused(gathered(context, layer, read, 'row'), 'mean'));
+    const { attended, thought } = insideBlock(context, layer, token);
+    parts.push([attended, thought].map((one) => Math.sqrt(dot(one, one))));
+    await context.step((layer + 1) / layers.length);
+  }
+  const said = residual.map((state) =>
+    machine.within(() => engine.model.classify(machine.place(state), tokens).logits),
+  );
+  const kind = hasClasses(context) ? kindOf(context) : null;
+  const told = kind ? said.map((one) => shown(one, kind)) : [];
+  const [last, ...earlier] = told.map((_, i) => told[states - 1 - i]);
+  const followed = told.length ? [...best(last, 5), ...earlier.flatMap((one) => best(one, 3))] : [];
+  const classes = [...new Set(followed)].slice(0, MOST_CLASSES);
+  const norms = own.map((one) => Math.sqrt(dot(one, one)));
+  const alike = residual.map((state, i) => cosines(state, own[i], tokens).subarray(first, first + patches));
+  const agreement = said.map((one) => cosines(one, said[states - 1], 1)[0]);
+  return {
+    stream: stacked(own),
+    looks: stacked(looks),
+    answer_looks: stacked(answerLooks),
+    norms: numbers([states], norms),
+    alike: stacked(alike, [states, ...grid]),
+    tops: stacked(said.map((_, state) => classes.map((index) => told[state][index]))),
+    parts: stacked(parts),
+    agreement: numbers([states], agreement),
+    token,
+    name: tokenName(context, token),
+    classes,
+    words: classes.map((index) => outputName(context, index)),
+    kind: kind === null ? 'embedding' : kind === 'value' ? 'value' : 'probability',
+    unit: kind ? UNITS[kind] : '',
+    pooling,
+  };
+}
+
+/** From where on the answer comes first. @param {Awaited<ReturnType<typeof lessonDepth>>} result */
+function depthWords({ tops: { data, shape }, words }) {
+  if (!words.length) return 'What the head would say of each state, and of the last: cosine similarity.';
+  const [states, count] = shape;
+  let since = states;
+  while (
+    since &&
+    Math.max(...data.subarray((since - 1) * count, since * count)) === data[(since - 1) * count]
+  )
+    since--;
+  const where = since ? `after block ${since - 1}` : 'before the first block';
+  return `${words[0]} comes first from ${where} on, if the head reads each state as it reads the last.`;
+}
+
+/** @type {import('./index.js').Table} */
+export const LESSON = {
+  lesson_tokens: {
+    needs: 'pass',
+    takesQuery: true,
+    answer: lessonTokens,
+    says: ({ place, flat, dim, prefix_names: names, grid: [rows, cols] }) =>
+      `Patch (${place.join(', ')}) is ${flat.data.length} numbers, of which the embedding makes ${dim}; so ${names.length} other tokens and ${rows * cols} patches enter the first block.`,
+  },
+  lesson_attention: {
+    needs: 'pass',
+    takesQuery: true,
+    options: { layer: LAYER, head: HEAD },
+    answer: lessonAttention,
+    says: ({ head, layer, name, weights: { data } }) =>
+      `In head ${head} of layer ${layer}, the most that ${name} gives one token is ${percent(Math.max(...data))} of its attention.`,
+  },
+  lesson_block: {
+    needs: 'pass',
+    takesQuery: true,
+    options: { layer: LAYER },
+    answer: lessonBlock,
+    says: ({ layer, name, attended, thought }) => {
+      const [first, second] = [attended, thought].map(({ data }) => general(Math.sqrt(dot(data, data)), 3));
+      return `In block ${layer}, attention adds a vector of length ${first} to ${name}, and the MLP one of length ${second}.`;
+    },
+  },
+  lesson_depth: { needs: 'pass', takesQuery: true, answer: lessonDepth, says: depthWords },
+};
