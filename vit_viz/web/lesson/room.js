@@ -26,6 +26,7 @@ import { Pen } from './pen.js';
 import { Player, SPEEDS } from './player.js';
 import { Said } from './say.js';
 import { ANSWER } from './scenes/answer.js';
+import { ASK } from './scenes/ask.js';
 import { CUT } from './scenes/cut.js';
 import { DEPTH } from './scenes/depth.js';
 import { HEADS } from './scenes/heads.js';
@@ -39,7 +40,7 @@ import { WhatIfs } from './what_if.js';
 
 const TAB = 'lesson';
 /** In the order in which they play. @type {Scene[]} */
-export const SCENES = [CUT, HEADS, DEPTH, ANSWER];
+export const SCENES = [CUT, ASK, HEADS, DEPTH, ANSWER];
 const WAITS = 0.02; // seconds before its end at which a beat waits for a guess
 
 /** @type {import('../../ui/kit/elements.js').Mount<{parts: Record<string, Part>}>} parts: what Python says of each, by its name */

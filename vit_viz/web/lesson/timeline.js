@@ -116,5 +116,5 @@ export function wordsOf(say, cols) {
 export function sayToken({ trace: { prefix, grid }, patch, name }, token) {
   const index = token - prefix.length;
   if (index < 0 || index >= grid[0] * grid[1]) return [`the ${name(token)}`];
-  return index === patch ? ['itself, ', { patch }] : ['the patch ', { patch: index }];
+  return index === patch ? ['itself ', { patch }] : ['the patch ', { patch: index }];
 }
