@@ -23,4 +23,5 @@ def test_a_part_reaches_the_page_with_its_marked_lines(name: str) -> None:
         assert all(any(mark in line for line in marked) for mark in ran.marks)
         first, source = ran.source
         assert f"vit_viz/model/vit.py, lines {first}-{first + source.count(chr(10))}" in figure
-        assert (html.escape(ran.where) in figure) and ran.name in figure
+        assert html.escape(ran.where) in figure
+        assert ran.name in figure
