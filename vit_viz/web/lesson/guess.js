@@ -14,12 +14,11 @@ const SEEN = 0.7; // of the beat that shows the truth, after which it is told
 export function Guessing({ lesson: { beats, guesses, player }, n, now }) {
   const { id, guess } = now.scene;
   const all = beats();
-  const [waits, shows] = [guess?.before, guess?.shown ?? guess?.before].map((one) =>
-    all.find((beat) => beat.id === one),
-  );
+  const placeOf = (/** @type {string | undefined} */ one) => all.findIndex((beat) => beat.id === one);
+  const [waits, shows] = [all[placeOf(guess?.before)], all[placeOf(guess?.shown ?? guess?.before)]];
   const isSeen = useComputed(() => shows && player.t.value >= shows.start + SEEN * shows.seconds);
-  if (!guess || !waits || all.indexOf(now) < all.indexOf(waits) - 1 || waits.needs?.some((name) => !n[name]))
-    return null;
+  const early = placeOf(guess?.before) - all.indexOf(now); // how many beats before the one that waits
+  if (!guess || !waits || early > 1 || waits.needs?.some((name) => !n[name])) return null;
   const { trace } = n;
   const [truth, chosen] = [guess.truth(n), guesses.value[id] ?? null];
   const isTold = isSeen.value && chosen !== null;
@@ -33,7 +32,7 @@ export function Guessing({ lesson: { beats, guesses, player }, n, now }) {
   ];
   return html`<section
     class="vv-lesson-guess vv-card"
-    data-open=${chosen === null && all.indexOf(now) < all.indexOf(waits) ? '' : undefined}
+    data-open=${chosen === null && early > 0 ? '' : undefined}
   >
     <p class="vv-lesson-question"><${Said} ...${{ say: guess.question(n), trace }} /></p>
     <div class="vv-row" role="group" aria-label="Guesses">

@@ -102,7 +102,7 @@ export const ANSWER = {
   },
   whatIf: [{ change: 'head', label: 'one of these heads were switched off', controls: ['layer', 'head'] }],
   fold: {
-    build: 'model',
+    build: ['model'],
     shapes({ depth, parts }) {
       if (!depth || !parts) return [];
       const { heads, mlps, terms } = parts.arrays;
