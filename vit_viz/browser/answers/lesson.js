@@ -111,11 +111,6 @@ function poolText(/** @type {Context} */ { engine, traced }) {
   }[config.pooling];
 }
 
-/** @param {ArrayLike<number>} scores @returns {Float64Array} */
-function softmax(scores) {
-  return Float64Array.from(shown(scores, 'softmax'));
-}
-
 /** @param {Context} context @param {{layer: number, head: number}} options @param {About} about */
 function lessonAttention(context, { layer, head }, about) {
   const { engine, traced } = context;
@@ -140,7 +135,7 @@ function lessonAttention(context, { layer, head }, about) {
   );
   const row = added.subarray(token * tokens, (token + 1) * tokens);
   const scores = products.map((product, key) => product * scale + row[key]);
-  const weights = softmax(scores);
+  const unscaled = products.map((product, key) => product + row[key]);
   const { values, outputs } = insideAttention(context, layer, token);
   return {
     query: numbers([width], query),
@@ -149,8 +144,8 @@ function lessonAttention(context, { layer, head }, about) {
     products: numbers([tokens], products),
     bias: numbers([tokens], row),
     scores: numbers([tokens], scores),
-    weights: numbers([tokens], weights),
-    unscaled: numbers([tokens], softmax(products.map((product, key) => product + row[key]))),
+    weights: numbers([tokens], shown(scores, 'softmax')),
+    unscaled: numbers([tokens], shown(unscaled, 'softmax')),
     over_queries: numbers([tokens], alongQueries(scores, { queries, keys, added }, width)),
     output: numbers([width], outputs.subarray(head * width, (head + 1) * width)),
     token,
@@ -259,15 +254,12 @@ function lessonBlock(context, { layer }, about) {
   checkIndex('Layer', layer, layers.length);
   const { outputs, contributions, hidden, activated, ...stream } = insideBlock(context, layer, token);
   const dim = heads * width;
-  const { rest, ...states } = Object.fromEntries(
-    Object.entries(stream).map(([key, values]) => [key, numbers([dim], values)]),
-  );
+  const vectors = Object.entries(stream).map(([name, values]) => [name, numbers([dim], values)]);
   return {
     weights: stacked(gathered(context, layer, alone(context, token), 'row')),
     outputs: numbers([heads, width], outputs),
     contributions: numbers([heads, dim], contributions),
-    rest,
-    ...states,
+    ...Object.fromEntries(vectors),
     hidden: numbers([hidden.length], hidden),
     activated: numbers([hidden.length], activated),
     token,
