@@ -31,7 +31,7 @@ LEVELS = [
     {"samples", "checkpoints"},
     {"capture"},
     {"analyses"},
-    {"walkthrough"},
+    {"walkthrough", "lesson_parts"},
     {"session"},
     {"figures"},
     {"views"},

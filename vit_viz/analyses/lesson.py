@@ -8,7 +8,7 @@ nostalgebraist 2020, "interpreting GPT: the logit lens".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -26,13 +26,12 @@ from vit_viz.answer import Answer, Provenance, axes
 from vit_viz.capture import Trace, is_edited, surrounding_edits
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.layers import exact
-from vit_viz.geometry import Grid, Query, TokenLayout, as_query, place_words
+from vit_viz.geometry import Grid, Query, TokenLayout, as_query
 from vit_viz.indices import checked_index, layer_index
 from vit_viz.lazy import F, Tensor, torch
 from vit_viz.model import Block, Mlp, PackedSwiGLU, SwiGLU, VisionTransformer, ViTConfig
 from vit_viz.model.positions import angles_of
 from vit_viz.outputs import UNITS, output_kind, output_name, shown
-from vit_viz.sentences import percent
 
 if TYPE_CHECKING:
     from vit_viz.capture.active_edits import ActiveEdits
@@ -44,58 +43,6 @@ _LAYER = Option("layer", "The layer, counted from 0; -1 is the last.", low=-999,
 _HEAD = Option("head", "The head, counted from 0.", low=0, high=999)
 _READ = "what the answer is read from where that is a token, else the patch in the middle"
 _MOST_CLASSES = 24
-
-
-@dataclass(frozen=True)
-class ModelShape:
-    """The architecture of a model, as far as a drawing of it differs.
-
-    Args:
-        hidden: numbers between the two layers of each MLP.
-        mlp: the nonlinearity there, as `ViTConfig.mlp` names it.
-        norm: "layer" or "rms".
-        pre_norm: whether there is a norm before the first block; `final_norm`: behind the last.
-        pooling: "class", "mean" or "attention"; `pool_text` says it in words.
-        classes: outputs of the head, where they are classes or values; 0 of an embedding.
-        rotary: whether queries and keys are turned by angles of the position.
-        relative_bias: whether something learned is added to the scores for the offset of two patches.
-        layer_scale: whether a learned factor per number stands behind attention and MLP.
-    """
-
-    depth: int
-    heads: int
-    head_dim: int
-    hidden: int
-    mlp: str
-    norm: str
-    pre_norm: bool
-    final_norm: bool
-    pooling: str
-    classes: int
-    rotary: bool
-    relative_bias: bool
-    layer_scale: bool
-    pool_text: str
-
-    @classmethod
-    def of(cls, config: ViTConfig, layout: TokenLayout, *, classes: int) -> ModelShape:
-        """That of a configuration."""
-        return cls(
-            depth=config.depth,
-            heads=config.num_heads,
-            head_dim=config.head_dim,
-            hidden=int(config.mlp_hidden or 0) // (2 if config.mlp == "swiglu_packed" else 1),
-            mlp=config.mlp,
-            norm=config.norm,
-            pre_norm=config.pre_norm,
-            final_norm=config.final_norm,
-            pooling=config.pooling,
-            classes=classes,
-            rotary=_is_rotary(config),
-            relative_bias=config.relative_bias or config.shared_bias,
-            layer_scale=config.layer_scale,
-            pool_text=_pool_text(config, layout),
-        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,6 +62,9 @@ class LessonTokens(Answer):
         place: the patch, (row, col).
         index: its place among the patches, row by row.
         position_kind: as `ViTConfig.position_kind`.
+        shape: what a drawing of the model depends on: depth, heads, head_dim, hidden (numbers inside an MLP), mlp (its
+            nonlinearity), norm ("layer" or "rms"), pre_norm, final_norm, pooling, pool_text (the same in words), classes (outputs;
+            0 of an embedding), rotary, relative_bias, layer_scale.
     """
 
     pixels: Array
@@ -132,7 +82,7 @@ class LessonTokens(Answer):
     dim: int
     prefix_names: tuple[str, ...]
     position_kind: str
-    shape: ModelShape
+    shape: Mapping[str, object]
     provenance: Provenance
 
     AXES = axes(
@@ -145,13 +95,6 @@ class LessonTokens(Answer):
         places=("row", "col"),
     )
     DRAWN = ("pixels", "token", "places")
-
-    def to_words(self) -> str:
-        """How many numbers become how many."""
-        return (
-            f"Patch {place_words(self.place)} is {len(self.flat)} numbers, of which the embedding makes {self.dim}; so "
-            f"{len(self.prefix_names)} other tokens and {self.grid[0] * self.grid[1]} patches enter the first block."
-        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -203,13 +146,6 @@ class LessonAttention(Answer):
     )
     DRAWN = ("products", "weights", "output")
 
-    def to_words(self) -> str:
-        """How the weights are spread."""
-        return (
-            f"In head {self.head} of layer {self.layer}, the most that {self.name} gives one token is "
-            f"{percent(float(self.weights.max()))} of its attention."
-        )
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LessonBlock(Answer):
@@ -256,14 +192,6 @@ class LessonBlock(Answer):
         ),
     )
     DRAWN = ("contributions", "before", "attended", "thought", "after")
-
-    def to_words(self) -> str:
-        """What each part adds."""
-        attended, thought = _length(self.attended), _length(self.thought)
-        return (
-            f"In block {self.layer}, attention adds a vector of length {attended:.3g} to {self.name}, and the MLP one of length "
-            f"{thought:.3g}."
-        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -317,22 +245,11 @@ class LessonDepth(Answer):
     )
     DRAWN = ("looks", "answer_looks", "tops", "parts")
 
-    def to_words(self) -> str:
-        """From where on the answer comes first."""
-        if not self.classes:
-            return "What the head would say of each state, and of the last: cosine similarity."
-        first = self.tops.argmax(1) == 0
-        since = len(first) - int(np.argmin(first[::-1])) if not first.all() else 0
-        where = f"after block {since - 1}" if since else "before the first block"
-        return (
-            f"{self.words[0]} comes first from {where} on, if the head reads each state as it reads the last."
-        )
-
 
 # --- the questions
 
 
-def lesson_tokens(job: Job, *, query: Query | None) -> LessonTokens:
+def _tokens(job: Job, *, query: Query | None) -> LessonTokens:
     """How a patch becomes a token; of another token, or of none, that in the middle."""
     with _followed(job, query, method="lesson tokens") as of:
         model, config, layout = of.model, of.model.config, of.trace.layout
@@ -350,8 +267,8 @@ def lesson_tokens(job: Job, *, query: Query | None) -> LessonTokens:
                 table = model.position_table(layout.grid)[len(config.positioned_prefix) :]
             similarity = position_similarity_of(table, angles_of(config, layout.grid), index, layout.grid)
         return LessonTokens(
-            pixels=to_numpy(pixels),
-            flat=to_numpy(flat),
+            pixels=_fp32(pixels),
+            flat=_fp32(flat),
             embedded=_fp32(embedded),
             position=np.zeros(config.embed_dim, np.float32) if table is None else _fp32(table[index]),
             token=_fp32(of.stream[0, layout.num_prefix + index]),
@@ -365,12 +282,12 @@ def lesson_tokens(job: Job, *, query: Query | None) -> LessonTokens:
             dim=config.embed_dim,
             prefix_names=layout.prefix,
             position_kind=config.position_kind,
-            shape=ModelShape.of(config, layout, classes=config.num_classes if of.subject.has_classes else 0),
+            shape=_shape(config, layout, has_classes=of.subject.has_classes),
             provenance=of.provenance,
         )
 
 
-def lesson_attention(
+def _attention(
     job: Job,
     *,
     query: Query | None,
@@ -384,44 +301,40 @@ def lesson_attention(
         attention = of.trace.layers[number]
         assert attention.q is not None
         assert attention.k is not None
-        query_of, keys = attention.q[head, token].double(), attention.k[head].double()
-        scores = attention.scores([head], None)[0].double()  # [queries, keys]
-        products = keys @ query_of
-        bias = torch.zeros_like(products)
+        asks_with, keys = attention.q[head, token].cpu().double(), attention.k[head].cpu().double()
+        products, bias = keys @ asks_with, torch.zeros(len(keys), dtype=torch.float64)
         if attention.bias is not None:
-            whole = attention.bias.double().expand(attention.shape)
-            bias = whole[head, token]
+            bias = attention.bias.expand(attention.shape)[head, token].cpu().double()
+        scores = products * attention.scale + bias
+        of_keys = attention.scores([head], None)[0].logsumexp(0).cpu().double()
         values, outputs, weights = of.gathered(number)
-        along_queries = (scores[token] - scores.logsumexp(0)).exp()
         return LessonAttention(
-            query=_fp32(query_of),
+            query=_fp32(asks_with),
             keys=_fp32(keys),
             values=_fp32(values[head]),
             products=_fp32(products),
             bias=_fp32(bias),
-            scores=_fp32(products * attention.scale + bias),
+            scores=_fp32(scores),
             weights=_fp32(weights[head]),
             unscaled=_fp32((products + bias).softmax(-1)),
-            over_queries=_fp32(along_queries.nan_to_num(nan=0.0)),  # NaN: no query sees this key
+            over_queries=_fp32((scores - of_keys).exp().nan_to_num(nan=0.0)),  # NaN: no query sees the key
             output=_fp32(outputs[head]),
-            token=token,
-            name=of.trace.layout.name(token),
             layer=number,
             head=head,
             scale=float(attention.scale),
             turned=_is_rotary(of.model.config),
             has_bias=attention.bias is not None,
-            provenance=of.provenance,
+            **of.named,
         )
 
 
-def lesson_block(job: Job, *, query: Query | None, layer: Annotated[int, _LAYER] = -1) -> LessonBlock:
+def _block(job: Job, *, query: Query | None, layer: Annotated[int, _LAYER] = -1) -> LessonBlock:
     """All heads of a layer together, and what the block adds to one token."""
     with _followed(job, query, method="lesson block", layer=layer) as of, exact():
         return of.block(layer_index(layer, of.trace.num_layers))
 
 
-def lesson_depth(job: Job, *, query: Query | None) -> LessonDepth:
+def _depth(job: Job, *, query: Query | None) -> LessonDepth:
     """One token and the answer through all blocks."""
     with _followed(job, query, method="lesson depth") as of:
         trace, subject, layout = of.trace, of.subject, of.trace.layout
@@ -447,14 +360,12 @@ def lesson_depth(job: Job, *, query: Query | None) -> LessonDepth:
                 [(_length(block.attended), _length(block.thought)) for block in blocks], np.float32
             ),
             agreement=_fp32(cosines(said, said[-1])),
-            token=of.token,
-            name=layout.name(of.token),
             classes=classes,
             words=tuple(output_name(index, subject.labels, subject.noun) for index in classes),
             kind="embedding" if kind is None else "value" if kind == "value" else "probability",
             unit="" if kind is None else UNITS[kind],
             pooling=str(layout.pooling),
-            provenance=of.provenance,
+            **of.named,
         )
 
 
@@ -476,6 +387,12 @@ class _Followed:
     def stream(self) -> Tensor:
         """The residual stream before the first and after each block, fp32 [layers + 1, tokens, dim]."""
         return token_states(self.trace)
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """What every answer says of the token, and where it comes from."""
+        name = self.trace.layout.name(self.token)
+        return {"token": self.token, "name": name, "provenance": self.provenance}
 
     def gathered(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
         """Of each head the values, [heads, tokens, head_dim]; what the token gathers of them, [heads, head_dim]; and its weights,
@@ -514,12 +431,10 @@ class _Followed:
             after=_fp32(middle + thought),
             hidden=_fp32(hidden),
             activated=_fp32(activated(activation, hidden)),
-            token=self.token,
-            name=self.trace.layout.name(self.token),
             layer=layer,
             activation=activation,
             active=float((hidden > 0).float().mean()),
-            provenance=self.provenance,
+            **self.named,
         )
 
     def _block(self, layer: int) -> Block:
@@ -597,15 +512,24 @@ def _is_rotary(config: ViTConfig) -> bool:
     return config.position == "rotary" or config.rotary_grid is not None
 
 
-def _pool_text(config: ViTConfig, layout: TokenLayout) -> str:
-    """What the answer is read from, in words."""
-    if config.dist_head:
-        return "class and distillation token, each by a head of its own"
-    if config.pool_concat:
-        return "class token and mean of the patches, side by side"
+def _shape(config: ViTConfig, layout: TokenLayout, *, has_classes: bool) -> dict[str, object]:
+    """What a drawing of the model depends on; see `LessonTokens`."""
     seen = "all tokens" if config.pool_prefix else "the patches"
-    of_class = "class token" if len(layout.class_tokens) == 1 else ", ".join(layout.class_tokens)
-    return {"class": of_class, "mean": f"mean of {seen}"}.get(config.pooling, f"a learned query over {seen}")
+    pools = {"class": "class token", "mean": f"mean of {seen}", "attention": f"a learned query over {seen}"}
+    text = pools[config.pooling]
+    if config.pooling == "class" and len(layout.class_tokens) > 1:
+        text = ", ".join(layout.class_tokens)
+    if config.pool_concat:
+        text = "class token and mean of the patches"
+    names = ("depth", "head_dim", "mlp", "norm", "pre_norm", "final_norm", "pooling", "layer_scale")
+    return {name: getattr(config, name) for name in names} | {
+        "heads": config.num_heads,
+        "hidden": int(config.mlp_hidden or 0) // (2 if config.mlp == "swiglu_packed" else 1),
+        "pool_text": text,
+        "classes": config.num_classes if has_classes else 0,
+        "rotary": _is_rotary(config),
+        "relative_bias": config.relative_bias or config.shared_bias,
+    }
 
 
 def _length(values: Array) -> float:
@@ -613,7 +537,8 @@ def _length(values: Array) -> float:
 
 
 def _fp32(values: Tensor) -> Array:
-    array: Array = to_numpy(values.float())
+    """A copy: an answer holds neither weights, which may change, nor a whole trace."""
+    array: Array = to_numpy(values.float()).copy()
     return array
 
 
@@ -622,7 +547,8 @@ def _fp32(values: Tensor) -> Array:
 _VIT, _ATTENTION = "Dosovitskiy et al. 2021, arXiv:2010.11929", "Vaswani et al. 2017, arXiv:1706.03762"
 
 LESSON_TOKENS = asks(
-    lesson_tokens,
+    _tokens,
+    name="lesson_tokens",
     label="Lesson: a patch becomes a token",
     also_called="patch embedding, linear projection, flatten, positional encoding, walkthrough",
     shows="the pixels of a patch, their embedding, its position, and the token that enters the first block.",
@@ -636,7 +562,8 @@ LESSON_TOKENS = asks(
 )
 
 LESSON_ATTENTION = asks(
-    lesson_attention,
+    _attention,
+    name="lesson_attention",
     label="Lesson: one patch asks",
     also_called="query, key, value, qkv, scores, softmax, scaled dot product, self-attention, walkthrough",
     shows="one token in one head: query, keys, scores, weights, and what is gathered; and the weights of two common mistakes.",
@@ -650,7 +577,8 @@ LESSON_ATTENTION = asks(
 )
 
 LESSON_BLOCK = asks(
-    lesson_block,
+    _block,
+    name="lesson_block",
     label="Lesson: heads together, and a block",
     also_called="multi-head attention, output projection, residual connection, feed-forward, mlp, gelu, walkthrough",
     shows="what each head, attention and MLP of one layer add to a token.",
@@ -664,7 +592,8 @@ LESSON_BLOCK = asks(
 )
 
 LESSON_DEPTH = asks(
-    lesson_depth,
+    _depth,
+    name="lesson_depth",
     label="Lesson: through all blocks",
     also_called="residual stream, logit lens, layer by layer, walkthrough",
     shows="one token and the answer through all blocks: what both look at, what is added, and what the head would say.",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import html
 import inspect
 import re
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from vit_viz.ui.kit.words import steps, typeset
+from vit_viz.ui.kit.words import listing, steps, typeset
 
 PAPERS = {
     "vit": ("Dosovitskiy et al. 2021, section 3.1", "https://arxiv.org/abs/2010.11929"),
@@ -146,23 +144,4 @@ def _defining(text: str) -> str:
 def code_html(code: Code) -> str:
     """The source of a function as it is on disk, with its place and its marked lines."""
     lines, first = inspect.getsourcelines(code.what)
-    place = f"{code.what.__module__.replace('.', '/')}.py, lines {first}-{first + len(lines) - 1}"
-    shown = _without_long_docstring(textwrap.dedent("".join(lines)))
-    marked = [
-        f"<mark>{html.escape(line)}</mark>" if any(mark in line for mark in code.marks) else html.escape(line)
-        for line in shown
-    ]
-    name = html.escape(code.what.__qualname__)
-    return (
-        f"<figure class=vv-w-code><figcaption>our code: <b>{name}</b> <span>{html.escape(place)}</span></figcaption>"
-        f'<pre tabindex=0 aria-label="Source of {name}"><code>' + "\n".join(marked) + "</code></pre></figure>"
-    )
-
-
-def _without_long_docstring(source: str) -> list[str]:
-    """The lines of a function with only the first line of its docstring, so that the code stays on the screen."""
-    lines = source.rstrip("\n").split("\n")
-    first = ast.parse(source).body[0].body[0]  # type: ignore[attr-defined]  # the source of one function
-    if isinstance(first, ast.Expr) and first.end_lineno is not None and first.end_lineno > first.lineno:
-        lines[first.lineno - 1 : first.end_lineno] = [f'{lines[first.lineno - 1]} ..."""']
-    return lines
+    return listing(code.what.__qualname__, code.what.__module__, (first, "".join(lines)), code.marks)
