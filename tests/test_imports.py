@@ -31,6 +31,7 @@ LEVELS = [
     {"samples", "checkpoints"},
     {"capture"},
     {"analyses"},
+    {"lesson_parts"},
     {"session"},
     {"figures"},
     {"views"},

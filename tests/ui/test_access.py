@@ -169,7 +169,7 @@ def test_text_controls_photo_and_mosaic_grow_on_a_wide_screen(
     assert wide["column"] <= 80 * 0.6 * wide["body"]  # some 70 characters, however wide the page is
 
 
-PHOTO = "#vv-tab-{} :is(.vx-stage, .vv-stage, .vv-play-stage, .vv-patch-grid, #vv-w-photo .vv-frame)"
+PHOTO = "#vv-tab-{} :is(.vx-stage, .vv-stage, .vv-play-stage, .vv-patch-grid, .vv-lesson-photo)"
 
 
 def photos(page: Any) -> dict[str, tuple[int, int]]:

@@ -2,7 +2,7 @@
 // size, photo and set of colours.
 
 import { clamp, suffixKinds } from '../../explorer/geometry.js';
-import { endOf, paintSigned } from '../kit/signed.js';
+import { endOf, largestOf, paintSigned } from '../kit/signed.js';
 import { topOf } from '../../explorer/frame.js';
 import { Picture } from '../../explorer/paint.js';
 import { Tile, sharpness } from '../../explorer/screen.js';
@@ -355,6 +355,33 @@ export class Pen {
     const unit = this.row.w / widths.reduce((sum, wide) => sum + wide, 0);
     let { x } = this.row;
     return widths.map((wide) => ({ x, w: wide * unit, end: (x += wide * unit) }));
+  }
+
+  /**
+   * The row of all tokens, one of them larger, and above each a bar as long as its number; below, what the bars are.
+   * @param {number} token @param {ArrayLike<number>} numbers @param {string} words
+   */
+  tokens(token, numbers, words) {
+    const { row, wide, unit } = this;
+    const most = largestOf(numbers) || 1;
+    const spots = this.standing(this.spots([[token, 12, 5]]));
+    const foot = row.y - 6 - (Array.from(numbers).some((one) => one < 0) ? row.bar / 2 : 0);
+    spots.forEach(({ x, y, w, h }, i) => {
+      this.face(i, x, y, w, h);
+      const long = ((foot - row.y + 6 + row.bar) * Math.abs(numbers[i])) / most;
+      const bar = clamp(w - 0.6, wide ? 14 : 8, 0.8);
+      this.box(
+        x + (w - bar) / 2,
+        foot - (numbers[i] > 0 ? long : 0),
+        bar,
+        long,
+        numbers[i] < 0 ? 'minus' : 'plus',
+      );
+    });
+    this.frame(spots[token], 'accent');
+    const below = row.y + row.h + (UNDER - 4) * unit;
+    this.text(words, row.x, below);
+    this.text(`${spots.length} tokens in one row`, row.x + row.w, below, { align: 'right' });
   }
 
   /** Each token at its place in the row, higher where it is wide. @param {{x: number, w: number}[]} spots @returns {Area[]} */

@@ -26,6 +26,7 @@ import { Pen } from './pen.js';
 import { Player, SPEEDS } from './player.js';
 import { Said } from './say.js';
 import { ANSWER } from './scenes/answer.js';
+import { ASK } from './scenes/ask.js';
 import { CUT } from './scenes/cut.js';
 import { DEPTH } from './scenes/depth.js';
 import { HEADS } from './scenes/heads.js';
@@ -39,7 +40,12 @@ import { WhatIfs } from './what_if.js';
 
 const TAB = 'lesson';
 /** In the order in which they play. @type {Scene[]} */
-export const SCENES = [CUT, HEADS, DEPTH, ANSWER];
+export const SCENES = [CUT, ASK, HEADS, DEPTH, ANSWER];
+/** What took the places of the Walkthrough's steps, which links of earlier versions name from 1. */
+const OF_STEPS = Object.freeze([
+  ...['', 'cut-grid', 'cut-embed', 'cut-join', 'cut-place'],
+  ...['ask-query', 'heads-all', 'heads-mlp', 'answer-top'],
+]);
 const WAITS = 0.02; // seconds before its end at which a beat waits for a guess
 
 /** @type {import('../../ui/kit/elements.js').Mount<{parts: Record<string, Part>}>} parts: what Python says of each, by its name */
@@ -95,7 +101,8 @@ function lessonOf(page, scenes) {
       const now = placed(scenes, n);
       if (!before) {
         shown.value = { n, beats: now };
-        const link = now.find((one) => one.id === store.view.beat.peek());
+        const named = store.view.beat.peek() || OF_STEPS[store.view.step.peek()];
+        const link = now.find((one) => one.id === named);
         if (link) player.t.value = endOf(link);
         else if (!still.matches) player.play();
         return;

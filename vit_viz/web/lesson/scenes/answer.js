@@ -31,13 +31,7 @@ const BEATS = [
     (n) => told`The end: ${reader(n)} is brought to one scale once more, by a last *norm*.`,
   ],
   ['top', 8, 'head', saidOfTop],
-  [
-    'sum',
-    10,
-    'answer',
-    (n) =>
-      told`In every block we only added, so the score of ${about(n)}, ${{ strong: fixed(partsOf(n).facts.total, 2) }}, is a sum, too: here is what the heads and the MLP of each block gave to it. Orange is for it, blue against it.`,
-  ],
+  ['sum', 10, 'answer', saidOfSum],
   ['heads', 8, 'answer', saidOfHeads],
   [
     'where',
@@ -64,6 +58,14 @@ function saidOfTop(n) {
     ? 'Each score becomes a probability by itself'
     : 'Softmax makes shares of all scores';
   return told`The classifier has a list of learned numbers for each name. As a query met a key, it is multiplied with what is read and added up: the *score* of that name. ${shares}; these come first.`;
+}
+
+/** @type {Beat['say']} */
+function saidOfSum(n) {
+  const isPool = partsOf(n).facts.layers[0] === 'pool';
+  const added = isPool ? 'The pool adds up what it reads' : 'In every block we only added';
+  const parts = isPool ? 'its heads and its MLP' : 'the heads and the MLP of each block';
+  return told`${added}, so the score of ${about(n)}, ${{ strong: fixed(partsOf(n).facts.total, 2) }}, is a sum, too: here is what ${parts} gave to it. Orange is for it, blue against it.`;
 }
 
 /** @type {Beat['say']} */
@@ -102,7 +104,7 @@ export const ANSWER = {
   },
   whatIf: [{ change: 'head', label: 'one of these heads were switched off', controls: ['layer', 'head'] }],
   fold: {
-    build: 'model',
+    build: ['model'],
     shapes({ depth, parts }) {
       if (!depth || !parts) return [];
       const { heads, mlps, terms } = parts.arrays;
@@ -122,18 +124,23 @@ function draw(pen, v, n) {
   const looks = /** @type {Answer} */ (n.depth).arrays.answer_looks;
   const where = ease(v['answer-where']);
   pen.lit(rowOf(looks, looks.shape[0] - 1), x, y, w, h, 1, 1 - ease(v['answer-sum']));
-  if (where > 0) pen.signed(takenFrom(n), x, y, w, h, where);
+  const { prefix, grid } = n.trace;
+  const taken = takenFrom(n);
+  const patches = taken.subarray(prefix.length, prefix.length + grid[0] * grid[1]);
+  if (where > 0) pen.signed(patches, x, y, w, h, where);
+  const ours = prefix.length + n.patch;
+  if (v['answer-sum'] > 0.5) pen.tokens(ours, taken, 'what all heads took from each token for the score');
+  else pen.tokens(ours, rowOf(looks, looks.shape[0] - 1), 'share of attention in the last block');
   pen.frame(pen.at(n.patch), 'accent', 1 - where);
   pen.within(1 - v['answer-sum'] * 4, () => drawTop(pen, n, ease(v['answer-top'])));
   pen.within(v['answer-sum'] * 4 - 1, () => drawSum(pen, n, v['answer-sum'], ease(v['answer-heads'])));
 }
 
-/** What all heads took from each patch. @param {Numbers} n */
-function takenFrom({ parts, trace }) {
-  const { data, shape } = /** @type {Answer} */ (parts).arrays.terms;
-  const all = new Float32Array(trace.grid[0] * trace.grid[1]);
-  for (let from = trace.prefix.length; from < data.length; from += shape[2])
-    for (let patch = 0; patch < all.length; patch++) all[patch] += data[from + patch];
+/** What all heads took from each token. @param {Numbers} n */
+function takenFrom(n) {
+  const { data, shape } = partsOf(n).arrays.terms;
+  const all = new Float32Array(shape[2]);
+  for (let i = 0; i < data.length; i++) all[i % all.length] += data[i];
   return all;
 }
 

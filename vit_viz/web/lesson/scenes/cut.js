@@ -3,7 +3,7 @@
 import { clamp } from '../../../explorer/geometry.js';
 import { largestOf } from '../../kit/signed.js';
 import { othersInWords } from '../pen.js';
-import { ease, mix } from '../timeline.js';
+import { ease, mix, told } from '../timeline.js';
 /** @import { Pen } from '../pen.js' */
 /** @import { Answer, Beat, Numbers, Scene, Say } from '../timeline.js' */
 
@@ -23,129 +23,114 @@ function shapeOf({ trace: { crop, grid, prefix, suffix }, tokens }) {
 
 /** What is said of the place of a patch. @type {Record<string, (row: number, col: number) => Say>} */
 const PLACES = {
-  rotary: () => [
-    'A token does not know where it was cut. In this model nothing is added for that: its place will turn its numbers, like the hand of a clock, wherever tokens are compared.',
-  ],
-  relative: () => [
-    'A token does not know where it was cut. In this model nothing is added for that here: the distance between two patches will count when they are compared.',
-  ],
-  none: () => ['A token does not know where it was cut, and this model does not tell it: nothing is added.'],
-  learned: (row, col) => [
-    `A token does not know where it was cut, so the learned numbers of its place, row ${row} and column ${col}, are added.`,
-  ],
+  rotary: () =>
+    told`A token does not know where it was cut. In this model nothing is added for that: its place will turn its numbers, like the hand of a clock, wherever tokens are compared.`,
+  relative: () =>
+    told`A token does not know where it was cut. In this model nothing is added for that: how far apart two patches are will count when they are compared.`,
+  none: () =>
+    told`A token does not know where it was cut, and this model does not tell it: nothing is added.`,
+  learned: (row, col) =>
+    told`A token does not know where it was cut, so the learned numbers of its place, row ${row} and column ${col}, are added.`,
 };
-const waves = (/** @type {number} */ row, /** @type {number} */ col) => [
-  `A token does not know where it was cut, so numbers that stand for its place, row ${row} and column ${col}, are added: waves of many lengths.`,
-];
+const waves = (/** @type {number} */ row, /** @type {number} */ col) =>
+  told`A token does not know where it was cut, so numbers that stand for its place, row ${row} and column ${col}, are added: waves of many lengths.`;
 
-/** @param {Numbers} n @returns {Beat[]} */
-function beats({ trace: { prefix, crop } }) {
-  const pixels = sizeInWords(...crop.input);
-  return [
-    {
-      id: 'cut-see',
-      seconds: 3,
-      part: 'photo',
-      say: () => [`This is the photo as the model gets it: ${pixels}.`],
-    },
-    {
-      id: 'cut-grid',
-      seconds: 4,
-      part: 'patches',
-      say(n) {
-        const { rows, cols, tall, wide } = shapeOf(n);
-        const how = tall === wide ? 'squares' : 'pieces';
-        return [
-          `It is cut into ${rows} × ${cols} ${how}, each ${sizeInWords(tall, wide)}. They are called `,
-          { term: 'patches' },
-          '.',
-        ];
-      },
-    },
-    {
-      id: 'cut-row',
-      seconds: 6,
-      part: 'patches',
-      say: (n) => [
-        `The patches are laid in one row, line by line, like the words of a page: ${shapeOf(n).count} of them.`,
-      ],
-    },
-    {
-      id: 'cut-patch',
-      seconds: 5,
-      part: 'embed',
-      needs: ['tokens'],
-      say(n) {
-        const { tall, wide, channels } = shapeOf(n);
-        const numbers =
-          channels === 3
-            ? 'is three numbers: how red, how green and how blue it is'
-            : channels === 1
-              ? 'is one number: how bright it is'
-              : `is ${channels} numbers`;
-        return [
-          'We follow this one, ',
-          { patch: n.patch },
-          `. Each of its ${tall * wide} pixels ${numbers}.`,
-        ];
-      },
-    },
-    {
-      id: 'cut-list',
-      seconds: 5,
-      part: 'embed',
-      needs: ['tokens'],
-      say(n) {
-        const { tall, wide, channels } = shapeOf(n);
-        const sides = [tall, wide, ...(channels > 1 ? [channels] : [])].join(' × ');
-        return [`Written as one list, the patch is ${sides} = ${tall * wide * channels} numbers.`];
-      },
-    },
-    {
-      id: 'cut-embed',
-      seconds: 6,
-      part: 'embed',
-      needs: ['tokens'],
-      say: (n) => [
-        'A table of learned numbers, the same for every patch, turns them into ',
-        `${n.tokens?.facts.dim} others (each pixel is multiplied and all are added up, once for each of the new numbers). Now the patch is a `,
-        { term: 'token' },
-        '.',
-      ],
-    },
-    {
-      id: 'cut-place',
-      seconds: 6,
-      part: 'tokens',
-      needs: ['tokens'],
-      say(n) {
-        const { position_kind: kind, place } = n.tokens?.facts ?? {};
-        return (PLACES[kind] ?? waves)(place[0], place[1]);
-      },
-    },
-    ...(prefix.length ? [JOIN] : []),
-  ];
+/** How many numbers a pixel is, in words. @param {number} channels */
+function pixelInWords(channels) {
+  if (channels === 3) return 'three numbers: how red, how green and how blue it is';
+  return channels === 1 ? 'one number: how bright it is' : `${channels} numbers`;
 }
 
-/** @type {Beat} */
-const JOIN = {
-  id: 'cut-join',
-  seconds: 6,
-  part: 'tokens',
-  needs: ['tokens'],
-  say(n) {
-    const { prefix, pooling } = n.trace;
-    const role = pooling === 'class' && prefix.some((name) => /^class/.test(name));
-    const registers = prefix.some((name) => /^register/.test(name));
-    return [
-      `${prefix.length === 1 ? 'One more token joins' : `${prefix.length} more tokens join`} in front, learned and the same for every photo: `,
-      { term: othersInWords({ ...n.trace, suffix: [] }) },
-      '.',
-      role ? ' The class token will carry the answer.' : '',
-      registers ? ' Registers belong to no place: they are room for notes.' : '',
-    ];
-  },
-};
+/** What is said in each beat, for how many seconds, and at which part of the strip. @type {[string, number, string, Beat['say']][]} */
+const BEATS = [
+  [
+    'see',
+    3,
+    'photo',
+    ({ trace }) => told`This is the photo as the model gets it: ${sizeInWords(...trace.crop.input)}.`,
+  ],
+  [
+    'grid',
+    4,
+    'patches',
+    (n) => {
+      const { rows, cols, tall, wide } = shapeOf(n);
+      return told`It is cut into ${rows} × ${cols} pieces, each ${sizeInWords(tall, wide)}. They are called *patches*.`;
+    },
+  ],
+  [
+    'row',
+    6,
+    'patches',
+    (n) =>
+      told`The patches are laid in one row, line by line, like the words of a page: ${shapeOf(n).count} of them.`,
+  ],
+  [
+    'patch',
+    5,
+    'embed',
+    (n) => {
+      const { tall, wide, channels } = shapeOf(n);
+      return told`We follow this one, ${{ patch: n.patch }}. Each of its ${tall * wide} pixels is ${pixelInWords(channels)}.`;
+    },
+  ],
+  [
+    'list',
+    5,
+    'embed',
+    (n) => told`Written as one list, the patch is ${productOf(n).join(' × ')} = ${numbersIn(n)} numbers.`,
+  ],
+  [
+    'embed',
+    6,
+    'embed',
+    (n) =>
+      told`A table of learned numbers, the same for every patch, makes ${factsOf(n).dim} others of them: for each of these every number of the list is multiplied by one of the table, and all are added up. Now the patch is a *token*.`,
+  ],
+  [
+    'place',
+    6,
+    'tokens',
+    (n) => {
+      const { position_kind: kind, place } = factsOf(n);
+      return (PLACES[kind] ?? waves)(place[0], place[1]);
+    },
+  ],
+  [
+    'join',
+    6,
+    'tokens',
+    ({ trace }) => {
+      const { prefix, pooling } = trace;
+      const has = (/** @type {RegExp} */ name) => prefix.some((one) => name.test(one));
+      const many = prefix.length === 1 ? 'One more token joins' : `${prefix.length} more tokens join`;
+      const others = { term: othersInWords({ ...trace, suffix: [] }) };
+      const role = pooling === 'class' && has(/^class/) ? ' The class token will carry the answer.' : '';
+      const notes = has(/^register/) ? ' Registers belong to no place: they are room for notes.' : '';
+      return told`${many} in front, learned and the same for every photo: ${others}.${role}${notes}`;
+    },
+  ],
+];
+const KNOWN = 3; // beats that need no answer
+
+const factsOf = (/** @type {Numbers} */ n) => /** @type {Answer} */ (n.tokens).facts;
+
+/** The sides of a patch, and its channels where there are several. @param {Numbers} n */
+function productOf(n) {
+  const { tall, wide, channels } = shapeOf(n);
+  return [tall, wide, ...(channels > 1 ? [channels] : [])];
+}
+
+const numbersIn = (/** @type {Numbers} */ n) => productOf(n).reduce((all, one) => all * one, 1);
+
+/** @type {Scene['beats']} */
+const beats = ({ trace }) =>
+  BEATS.filter(([name]) => name !== 'join' || trace.prefix.length).map(
+    ([name, seconds, part, words], place) => ({
+      ...{ id: `cut-${name}`, seconds, part, say: words },
+      ...(place >= KNOWN && { needs: ['tokens'] }),
+    }),
+  );
 
 /** @type {Scene['draw']} */
 function draw(pen, v, n) {
@@ -187,9 +172,9 @@ function draw(pen, v, n) {
   };
   for (let token = 0; token < all; token++) line(token);
   pen.frame(spots[me], 'accent', pick);
-  const told = join < 0.5 ? `${count} patches in one row` : `${all} tokens in one row`;
+  const words = join < 0.5 ? `${count} patches in one row` : `${all} tokens in one row`;
   const under = { align: /** @type {const} */ ('right'), a: ease(v['cut-row'] * 2 - 1) };
-  pen.text(told, row.x + row.w, row.y + row.h + 18 * unit, under);
+  pen.text(words, row.x + row.w, row.y + row.h + 18 * unit, under);
 
   // beside it: how many there are, then what becomes of one
   const { x, y } = work;
@@ -335,4 +320,19 @@ export const CUT = {
   title: () => 'A photo becomes a row of tokens',
   beats,
   draw,
+  guess: {
+    before: 'cut-list',
+    question: () => told`How many numbers does the model get for this one patch?`,
+    choices(n) {
+      const { tall, wide, count } = shapeOf(n);
+      return [tall + wide, numbersIn(n), count * 10].map((many) => [String(many)]);
+    },
+    truth: () => 1,
+    verdict: (n) => told`${productOf(n).join(' × ')} = ${numbersIn(n)}.`,
+  },
+  whatIf: [
+    { change: 'patch', label: 'the patches had another size', controls: ['patch'] },
+    { change: 'shuffle', label: 'the patches came in another order', controls: ['seed'] },
+    { change: 'positions', label: 'nobody told the places', controls: ['seed'] },
+  ],
 };

@@ -10,6 +10,7 @@ import { usual } from './heads.js';
 
 const LONGEST = 36; // seconds that all blocks together take
 const SHOWN = 3; // names, one below the other
+const SMALLEST = 40; // pixels across a photo
 const ALIKE = 0.9; // cosine of an embedding that is nearly the last
 
 /** What the answer is read from, in words. @param {Numbers} n */
@@ -86,7 +87,7 @@ export const DEPTH = {
   },
   whatIf: [{ change: 'cut', label: 'the class token could not see the patches', controls: [] }],
   fold: {
-    build: 'model',
+    build: ['model'],
     shapes({ trace, depth }) {
       if (!depth) return [];
       const { stream, looks, tops } = depth.arrays;
@@ -172,11 +173,11 @@ function draw(pen, v, n) {
   pen.number('depth-length', length, words, work.x + work.w, work.y + tall * 0.7, { align: 'right' });
 
   // what a cosine is, then what would be said after so many blocks
-  const top = work.y + tall + (wide ? 24 : 16) * u;
-  const pitch = (wide ? 34 : 25) * u;
+  const top = work.y + tall + (wide ? 18 : 14) * u;
+  const pitch = (wide ? 28 : 24) * u;
   pen.within(ease(v['depth-alike'] * 2 - 0.6) - v['depth-read'] * 4, () => drawCosines(pen, n));
   pen.within(ease(v['depth-read'] * 2 - 0.5), () => drawSaid(pen, n, { low, f, top, pitch }));
-  drawBlocks(pen, v, n, top + SHOWN * pitch + (wide ? 22 * u : 10));
+  drawBlocks(pen, v, n, top + SHOWN * pitch + (wide ? 18 * u : 6));
 }
 
 /** The patches like ours at the start, what is looked at in the block, and the patches like ours at the end. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n @param {number} done how many blocks */
@@ -189,6 +190,10 @@ function drawPhoto(pen, v, n, done) {
   if (done && !end) pen.lit(rowOf(depthOf(n).arrays.answer_looks, block), x, y, w, h);
   else pen.lit(alikeOf(n, end ? layers : 0), x, y, w, h, 1, ease(v['depth-alike']));
   pen.frame(pen.at(n.patch), 'accent');
+  const ours = n.trace.prefix.length + n.patch;
+  if (done && !end)
+    pen.tokens(ours, rowOf(depthOf(n).arrays.answer_looks, block), `what ${looks} at in block ${block}`);
+  else pen.tokens(ours, alikeOf(n, end ? layers : 0), 'how like our patch, above the mean of all');
   const what = done && !end ? `what ${looks} at in block ${block}` : 'most like our patch';
   pen.text(what, x + 10, y + h - 12, { fill: '#fff' });
 }
@@ -199,21 +204,23 @@ function drawBlocks(pen, v, n, y) {
   const { layers } = n.trace;
   const [gap, caption] = wide ? [10 * u, 42 * u] : [4, 18];
   const across = (work.w - gap * (layers - 1)) / layers;
-  const side = Math.min(across, ((work.y + work.h - y - caption) * photo.w) / photo.h / 2);
+  const rest = ((work.y + work.h - y - caption) * photo.w) / photo.h;
+  const isOne = rest / 2 < SMALLEST; // no room for both
+  const side = Math.min(across, isOne ? rest : rest / 2);
   const high = (side * photo.h) / photo.w;
   for (let l = 0; l < layers; l++) {
     const [x, a] = [work.x + l * (across + gap), ease(v[`depth-${l}`] * 1.5)];
     const below = y + high + caption;
     pen.frame({ x, y, w: side, h: high }, 'line', (1 - a) * v['depth-read'], 1);
     pen.lit(rowOf(depthOf(n).arrays.answer_looks, l), x, y, side, high, a);
-    pen.lit(alikeOf(n, l + 1), x, below, side, high, a);
+    if (!isOne) pen.lit(alikeOf(n, l + 1), x, below, side, high, a);
     if (!a || across < 34) continue;
     const [{ name, value }] = saidAfter(n, l + 1);
-    pen.text(wide ? `block ${l}` : String(l), x + 5, y + 16 * u, { size: 12, fill: '#fff', a });
+    pen.text(side > 64 ? `block ${l}` : String(l), x + 5, y + 16 * u, { size: 12, fill: '#fff', a });
     if (wide) pen.text(fitted(name, across, 12 * u), x, below - 26 * u, { size: 12, fill: 'ink', a });
     pen.number(`depth-first-${l}`, value, amount(n, value), x, below - (wide ? 10 : 6) * u, { size: 12, a });
   }
-  if (!wide) return;
+  if (!wide || isOne) return;
   const words = 'above: what it looks at; below: most like our patch';
   pen.text(words, work.x + work.w, y - 8 * u, { align: 'right', size: 12, a: v['depth-0'] });
 }

@@ -120,7 +120,7 @@ export const HEADS = {
   },
   whatIf: [{ change: 'head', label: 'a head were switched off', controls: ['layer', 'head'] }],
   fold: {
-    build: 'block',
+    build: ['heads', 'block'],
     shapes({ trace, block }) {
       if (!block) return [];
       const { weights, outputs, before, hidden } = block.arrays;
@@ -174,6 +174,8 @@ function draw(pen, v, n) {
   const a = Math.min(ease(v['heads-join']), 1 - v['heads-parts'] * 3);
   pen.text(`${arraysOf(n).outputs.data.length} numbers in one list`, pen.work.x, tile.list - 8, { a });
   drawToken(pen, v, n, lines);
+  const words = `share of its attention in head ${n.head}`;
+  pen.tokens(n.trace.prefix.length + n.patch, rowOf(weights, n.head), words);
 }
 
 /** The length of a line, behind it. @param {Pen} pen @param {string} id @param {Float32Array} vector @param {number} x @param {number} y @param {number} a */
@@ -208,7 +210,11 @@ function drawHead(pen, v, n, { lines, tile, head }) {
   pen.vector(rowOf(outputs, head), ox, oy, mix(tile.w, slot - 2, joined), lines.tall, list);
   const part = rowOf(contributions, head);
   const [left, end] = [lines.left + right, work.x + right + lines.step];
-  const how = { max: usual(before.data), shown: v['heads-parts'] * 2.4 - 1.2 - head / count / 5, a: apart };
+  const how = {
+    max: usual(before.data),
+    shown: clamp(v['heads-parts'] * 2.4 - 1.2 - head / count / 5),
+    a: apart,
+  };
   pen.vector(part, left, lines.y(line), end - left - lines.number, lines.tall, how);
   drawMeasure(pen, `part-${head}`, part, end, lines.y(line) + lines.tall - 3, ease(v['heads-length']));
   drawFall(
