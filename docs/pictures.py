@@ -1,4 +1,4 @@
-"""The pictures of the README, taken from the running app: four screenshots and a short animation of a hovering pointer.
+"""The pictures of the README, taken from the running app: screenshots, a hovering pointer, and scenes of the lesson that play.
 
     python docs/pictures.py [--chromium /usr/bin/chromium]
 
@@ -38,6 +38,9 @@ SCREENS = {
     "heads": ("?image=lion&tab=heads", "[data-ready=distance]"),
 }
 
+PLAYED = (("cut-see", "cut-row", 26), ("ask-query", "ask-look", 30), ("depth-read", "depth-end", 16))
+"""Beats of the lesson: from the end of one to that of another, in so many frames."""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Take the pictures of the README from the running app.")
@@ -56,6 +59,7 @@ def main() -> None:
             keep(ASSETS / f"{name}.webp", [shot(page)])
         opened(page, url + SCREENS["look"][0], EXPLORER)
         keep(ASSETS / "hover.webp", list(hovering(page)))
+        keep(ASSETS / "lesson.webp", [frame for beats in PLAYED for frame in playing(page, url, *beats)])
         browser.close()
 
 
@@ -92,7 +96,29 @@ def hovering(page: Page) -> Iterator[Image.Image]:
         page.mouse.move(x, y)
         page.wait_for_timeout(60)
         whole = shot(page)
-        yield whole.resize((int(WIDTH * SCALE), int(HEIGHT * SCALE)), Image.Resampling.LANCZOS)
+        yield smaller(whole)
+
+
+def playing(page: Page, url: str, first: str, last: str, frames: int) -> Iterator[Image.Image]:
+    """The lesson plays, from the end of one beat to that of another."""
+    page.emulate_media(reduced_motion="no-preference")
+    ends = []
+    for beat in (first, last):
+        opened(page, f"{url}?image=lion&tab=lesson&beat={beat}", f".vv-lesson-stage[data-drawn={beat}]")
+        ends.append(float(page.locator(".vv-lesson-scrub input").input_value()))
+    for frame in range(frames):
+        at = ends[0] + (ends[1] - ends[0]) * frame / (frames - 1)
+        page.locator(".vv-lesson-scrub input").evaluate(
+            "(slider, at) => { slider.value = at; slider.dispatchEvent(new Event('input', { bubbles: true })); }",
+            at,
+        )
+        page.wait_for_timeout(60)
+        yield smaller(shot(page))
+
+
+def smaller(whole: Image.Image) -> Image.Image:
+    """A frame of an animation."""
+    return whole.resize((int(WIDTH * SCALE), int(HEIGHT * SCALE)), Image.Resampling.LANCZOS)
 
 
 def keep(path: Path, frames: list[Image.Image]) -> None:
