@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,8 @@ from tests.comparing import assert_same
 from vit_viz.lesson_parts import PARTS
 from vit_viz.model import vit
 from vit_viz.samples import sample
+from vit_viz.ui.app import TABS
+from vit_viz.views.state import ViewState
 
 pytestmark = pytest.mark.numbers
 
@@ -56,3 +61,33 @@ def test_a_part_shows_the_lines_of_ours_that_ran(name: str) -> None:
         assert ran.source == (first, "".join(lines).rstrip())
         for mark in ran.marks:
             assert mark in ran.source[1], (ran.name, mark)
+
+
+# --- docs/TEACHING.md
+
+TEACHING = (Path(__file__).resolve().parents[1] / "docs" / "TEACHING.md").read_text("utf-8")
+
+
+def test_the_homework_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "vit.py").write_text("\n\n\n".join(part.source for part in PARTS.values()), "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "vit", raising=False)
+    (homework,) = re.findall(r"```python\n(.*?)^ *```", TEACHING, re.DOTALL | re.MULTILINE)
+    exec(compile(textwrap.dedent(homework), "homework", "exec"), {})
+    (said,) = re.findall(r"tensor\((.+)\)", capsys.readouterr().out)
+    assert 0 <= float(said) < 1e-3
+
+
+def test_each_link_leads_to_a_beat() -> None:
+    links = re.findall(r"`(\?\S+?)`", TEACHING)
+    assert len(links) == 6
+    if "lesson" not in {tab.name for tab in TABS}:
+        pytest.skip("the Lesson tab is not in this tree")
+    for link in links:
+        view, problems = ViewState.from_address(link)
+        assert (view.tab, problems) == ("lesson", ())
+        scene, beat = view.held("beat").split("-")
+        source = (Path(vv.__file__).parent / "web" / "lesson" / "scenes" / f"{scene}.js").read_text("utf-8")
+        assert f"'{beat}'" in source or f"'{scene}-{beat}'" in source, link

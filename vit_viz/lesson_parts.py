@@ -31,14 +31,13 @@ class Ran:
     @property
     def source(self) -> tuple[int, str]:
         """Its first line in the file, counted from 1, and its text; read, not imported, as a page is laid out without torch."""
-        text, names = _model_source(), self.name.split(".")
+        text = _model_source()
         body: list[ast.stmt] = ast.parse(text).body
-        for name in names:
-            found = next(one for one in body if getattr(one, "name", "") == name)
-            assert isinstance(found, ast.ClassDef | ast.FunctionDef)
-            body = found.body
-        lines = text.splitlines()[found.lineno - 1 : found.end_lineno]
-        return found.lineno, "\n".join(lines)
+        for name in self.name.split("."):
+            node = next(one for one in body if getattr(one, "name", "") == name)
+            assert isinstance(node, ast.ClassDef | ast.FunctionDef)
+            body = node.body
+        return node.lineno, "\n".join(text.splitlines()[node.lineno - 1 : node.end_lineno])
 
 
 @cache

@@ -419,6 +419,11 @@ def test_an_edited_model_is_read_as_it_runs(registers: Lesson, edits: str) -> No
     assert np.abs(plain.stream - recorded.stream).max() > 1e-3
 
 
+def test_a_temperature_divides_the_scale_of_its_layer(registers: Lesson) -> None:
+    scales = [ask_attention(registers, layer=layer, edits="temperature 1=0.5").scale for layer in (0, 1)]
+    close(scales, [8**-0.5, 2 * 8**-0.5])
+
+
 def test_a_head_that_is_off_hands_on_nothing_and_looks_as_before(registers: Lesson) -> None:
     before = ask_attention(registers, query=(2, 4), layer=0, head=1)
     told = ask_attention(registers, query=(2, 4), layer=0, head=1, edits="off 0.1")
@@ -460,7 +465,8 @@ def test_without_a_query_it_is_what_the_answer_is_read_from_or_the_middle(
 def test_a_token_is_told_by_its_query(registers: Lesson) -> None:
     assert ask_block(registers, query="register 2").token == 3
     assert ask_block(registers, query="1,2;3,4").name == "patch (1, 2)"
-    assert ask_tokens(registers, query="register 2").place == (2, 3)
+    of_patch = ask_tokens(registers, query="register 2")
+    assert (of_patch.place, dict(of_patch.provenance.parameters)["query"]) == ((2, 3), "patch (2, 3)")
     assert ask_tokens(registers, query="1,2").index == 8
 
 

@@ -30,6 +30,8 @@ BESIDE: list[tuple[str, dict[str, Any]]] = [
     ("occlusion", {}),
     ("trust", {"method": "rollout"}),
     ("without_patches", {"gone": "1,1;1,2"}),
+    ("lesson_what_if", {"change": "head"}),
+    ("lesson_what_if", {"change": "patch", "patch": 5}),
 ]
 """Questions that run the model again: of tiny models, whose passes are short."""
 MASKED: list[tuple[str, dict[str, Any]]] = [("token_components", {"foreground": True})]
@@ -55,6 +57,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Any:
             about = {"model": loaded.name}
             about |= {"image": "runner", "mode": "crop"} if QUESTIONS[question].takes_image else {}
             key = f"{question} of a place" if "place" in body else question  # which is a map
+            key = f"{question} {body['change']}" if "change" in body else key
             if key in answered:
                 continue
             try:

@@ -283,7 +283,7 @@ def _tokens(job: Job, *, query: Query | None) -> LessonTokens:
             prefix_names=layout.prefix,
             position_kind=config.position_kind,
             shape=_shape(config, layout, has_classes=of.subject.has_classes),
-            provenance=of.provenance,
+            provenance=of.provenance.with_parameters(query=layout.name(layout.token(place))),
         )
 
 

@@ -15,6 +15,8 @@ const KINDS = {
   ...{ comparison: 'Explanations', own_part: 'OwnParts' },
   ...{ filter_components: 'FilterComponents', head_tables: 'HeadTables', heads: 'HeadTable', links: 'Links' },
   ...{ layer_similarity: 'StateMatrix', ledger: 'StateMatrix', logit_lens: 'Lens', mosaic: 'HeadMaps' },
+  ...{ lesson_attention: 'LessonAttention', lesson_block: 'LessonBlock', lesson_depth: 'LessonDepth' },
+  ...{ lesson_tokens: 'LessonTokens', lesson_what_if: 'WhatIf' },
   ...{ patches: 'PatchPlaces', position_components: 'PositionComponents', position_distance: 'Curve' },
   ...{ positions: 'TokenMatrix', resampling: 'Resampling', rotary_similarity: 'RotarySimilarity' },
   ...{ segments: 'Segments', sequence: 'ReceivedImage', sink_kinds: 'SinkKinds', token_change: 'TokenMaps' },
@@ -22,11 +24,37 @@ const KINDS = {
   ...{ trust: 'Trust', without_patches: 'WithoutPatches' },
 };
 
+/** The same axes for several arrays. @param {string[]} names @param {string[]} axes */
+function axesOf(names, ...axes) {
+  return Object.fromEntries(names.map((name) => [name, axes]));
+}
+
 /** What the axes of arrays count. @type {Record<string, Record<string, string[]>>} */
 const AXES = {
   FilterComponents: { values: ['component', 'channel', 'pixel row', 'pixel col'], shares: ['component'] },
   HeadMaps: { values: ['layer', 'head', 'row', 'col'] },
   HeadTable: { values: ['layer', 'head'] },
+  LessonAttention: {
+    ...axesOf(['query', 'output'], 'number'),
+    ...axesOf(['keys', 'values'], 'token', 'number'),
+    ...axesOf(['products', 'bias', 'scores', 'weights', 'unscaled', 'over_queries'], 'token'),
+  },
+  LessonBlock: {
+    weights: ['head', 'token'],
+    ...axesOf(['outputs', 'contributions'], 'head', 'number'),
+    ...axesOf(['rest', 'before', 'attended', 'middle', 'thought', 'after', 'hidden', 'activated'], 'number'),
+  },
+  LessonDepth: {
+    ...{ stream: ['state', 'number'], alike: ['state', 'row', 'col'], tops: ['state', 'class'] },
+    ...axesOf(['looks', 'answer_looks'], 'layer', 'token'),
+    ...axesOf(['norms', 'agreement'], 'state'),
+    parts: ['layer', 'part'],
+  },
+  LessonTokens: {
+    ...{ pixels: ['channel', 'pixel row', 'pixel col'], flat: ['pixel'], places: ['row', 'col'] },
+    ...axesOf(['embedded', 'position', 'token'], 'number'),
+    prefix: ['token', 'number'],
+  },
   Lens: { top: ['state', 'row', 'col'], top_probability: ['state', 'row', 'col'] },
   OwnParts: { mean: ['row', 'col'] },
   PatchMap: { values: ['row', 'col'] },
@@ -49,11 +77,14 @@ const WITHIN = {
   ...{ deletion_auc: 'Faithfulness', fractions: 'RandomOrders' },
 };
 const WITH_SINGLE_NUMBERS = ['Trust', 'Faithfulness'];
+/** Types of which one single number stands in their table. @type {Record<string, string>} */
+const SINGLE_NUMBER = { LessonAttention: 'scale', LessonBlock: 'active' };
 
 /** The type of a part. @param {Part} part @param {string} [question] whose answer it is */
 export function kindOf(part, question) {
   // also of one place of "positions"
   if ('class_blind' in part) return 'names' in part ? 'ClassDifference' : 'PatchMap';
+  if ('left_out' in part) return 'OtherPatches';
   if (question) return KINDS[question] ?? 'PatchMap';
   const found = Object.entries(WITHIN).find(([field]) => field in part);
   return found ? found[1] : 'unit' in part ? 'HeadTable' : '';
@@ -137,6 +168,16 @@ const TABLES = {
       ...[name, indices?.[i] ?? '', before.data[i], scores.data[i]],
     ]),
   }),
+  WhatIf: ({ words, before, after }) => ({
+    columns: ['name', 'before', 'after'],
+    rows: words.map((/** @type {string} */ name, /** @type {number} */ i) => [
+      ...[name, before.data[i], after.data[i]],
+    ]),
+  }),
+  OtherPatches: ({ grid, tokens, left_out: left, pairs }) => ({
+    columns: ['rows', 'cols', 'tokens', 'left out', 'pairs'],
+    rows: [[...grid, tokens, left, pairs]],
+  }),
   PatchPlaces: ({ values }) => {
     const { shape: [, cols], data } = values; // prettier-ignore
     const rows = Array.from({ length: data.length / 4 }, (_, i) => [
@@ -213,7 +254,8 @@ export function leavesOf(part, name, question) {
   return Object.entries(part).flatMap(([key, inner]) => {
     const whole = name ? `${name}.${key}` : key;
     if (isArray(inner)) return [[whole, { ...inner, axes: AXES[kind]?.[key] }, '']];
-    if (typeof inner === 'number') return WITH_SINGLE_NUMBERS.includes(kind) ? [[whole, inner, '']] : [];
+    if (typeof inner === 'number')
+      return WITH_SINGLE_NUMBERS.includes(kind) || SINGLE_NUMBER[kind] === key ? [[whole, inner, '']] : [];
     return inner && typeof inner === 'object' ? leavesOf(inner, whole) : [];
   });
 }

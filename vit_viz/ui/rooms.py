@@ -10,6 +10,7 @@ from typing import Any
 from vit_viz.explorer import EXPLORER, template
 from vit_viz.explorer.rooms import PROPS
 from vit_viz.figures.request import DrawingOptions
+from vit_viz.ui import lesson
 from vit_viz.ui.explain import declared
 from vit_viz.ui.kit import part, place, words
 from vit_viz.ui.page import Tab
@@ -64,7 +65,7 @@ def _lesson() -> dict[str, Any]:
         f"this photo.{PLACES}",
         hides="how the model was trained: its weights are taken as they are.",
     )
-    return part("web/lesson/room", html=place("lesson") + said)
+    return part("web/lesson/room", html=place("lesson") + said, parts=lesson.parts())
 
 
 def _explain() -> dict[str, Any]:

@@ -15,7 +15,6 @@ import { best } from './removal.js';
 import { hasClasses, kindOf, outputName } from './targets.js';
 import { cosines } from './tokens.js';
 import { checkIndex, HEAD, LAYER } from './what_if.js';
-import { general, percent } from './words.js';
 /** @import { Config } from '../config.js' */
 /** @import { Context } from './form.js' */
 /** @import { About } from './index.js' */
@@ -79,41 +78,28 @@ function lessonTokens(context, _options, about) {
   };
 }
 
-/** The architecture, as far as a drawing of it differs. */
+/** What a drawing of the model depends on. */
 function shapeOf(/** @type {Context} */ context) {
   const { config } = context.engine.model;
   const { depth, mlp, norm, pre_norm, final_norm, pooling, layer_scale } = config;
+  const read = classTokens(context.traced.prefix);
+  const seen = config.pool_prefix ? 'all tokens' : 'the patches';
+  const pools = {
+    class: read.length > 1 ? read.join(', ') : 'class token',
+    ...{ mean: `mean of ${seen}`, attention: `a learned query over ${seen}` },
+  };
   return {
     ...{ depth, mlp, norm, pre_norm, final_norm, pooling, layer_scale },
     ...{ heads: config.num_heads, head_dim: headDim(config), rotary: isRotary(config) },
     hidden: config.mlp_hidden / (mlp === 'swiglu_packed' ? 2 : 1),
     classes: hasClasses(context) ? config.num_classes : 0,
     relative_bias: config.relative_bias || config.shared_bias,
-    pool_text: poolText(context),
+    pool_text: config.pool_concat ? 'class token and mean of the patches' : pools[pooling],
   };
 }
 
 function isRotary(/** @type {Config} */ { position, rotary_grid: grid }) {
   return position === 'rotary' || Boolean(grid);
-}
-
-/** What the answer is read from, in words. */
-function poolText(/** @type {Context} */ { engine, traced }) {
-  const { config } = engine.model;
-  if (config.dist_head) return 'class and distillation token, each by a head of its own';
-  if (config.pool_concat) return 'class token and mean of the patches, side by side';
-  const read = classTokens(traced.prefix);
-  const seen = config.pool_prefix ? 'all tokens' : 'the patches';
-  return {
-    class: read.length === 1 ? 'class token' : read.join(', '),
-    mean: `mean of ${seen}`,
-    attention: `a learned query over ${seen}`,
-  }[config.pooling];
-}
-
-/** @param {ArrayLike<number>} scores @returns {Float64Array} */
-function softmax(scores) {
-  return Float64Array.from(shown(scores, 'softmax'));
 }
 
 /** @param {Context} context @param {{layer: number, head: number}} options @param {About} about */
@@ -140,7 +126,7 @@ function lessonAttention(context, { layer, head }, about) {
   );
   const row = added.subarray(token * tokens, (token + 1) * tokens);
   const scores = products.map((product, key) => product * scale + row[key]);
-  const weights = softmax(scores);
+  const unscaled = products.map((product, key) => product + row[key]);
   const { values, outputs } = insideAttention(context, layer, token);
   return {
     query: numbers([width], query),
@@ -149,8 +135,8 @@ function lessonAttention(context, { layer, head }, about) {
     products: numbers([tokens], products),
     bias: numbers([tokens], row),
     scores: numbers([tokens], scores),
-    weights: numbers([tokens], weights),
-    unscaled: numbers([tokens], softmax(products.map((product, key) => product + row[key]))),
+    weights: numbers([tokens], shown(scores, 'softmax')),
+    unscaled: numbers([tokens], shown(unscaled, 'softmax')),
     over_queries: numbers([tokens], alongQueries(scores, { queries, keys, added }, width)),
     output: numbers([width], outputs.subarray(head * width, (head + 1) * width)),
     token,
@@ -259,15 +245,12 @@ function lessonBlock(context, { layer }, about) {
   checkIndex('Layer', layer, layers.length);
   const { outputs, contributions, hidden, activated, ...stream } = insideBlock(context, layer, token);
   const dim = heads * width;
-  const { rest, ...states } = Object.fromEntries(
-    Object.entries(stream).map(([key, values]) => [key, numbers([dim], values)]),
-  );
+  const vectors = Object.entries(stream).map(([name, values]) => [name, numbers([dim], values)]);
   return {
     weights: stacked(gathered(context, layer, alone(context, token), 'row')),
     outputs: numbers([heads, width], outputs),
     contributions: numbers([heads, dim], contributions),
-    rest,
-    ...states,
+    ...Object.fromEntries(vectors),
     hidden: numbers([hidden.length], hidden),
     activated: numbers([hidden.length], activated),
     token,
@@ -328,46 +311,15 @@ async function lessonDepth(context, _options, about) {
   };
 }
 
-/** From where on the answer comes first. @param {Awaited<ReturnType<typeof lessonDepth>>} result */
-function depthWords({ tops: { data, shape }, words }) {
-  if (!words.length) return 'What the head would say of each state, and of the last: cosine similarity.';
-  const [states, count] = shape;
-  let since = states;
-  while (
-    since &&
-    Math.max(...data.subarray((since - 1) * count, since * count)) === data[(since - 1) * count]
-  )
-    since--;
-  const where = since ? `after block ${since - 1}` : 'before the first block';
-  return `${words[0]} comes first from ${where} on, if the head reads each state as it reads the last.`;
-}
-
 /** @type {import('./index.js').Table} */
 export const LESSON = {
-  lesson_tokens: {
-    needs: 'pass',
-    takesQuery: true,
-    answer: lessonTokens,
-    says: ({ place, flat, dim, prefix_names: names, grid: [rows, cols] }) =>
-      `Patch (${place.join(', ')}) is ${flat.data.length} numbers, of which the embedding makes ${dim}; so ${names.length} other tokens and ${rows * cols} patches enter the first block.`,
-  },
+  lesson_tokens: { needs: 'pass', takesQuery: true, answer: lessonTokens },
   lesson_attention: {
     needs: 'pass',
     takesQuery: true,
     options: { layer: LAYER, head: HEAD },
     answer: lessonAttention,
-    says: ({ head, layer, name, weights: { data } }) =>
-      `In head ${head} of layer ${layer}, the most that ${name} gives one token is ${percent(Math.max(...data))} of its attention.`,
   },
-  lesson_block: {
-    needs: 'pass',
-    takesQuery: true,
-    options: { layer: LAYER },
-    answer: lessonBlock,
-    says: ({ layer, name, attended, thought }) => {
-      const [first, second] = [attended, thought].map(({ data }) => general(Math.sqrt(dot(data, data)), 3));
-      return `In block ${layer}, attention adds a vector of length ${first} to ${name}, and the MLP one of length ${second}.`;
-    },
-  },
-  lesson_depth: { needs: 'pass', takesQuery: true, answer: lessonDepth, says: depthWords },
+  lesson_block: { needs: 'pass', takesQuery: true, options: { layer: LAYER }, answer: lessonBlock },
+  lesson_depth: { needs: 'pass', takesQuery: true, answer: lessonDepth },
 };

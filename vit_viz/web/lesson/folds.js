@@ -9,22 +9,27 @@ import { html, useState } from '../kit/preact.js';
  *     source: a program, as text
  */
 
+const asIs = (/** @type {string} */ text) => ({ dangerouslySetInnerHTML: { __html: text } });
+
 /** Buttons of which one opens a panel below all. @param {{fold?: Fold, parts: Record<string, Part>, n: Numbers}} props */
 export function Folds({ fold, parts, n }) {
   const [open, setOpen] = useState('');
-  const part = parts[fold?.build ?? ''];
-  if (!fold || !part) return null;
+  const told = fold?.build.flatMap((name) => parts[name] ?? []) ?? [];
+  if (!fold || !told.length) return null;
   const shapes = fold.shapes(n);
   /** @type {[string, any][]} */
   const panels = [
     [
       'Formula',
-      html`<p class="vv-math" dangerouslySetInnerHTML=${{ __html: part.formula }}></p>
-        <p dangerouslySetInnerHTML=${{ __html: part.letters }}></p>`,
+      told.map(
+        ({ formula, letters }) =>
+          html`<p class="vv-math" ...${asIs(formula)}></p>
+            <p ...${asIs(letters)}></p>`,
+      ),
     ],
     ['Shapes', shapes.length > 0 && html`<${Shapes} shapes=${shapes} />`],
-    ['The lines that ran', html`<div dangerouslySetInnerHTML=${{ __html: part.lines }}></div>`],
-    ['Build it yourself', html`<${Build} ...${part} />`],
+    ['The lines that ran', told.map(({ lines }) => html`<div ...${asIs(lines)}></div>`)],
+    ['Build it yourself', told.map((part) => html`<${Build} ...${part} />`)],
   ];
   return html`<section class="vv-lesson-folds vv-stack" aria-label="More depth">
     <div class="vv-row">

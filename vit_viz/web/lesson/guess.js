@@ -3,7 +3,7 @@
 import { html, useComputed } from '../kit/preact.js';
 import { Said } from './say.js';
 /** @import { Playing } from './room.js' */
-/** @import { Numbers, Placed } from './timeline.js' */
+/** @import { Guess, Numbers, Placed } from './timeline.js' */
 
 const SEEN = 0.7; // of the beat that shows the truth, after which it is told
 
@@ -14,27 +14,35 @@ const SEEN = 0.7; // of the beat that shows the truth, after which it is told
 export function Guessing({ lesson: { beats, guesses, player }, n, now }) {
   const { id, guess } = now.scene;
   const all = beats();
-  const [waits, shows] = [guess?.before, guess?.shown ?? guess?.before].map((one) =>
-    all.find((beat) => beat.id === one),
-  );
+  const placeOf = (/** @type {string | undefined} */ one) => all.findIndex((beat) => beat.id === one);
+  const [waits, shows] = [all[placeOf(guess?.before)], all[placeOf(guess?.shown ?? guess?.before)]];
   const isSeen = useComputed(() => shows && player.t.value >= shows.start + SEEN * shows.seconds);
-  if (!guess || !waits || all.indexOf(now) < all.indexOf(waits) - 1 || waits.needs?.some((name) => !n[name]))
-    return null;
-  const { trace } = n;
-  const [truth, chosen] = [guess.truth(n), guesses.value[id] ?? null];
-  const isTold = isSeen.value && chosen !== null;
+  const early = placeOf(guess?.before) - all.indexOf(now); // how many beats before the one that waits
+  if (!guess || !waits || early > 1 || waits.needs?.some((name) => !n[name])) return null;
+  const chosen = guesses.value[id] ?? null;
   const choose = (/** @type {number} */ place) => {
     guesses.value = { ...guesses.value, [id]: place };
     if (chosen === null && now !== shows) player.play();
   };
-  const said = [
+  return html`<${Card}
+    ...${{ guess, n, chosen, choose }}
+    isTold=${isSeen.value && chosen !== null}
+    isOpen=${chosen === null && early > 0}
+  />`;
+}
+
+/**
+ * @param {{guess: Guess, n: Numbers, chosen: number | null, choose: (place: number) => void, isTold: boolean, isOpen: boolean}} props
+ *   isOpen: whether time waits for it
+ */
+function Card({ guess, n, chosen, choose, isTold, isOpen }) {
+  const { trace } = n;
+  const truth = guess.truth(n);
+  const verdict = [
     chosen === truth ? 'Right. ' : 'No. ',
     html`<${Said} ...${{ say: guess.verdict(n), trace }} />`,
   ];
-  return html`<section
-    class="vv-lesson-guess vv-card"
-    data-open=${chosen === null && all.indexOf(now) < all.indexOf(waits) ? '' : undefined}
-  >
+  return html`<section class="vv-lesson-guess vv-card" data-open=${isOpen ? '' : undefined}>
     <p class="vv-lesson-question"><${Said} ...${{ say: guess.question(n), trace }} /></p>
     <div class="vv-row" role="group" aria-label="Guesses">
       ${guess.choices(n).map(
@@ -51,6 +59,8 @@ export function Guessing({ lesson: { beats, guesses, player }, n, now }) {
           </button>`,
       )}
     </div>
-    <p class="vv-lesson-verdict" aria-live="polite">${chosen !== null && (isTold ? said : 'Now watch.')}</p>
+    <p class="vv-lesson-verdict" aria-live="polite">
+      ${chosen !== null && (isTold ? verdict : 'Now watch.')}
+    </p>
   </section>`;
 }

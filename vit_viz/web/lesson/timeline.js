@@ -26,8 +26,8 @@ import { clamp, placeWords } from '../../explorer/geometry.js';
  *   number, verdict: (n: Numbers) => Say}} Guess
  * @typedef {{change: string, label: string, controls: ('layer' | 'head' | 'patch' | 'seed')[]}} WhatIf
  *
- * build: the name of a part in vit_viz/lesson_parts.py, which has its formula, its program and where others go wrong; shapes: of the data.
- * @typedef {{shapes: (n: Numbers) => [name: string, shape: string, what: string][], build: string}} Fold
+ * build: names of parts in vit_viz/lesson_parts.py, which have formulas, programs and where others go wrong; shapes: of the data.
+ * @typedef {{shapes: (n: Numbers) => [name: string, shape: string, what: string][], build: string[]}} Fold
  *
  * draw: a picture of the values, of which those of beats that come later are 0; at: the beat.
  * @typedef {{id: string, title: (n: Numbers) => string, beats: (n: Numbers) => Beat[], draw: (pen: Pen, v: Record<string, number>, n:

@@ -43,7 +43,7 @@ export function WhatIfs({ page, whatIf = [], n }) {
 function Changed({ page: { ask, store }, n, now: { change, controls } }) {
   const { layer, head, trace } = n;
   const side = trace.crop.input[0] / trace.grid[0];
-  const [own, setOwn] = useState({ patch: Math.round(2 * side), seed: 1 });
+  const [own, setOwn] = useState({ patch: Math.round(2 * side), seed: change === 'positions' ? 0 : 1 });
   const options = { layer, head, ...own };
   const body = Object.fromEntries(controls.map((name) => [name, options[name]]));
   const { state, value, error } = useAsked(
@@ -80,7 +80,7 @@ function Changed({ page: { ask, store }, n, now: { change, controls } }) {
       ${
         controls.includes('seed') &&
         html`<button type="button" class="vv-button" onClick=${() => setOwn({ ...own, seed: own.seed + 1 })}>
-          another order
+          ${own.seed ? 'another order' : 'and in another order'}
         </button>`
       }
     </div>

@@ -31,13 +31,7 @@ const BEATS = [
     (n) => told`The end: ${reader(n)} is brought to one scale once more, by a last *norm*.`,
   ],
   ['top', 8, 'head', saidOfTop],
-  [
-    'sum',
-    10,
-    'answer',
-    (n) =>
-      told`In every block we only added, so the score of ${about(n)}, ${{ strong: fixed(partsOf(n).facts.total, 2) }}, is a sum, too: here is what the heads and the MLP of each block gave to it. Orange is for it, blue against it.`,
-  ],
+  ['sum', 10, 'answer', saidOfSum],
   ['heads', 8, 'answer', saidOfHeads],
   [
     'where',
@@ -64,6 +58,14 @@ function saidOfTop(n) {
     ? 'Each score becomes a probability by itself'
     : 'Softmax makes shares of all scores';
   return told`The classifier has a list of learned numbers for each name. As a query met a key, it is multiplied with what is read and added up: the *score* of that name. ${shares}; these come first.`;
+}
+
+/** @type {Beat['say']} */
+function saidOfSum(n) {
+  const isPool = partsOf(n).facts.layers[0] === 'pool';
+  const added = isPool ? 'The pool adds up what it reads' : 'In every block we only added';
+  const parts = isPool ? 'its heads and its MLP' : 'the heads and the MLP of each block';
+  return told`${added}, so the score of ${about(n)}, ${{ strong: fixed(partsOf(n).facts.total, 2) }}, is a sum, too: here is what ${parts} gave to it. Orange is for it, blue against it.`;
 }
 
 /** @type {Beat['say']} */
@@ -102,7 +104,7 @@ export const ANSWER = {
   },
   whatIf: [{ change: 'head', label: 'one of these heads were switched off', controls: ['layer', 'head'] }],
   fold: {
-    build: 'model',
+    build: ['model'],
     shapes({ depth, parts }) {
       if (!depth || !parts) return [];
       const { heads, mlps, terms } = parts.arrays;

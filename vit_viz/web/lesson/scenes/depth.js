@@ -87,7 +87,7 @@ export const DEPTH = {
   },
   whatIf: [{ change: 'cut', label: 'the class token could not see the patches', controls: [] }],
   fold: {
-    build: 'model',
+    build: ['model'],
     shapes({ trace, depth }) {
       if (!depth) return [];
       const { stream, looks, tops } = depth.arrays;

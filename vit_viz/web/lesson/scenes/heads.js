@@ -120,7 +120,7 @@ export const HEADS = {
   },
   whatIf: [{ change: 'head', label: 'a head were switched off', controls: ['layer', 'head'] }],
   fold: {
-    build: 'block',
+    build: ['heads', 'block'],
     shapes({ trace, block }) {
       if (!block) return [];
       const { weights, outputs, before, hidden } = block.arrays;

@@ -1,0 +1,228 @@
+// The scenes of heads, depth and answer: what they say, what they ask to guess, and the numbers that they draw.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { ANSWER, givenBy } from '../../vit_viz/web/lesson/scenes/answer.js';
+import { DEPTH, saidAfter, settled } from '../../vit_viz/web/lesson/scenes/depth.js';
+import { HEADS as SCENE } from '../../vit_viz/web/lesson/scenes/heads.js';
+import { endOf, placed, rowOf, told, values, wordsOf } from '../../vit_viz/web/lesson/timeline.js';
+import { HEADS, LAYERS, array, numbers } from './lesson_numbers.js';
+/** @import { Numbers, Scene } from '../../vit_viz/web/lesson/timeline.js' */
+
+const SCENES = [SCENE, DEPTH, ANSWER];
+
+/** A pen that keeps the numbers which it draws, and refuses what a canvas would. @param {boolean} wide */
+function penOf(wide) {
+  /** @type {Map<string, number>} */
+  const drawn = new Map();
+  const checked =
+    (/** @type {string} */ name) =>
+    (/** @type {any[]} */ ...args) => {
+      const flat = args.filter((one) => typeof one === 'number');
+      assert.ok(flat.every(Number.isFinite), `${name}(${flat})`);
+    };
+  const own = {
+    ...{ wide, unit: 1, photo: { x: 0, y: 0, w: 300, h: 200 }, work: { x: 340, y: 140, w: 800, h: 300 } },
+    row: { x: 0, y: 400, w: 1100, h: 30, bar: 70 },
+    at: () => ({ x: 10, y: 10, w: 20, h: 20 }),
+    within: (/** @type {number} */ a, /** @type {() => void} */ draw) => void (a > 0 && draw()),
+    number(/** @type {string} */ id, /** @type {number} */ value, /** @type {any[]} */ ...[, x, y, how]) {
+      checked('number')(value, x, y);
+      if ((how?.a ?? 1) > 0.5) drawn.set(id, value);
+    },
+    bar: (
+      /** @type {string} */ id,
+      /** @type {any} */ { value },
+      /** @type {any} */ area,
+      /** @type {any} */ { a = 1 },
+    ) => {
+      checked('bar')(...Object.values(area));
+      if (a > 0.5) drawn.set(id, value);
+    },
+    vector(/** @type {any[]} */ ...[cells, x, y, w, h, how]) {
+      checked('vector')(x, y, w, h, how.max);
+      assert.ok((how.shown ?? 1) <= 1, 'no more of a vector is drawn than there is');
+      assert.ok(cells.length);
+    },
+  };
+  const pen = new Proxy(own, { get: (of, name) => /** @type {any} */ (of)[name] ?? checked(String(name)) });
+  return { pen: /** @type {any} */ (pen), drawn };
+}
+
+/** The numbers that stand at the end of a beat. @param {Scene} scene @param {string} id @param {Numbers} n */
+function drawnAt(scene, id, n, wide = true) {
+  const beats = placed(SCENES, n);
+  const beat = beats.find((one) => one.id === id);
+  assert.ok(beat, id);
+  const { pen, drawn } = penOf(wide);
+  scene.draw(pen, values(beats, endOf(beat)), n, id);
+  return drawn;
+}
+const near = (/** @type {number | undefined} */ a, /** @type {number} */ b) =>
+  assert.ok(Math.abs(Number(a) - b) <= 1e-6 * Math.max(1, Math.abs(b)), `${a} is not ${b}`);
+
+const EMBEDDING = {
+  depth: { tops: array([LAYERS + 1, 0]) },
+  facts: { kind: 'embedding', words: [], classes: [] },
+};
+/** @type {Record<string, any>} */
+const MODELS = {
+  classes: {},
+  embedding: EMBEDDING,
+  value: { depth: { tops: array([LAYERS + 1, 1]) }, facts: { kind: 'value', words: ['age'], classes: [0] } },
+  mean: { trace: { pooling: 'mean' } },
+  pool: {
+    trace: { pooling: 'attention' },
+    parts: {
+      arrays: { terms: array([1, 5, 26]), heads: array([1, 5]), mlps: array([1]), rest: array([1]) },
+      facts: { total: 2, about: '', unit: 'similarity', layers: ['pool'] },
+    },
+  },
+};
+
+test('a template is said with its terms, its numbers and its pieces', () => {
+  const say = told`A *norm* of ${3} numbers, ${{ patch: 7 }}: ${['a ', { strong: 'b' }]}.`;
+  assert.deepEqual(say, [
+    'A ',
+    { term: 'norm' },
+    ' of ',
+    '3',
+    ' numbers, ',
+    { patch: 7 },
+    ': ',
+    'a ',
+    { strong: 'b' },
+    '.',
+  ]);
+});
+
+for (const [kind, how] of Object.entries(MODELS))
+  test(`every beat of a model with ${kind} says a sentence, and draws at any time`, () => {
+    const n = numbers(how);
+    const beats = placed(SCENES, n);
+    assert.equal(new Set(beats.map(({ id }) => id)).size, beats.length);
+    for (const beat of beats) {
+      const words = wordsOf(beat.say(n), n.trace.grid[1]);
+      assert.match(words, /^[A-Z].*[.?]$/s);
+      assert.doesNotMatch(words, /undefined|NaN|\[object|\*/);
+      assert.match(beat.id, new RegExp(`^${beat.scene.id}-[a-z0-9]+$`));
+      for (const wide of [true, false])
+        for (const share of [0, 0.2, 0.5, 0.69, 0.999])
+          beat.scene.draw(penOf(wide).pen, values(beats, beat.start + share * beat.seconds), n, beat.id);
+    }
+  });
+
+for (const [kind, how] of Object.entries(MODELS))
+  test(`every guess of a model with ${kind} has its truth among its choices, and waits before a beat of its scene`, () => {
+    const n = numbers(how);
+    for (const { guess, beats } of SCENES) {
+      assert.ok(guess);
+      const ids = beats(n).map(({ id }) => id);
+      assert.ok(ids.indexOf(guess.before) > 0, guess.before);
+      assert.ok(ids.indexOf(guess.shown ?? guess.before) >= ids.indexOf(guess.before));
+      const choices = guess.choices(n);
+      assert.ok(choices.length >= 2 && choices.length <= 4);
+      assert.ok(choices[guess.truth(n)], `${guess.before}: ${guess.truth(n)}`);
+      for (const say of [guess.question(n), guess.verdict(n), ...choices])
+        assert.doesNotMatch(wordsOf(say, 6), /undefined|NaN|\[object/);
+    }
+  });
+
+test('what adds more to a token is told by lengths, which may be about the same', () => {
+  const of = (/** @type {number} */ attended, /** @type {number} */ thought) => {
+    const n = /** @type {any} */ (numbers());
+    n.block.arrays.attended = array([4], () => attended);
+    n.block.arrays.thought = array([4], () => thought);
+    return SCENE.guess?.truth(n);
+  };
+  assert.deepEqual([of(2, 1), of(-1, 2), of(1, 1.09), of(1.09, -1), of(1, 1.2)], [0, 1, 2, 2, 1]);
+});
+
+test('an answer is settled from the block on after which it stays what it is', () => {
+  const n = numbers();
+  assert.deepEqual([0, 1, 2, 3].map((state) => saidAfter(n, state)[0].index), [4, 4, 0, 0]); // prettier-ignore
+  assert.equal(settled(n), 2);
+  assert.equal(DEPTH.guess?.truth(n), 1); // block 1, the second third of three
+  assert.match(
+    wordsOf(DEPTH.guess?.verdict(n) ?? [], 6),
+    /after block 1 on: class 0 30% there, and 60% at the end/,
+  );
+  assert.equal(settled(numbers(EMBEDDING)), 2); // the first whose cosine is above 0.9
+});
+
+test('blocks to guess are named once each, however many there are', () => {
+  for (const layers of [1, 2, 3, 4, 12, 24]) {
+    const choices = DEPTH.guess?.choices(numbers({ trace: { layers } })).map((say) => wordsOf(say, 6)) ?? [];
+    const ends = choices.map((words) => words.match(/\d+/g)?.map(Number) ?? []);
+    assert.equal(ends[0][0], 0);
+    assert.equal(ends.at(-1)?.at(-1), layers - 1);
+    for (const [i, [first]] of ends.entries()) if (i) assert.equal(first, (ends[i - 1].at(-1) ?? 0) + 1);
+  }
+});
+
+test('what gave most to a score is heads, MLPs, all else, or heads and MLPs alike', () => {
+  const of = (/** @type {number[]} */ [heads, mlps, rest], total = 10) => {
+    const n = /** @type {any} */ (numbers());
+    for (const [name, value] of Object.entries({ heads, mlps, rest }))
+      n.parts.arrays[name] = array([1], () => value);
+    n.parts.facts.total = total;
+    return ANSWER.guess?.truth(n);
+  };
+  assert.deepEqual(
+    [of([6, 3, 1]), of([3, 6, 1]), of([1, 2, 7]), of([4.8, 5, 0.2]), of([1, 1.2, 7.8])],
+    [0, 1, 2, 3, 2],
+  );
+});
+
+test('the lengths beside the lines are those of the vectors', () => {
+  const n = numbers();
+  const drawn = drawnAt(SCENE, 'heads-after', n);
+  const { arrays } = /** @type {any} */ (n.block);
+  for (let head = 0; head < HEADS; head++)
+    near(drawn.get(`heads-part-${head}`), Math.hypot(...rowOf(arrays.contributions, head)));
+  for (const name of ['before', 'thought', 'after'])
+    near(drawn.get(`heads-${name}`), Math.hypot(...arrays[name].data));
+  assert.equal(drawn.has('heads-middle'), false);
+  near(drawnAt(SCENE, 'heads-mlp', n).get('heads-middle'), Math.hypot(...arrays.middle.data));
+});
+
+test('what is said after a block is what the head makes of that state', () => {
+  const n = numbers();
+  for (let layer = 0; layer < LAYERS; layer++) {
+    const drawn = drawnAt(DEPTH, `depth-${layer}`, n);
+    const { arrays } = /** @type {any} */ (n.depth);
+    const row = rowOf(arrays.tops, layer + 1);
+    for (const { index, value } of saidAfter(n, layer + 1).slice(0, 3)) {
+      assert.equal(value, row[index]);
+      near(drawn.get(`depth-said-${index}`), row[index]);
+    }
+    near(drawn.get(`depth-first-${layer}`), Math.max(...row));
+    near(drawn.get('depth-length'), arrays.norms.data[layer + 1]);
+    assert.equal(drawn.has(`depth-first-${layer + 1}`), false);
+  }
+});
+
+test('the sum that is drawn has the parts of the answer, and its total', () => {
+  const n = numbers();
+  const { heads, mlps } = /** @type {any} */ (n.parts).arrays;
+  const sum = drawnAt(ANSWER, 'answer-sum', n);
+  for (let row = 0; row < LAYERS; row++) {
+    near(sum.get(`answer-heads-${row}`), rowOf(heads, row).reduce((a, b) => a + b, 0)); // prettier-ignore
+    near(sum.get(`answer-mlp-${row}`), mlps.data[row]);
+  }
+  assert.equal(sum.get('answer-total'), 4.25);
+  near(givenBy(n)[2], 0.1);
+  const each = drawnAt(ANSWER, 'answer-heads', n);
+  near(each.get('answer-head-1-2'), 2);
+  assert.match(
+    wordsOf(
+      placed(SCENES, n)
+        .find(({ id }) => id === 'answer-heads')
+        ?.say(n) ?? [],
+      6,
+    ),
+    /Head 2 of block 1 gave most: \+2.00/,
+  );
+  near(drawnAt(ANSWER, 'answer-top', n).get('answer-top-0'), 0.6);
+});
