@@ -27,7 +27,9 @@ const COLOURS = {
   minus: 'against',
   good: 'good',
 };
-const UNDER = 28; // units of what stands under the row
+/** Of what is drawn on a photo, which is dark under it. */
+const GLOW = '#f5b83d';
+const UNDER = 32; // units of what stands under the row
 const NARROW = 760; // pixels of the stage, below which the photo stands above what is explained
 
 /** A vector as the eye sees it: of numbers that share a pixel, the one farthest from 0. @param {ArrayLike<number>} numbers @param {number} cells */
@@ -91,6 +93,7 @@ export class Pen {
     const token = (/** @type {string} */ name) => look.getPropertyValue(`--vv-${name}`).trim();
     /** @type {Record<string, string>} */
     this.colour = Object.fromEntries(Object.entries(COLOURS).map(([name, of]) => [name, token(of)]));
+    this.colour.glow = GLOW;
     this.font = look.fontFamily;
     this.trace = trace;
     const parent = /** @type {HTMLElement} */ (canvas.parentElement);
@@ -310,14 +313,14 @@ export class Pen {
     this.context.drawImage(over, x, y, w, h);
   }
 
-  /** A bent line from the middle of one area to that of another, as far as `long`. @param {Area} from @param {Area} to @param {number} width */
+  /** A bent line on the photo, from the middle of one area to that of another, as far as `long`. @param {Area} from @param {Area} to @param {number} width */
   line(from, to, width, a = 1, long = 1, bend = 0.25) {
     const { context } = this;
     const middle = (/** @type {Area} */ { x, y, w, h }) => [x + w / 2, y + h / 2];
     const [[x0, y0], [x1, y1]] = [middle(from), middle(to)];
     const over = [(x0 + x1) / 2 + (y1 - y0) * bend, (y0 + y1) / 2 - (x1 - x0) * bend];
     this.#fade(a);
-    context.strokeStyle = this.colour.accent;
+    context.strokeStyle = GLOW;
     context.lineCap = 'round';
     context.lineWidth = width;
     context.beginPath();
@@ -391,7 +394,7 @@ export class Pen {
       x,
       y,
       w: w - (w > 8 ? 1 : 0.15),
-      h: Math.min(h + 14 * clamp(w / 30), 60),
+      h: Math.min(h + 10 * clamp(w / 30), 60),
     }));
   }
 }

@@ -52,13 +52,17 @@ export class Player {
     this.t.value = clamp(t, this.end);
   }
 
-  /** Plays the next beat, or the one before, and stops at its end; isStill: shows that end at once. @param {number} by @param {boolean} isStill */
+  /** Goes to a beat and plays on from there; isStill: shows its end. @param {Placed} beat @param {boolean} isStill @param {number} [until] */
+  go(beat, isStill, until) {
+    this.seek(isStill ? endOf(beat) : beat.start);
+    if (!isStill) this.play(until);
+  }
+
+  /** Plays the next beat, or the one before, and stops at its end. @param {number} by @param {boolean} isStill */
   step(by, isStill) {
     const beats = this.beats();
-    const now = beats.indexOf(beatAt(beats, this.t.peek()));
-    const beat = beats[clamp(now + by, beats.length - 1)];
-    this.seek(isStill ? endOf(beat) : beat.start);
-    if (!isStill) this.play(endOf(beat));
+    const beat = beats[clamp(beats.indexOf(beatAt(beats, this.t.peek())) + by, beats.length - 1)];
+    this.go(beat, isStill, endOf(beat));
   }
 
   #tick() {

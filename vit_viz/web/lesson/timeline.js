@@ -64,6 +64,12 @@ export function beatAt(beats, t) {
 /** The last moment of a beat that is still its own. @param {Placed} beat */
 export const endOf = ({ end }) => end - 0.001;
 
+/** The first answer that a beat waits for, if any. @param {Numbers} n @param {Beat} beat */
+export const isMissing = (n, { needs }) => needs?.find((name) => !n[name]);
+
+/** The part of the strip where a beat is. @param {Beat} beat @param {number} u how far into it, in [0, 1] */
+export const partAt = ({ part }, u) => (typeof part === 'string' ? part : part(u));
+
 /** The value of each beat, by its name, at a time. @param {Placed[]} beats @param {number} t in seconds @returns {Record<string, number>} */
 export function values(beats, t) {
   return Object.fromEntries(

@@ -10,8 +10,6 @@ import { ease, mix, rowOf, sayToken, told } from '../timeline.js';
 const ROWS = 6; // tokens that stand for all of them
 const LINES = 6; // drawn on the photo
 const FLYING = 40; // patches that are seen to be gathered
-/** On the photo, whatever is below. */
-const ON_PHOTO = '#fff';
 
 /**
  * One head, as it is drawn: which tokens get most, and what is gathered when they come one after the other.
@@ -129,7 +127,7 @@ function draw(pen, v, n) {
   const looks = ease(v['ask-look']);
   pen.lit(head.arrays.weights.data, photo.x, photo.y, photo.w, photo.h, 1, looks);
   if (looks > 0) drawLines(pen, head, n, looks, 1 - ease(v['ask-take'] * 4));
-  pen.frame(pen.at(n.patch), looks > 0.5 ? ON_PHOTO : 'accent');
+  pen.frame(pen.at(n.patch), looks > 0.5 ? 'white' : 'accent');
   drawRow(pen, head, v);
   drawMeeting(pen, head, n, v);
 }
@@ -143,7 +141,7 @@ function drawRow(pen, { me, few, arrays, facts, most, highest }, v) {
   spots.forEach(({ x, y, w, h }, token) => pen.face(token, x, y, w, h));
   pen.frame(spots[me], 'accent');
   const all = `${spots.length} tokens in one row`;
-  pen.text(all, row.x + row.w, row.y + row.h + 18 * unit, { align: 'right' });
+  pen.text(all, row.x + row.w, row.y + row.h + 25 * unit, { align: 'right' });
   if (v['ask-score'] <= 0) return;
   const [scaled, soft] = [ease(v['ask-scale']), ease(v['ask-soft'])];
   const foot = row.y - 6;
@@ -171,7 +169,7 @@ function drawRow(pen, { me, few, arrays, facts, most, highest }, v) {
     soft > 0.5
       ? `share of its attention, up to ${percent(most)}`
       : `score${scaled > 0.5 ? `, × ${Number(facts.scale.toPrecision(3))}` : ''}`;
-  pen.text(what, row.x, row.y + row.h + 18 * unit, { a: v['ask-score'] * 4 });
+  pen.text(what, row.x, row.y + row.h + 25 * unit, { a: v['ask-score'] * 4 });
 }
 
 /** Query, keys, scores and values of a few tokens. @param {Pen} pen @param {Head} head @param {Numbers} n @param {Record<string, number>} v */
@@ -328,7 +326,7 @@ function drawLines(pen, { order, me, arrays, most }, n, looks, a) {
     pen.line(from, to, 1.5 + 7 * share, 0.35 + 0.6 * share, long);
     if (long > 0.9) {
       pen.piece(token - first, to.x, to.y, to.w, to.h);
-      pen.frame(to, 'accent', 1, 2);
+      pen.frame(to, 'glow', 1, 2);
     }
     if (looks < 0.8 || a <= 0) return;
     const [w, h] = [isWide ? 42 : 34, 15];
@@ -345,7 +343,7 @@ function drawLines(pen, { order, me, arrays, most }, n, looks, a) {
     taken.push(spot);
     const weight = arrays.weights.data[token];
     const lettering = {
-      fill: ON_PHOTO,
+      fill: 'white',
       weight: 600,
       align: /** @type {const} */ ('center'),
       a: (looks * 5 - 4) * a,

@@ -174,7 +174,7 @@ function draw(pen, v, n) {
   pen.frame(spots[me], 'accent', pick);
   const words = join < 0.5 ? `${count} patches in one row` : `${all} tokens in one row`;
   const under = { align: /** @type {const} */ ('right'), a: ease(v['cut-row'] * 2 - 1) };
-  pen.text(words, row.x + row.w, row.y + row.h + 18 * unit, under);
+  pen.text(words, row.x + row.w, row.y + row.h + 25 * unit, under);
 
   // beside it: how many there are, then what becomes of one
   const { x, y } = work;
