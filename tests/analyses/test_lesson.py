@@ -559,6 +559,7 @@ def test_the_shape_is_that_of_the_configuration(make_model: MakeModel) -> None:
         False,
         7,
     ]
+    assert ask_tokens(subject(make_model(shared_bias=True))).shape["relative_bias"]
 
 
 def test_every_number_changes_with_the_model(registers: Lesson) -> None:
