@@ -39,11 +39,10 @@ const ANSWERS = /** @type {Record<string, any>} */ ({
 async function open(search = '?tab=patches&image=lion', answers = ANSWERS) {
   /** @type {[string, any][]} */
   const questions = [];
-  /** @type {(room: any) => void} */
-  let resize = () => {};
+  let changed = () => {};
   class ResizeObserver {
     constructor(/** @type {any} */ call) {
-      resize = (width) => call([{ contentRect: { width } }]);
+      changed = call;
     }
 
     observe() {}
@@ -71,7 +70,11 @@ async function open(search = '?tab=patches&image=lion', answers = ANSWERS) {
   const all = (/** @type {string} */ selector) => [...root.querySelectorAll(selector)];
   const grid = find('.vv-patch-grid');
   if (grid) grid.box = { left: 100, top: 50, width: 200, height: 50 }; // the photo and its padding, one to one
-  return { root, store, place, questions, find, all, grid, resize: (/** @type {number} */ w) => resize(w) };
+  const resize = (/** @type {number} */ width) => {
+    find('.vv-sequence-box').box.width = width;
+    changed();
+  };
+  return { root, store, place, questions, find, all, grid, resize };
 }
 
 /** Where a rectangle of a drawing stands. @param {any} rect */

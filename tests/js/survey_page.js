@@ -75,7 +75,7 @@ const POINTS = Float32Array.of(
 /** What the page is answered about the open photo: heads by layer, and its two first classes. */
 const OF_PHOTO = {
   open: { about: { model: 'mini', image: { upload: 'u1' }, edits: 'off 1.1' } },
-  heads: { arrays: { values: { shape: [2, 3], data: Float32Array.of(10, 20, 30, 40, 50, 66) } } },
+  heads: { arrays: { values: { shape: [2, 3], data: Float32Array.of(10, 20, 30, 40, 30, 86) } } },
   classes: { arrays: { scores: { shape: [2], data: Float32Array.of(2.5, 1) } } },
 };
 

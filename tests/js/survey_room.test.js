@@ -93,7 +93,7 @@ test('the open photo is marked among the surveyed ones, by questions that are re
   ]);
   assert.equal(
     said(),
-    'The open photo, ringed: confidence 2.5, more than 3 of 6; mean entropy 36, more than 3 of 7.',
+    'The open photo, marked: confidence 2.5, more than 3 of 6; mean entropy 36, more than 3 of 7.',
   );
   const [{ style }, { xaxis, yaxis }] = [room.over('.vv-survey-mine'), room.figure._fullLayout];
   const shares = [
@@ -103,8 +103,11 @@ test('the open photo is marked among the surveyed ones, by questions that are re
   const drawn = [parseFloat(style.left) / 200, parseFloat(style.top) / 100];
   assert.deepEqual(drawn.map((share) => share.toFixed(3)), shares.map((share) => share.toFixed(3))); // prettier-ignore
   await room.choose('up', 'head_entropy');
-  assert.match(said(), /; head entropy 66, more than 6 of 7\.$/);
-  assert.ok(yaxis.range[1] > 66);
+  assert.match(said(), /; head entropy 86, more than 7 of 7\.$/);
+  assert.ok(yaxis.range[1] < 86); // the axis is that of the surveyed photos
+  const mine = room.over('.vv-survey-mine');
+  assert.ok(mine.classList.contains('vv-beyond'));
+  assert.deepEqual([mine.style.top, mine.style.rotate], ['0px', `${-Math.PI / 2}rad`]);
 });
 
 test('a number that only surveyed photos have is said to be unknown, and a survey of another model places nothing', async (t) => {
@@ -150,7 +153,7 @@ test('an answer that was overtaken is left, and the tab waits until the newest i
   const waits = () => [room.find('.vv-survey').dataset.waits, room.find('.vv-survey-count').textContent];
   await room.choose('measure', 'entropy');
   await waiting[0].give({ ...CHOSEN, count: 1 });
-  assert.deepEqual(waits(), ['true', '']);
+  assert.deepEqual(waits(), ['', '']);
   await waiting[1].give(CHOSEN);
   assert.deepEqual(waits(), [undefined, '3 of 1,207 photos; 66.7% are right.']);
   await room.filter('a');

@@ -218,7 +218,7 @@ function Why({ page, aim, how, methods, drawing, tables }) {
     () => Object.fromEntries(Object.entries(tables).map(([name, text]) => [name, decodeTable(text)])),
     [tables],
   );
-  const { stage, isSeen, base, ...known } = useMemo(() => whyOf(page, aim, methods, colours), [page]);
+  const { stage, isSeen, base, waits, ...known } = useMemo(() => whyOf(page, aim, methods, colours), [page]);
   const places = useMemo(() => new Places(MOST_AT_A_TIME), []);
   const cards = { page, places, methods, tables: colours, ...known };
   const of = base.value.value;
@@ -226,7 +226,8 @@ function Why({ page, aim, how, methods, drawing, tables }) {
   const chosen = methods.find(({ name }) => name === page.store.view.method.value);
   const check = useCheck(page, places, of && isSeen() && chosen ? { of, method: chosen } : null);
   const weights = check.known?.words ?? '';
-  return html`<div id="vv-explain-columns" class="vv-view" hidden=${page.store.view.explain.value !== 'why'}>
+  const isHidden = page.store.view.explain.value !== 'why';
+  return html`<div id="vv-explain-columns" class="vv-view" hidden=${isHidden} data-waits=${waits.value}>
     <${Stage} ...${{ page, ...stage, drawing, tests, weights, tables: colours }} />
     <${Gallery} ...${{ base, check, how, tests, ...cards }} />
   </div>`;
@@ -305,10 +306,15 @@ function whyOf(page, aim, methods, tables) {
   const taken = computed(() => (shown.value?.isOwn === false ? 0 : gone.share.value));
   const done = (/** @type {Method} */ method, /** @type {Of} */ now) => learn(keyOf(method, now));
   const base = heldOf(computed(() => (isSeen() ? aim.value : NOT_ASKED)));
+  /** What is not there yet, in what is seen. */
+  const waits = computed(() => {
+    if (!isSeen() || error.value || shown.value) return undefined;
+    return base.value.value ? 'photo' : 'all';
+  });
   /** @type {import('./gallery.js').OfCards['answers']} */
   const answers = signal(new Map());
   return {
-    ...{ base, answers, agreed, costOf, isSeen, isThere, done },
+    ...{ base, waits, answers, agreed, costOf, isSeen, isThere, done },
     stage: { shown, error, isPending, gone, taken },
   };
 }

@@ -84,7 +84,8 @@ function lessonOf(page, scenes) {
     const before = shown.peek();
     const all = placed(scenes, n);
     if (!before) {
-      const link = all.find((one) => one.id === store.view.beat.peek());
+      const named = store.view.beat.peek() || OF_STEPS[store.view.step.peek()];
+      const link = all.find((one) => one.id === named);
       if (link) t.value = endOf(link);
       shown.value = { n, beats: all };
       if (!link && !still.matches) player.play();

@@ -18,7 +18,7 @@ export function mount(element, { page, samples }) {
   const labels = Object.fromEntries(tabs.map((/** @type {Tab} */ { name, label }) => [name, label]));
   const header = headerOf(thePage(), JSON.parse(samples));
   render(
-    html`<a class="vv-skip vv-button" href="#vv-tabs" onClick=${skip}>Go to the photo</a>
+    html`<a class="vv-unseen vv-skip vv-button" href="#vv-tabs" onClick=${skip}>Go to the photo</a>
       <${Header} ...${{ header, questions, tabs: labels }} />
       <${Tabs} ...${{ store: thePage().store, tabs, tables }} />
       ${parts.map((/** @type {Part} */ part) => html`<${Filled} ...${part} id=${`vv-${part.name}`} />`)}`,

@@ -35,6 +35,11 @@ export function Tabs({ store, tabs, tables }) {
   const row = useRef(/** @type {any} */ (null));
   const opened = useRef(/** @type {Set<string>} */ (new Set()));
   const open = store.view.tab.value;
+  const choose = (/** @type {string} */ tab) => {
+    store.set({ tab });
+    const past = row.current.offsetTop - row.current.parentElement.offsetTop; // where the row stays in sight
+    if (past > 0) window.scrollBy({ top: -past, behavior: 'instant' }); // each tab from its beginning on
+  };
   opened.current.add(open);
   useLayoutEffect(() => showTab(row.current), [open]);
   return html`<div id="vv-tabs">
@@ -50,7 +55,7 @@ export function Tabs({ store, tabs, tables }) {
               aria-selected=${String(name === open)}
               tabindex=${name === open ? 0 : -1}
               aria-controls=${`vv-tab-${name}`}
-              onClick=${() => store.set({ tab: name })}
+              onClick=${() => choose(name)}
             >
               ${label}
             </button>`,

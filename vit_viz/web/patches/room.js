@@ -280,10 +280,13 @@ function Sequence({ photo, looked, query, image, choose }) {
   const [tall, wide] = size.map((side) => Math.round((TILE * side) / Math.max(...size)));
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
-  const [room, setRoom] = useState(0); // not known yet
+  const [room, setRoom] = useState(0); // none while the tab is not seen
   useLayoutEffect(() => {
-    const fit = new ResizeObserver(([{ contentRect }]) => setRoom(contentRect.width));
-    fit.observe(/** @type {HTMLElement} */ (box.current));
+    const place = /** @type {HTMLElement} */ (box.current);
+    const measure = () => setRoom(place.clientWidth);
+    measure(); // before it is first seen
+    const fit = new ResizeObserver(measure);
+    fit.observe(place);
     return () => fit.disconnect();
   }, []);
   const across = Math.max(1, Math.min(count, Math.floor(((room || 600) + GAP) / (wide + GAP))));
@@ -335,7 +338,7 @@ function Sequence({ photo, looked, query, image, choose }) {
     </div>`;
   return html`<${Figure} id="vv-sequence-picture" caption=${words} save=${['sequence', photo.about]}>
     ${names('prefix', prefix)}
-    <div class="vv-sequence" style=${{ visibility: room ? 'visible' : 'hidden' }}>
+    <div class="vv-sequence">
       <ol class="vv-sequence-labels vv-small" aria-hidden="true" style=${{ gridAutoRows: `${pitch}px` }}>
         ${Array.from({ length: lines }, (_, line) => {
           const [from, to] = [line * across, Math.min(count, (line + 1) * across) - 1];

@@ -55,6 +55,6 @@ export function placeWords(names, mine, theirs) {
     const below = all.filter((value) => value < Math.fround(mine[at])).length;
     return `${words} ${short(mine[at])}, more than ${many(below)} of ${many(all.length)}`;
   });
-  const ringed = mine.some(Number.isNaN) ? '' : ', ringed';
-  return `The open photo${ringed}: ${places.join('; ')}.`;
+  const marked = mine.some(Number.isNaN) ? '' : ', marked';
+  return `The open photo${marked}: ${places.join('; ')}.`;
 }

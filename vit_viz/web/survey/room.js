@@ -32,7 +32,7 @@ export function Survey({ page, ask, survey, tables }) {
   return html`<div
     class="vv-survey"
     data-shows=${face}
-    data-waits=${state.isBusy.value ? 'true' : undefined}
+    data-waits=${state.isBusy.value && !state.chosen.value ? '' : undefined}
     data-stale=${state.refusal.value ? '' : undefined}
   >
     <div class="vv-survey-head vv-stack">

@@ -42,12 +42,11 @@ const plotly = () => /** @type {any} */ (window).Plotly;
 
 /**
  * The ends of an axis that shows all dots, with some room around them.
- * @param {Float32Array} values NaN where a photo has no such number @param {number} [mine] of the open photo
+ * @param {Float32Array} values NaN where a photo has no such number
  * @returns {[number, number]}
  */
-export function axisEnds(values, mine = NaN) {
-  let [low, high] = extent(values);
-  if (!Number.isNaN(mine)) [low, high] = [Math.min(low, mine), Math.max(high, mine)];
+export function axisEnds(values) {
+  const [low, high] = extent(values);
   if (low > high) return [0, 1];
   const room = ROOM * (high - low) || Math.abs(low) / 2 || 0.5;
   return [low - room, high + room];
@@ -270,15 +269,15 @@ function Dots({ state, mode, graph }) {
     const [x, y] = axesOf(points);
     const [width, height] = room ? room.split(' ').map(Number) : [];
     const now = Object.entries({
-      ...{ 'xaxis.title.text': words[0], 'xaxis.range': axisEnds(x, mine?.[0]) },
-      ...{ 'yaxis.title.text': words[1], 'yaxis.range': axisEnds(y, mine?.[1]) },
+      ...{ 'xaxis.title.text': words[0], 'xaxis.range': axisEnds(x) },
+      ...{ 'yaxis.title.text': words[1], 'yaxis.range': axisEnds(y) },
       ...{ dragmode: mode !== 'off' && mode, selections: selectionsOf(brush.value, names) },
       ...(room && { width, height }),
     });
     const changed = now.filter(([name, value]) => known.current[name] !== JSON.stringify(value));
     known.current = Object.fromEntries(now.map(([name, value]) => [name, JSON.stringify(value)]));
     if (changed.length) void plotly()?.relayout(graph, Object.fromEntries(changed));
-  }, [graph, answer.value, mine, mode, room, brush.value]);
+  }, [graph, answer.value, mode, room, brush.value]);
   useLayoutEffect(() => {
     const holder = graph?.closest('#vv-survey-dots');
     if (!graph || !holder) return;
@@ -324,6 +323,9 @@ function Painted({ dots, passes, legend, size, words, pointed, mine }) {
     paintDots(/** @type {HTMLCanvasElement} */ (canvas.current), dots, passes, legend, size);
   }, [dots, passes]);
   const isShown = (/** @type {number} */ row) => !passes || passes[row];
+  const place = mine ?? [];
+  const edge = place.map((at, axis) => Math.min(Math.max(at, 0), size[axis]));
+  const [right, down] = place.map((at, axis) => at - edge[axis]); // how far beyond the axes
   return html`<canvas
       ref=${canvas}
       role="img"
@@ -333,7 +335,10 @@ function Painted({ dots, passes, legend, size, words, pointed, mine }) {
     ></canvas>
     ${
       mine?.every(Number.isFinite) &&
-      html`<span class="vv-survey-mine" style=${{ left: `${mine[0]}px`, top: `${mine[1]}px` }}></span>`
+      html`<span
+        class=${`vv-survey-mine ${right || down ? 'vv-beyond' : ''}`}
+        style=${{ left: `${edge[0]}px`, top: `${edge[1]}px`, rotate: `${Math.atan2(down, right)}rad` }}
+      ></span>`
     }
     <${Pointed} ...${{ pointed, words, dots, legend, size }} />`;
 }

@@ -192,7 +192,7 @@ export function Tokens({ page, colours, schema }) {
     : { words: error ?? failed, again, stays: state === 'failed' };
   return html`<div class="vv-room vv-tokens" data-ready=${isReady ? measure : undefined}>
     <${Problem} ...${problem} look="vv-tokens-error vv-notice" />
-    <div class="vv-tokens-main vv-columns" hidden=${state === 'failed'}>
+    <div class="vv-tokens-main vv-columns" hidden=${state === 'failed'} data-waits=${scene ? undefined : ''}>
       <${Large} ...${parts} />
       <div class="vv-tokens-right vv-stack">
         <div class="vv-tokens-top">
