@@ -81,9 +81,7 @@ def asked(page: Any, questions: list[str], image: str) -> list[Any]:
 def as_python_has_it(answer: Any) -> Any:
     """An answer of the app's page, each array in the type of Python."""
     dtypes = {kind: dtype for dtype, kind in KINDS.items()}
-    arrays = {
-        name: array["values"].astype(dtypes[array["kind"]]) for name, array in answer["arrays"].items()
-    }
+    arrays = {name: array["values"].astype(dtypes[array["kind"]]) for name, array in answer["arrays"].items()}
     return answer | {"arrays": arrays}
 
 

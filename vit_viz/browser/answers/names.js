@@ -1,4 +1,4 @@
-// Names of the questions that the engine answers (index.js), for pages, in which its program is not.
+// Names of the questions that the engine answers (index.js), and within answers, for pages, in which its program is not.
 
 /** @type {readonly string[]} */
 export const NAMES = [
@@ -45,3 +45,5 @@ export const NAMES = [
   'without_patches',
   'trust',
 ];
+
+export const KINDS_OF_SINKS = ['no sink', 'no-op', 'broadcast', 'sink, of neither kind'];
