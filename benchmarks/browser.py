@@ -76,7 +76,7 @@ def measure(name: str, all_threads: list[int], onnxruntime: str | None) -> None:
     loaded = model(name)
     with tempfile.TemporaryDirectory() as folder:
         path, onnx = Path(folder, "model.safetensors"), Path(folder, "model.onnx")
-        write_weights(loaded, path)
+        write_weights(loaded, path, storage="fp32")  # as ONNX has them
         if onnxruntime:
             export(loaded, onnx)
         for threads in all_threads:

@@ -12,6 +12,7 @@ from vit_viz.analyses.attention import LookOptions
 from vit_viz.analyses.key_segments import SegmentOptions
 from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.options import NoOptions, Option, OptionField, Options
+from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.rollout import RolloutOptions
 from vit_viz.analyses.spec import asks
 from vit_viz.errors import ParameterError
@@ -147,6 +148,12 @@ def test_every_method_says_all_of_itself(name: str) -> None:
     assert method.words.shows.endswith(".")
     for field in method.options.schema():
         assert field.option.sentence.endswith(".")
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_question_says_what_it_computes(name: str) -> None:
+    words = QUESTIONS[name].words
+    assert all((words.shows, words.hides, words.formula, words.source, words.also_called))
 
 
 def test_methods_are_told_apart_by_their_cards_their_speed_and_what_they_see() -> None:

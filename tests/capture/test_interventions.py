@@ -79,6 +79,26 @@ def test_tokens_are_removed_everywhere_where_no_layer_is_named(masked: Any, ever
     )
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"heads": {(-1, 3): 0.0}},
+        {"knockout": {-1: [(0, 1)]}},
+        {"mask_keys": {-1: [3]}},
+        {"temperature": {-1: 2.0}},
+    ],
+)
+def test_layers_are_not_counted_from_the_last(change: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match="Layer -1 does not exist: an edit counts layers from 0"):
+        Edits(**{"heads": {}, "knockout": {}, "mask_keys": None, "temperature": {}} | change)
+
+
+def test_each_item_of_a_batch_has_its_own_forbidden_edges() -> None:
+    expected = torch.zeros(2, 3, 4, dtype=torch.bool)
+    expected[0, 1, 2] = expected[1, 0, 3] = expected[1, 2, 0] = True
+    assert torch.equal(edge_mask([[(1, 2)], [(0, 3), (2, 0)]], 3, 4, 2), expected)
+
+
 def test_a_matrix_of_forbidden_edges_has_a_row_for_each_query() -> None:
     edges = torch.tensor([[True, False, False], [False, True, True]])
     assert torch.equal(edge_mask(edges, 2, 3, 1), edges[None])

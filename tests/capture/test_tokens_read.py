@@ -299,6 +299,24 @@ def test_a_map_from_the_class_token_says_that_the_answer_reads_the_patches_too()
     assert vv.rollout(recorded, query=(1, 2)).note == ""
 
 
+@pytest.mark.parametrize(
+    ("options", "is_known"),
+    [
+        ({}, False),
+        ({"dist_token": True}, True),
+        ({"dist_token": True, "dist_head": True}, False),
+        ({"dist_token": True, "pooling": "mean"}, False),
+        ({"class_token": False, "pooling": "mean"}, False),
+    ],
+)
+def test_of_our_models_one_that_passes_over_its_distillation_token_is_said_to_read_the_class_token_alone(
+    options: dict[str, Any], is_known: bool
+) -> None:
+    read = trace(own(**options), pixels()).structure.read
+    assert (read is not None) == is_known
+    assert read is None or read.tokens == (0,)
+
+
 def test_a_distillation_token_without_a_head_is_not_started_from() -> None:
     assert trace(own(dist_token=True), pixels()).output_query() == "class"
     assert trace(own(dist_token=True, dist_head=True), pixels()).output_query() == "pool"

@@ -51,6 +51,19 @@ function page({ dataset = {}, isDark = false, search = '', more = {} } = {}) {
       window.disconnected = true;
     }
   }
+  class MutationObserver {
+    constructor(/** @type {() => void} */ changed) {
+      this.changed = changed;
+    }
+
+    observe(/** @type {any} */ element) {
+      element.changed = this.changed;
+    }
+
+    disconnect() {
+      body.changed = null;
+    }
+  }
   class CSSStyleSheet {
     text = '';
 
@@ -58,7 +71,7 @@ function page({ dataset = {}, isDark = false, search = '', more = {} } = {}) {
       this.text = text;
     }
   }
-  const [documentElement, body] = [new Element('html'), new Element('body')];
+  const [documentElement, body] = /** @type {any[]} */ ([new Element('html'), new Element('body')]);
   Object.assign(body.dataset, dataset);
   const made = /** @type {any} */ (browser.globals.document).createElement;
   const createElement = (/** @type {string} */ tag) => {
@@ -85,8 +98,8 @@ function page({ dataset = {}, isDark = false, search = '', more = {} } = {}) {
   });
   const asked = (/** @type {string} */ query) => (query.includes('dark') ? theme : { matches: false });
   class Image {}
-  browser.install({ matchMedia: asked, ResizeObserver, CSSStyleSheet, Image, ...more });
-  return { browser, theme, byId, documentElement };
+  browser.install({ matchMedia: asked, ResizeObserver, MutationObserver, CSSStyleSheet, Image, ...more });
+  return { browser, theme, body, byId, documentElement };
 }
 
 /** A notebook's widget, whose kernel has all layers. */
@@ -157,6 +170,15 @@ test('it is as dark as the notebook says, else as the system', () => {
   assert.equal(classOf({ vscodeThemeKind: 'vscode-dark' }), 'vv-host dark');
   assert.equal(classOf({ vscodeThemeKind: 'vscode-light' }, true), 'vv-host');
   assert.equal(classOf({}, true), 'vv-host dark');
+});
+
+test('it follows a theme that changes while it is shown, and no longer', () => {
+  const { host, body, end } = notebook({ dataset: { jpThemeLight: 'true' } });
+  body.dataset.jpThemeLight = 'false';
+  body.changed();
+  assert.equal(host.className, 'vv-host dark');
+  end();
+  assert.equal(body.changed, null);
 });
 
 test('it opens at the layer, head and query of Python, and asks the kernel for that layer first', async () => {

@@ -164,6 +164,19 @@ def test_a_slow_method_tells_how_far_it_is_and_can_be_cancelled(counted: Counted
     assert counted.session.keeps(request)
 
 
+def test_what_a_question_asks_of_another_tells_how_far_it_is_and_ends_with_it(
+    counted: Counted, image: str
+) -> None:
+    told: list[float] = []
+    with pytest.raises(Cancelled):
+        counted.session.run(
+            Request.of("tiny", image, "trust", method="rollout"),
+            progress=told.append,
+            cancelled=lambda: bool(told),
+        )
+    assert 0 < told[-1] < 0.45  # where the random orders end
+
+
 @pytest.mark.parametrize(
     "analysis", ["without_patches", "explain all", "randomisation", "saliency", "kernel_shap"]
 )

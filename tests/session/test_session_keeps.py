@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from tests.session.test_session import Counted, picture
+from tests.ui.desk import odd_session
 from tests.waiting import PATIENCE
 from vit_viz.results import PatchMap
 from vit_viz.session import engine
@@ -39,6 +40,13 @@ def test_a_trace_keeps_the_norms_of_its_values_and_not_the_values(counted: Count
     kept = session.trace("tiny", session.add_upload(picture(0)))
     assert kept.v is None
     assert kept.value_norms(2).shape == (kept.num_heads, kept.num_tokens)
+
+
+def test_a_single_output_is_explained_as_a_score_of_a_model_without_classes() -> None:
+    session = odd_session(embed_dim=1, num_heads=1, num_classes=0)
+    image = session.add_upload(picture(0))
+    assert not session.model("odd").has_classes
+    assert session.prepared(Subject("odd", image)).has_classes
 
 
 # --- keys: two requests that differ in one field have two results

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from tests.serving import ROOT, free_port
+from tests.ui.test_access import axe
+from tests.ui.test_offline_page import FAULTS
 from tests.ui.waits import expect
 from tests.waiting import PATIENCE, until
 
@@ -27,6 +29,7 @@ CELLS = (
     "explorer.query, explorer.head = (4, 4), 'mean'",
     "print('now', explorer.layer, explorer.head, explorer.query)",
 )
+WIDGET = "[data-lm-suppress-shortcuts]"
 CELL = ".jp-Notebook .jp-CodeCell"
 
 
@@ -110,6 +113,11 @@ def test_the_explorer_lives_in_a_notebook(lab: str, browser: Any, tmp_path: Path
         ".textContent === ''"
     )
     exact_numbers(tab)
+    tab.evaluate(axe())
+    for is_light, look in (("false", "vv-host dark"), ("true", "vv-host")):  # as JupyterLab's themes tell
+        tab.evaluate("is_light => (document.body.dataset.jpThemeLight = is_light)", is_light)
+        expect(tab.locator(f"{WIDGET} .vv-host")).to_have_class(look)
+        assert tab.evaluate(FAULTS.replace("document", f"'{WIDGET}'", 1)) == []
     run(1)
     shows("Layer 3, all heads: patch (4, 4) looks ")
     exact_numbers(tab)

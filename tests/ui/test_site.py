@@ -23,6 +23,8 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from tests.model.inside import randomise
+from tests.ui.access.test_places import FOUND, OVER
+from tests.ui.test_access import axe
 from tests.ui.waits import click_at, expect, point_of
 from vit_viz import samples
 from vit_viz.browser import as_stored
@@ -323,6 +325,47 @@ def test_every_tab_saves_figures_and_numbers(open_site: Callable[..., Any], site
             assert saving.value.suggested_filename == f"vit_viz_{question}_mini.{form}"
             assert Path(saving.value.path()).read_bytes().startswith(start)
         expect(page.locator(".vv-figure[open] .vv-in-app")).to_contain_text("In the app: PDF")
+        page.locator(".vv-figure-close").click()
+
+
+def test_a_figure_has_the_parts_that_the_apps_has(open_site: Callable[..., Any], site: str) -> None:
+    page = open_site(site)
+    trust, sinks = page.evaluate(
+        """async (asked) => {
+          const { source } = window.vit_viz('web/kit/page.js').thePage();
+          const { about } = document.querySelector('#vv-explorer').explorer.trace;
+          const drawn = ([name, body]) => source.file(name, { ...about, ...body }, 'image/svg+xml');
+          const files = await Promise.all(asked.map(async (one) => (await drawn(one)).text()));
+          const words = (file) => [...new DOMParser().parseFromString(file, 'image/svg+xml').querySelectorAll('text')];
+          return files.map((file) => words(file).map((one) => one.textContent));
+        }""",
+        [("trust", {"method": "rollout"}), ("sink_kinds", {})],
+    )
+    titles = [
+        words for words in trust if words in ("lion: Trust", "Deletion of rollout", "Insertion of rollout")
+    ]
+    assert len(titles) == 3
+    assert not [words for words in trust if "step" in words]  # of single random orders, which make the band
+    assert {"share of queries with half on one token", "no sink: 35 heads", "broadcast: 1 head"} <= set(sinks)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing_in_the_panel_and_the_dialog_that_saves_at_either_width(
+    open_site: Callable[..., Any], site: str, dark: bool
+) -> None:
+    page = open_site(f"{site}?ask=layer_similarity")
+    page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")
+    page.evaluate(axe())
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        expect(page.locator(".vv-question[data-state=done] .vv-question-picture")).to_be_visible()
+        for look in ("vv-question", "vv-figure"):
+            answer = page.evaluate(FOUND, OVER)
+            assert any(look in one for one in answer["open"])
+            assert answer["looked"]
+            assert answer["found"] == [], (width, look)
+            if look == "vv-question":
+                page.locator(".vv-question [data-save]").click()
         page.locator(".vv-figure-close").click()
 
 

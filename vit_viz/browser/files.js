@@ -246,17 +246,19 @@ function* chained(...parts) {
 
 /**
  * The parts that stand for themselves, as `leaves_of` of vit_viz/answer.py has them: each with its name and its table.
- * @param {Part} part @param {string} name @param {string} [question] whose answer it is @returns {[string, Part, string][]} the last: its type; '' of an array or a number
+ * @param {Part} part @param {string} name @param {string} [question] whose answer it is @param {Record<string, string[]>} [fields] those that
+ *     are wanted of types, where not all are @returns {[string, Part, string][]} the last: its type; '' of an array or a number
  */
-export function leavesOf(part, name, question) {
+export function leavesOf(part, name, question, fields = {}) {
   const kind = kindOf(part, question);
   if (TABLES[kind]) return [[name, part, kind]];
   return Object.entries(part).flatMap(([key, inner]) => {
+    if (fields[kind]?.includes(key) === false) return [];
     const whole = name ? `${name}.${key}` : key;
     if (isArray(inner)) return [[whole, { ...inner, axes: AXES[kind]?.[key] }, '']];
     if (typeof inner === 'number')
       return WITH_SINGLE_NUMBERS.includes(kind) || SINGLE_NUMBER[kind] === key ? [[whole, inner, '']] : [];
-    return inner && typeof inner === 'object' ? leavesOf(inner, whole) : [];
+    return inner && typeof inner === 'object' ? leavesOf(inner, whole, undefined, fields) : [];
   });
 }
 

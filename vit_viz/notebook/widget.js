@@ -141,7 +141,7 @@ function traitOf(text) {
   return /^\d+$/.test(text) ? Number(text) : text;
 }
 
-/** Whether the notebook around is dark: JupyterLab and VS Code say it, elsewhere the system does. */
+/** Whether the notebook around is dark now: JupyterLab and VS Code say it, elsewhere the system does. */
 function isDark() {
   const { jpThemeLight, vscodeThemeKind } = document.body.dataset;
   if (jpThemeLight) return jpThemeLight === 'false';
@@ -158,11 +158,14 @@ function hosted(el, /** @type {string} */ html, /** @type {string} */ css) {
   sheet.replaceSync(css);
   root.adoptedStyleSheets = [sheet];
   const host = document.createElement('div');
-  host.className = isDark() ? 'vv-host dark' : 'vv-host';
+  const follow = () => void (host.className = isDark() ? 'vv-host dark' : 'vv-host');
+  const theme = new MutationObserver(follow);
+  theme.observe(document.body, { attributes: true });
+  follow();
   host.innerHTML = html;
   root.append(host);
   el.append(outer);
-  return { outer, host };
+  return { outer, host, theme };
 }
 
 /** After which a kernel that has said nothing is taken for gone, as in a notebook that is only read. */
@@ -207,13 +210,14 @@ export function widget(html, css) {
     };
     const { place, end } = placeOf(model, facts.value.default_query);
     const page = { store: new Store(facts.fields, place), source, ask: asker(source), turn: signal(0) };
-    const { outer, host } = hosted(el, html, css);
+    const { outer, host, theme } = hosted(el, html, css);
     const isHeard = withoutKernel(model, el, outer);
     const explorer = look(host, page, tables);
     return () => {
       end();
       isHeard();
       kernel.close();
+      theme.disconnect();
       explorer.destroy();
     };
   }

@@ -1,6 +1,7 @@
 // The figure of an answer, drawn from its numbers as the page draws: maps in the style of the link over their photo, tables as cells,
 // lines, bars. Words and lines stay words and lines; whatever has no drawing of its own is drawn part by part.
 
+import { KINDS_OF_SINKS } from '../browser/answers/names.js';
 import { leavesOf, kindOf, isArray, wholeOf } from '../browser/files.js';
 import { Picture } from '../explorer/paint.js';
 import { PhotoScreen } from '../explorer/screen.js';
@@ -116,6 +117,13 @@ class Sheet {
   }
 }
 
+/** The fields that are drawn of types, where not all are, as `Answer.DRAWN` of vit_viz/answer.py. @type {Record<string, string[]>} */
+const FIELDS = {
+  Faithfulness: ['deletion', 'reverse', 'insertion', 'removal'],
+  Lens: ['maps'],
+  TokenComponents: ['maps', 'explained'],
+};
+
 /** @param {Answer} answer @param {Scene} scene @returns {string} an SVG */
 export function figureOf(answer, scene) {
   const sheet = new Sheet(scene);
@@ -124,7 +132,7 @@ export function figureOf(answer, scene) {
   const own = DRAWN[kindOf(whole, answer.question)];
   if (own) own(sheet, whole, answer);
   else {
-    const leaves = leavesOf(whole, '', answer.question);
+    const leaves = leavesOf(whole, '', answer.question, FIELDS);
     for (const [name, part, kind] of leaves) {
       const isDrawn = typeof part === 'number' || !isArray(part) || part.shape.length <= 2;
       if (!isDrawn) continue;
@@ -132,7 +140,7 @@ export function figureOf(answer, scene) {
         sheet.write(`${wordsOf(name)}: ${short(part)}`);
         continue;
       }
-      if (leaves.length > 1) sheet.write(wordsOf(name), { bold: true });
+      if (leaves.length > 1) sheet.write(capital(part.method ?? '') || wordsOf(name), { bold: true });
       if (kind) DRAWN[kind](sheet, part, answer);
       else drawArray(sheet, part);
     }
@@ -250,8 +258,7 @@ function drawCells(
   const margin = Math.min(sheet.inner / 3, Math.max(...sides.map((name) => sheet.widthOf(name, SMALL))) + 5);
   const width = (sheet.inner - margin) / cols;
   const height = Math.min(width, Math.max(12, (0.75 * sheet.inner) / rows));
-  if (axes)
-    sheet.put(`${axes[0]} down, ${axes[1]} across`, MARGIN, (sheet.y += SMALL), { size: SMALL, ink: MUTED });
+  if (axes) sheet.write(`${axes[0]} down, ${axes[1]} across`, { size: SMALL, ink: MUTED });
   const isTurned = Math.max(...tops.map((name) => sheet.widthOf(name, SMALL))) > width - 2;
   const shown = isTurned ? tops.map((name, i) => (above ? String(i + 1) : name)) : tops;
   const every = Math.ceil((sheet.widthOf('000', SMALL) + 2) / width);
@@ -296,10 +303,9 @@ function drawCells(
   sheet.bar(table, ends, unit);
 }
 
-/** Groups of heads by their colours, with a key. @param {Sheet} sheet @param {string[][]} names of each head */
-function drawGroups(sheet, names) {
+/** Groups of heads by their colours, with a key. @param {Sheet} sheet @param {string[][]} names of each head @param {string[]} [kinds] all groups, in their order */
+function drawGroups(sheet, names, kinds = [...new Set(names.flat())].sort()) {
   sheet.write('layer down, head across', { size: SMALL, ink: MUTED });
-  const kinds = [...new Set(names.flat())].sort();
   const size = sheet.inner / names[0].length;
   const height = Math.min(size, 24);
   names.forEach((row, i) =>
@@ -309,14 +315,20 @@ function drawGroups(sheet, names) {
     }),
   );
   sheet.y += names.length * height + 6;
-  keyOf(sheet, kinds.map((kind) => `${kind}: ${names.flat().filter((name) => name === kind).length} heads`)); // prettier-ignore
+  keyOf(sheet, kinds, kinds.map((kind) => names.flat().filter((name) => name === kind).length), ['head', 'heads']); // prettier-ignore
 }
 
-/** What colours of groups stand for. @param {Sheet} sheet @param {string[]} words */
-function keyOf(sheet, words) {
-  words.forEach((said, i) => {
+/** What colours of groups stand for, of those that have members. @param {Sheet} sheet @param {string[]} names @param {number[]} counts @param {[string, string]} nouns of one member, and of several */
+function keyOf(sheet, names, counts, [one, several]) {
+  counts.forEach((count, i) => {
+    if (!count) return;
     sheet.box(MARGIN, sheet.y + 1, 8, 8, GROUPS[i % GROUPS.length]);
-    sheet.put(said, MARGIN + 12, (sheet.y += 1.2 * TEXT) - 2, { size: SMALL });
+    sheet.put(
+      `${names[i]}: ${count} ${count === 1 ? one : several}`,
+      MARGIN + 12,
+      (sheet.y += 1.2 * TEXT) - 2,
+      { size: SMALL },
+    );
   });
   sheet.y += 4;
 }
@@ -492,7 +504,10 @@ const DRAWN = {
     const names = heads.map((/** @type {any} */ one) => one.name);
     drawGroups(sheet, Array.from({ length: names.length / across }, (_, i) => names.slice(i * across, (i + 1) * across))); // prettier-ignore
   },
-  SinkKinds: (sheet, { kinds }) => drawGroups(sheet, kinds),
+  SinkKinds(sheet, { kinds, queries }) {
+    drawCells(sheet, queries, { axes: ['layer', 'head'], unit: 'share of queries with half on one token' });
+    drawGroups(sheet, kinds, KINDS_OF_SINKS);
+  },
   Decomposition(sheet, { heads, mlps, rest, rest_names: names, layers, unit }) {
     drawCells(sheet, heads, { rows: layers, signed: true, unit, axes: ['layer', 'head'] });
     drawBars(sheet, [...names, ...layers.map((/** @type {string} */ name) => `MLP ${name}`)], [...rest.data, ...mlps.data]); // prettier-ignore
@@ -520,7 +535,7 @@ const DRAWN = {
       (all, group) => ((all[group] = (all[group] ?? 0) + 1), all),
       /** @type {number[]} */ ([]),
     );
-    keyOf(sheet, sizes.map((count, group) => `segment ${group}: ${count} patches`)); // prettier-ignore
+    keyOf(sheet, sizes.map((_, group) => `segment ${group}`), sizes, ['patch', 'patches']); // prettier-ignore
   },
   PatchPlaces(sheet, { values }) {
     const { photo } = sheet.scene;

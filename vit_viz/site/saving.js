@@ -59,7 +59,8 @@ async function drawn(
   try {
     const image = address ? Object.assign(new Image(), { src: address }) : null;
     await image?.decode();
-    const what = capital(answer.facts.method || answer.question.replaceAll('_', ' '));
+    const { method, faithfulness } = answer.facts; // a test of a map is named by itself
+    const what = capital((!faithfulness && method) || answer.question.replaceAll('_', ' '));
     const edits = about?.edits ? `, edited: ${about.edits}` : '';
     return figureOf(answer, {
       title: title || (shown ? `${shown.name}: ${what}` : what),

@@ -1,4 +1,4 @@
-// Names of the questions that the engine answers (index.js), for pages, in which its program is not.
+// Names of the questions that the engine answers (index.js), and within answers, for pages, in which its program is not.
 
 /** @type {readonly string[]} */
 export const NAMES = [
@@ -50,3 +50,5 @@ export const NAMES = [
   'lesson_block',
   'lesson_depth',
 ];
+
+export const KINDS_OF_SINKS = ['no sink', 'no-op', 'broadcast', 'sink, of neither kind'];

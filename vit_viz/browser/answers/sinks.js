@@ -5,11 +5,11 @@ import { eachHead } from './attention.js';
 import { dot, largestEigen, symmetricEigen } from './eigen.js';
 import { numbers } from './form.js';
 import { tokenName } from './layout.js';
+import { KINDS_OF_SINKS as KINDS } from './names.js';
 import { lengths as lengthsOf } from './vectors.js';
 /** @import { Machine } from '../machine.js' */
 /** @import { Context } from './form.js' */
 
-const KINDS = ['no sink', 'no-op', 'broadcast', 'sink, of neither kind'];
 const [WEIGHT, QUERIES] = [0.5, 0.9]; // a sink is where so many queries put so much weight on one token
 const [NO_OP, BROADCAST] = [0.2, 0.5]; // of what the head's other tokens would write
 const STABLE_RANK = 1.5; // of a broadcast, at most
