@@ -107,6 +107,9 @@ def test_a_patch_becomes_the_token_that_the_trace_recorded(lesson: Lesson) -> No
     assert told.position.any() == (told.position_kind not in ("rotary", "none", "relative"))
     assert (told.place, told.prefix_names) == (place, recorded.layout.prefix)
     assert told.index == token - len(told.prefix_names)
+    config = model.config
+    sizes = config.grid, config.patch_size, config.in_chans, config.embed_dim
+    assert (told.grid, told.patch_size, told.channels, told.dim) == sizes
 
 
 def test_a_position_is_as_alike_to_others_as_the_positions_say(lesson: Lesson) -> None:
@@ -556,6 +559,7 @@ def test_the_shape_is_that_of_the_configuration(make_model: MakeModel) -> None:
         False,
         7,
     ]
+    assert ask_tokens(subject(make_model(shared_bias=True))).shape["relative_bias"]
 
 
 def test_every_number_changes_with_the_model(registers: Lesson) -> None:
