@@ -75,21 +75,25 @@ from torch.nn import functional as F
 
 
 class PatchEmbed(nn.Module):
-    """Cuts an image into squares, and turns each into one vector by the same linear map."""
+    """Cuts an image into squares, and makes a vector of each by the same linear map."""
 
     def __init__(self, patch, dim, channels=3):
         super().__init__()
         self.patch = patch
-        self.proj = nn.Conv2d(channels, dim, kernel_size=patch, stride=patch)  # a linear map, stored as a convolution
+        # a linear map, stored as a convolution
+        self.proj = nn.Conv2d(channels, dim, kernel_size=patch, stride=patch)
 
     def forward(self, image):  # [batch, channels, height, width]
-        flat = F.unfold(image, self.patch, stride=self.patch).transpose(1, 2)  # [batch, n, channels * patch * patch]
-        return F.linear(flat, self.proj.weight.flatten(1), self.proj.bias)  # [batch, n, dim]
+        # [batch, n, channels * patch * patch]
+        flat = F.unfold(image, self.patch, stride=self.patch).transpose(1, 2)
+        # [batch, n, dim]
+        return F.linear(flat, self.proj.weight.flatten(1), self.proj.bias)
 
 
 def sequence(patches, prefix, positions):
-    """Learned tokens first, then the patches; positions are added to the last rows, those that have one."""
-    prefix = torch.cat(prefix, dim=1).expand(len(patches), -1, -1)  # the same for every image
+    """Learned tokens first, then the patches; the last rows get positions."""
+    # the same for every image: [batch, prefix, dim]
+    prefix = torch.cat(prefix, dim=1).expand(len(patches), -1, -1)
     x = torch.cat([prefix, patches], dim=1)  # [batch, tokens, dim]
     x[:, -positions.shape[1] :] += positions
     return x
@@ -109,9 +113,10 @@ def sequence(patches, prefix, positions):
         "$a_j$: what token $j$ gets of the attention; $o$: what is gathered.",
         source='''\
 def attention(q, k, v):  # each [batch, heads, tokens, head_dim]
-    """What each token gathers from all, weighted by how well its query fits their keys."""
-    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5  # [batch, heads, queries, keys]
-    weights = scores.softmax(dim=-1)  # along the keys: what one token gives to all sums to 1
+    """What each token gathers from all, by how well its query fits their keys."""
+    # [batch, heads, queries, keys]
+    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+    weights = scores.softmax(dim=-1)  # along the keys: each query's weights sum to 1
     return weights @ v  # [batch, heads, tokens, head_dim]
 ''',
         mistake="A softmax along the queries (dim=-2, or dim=1 by counting wrong): then it is not a token's attention that "
@@ -125,7 +130,7 @@ def attention(q, k, v):  # each [batch, heads, tokens, head_dim]
         "heads in one row.",
         source='''\
 class Attention(nn.Module):
-    """Several heads side by side, each with queries, keys and values of its own; then mixed."""
+    """Heads side by side, each with queries, keys and values of its own; then mixed."""
 
     def __init__(self, dim, heads):
         super().__init__()
@@ -136,8 +141,10 @@ class Attention(nn.Module):
     def forward(self, x):  # [batch, tokens, dim]
         batch, tokens, dim = x.shape
         qkv = self.qkv(x).reshape(batch, tokens, 3, self.heads, dim // self.heads)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each [batch, heads, tokens, head_dim]
-        x = attention(q, k, v).transpose(1, 2).reshape(batch, tokens, dim)  # the heads in one row
+        # each [batch, heads, tokens, head_dim]
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)
+        # the heads in one row: [batch, tokens, dim]
+        x = attention(q, k, v).transpose(1, 2).reshape(batch, tokens, dim)
         return self.proj(x)
 ''',
         mistake="One projection for query, key and value: then the scores are symmetric, and no patch can look for another "

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from vit_viz.lesson_parts import PARTS
+from vit_viz.ui.kit.words import listing
 from vit_viz.ui.lesson import parts
 
 
@@ -25,3 +26,9 @@ def test_a_part_reaches_the_page_with_its_marked_lines(name: str) -> None:
         assert f"vit_viz/model/vit.py, lines {first}-{first + source.count(chr(10))}" in figure
         assert html.escape(ran.where) in figure
         assert ran.name in figure
+
+
+def test_a_listing_ends_at_the_last_line_of_its_function() -> None:
+    shown = listing("f", "vit_viz.model.vit", (7, "def f():\n    return 1\n"), ("return",))
+    assert "vit_viz/model/vit.py, lines 7-8<" in shown
+    assert "<mark>    return 1</mark>" in shown

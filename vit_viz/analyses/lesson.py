@@ -37,10 +37,8 @@ if TYPE_CHECKING:
     from vit_viz.capture.active_edits import ActiveEdits
 
 Array = NDArray[np.float32]
-OutputWord = Literal["probability", "value", "embedding"]
 
 _LAYER = Option("layer", "The layer, counted from 0; -1 is the last.", low=-999, high=999, is_layer=True)
-_HEAD = Option("head", "The head, counted from 0.", low=0, high=999)
 _READ = "what the answer is read from where that is a token, else the patch in the middle"
 _MOST_CLASSES = 24
 
@@ -228,7 +226,7 @@ class LessonDepth(Answer):
     name: str
     classes: tuple[int, ...]
     words: tuple[str, ...]
-    kind: OutputWord
+    kind: Literal["probability", "value", "embedding"]
     unit: str
     pooling: str
     provenance: Provenance
@@ -292,7 +290,7 @@ def _attention(
     *,
     query: Query | None,
     layer: Annotated[int, _LAYER] = -1,
-    head: Annotated[int, _HEAD] = 0,
+    head: Annotated[int, Option("head", "The head, counted from 0.", low=0, high=999)] = 0,
 ) -> LessonAttention:
     """One token asks in one head, step by step."""
     with _followed(job, query, method="lesson attention", layer=layer, head=head) as of, exact():
@@ -356,9 +354,7 @@ def _depth(job: Job, *, query: Query | None) -> LessonDepth:
             norms=_fp32(of.stream[:, of.token].norm(dim=-1)),
             alike=_fp32(patches_of(trace, alike)),
             tops=_fp32(told[:, list(classes)]),
-            parts=np.array(
-                [(_length(block.attended), _length(block.thought)) for block in blocks], np.float32
-            ),
+            parts=np.array([np.linalg.norm((one.attended, one.thought), axis=1) for one in blocks]),
             agreement=_fp32(cosines(said, said[-1])),
             classes=classes,
             words=tuple(output_name(index, subject.labels, subject.noun) for index in classes),
@@ -384,6 +380,11 @@ class _Followed:
     provenance: Provenance
 
     @property
+    def blocks(self) -> list[Block]:
+        """Of the model."""
+        return [block for block in self.model.blocks if isinstance(block, Block)]
+
+    @property
     def stream(self) -> Tensor:
         """The residual stream before the first and after each block, fp32 [layers + 1, tokens, dim]."""
         return token_states(self.trace)
@@ -397,7 +398,7 @@ class _Followed:
     def gathered(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
         """Of each head the values, [heads, tokens, head_dim]; what the token gathers of them, [heads, head_dim]; and its weights,
         [heads, tokens]."""
-        block = self._block(layer)
+        block = self.blocks[layer]
         values = Values(block.attn.qkv, block.attn.num_heads).of(normed(block.norm1, self.stream[layer]))
         weights = self.trace.attention(layer, queries=[self.token])[:, 0]
         if self.edits is None:
@@ -407,7 +408,7 @@ class _Followed:
 
     def block(self, layer: int) -> LessonBlock:
         """The token in one block."""
-        block, before = self._block(layer), self.stream[layer, self.token]
+        block, before = self.blocks[layer], self.stream[layer, self.token]
         attn, mlp = block.attn, block.mlp
         _, outputs, weights = self.gathered(layer)
         mixed = normed(attn.norm, outputs.flatten()).reshape(outputs.shape)  # most models have no norm here
@@ -436,11 +437,6 @@ class _Followed:
             active=float((hidden > 0).float().mean()),
             **self.named,
         )
-
-    def _block(self, layer: int) -> Block:
-        block = self.model.blocks[layer]
-        assert isinstance(block, Block)
-        return block
 
 
 @contextmanager
@@ -530,10 +526,6 @@ def _shape(config: ViTConfig, layout: TokenLayout, *, has_classes: bool) -> dict
         "rotary": _is_rotary(config),
         "relative_bias": config.relative_bias or config.shared_bias,
     }
-
-
-def _length(values: Array) -> float:
-    return float(np.linalg.norm(values))
 
 
 def _fp32(values: Tensor) -> Array:

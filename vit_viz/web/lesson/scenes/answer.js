@@ -20,7 +20,10 @@ export const givenBy = (n) => ['heads', 'mlps', 'rest'].map((name) => sum(partsO
 /** What is explained, in words. @param {Numbers} n */
 const about = (n) => ({ strong: partsOf(n).facts.about || partsOf(n).facts.unit });
 /** A block of the sum, in words. @param {Numbers} n @param {number} row */
-const blockOf = (n, row) => partsOf(n).facts.layers[row].replace(/^(?=\d)/, 'block ');
+const blockOf = (n, row) =>
+  partsOf(n)
+    .facts.layers[row].replace(/^(?=\d)/, 'block ')
+    .replace('pool', 'the pool');
 
 /** What is said in each beat, for how many seconds, and at which part. @type {[string, number, string, Beat['say']][]} */
 const BEATS = [
@@ -28,7 +31,8 @@ const BEATS = [
     'norm',
     5,
     'norm',
-    (n) => told`The end: ${reader(n)} is brought to one scale once more, by a last *norm*.`,
+    (n) =>
+      told`After the last block all tokens are brought to one scale once more, by a last *norm*. Now ${reader(n)} is read.`,
   ],
   ['top', 8, 'head', saidOfTop],
   ['sum', 10, 'answer', saidOfSum],

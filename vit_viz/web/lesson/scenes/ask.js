@@ -402,4 +402,17 @@ export const ASK = {
     { change: 'scale', label: 'scores were not scaled', controls: [] },
     { change: 'axis', label: 'softmax ran along the queries', controls: [] },
   ],
+  fold: {
+    build: ['attention'],
+    shapes(n) {
+      const [all, d] = n.attention?.arrays.keys.shape ?? [];
+      if (!all) return [];
+      return [
+        ['query', `[${d}]`, 'of our token, in one head'],
+        ['keys, values', `[${all}, ${d}]`, 'of all tokens'],
+        ['scores, shares', `[${all}]`, 'one for each token'],
+        ['output', `[${d}]`, 'values, added up by their shares'],
+      ];
+    },
+  },
 };

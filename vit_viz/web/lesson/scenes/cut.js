@@ -132,13 +132,16 @@ const beats = ({ trace }) =>
     }),
   );
 
+/** How far the tokens that are no patches have come. @param {Record<string, number>} v */
+const joined = (v) => ease(v['cut-join'] ?? 0);
+
 /** @type {Scene['draw']} */
 function draw(pen, v, n) {
   const { rows, cols, tall, wide, count, all } = shapeOf(n);
   const { photo, row, work, unit, wide: isWide } = pen;
   const { prefix, crop } = n.trace;
   const pick = ease(v['cut-patch']);
-  const join = ease(v['cut-join'] ?? 0);
+  const join = joined(v);
   const me = prefix.length + n.patch;
   const spots = pen.standing(pen.spots([[me, 12 * pick, 5]], join));
 
@@ -158,11 +161,11 @@ function draw(pen, v, n) {
   const line = (/** @type {number} */ token) => {
     const to = spots[token];
     if (token < prefix.length) {
-      const p = ease((v['cut-join'] ?? 0) * 2 - token * 0.2);
+      const p = ease(v['cut-join'] * 2 - token * 0.2);
       return pen.face(token, mix(row.x - 60, to.x, p), to.y, to.w, row.h, p);
     }
     const patch = token - prefix.length;
-    if (patch >= count) return pen.face(token, to.x, to.y, to.w, row.h, v['cut-join'] ?? 0);
+    if (patch >= count) return pen.face(token, to.x, to.y, to.w, row.h, flown(count - 1));
     const p = flown(patch);
     if (p <= 0) return;
     const from = pen.at(patch);
@@ -209,7 +212,7 @@ function drawToken(pen, v, n) {
   const { work, unit: u, wide: isWide } = pen;
   const { tall, wide, channels, cols } = shapeOf(n);
   const { arrays } = /** @type {Answer} */ (n.tokens);
-  const [from, p] = [pen.at(n.patch), ease(v['cut-patch'])];
+  const [from, p, join] = [pen.at(n.patch), ease(v['cut-patch']), joined(v)];
   const side = (isWide ? 150 : 84) * u;
   const [w, h] = from.w > from.h ? [side, (side * from.h) / from.w] : [(side * from.w) / from.h, side];
   const [gx, gy] = [mix(from.x, work.x, p), mix(from.y, work.y, p)];
@@ -225,7 +228,7 @@ function drawToken(pen, v, n) {
     pen.box(at(i)[0], at(i)[1], cw * 0.95, ch * 0.95, `rgb(${rgb})`, p, 0);
   }
   const caption = `row ${Math.floor(n.patch / cols)}, column ${n.patch % cols}`;
-  pen.text(caption, work.x, work.y + h + 20 * u, { a: p });
+  pen.text(caption, work.x, work.y + h + 20 * u, { a: p - join });
 
   const x = work.x + side + (isWide ? 36 : 14) * u;
   const [width, cell, lines] = [work.x + work.w - x, (isWide ? 16 : 11) * u, Math.min(channels, 4)];
@@ -246,7 +249,6 @@ function drawToken(pen, v, n) {
 
   const y = work.y + lines * (cell + 4) + (isWide ? 48 : 30) * u;
   const lies = { x, y, w: width, h: (isWide ? 24 : 16) * u, pitch: (isWide ? 60 : 38) * u };
-  const join = ease(v['cut-join'] ?? 0);
   pen.within(1 - join, () => drawSum(pen, v, n, lies));
   if (isWide) pen.within(1 - join, () => drawAlike(pen, v, n, work.y + h + 56 * u, side));
   if (join > 0) drawOthers(pen, n, lies, join);
@@ -335,4 +337,16 @@ export const CUT = {
     { change: 'shuffle', label: 'the patches came in another order', controls: ['seed'] },
     { change: 'positions', label: 'nobody told the places', controls: ['seed'] },
   ],
+  fold: {
+    build: ['tokens'],
+    shapes(n) {
+      const { tall, wide, channels, count, all } = shapeOf(n);
+      const dim = n.tokens ? factsOf(n).dim : '';
+      return [
+        ['photo', `[${channels}, ${n.trace.crop.input.join(', ')}]`, 'channels, height, width'],
+        ['patches', `[${count}, ${tall * wide * channels}]`, 'one list for each'],
+        ['tokens', `[${all}, ${dim}]`, `after a table [${tall * wide * channels}, ${dim}], with all tokens`],
+      ];
+    },
+  },
 };

@@ -15,7 +15,8 @@ const ALIKE = 0.9; // cosine of an embedding that is nearly the last
 
 /** What the answer is read from, in words. @param {Numbers} n */
 export const reader = ({ trace: { pooling } }) =>
-  ({ class: 'the class token', mean: 'the mean of all patches' })[pooling] ?? 'the pool';
+  ({ class: 'the class token', mean: 'the mean of all patches' })[pooling] ??
+  'what a learned query gathers from all patches, as a pool,';
 
 const NEEDS = /** @type {AnswerName[]} */ (['depth']);
 const depthOf = (/** @type {Numbers} */ n) => /** @type {Answer} */ (n.depth);

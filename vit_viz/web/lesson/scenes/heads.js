@@ -197,7 +197,8 @@ function drawHead(pen, v, n, { lines, tile, head }) {
   const [line, right] = [1 + (head % lines.heads), Math.floor(head / lines.heads) * lines.step];
   const a = ease(v['heads-all'] * 2 - head / count);
   const from = tile.at(head);
-  const [w, h] = [tile.w, tile.h].map((side) => mix(side, (side * (lines.pitch - 4)) / tile.h, apart));
+  const small = Math.min((lines.pitch - 4) / tile.h, (lines.name - (wide ? 56 * pen.unit : 6)) / tile.w);
+  const [w, h] = [tile.w, tile.h].map((side) => mix(side, side * small, apart));
   const [x, y] = [mix(from.x, work.x + right, apart), mix(from.y, work.y + line * lines.pitch, apart)];
   pen.lit(rowOf(weights, head), x, y, w, h, a);
   if (head === n.head) pen.frame({ x, y, w, h }, 'accent', a, 2);
