@@ -121,6 +121,8 @@ def used(page: Any, tab: str, seconds: float) -> tuple[list[list[Any]], float]:
             page.locator(f"#vv-tab-{tab}-button").click()
             settle(page)
         controls = page.evaluate(CONTROLS, tab)
+        if not controls:  # the last one leads to another tab
+            continue
         place, kind, what = controls[turn % len(controls)]
         use(page, page.locator(f"[data-benchmark='{place}']").first, kind, what)
         wander(page, tab, turn)

@@ -123,10 +123,10 @@ export function Belief({ tests, weights, taken }) {
   const more = name === DIFFERENCE ? '' : weights;
   return html`<section class="vv-belief">
     <h3 class="vv-title">How far to believe it${trust?.falls && `: ${trust.falls}`}</h3>
+    <${Fall} ...${{ trust, name: `${label}${other && ` for ${other}`}`, taken: other ? null : taken }} />
     <${JobLine} ...${{ job, begin, go, words, end: () => job.end(STOPPED), look: 'vv-row', button: TEST }} />
     <div class="vv-said" aria-live="polite">
       ${[whose, ...said, more].filter(Boolean).map((line) => html`<p>${line}</p>`)}
     </div>
-    <${Fall} ...${{ trust, name: `${label}${other && ` for ${other}`}`, taken: other ? null : taken }} />
   </section>`;
 }

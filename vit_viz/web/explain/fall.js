@@ -63,7 +63,7 @@ export function Fall({ trust, name, taken }) {
       <span class="vv-key-words">
         ${names ? `most for ${names[test === 'reverse' ? 1 : 0]} first` : 'best patches first'}
       </span>
-      <span class="vv-key-band"></span>95% of random orders
+      <span><span class="vv-key-band"></span>95% of random orders</span>
     </p>
     <${Words} ...${{ curve, test, pointed }} />
     <${Toggle}

@@ -36,8 +36,8 @@ export function Tabs({ store, tabs, tables }) {
   const opened = useRef(/** @type {Set<string>} */ (new Set()));
   const open = store.view.tab.value;
   const choose = (/** @type {string} */ tab) => {
-    store.set({ tab });
     const past = row.current.offsetTop - row.current.parentElement.offsetTop; // where the row stays in sight
+    store.set({ tab });
     if (past > 0) window.scrollBy({ top: -past, behavior: 'instant' }); // each tab from its beginning on
   };
   opened.current.add(open);
