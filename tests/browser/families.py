@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import torch
+from torch import Tensor
+
+from tests.browser.engine import Jobs
+from tests.model.inside import randomise
+from vit_viz.browser import write_weights
+from vit_viz.checkpoints import LoadedModel
+from vit_viz.model import VisionTransformer, ViTConfig
 
 TINY = {
     "img_size": (24, 42), "patch_size": (6, 7), "embed_dim": 40, "depth": 3, "num_heads": 5, "mlp_hidden": 54, "num_classes": 7,
@@ -74,3 +84,17 @@ CASES: dict[str, Case] = {
     "biased, more tokens than a block": Case(BEIT | {"depth": 2, "relative_bias": True}, (66, 91)),
     "odd widths": Case({"embed_dim": 21, "num_heads": 3, "mlp_hidden": 13, "qk_norm": True}),
 }  # fmt: skip
+
+
+def models(like: LoadedModel, jobs: Jobs) -> Iterator[tuple[VisionTransformer, Tensor, dict[str, Any]]]:
+    """Of each case a model of random weights, a random input of it, and what a job is told of both."""
+    for number, case in enumerate(CASES.values()):
+        config = ViTConfig(**TINY | case.config)
+        torch.manual_seed(number)
+        model = randomise(VisionTransformer(config)).eval()
+        path = jobs.folder / f"{number}.safetensors"
+        write_weights(replace(like, model=model, config=config, labels=None), path, storage="fp32")
+        pixels = torch.randn(1, config.in_chans, *case.size)
+        height, width = case.size
+        about = {"path": str(path), "height": height, "width": width, "pixels": jobs.numbers(pixels.numpy())}
+        yield model, pixels, about

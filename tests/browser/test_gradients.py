@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,14 +12,13 @@ import torch
 from torch import Tensor
 
 from tests.browser.engine import Jobs, Kernels
-from tests.browser.families import CASES, TINY
+from tests.browser.families import CASES, models
 from tests.browser.oracle import difference
 from tests.browser.test_answers import TINIES, _loaded
-from tests.model.inside import randomise
 from vit_viz.analyses.explain import explain
 from vit_viz.browser import as_stored, write_weights
 from vit_viz.checkpoints import LoadedModel, load
-from vit_viz.model import VisionTransformer, ViTConfig
+from vit_viz.model import VisionTransformer
 from vit_viz.model.kernel import attending_through
 from vit_viz.samples import sample
 
@@ -77,21 +76,10 @@ def passes(
     mini: LoadedModel, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[Kernels, dict[str, tuple[Any, Gradients]]]:
     """With both kernels, of each tiny model the engine's gradients, all in one process of Node.js, and torch's."""
-    folder = tmp_path_factory.mktemp("gradients")
-    jobs, expected = Jobs(folder), []
-    for number, case in enumerate(CASES.values()):
-        config = ViTConfig(**TINY | case.config)
-        torch.manual_seed(number)
-        model = randomise(VisionTransformer(config)).eval()
-        path = folder / f"{number}.safetensors"
-        write_weights(replace(mini, model=model, config=config, labels=None), path, storage="fp32")
-        pixels = torch.randn(1, config.in_chans, *case.size)
+    jobs, expected = Jobs(tmp_path_factory.mktemp("gradients")), []
+    for model, pixels, about in models(mini, jobs):
         weights = torch.randn(len(model(pixels)[0]))
-        height, width = case.size
-        jobs.add(
-            "gradients", path=str(path), height=height, width=width, pixels=jobs.numbers(pixels.numpy()), edits="",
-            weights=weights.tolist(),
-        )  # fmt: skip
+        jobs.add("gradients", **about, edits="", weights=weights.tolist())
         expected.append(autograd(model, pixels, weights))
     return {
         kernels: dict(zip(CASES, zip(jobs.run(kernels), expected, strict=True), strict=True))

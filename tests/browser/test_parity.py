@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import cycle
 from pathlib import Path
 from typing import Any, get_args
@@ -15,9 +15,8 @@ from PIL import Image
 from safetensors.torch import load_file
 
 from tests.browser.engine import Jobs, Kernels
-from tests.browser.families import CASES, TINY
+from tests.browser.families import CASES, TINY, models
 from tests.browser.oracle import PARITY, Oracle, differences, oracle
-from tests.model.inside import randomise
 from vit_viz.browser import Storage, write_weights
 from vit_viz.bundled import example_photos
 from vit_viz.checkpoints import LoadedModel, load
@@ -45,18 +44,9 @@ def mini() -> LoadedModel:
 @pytest.fixture(scope="module")
 def passes(mini: LoadedModel, tmp_path_factory: pytest.TempPathFactory) -> dict[Kernels, dict[str, Pass]]:
     """With both kernels, of each tiny model the engine's pass, all in one process of Node.js, and torch's."""
-    folder = tmp_path_factory.mktemp("families")
-    jobs, expected = Jobs(folder), []
-    for number, case in enumerate(CASES.values()):
-        config = ViTConfig(**TINY | case.config)
-        torch.manual_seed(number)
-        model = randomise(VisionTransformer(config)).eval()
-        path = folder / f"{number}.safetensors"
-        loaded = replace(mini, model=model, config=config, labels=None)
-        write_weights(loaded, path, storage="fp32")
-        pixels = torch.randn(1, config.in_chans, *case.size)
-        height, width = case.size
-        jobs.add("run", path=str(path), height=height, width=width, pixels=jobs.numbers(pixels.numpy()))
+    jobs, expected = Jobs(tmp_path_factory.mktemp("families")), []
+    for model, pixels, about in models(mini, jobs):
+        jobs.add("run", **about)
         expected.append(oracle(model, pixels))
     return {
         kernels: dict(zip(CASES, zip(jobs.run(kernels), expected, strict=True), strict=True))

@@ -11,6 +11,7 @@ import { fetched } from '../ui/kit/elements.js';
 import { picturesIn } from '../ui/kit/carried.js';
 import { Refused } from '../web/kit/ask.js';
 import { editsIn } from '../web/kit/edits.js';
+import { thePage } from '../web/kit/page.js';
 import { saidOf } from './edited.js';
 import { checkpointIn, modelOf } from './models.js';
 import { opening } from './opening.js';
@@ -44,7 +45,6 @@ import { targetValue } from './target.js';
  * @property {Limits} limits
  */
 
-const MOST_LATEST = 4;
 const TOP = 5;
 const OF_PAGE = ['open', 'offered', 'load', 'target', 'edited'];
 const FORMATS = 'Pictures are JPEG, PNG, WebP, GIF, BMP and AVIF files.'; // what browsers read
@@ -62,12 +62,6 @@ export function siteSource(
 ) {
   const pictures = new Map(facts.pictures.map((picture) => [picture.id, picture]));
   const passes = new Passes(files, models, pictures, { limits, lighting });
-  /** @type {Map<string, Promise<import('../browser/answers/form.js').Answer>>} answers that a file may be made of */
-  const latest = new Map();
-  /** @type {Record<string, Uint32Array>} */
-  const tables = Object.fromEntries(
-    Object.entries(JSON.parse(facts.page).tables).map(([name, text]) => [name, decodeTable(text)]),
-  );
 
   /** What can be opened. */
   const offered = () => ({
@@ -222,18 +216,7 @@ export function siteSource(
       const other = asked.second
         ? await passes.of({ ...about(body), image: imageNamed(asked.second), part: '' })
         : null;
-      const answer = passes.running.answer(
-        name,
-        asked,
-        pass?.traced.pass ?? 0,
-        stop,
-        told,
-        other?.traced.pass,
-      );
-      latest.set(keyOf(name, body), answer);
-      answer.catch(() => latest.delete(keyOf(name, body)));
-      for (const oldest of latest.keys()) if (latest.size > MOST_LATEST) latest.delete(oldest);
-      return answer;
+      return passes.running.answer(name, asked, pass?.traced.pass ?? 0, stop, told, other?.traced.pass);
     },
     async kept(name, body, _stop, hear) {
       const [asked, pass] = await subjectOf(body);
@@ -242,10 +225,12 @@ export function siteSource(
     },
     at: fetched,
     makes,
-    async file(name, { figure = {}, ...body }, type, stop = new AbortController().signal) {
-      const answer = await (latest.get(keyOf(name, body)) ?? source.answer(name, body, stop));
+    async file(name, { figure = {}, ...body }, type, stop) {
+      const answer = await thePage().ask(name, body, stop); // which the page has where it is seen
       const [, pass] = await subjectOf(body);
       const shown = pictures.get(Object.values(body.image ?? {})[0]);
+      const colours = Object.entries(JSON.parse(facts.page).tables);
+      const tables = Object.fromEntries(colours.map(([name, text]) => [name, decodeTable(text)]));
       return fileOf(answer, { model: body.model, shown, ...(shown && pass) }, type, figure, {
         options,
         tables,
@@ -301,9 +286,6 @@ const about = ({ model, image, mode = 'fit', size = 0, part = '', edits = '' }) 
   part,
   edits,
 });
-
-/** A question as the key of its answer. @param {string} name @param {any} body */
-const keyOf = (name, body) => `${name} ${JSON.stringify(Object.entries(body).sort())}`;
 
 /** A model as the list of the header has it. @param {ModelFacts} model */
 function offerOf({ name, card, bytes }) {

@@ -1,6 +1,7 @@
 // Classes that a view may be explained for, as vit_viz/ui/target.py has them: the one that its link names, the first ones, and those that
 // a text means.
 
+import { matching } from '../browser/labels.js';
 import { outputKind, shown } from '../browser/outputs.js';
 /** @import { Loaded } from '../browser/serving.js' */
 
@@ -21,7 +22,12 @@ export function targetValue(logits, { config, labels, output }, target, find) {
   const nameOf = (/** @type {number} */ index) =>
     labels?.[index] ?? `${kind === 'value' ? 'output' : 'class'} ${index}`;
   if (find !== undefined)
-    return { hits: found(labels, count, find).map((index) => ({ index, name: nameOf(index) })) };
+    return {
+      hits: matching(labels ?? Array(count).fill(''), find, MOST_HITS).map((index) => ({
+        index,
+        name: nameOf(index),
+      })),
+    };
   const [chosen, problem] = chosenOf(target, count);
   if (!count) return { classes: [], words: `${NO_CLASSES} ${problem}`.trim(), name: '', link: '' };
   const answers = shown(logits, kind);
@@ -49,20 +55,4 @@ function chosenOf(target, count) {
   if (!count) return [[], 'A class was asked for, but this model has none.'];
   if (isAgainstItself) return [[], 'A class cannot be set against itself; the first class is explained.'];
   return [[], `This model has classes 0-${count - 1}; its first class is explained instead.`];
-}
-
-/** Classes that a text means, the best first: by number, or words of the name. @param {string[] | null} labels @param {number} count @param {string} text */
-function found(labels, count, text) {
-  const wanted = text.toLowerCase().trim().replace(/\s+/g, ' ');
-  if (!wanted) return [];
-  if (!labels) return /^\d{1,6}$/.test(wanted) && Number(wanted) < count ? [Number(wanted)] : [];
-  const rank = (/** @type {string} */ label, /** @type {number} */ index) => {
-    const name = label.toLowerCase();
-    const isBeginning = ` ${name.replaceAll('-', ' ')}`.includes(` ${wanted}`);
-    if (name === wanted || String(index) === wanted) return 0;
-    return name.startsWith(wanted) ? 1 : isBeginning ? 2 : name.includes(wanted) ? 3 : 4;
-  };
-  const ranks = labels.map(rank);
-  const hits = labels.map((_, index) => index).filter((index) => ranks[index] < 4);
-  return hits.sort((a, b) => ranks[a] - ranks[b] || a - b).slice(0, MOST_HITS);
 }

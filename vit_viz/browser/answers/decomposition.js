@@ -1,7 +1,7 @@
 // What an answer is made of, an exact sum of what embedding, heads, MLPs and biases gave to it: vit_viz/analyses/direct_parts.py and
 // decomposition.py.
 
-import { headDim, poolMlp, prefixOf } from '../config.js';
+import { headDim, prefixOf } from '../config.js';
 import { eachHead } from './attention.js';
 import { dot } from './eigen.js';
 import { finding } from './finding.js';
@@ -261,46 +261,25 @@ function ofPool({ engine, traced }, weights) {
   const { model } = engine;
   const { config, parameters, machine } = model;
   const { heads, tokens } = traced;
-  const [dim, width] = [config.embed_dim, headDim(config)];
+  const dim = config.embed_dim;
   const rest = { embedding: 0, attention: 0, norm: 0, head: 0 };
   const norm = new HeldNorm(model, 'norm', config.final_norm);
   const inputs = vectorsOf(/** @type {Float32Array} */ (traced.residual.at(-1)), dim).map((x) => norm.of(x));
   const first = config.pool_prefix ? 0 : prefixOf(config).length;
-  const { attention, y, thought } = machine.within(() => {
-    const latent = /** @type {Float32Array} */ (parameters.tables.get('attn_pool.latent'));
-    const q = machine.read(parameters.linear('attn_pool.q', machine.place(latent), 1), dim);
-    const flat = Float32Array.from(inputs.flatMap((x) => [...x]));
-    const kv = machine.read(parameters.linear('attn_pool.kv', machine.place(flat), tokens), 2 * tokens * dim);
-    const [shares, sum] = [new Float64Array(heads * tokens), new Float32Array(dim)];
-    for (let h = 0; h < heads; h++) {
-      const scores = inputs.map((_, token) =>
-        token < first
-          ? -Infinity
-          : dot(q.subarray(h * width, (h + 1) * width), kv.subarray(2 * token * dim + h * width)) *
-            width ** -0.5,
-      );
-      const most = Math.max(...scores);
-      const powers = scores.map((score) => Math.exp(score - most));
-      const whole = powers.reduce((all, power) => all + power, 0);
-      powers.forEach((power, token) => {
-        shares[h * tokens + token] = power / whole;
-        for (let i = h * width; i < (h + 1) * width; i++)
-          sum[i] += (power / whole) * kv[(2 * token + 1) * dim + i];
-      });
-    }
-    const at = parameters.linear('attn_pool.proj', machine.place(sum), 1);
-    const mlp = parameters.mlp(
-      'attn_pool.mlp',
-      parameters.norm('attn_pool.norm', at, 1, dim),
-      1,
-      poolMlp(config),
-    );
-    return { attention: shares, y: machine.read(at, dim), thought: machine.read(mlp, dim) };
+  const count = tokens - first;
+  const { shares, gathered, whole } = machine.within(() => {
+    const patches = machine.place(Float32Array.from(inputs.slice(first).flatMap((x) => [...x])));
+    const pool = model.attentionPool(patches, count);
+    return {
+      shares: machine.read(pool.weights, heads * count),
+      gathered: machine.read(pool.gathered, dim),
+      whole: machine.read(pool.y, dim),
+    };
   });
   let wanted = throughHead(model, 'head', weights, rest);
   const fcNorm = new HeldNorm(model, 'fc_norm', config.fc_norm);
   rest.norm = fcNorm.biasOf(wanted);
-  const rate = fcNorm.rate(y.map((value, i) => value + thought[i]));
+  const rate = fcNorm.rate(whole);
   wanted = fcNorm.direction(wanted).map((value) => value * rate);
   const projectionBias = parameters.vectorOf('attn_pool.proj.bias', dim);
   rest.attention = projectionBias ? dot(wanted, projectionBias) : 0;
@@ -308,8 +287,11 @@ function ofPool({ engine, traced }, weights) {
   const bias = parameters.vectorOf('attn_pool.kv.bias', 2 * dim)?.subarray(dim) ?? null;
   const along = columnsOf(parameters.weightOf('attn_pool.proj'), wanted);
   const values = valuesAlong(weight, bias, along, inputs, heads);
-  const terms = attention.map((share, i) => share * values[i]);
-  return { layers: ['pool'], terms: [terms], mlps: [dot(wanted, thought)], rest };
+  const terms = values.map((value, i) => {
+    const patch = (i % tokens) - first;
+    return patch < 0 ? 0 : value * shares[Math.floor(i / tokens) * count + patch];
+  });
+  return { layers: ['pool'], terms: [terms], mlps: [dot(wanted, whole) - dot(wanted, gathered)], rest };
 }
 
 /** @param {Context} context @param {{maps: 'heads' | 'layers'}} options @param {About} about */

@@ -2,7 +2,7 @@
 
 import { headDim } from '../config.js';
 import { eachHead } from './attention.js';
-import { dot, largestEigen, symmetricEigen } from './eigen.js';
+import { dot, largestEigen } from './eigen.js';
 import { numbers } from './form.js';
 import { tokenName } from './layout.js';
 import { KINDS_OF_SINKS as KINDS } from './names.js';
@@ -87,7 +87,7 @@ function ofLayer(context, layer) {
       machine.run.product(attention.byteOffset, tokens, panels, 0, sums, width, tokens, tokens, width);
       return machine.read(sums, tokens * width);
     });
-    const projected = gramOf(weight, gamma, h, width);
+    const projected = gramOf(machine, weight.subarray(h * width), dim, width, dim, gamma);
     const lengths = (/** @type {Float32Array} */ vectors) =>
       lengthsBehind(machine, vectors, projected, width);
     found.push({
@@ -96,29 +96,32 @@ function ofLayer(context, layer) {
       queries: onIt / tokens,
       ratio: ratioAt(lengths(values), place),
       value_ratio: ratioAt(lengthsOf(values, tokens), place),
-      stable_rank: stableRank(written, projected, width),
+      stable_rank: stableRank(gramOf(machine, written, tokens, width, width), projected, width),
       written: lengths(written).reduce((sum, size) => sum + size, 0) / tokens,
     });
   });
   return found;
 }
 
-/** W^T W of what a head's outputs become behind the projection and LayerScale, [head_dim, head_dim]. @param {Float32Array} weight @param {Float32Array | null} gamma @param {number} head @param {number} width */
-function gramOf(weight, gamma, head, width) {
-  const dim = Math.sqrt(weight.length);
-  const gram = new Float64Array(width * width);
-  for (let row = 0; row < dim; row++) {
-    const scale = gamma ? gamma[row] ** 2 : 1;
-    const start = row * dim + head * width;
-    for (let i = 0, to = 0; i < width; i++) {
-      const factor = scale * weight[start + i];
-      for (let j = 0; j < width; j++) gram[to++] += factor * weight[start + j];
-    }
+/**
+ * X^T X of vectors X [count, width], each times its weight, [width, width].
+ * @param {Machine} machine @param {Float32Array} vectors that lie `stride` numbers apart @param {number} count @param {number} width @param {number} stride @param {Float32Array | null} [weights]
+ */
+function gramOf(machine, vectors, count, width, stride, weights) {
+  const columns = new Float32Array(width * count);
+  for (let i = 0; i < count; i++) {
+    const weight = weights ? weights[i] : 1;
+    for (let j = 0, at = i * stride; j < width; j++) columns[j * count + i] = weight * vectors[at++];
   }
-  return gram;
+  return machine.within(() => {
+    const [rows, gram] = [machine.place(columns), machine.room(width * width)];
+    const { panels } = machine.packed(rows, width, count);
+    machine.run.product(rows, count, panels, 0, gram, width, width, count, width);
+    return machine.read(gram, width * width);
+  });
 }
 
-/** The length of each vector [tokens, width] behind a projection. @param {Machine} machine @param {Float32Array} vectors @param {Float64Array} gram of the projection @param {number} width */
+/** The length of each vector [tokens, width] behind a projection. @param {Machine} machine @param {Float32Array} vectors @param {Float32Array} gram of the projection @param {number} width */
 function lengthsBehind(machine, vectors, gram, width) {
   const tokens = vectors.length / width;
   return machine.within(() => {
@@ -140,16 +143,9 @@ function ratioAt(sizes, place) {
   return sizes[place] / (others / (sizes.length - 1)) || 0;
 }
 
-/** ||U||_F^2 / sigma_1^2 of what a head writes, of U^T U = P (A v)^T (A v). @param {Float32Array} written @param {Float64Array} projected @param {number} width */
-function stableRank(written, projected, width) {
-  const gram = new Float64Array(width * width);
-  for (let at = 0; at < written.length; at += width)
-    for (let i = 0, to = 0; i < width; i++) {
-      const factor = written[at + i];
-      for (let j = 0; j < width; j++) gram[to++] += factor * written[at + j];
-    }
-  const { values, vectors } = symmetricEigen(projected, width);
-  const root = vectors.map((vector, i) => vector.map((value) => value * Math.sqrt(Math.max(0, values[i]))));
+/** ||U||_F^2 / sigma_1^2 of what a head writes, of U^T U = P (A v)^T (A v). @param {Float32Array} gram (A v)^T (A v) @param {Float32Array} projected P @param {number} width */
+function stableRank(gram, projected, width) {
+  const root = rootOf(projected, width);
   const images = root.map((vector) =>
     vector.map((_, i) => dot(vector, gram.subarray(i * width, (i + 1) * width))),
   );
@@ -158,6 +154,18 @@ function stableRank(written, projected, width) {
   for (let i = 0; i < width; i++) trace += turned[i * width + i];
   const [largest] = largestEigen(turned, width, 1).values;
   return trace / largest || 0;
+}
+
+/** The columns of L, of a matrix L L^T: Cholesky's. @param {Float32Array} matrix [size, size] @param {number} size */
+function rootOf(matrix, size) {
+  const columns = Array.from({ length: size }, () => new Float64Array(size));
+  for (let i = 0; i < size; i++)
+    for (let j = 0; j <= i; j++) {
+      let rest = matrix[i * size + j];
+      for (let k = 0; k < j; k++) rest -= columns[k][i] * columns[k][j];
+      columns[j][i] = i === j ? Math.sqrt(Math.max(0, rest)) : columns[j][j] && rest / columns[j][j];
+    }
+  return columns;
 }
 
 /** @type {import('./index.js').Table} */
