@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.kinds import RANDOM_MODELS, loaded
 from tests.ui.conftest import served_here
 from tests.ui.desk import app_of
 from tests.ui.waits import click_at, expect, expect_in_address
-from tests.ui.walkthrough.kinds import KINDS, loaded
 from vit_viz.checkpoints import load
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
@@ -41,7 +41,7 @@ def session() -> Session:
     session = Session(model="mini", device="cpu")
     session.add_model(load("mini", device="cpu"))
     for name, kind in MODELS.items():
-        session.add_model(replace(loaded(**KINDS[kind]), name=name))
+        session.add_model(replace(loaded(**RANDOM_MODELS[kind]), name=name))
     return session
 
 

@@ -20,7 +20,7 @@ from vit_viz.session.questions import request_for
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.ui.app import session_of
-from vit_viz.ui.payload import explorer_value, facts_value, picture_value
+from vit_viz.ui.payload import explorer_value, facts_value
 from vit_viz.ui.routes import PREFIX, routes
 from vit_viz.views.state import ViewState
 
@@ -80,16 +80,6 @@ def test_numbers_of_a_map_have_a_part_per_kind_of_suffix(
         float(row[2 + 7 + 4]), rel=1e-4
     )  # of everything: the row sums to 1
     assert numbers["value"] == pytest.approx(float(row[2 + 7 + 4]), rel=1e-4)
-
-
-def test_rings_lie_on_patches_only(subject: Subject, trace: Trace) -> None:
-    def rings(query: str) -> Any:
-        view = view_of(subject, query=query)
-        return picture_value(view, "/x", saved=[], caption="", trace=trace, area=(0, 0, 1, 1))["rings"]
-
-    assert rings("detection 2") == rings("class") == []
-    (ring,) = rings("3,6")
-    assert ring == pytest.approx([36, 90 * 6 / 7, 48, 90])
 
 
 def test_the_tokens_behind_the_patches_count(session: Session, subject: Subject) -> None:

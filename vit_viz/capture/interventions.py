@@ -171,14 +171,14 @@ def edge_mask(edges: Any, queries: int, keys: int, batch: int) -> Tensor:
             )
         return edges[None]
     items = list(edges)
-    per_item = items if items or (items[0] and not isinstance(items[0][0], int | np.integer)) else [items]
+    per_item = items if items and items[0] and not isinstance(items[0][0], int | np.integer) else [items]
     check_batch(len(per_item), batch)
     mask = torch.zeros(len(per_item), queries, keys, dtype=torch.bool)
-    for item, pairs in enumerate(per_item):
+    for matrix, pairs in zip(mask, per_item, strict=True):
         for i, j in pairs:
             if not (0 <= i < queries and 0 <= j < keys):
                 raise ParameterError(f"The edge {i} -> {j} does not exist: tokens are 0-{keys - 1}.")
-            mask[item, i, j] = True
+            matrix[i, j] = True
     return mask
 
 
