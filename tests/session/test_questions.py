@@ -66,12 +66,13 @@ def test_each_question_has_words_and_a_name_of_its_own() -> None:
 
 
 def test_what_takes_no_class_is_the_same_for_every_class() -> None:
-    """But for "classes" and "lesson_depth", which tell several of them apart."""
+    """But for those that tell several of them apart."""
     without = {name: question for name, question in QUESTIONS.items() if not question.takes_target}
     assert len(without) > 1
     assert [name for name, question in without.items() if not question.words.class_blind] == [
         "classes",
         "lesson_depth",
+        "lesson_what_if",
     ]
 
 

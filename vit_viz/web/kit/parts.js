@@ -446,11 +446,12 @@ export function Classes({ target, why, unlike, find, label, title }) {
   const { classes = [], chosen, other = null, words = '', single = false } = target;
   const [isOpen, setOpen] = useState(false); // on a phone the chips that are not chosen are folded
   const rest = classes.filter(({ index }, place) => place && index !== chosen && index !== other).length;
-  const isNone = title ? target.classes?.length === 0 : !classes.length;
+  const waits = Boolean(title) && !target.classes;
+  const isNone = !classes.length && !waits;
   return html`<div
     class="vv-target vv-row"
     data-folded=${isOpen ? undefined : ''}
-    data-waits=${isNone || classes.length ? undefined : ''}
+    data-waits=${waits ? '' : undefined}
   >
     <div class="vv-target-row vv-row" role="group" aria-label=${label} hidden=${isNone}>
       ${title}
@@ -484,7 +485,7 @@ export function Classes({ target, why, unlike, find, label, title }) {
       type="button"
       class="vv-chip vv-more-classes"
       aria-expanded=${String(isOpen)}
-      hidden=${isNone || !classes.length}
+      hidden=${!classes.length}
       onClick=${() => setOpen(!isOpen)}
     >
       ${isOpen ? 'fewer' : rest ? `and ${rest} more` : 'another class…'}
