@@ -549,7 +549,7 @@ LESSON_TOKENS = asks(
     source=f"{_VIT}, section 3.1",
     class_blind=True,
     reads="tokens",
-    place=Place("lesson"),
+    place=Place("lesson", {"beat": "cut-patch"}),
     without_query="the patch in the middle",
 )
 
@@ -564,7 +564,7 @@ LESSON_ATTENTION = asks(
     source=f"{_ATTENTION}, section 3.2.1",
     class_blind=True,
     reads="tokens",
-    place=Place("lesson"),
+    place=Place("lesson", {"beat": "ask-stop"}),
     without_query=_READ,
 )
 
@@ -579,7 +579,7 @@ LESSON_BLOCK = asks(
     source=f"{_ATTENTION}, section 3.2.2; {_VIT}, section 3.1",
     class_blind=True,
     reads="tokens",
-    place=Place("lesson"),
+    place=Place("lesson", {"beat": "heads-all"}),
     without_query=_READ,
 )
 
@@ -593,6 +593,6 @@ LESSON_DEPTH = asks(
     formula=r"$x_{l + 1} = x_l + a_l + m_l$; what is said of a state: $\mathrm{softmax}(\mathrm{head}(\mathrm{norm}(x_l)))$",
     source="nostalgebraist 2020; Vilas et al. 2023, arXiv:2310.18969",
     reads="tokens",
-    place=Place("lesson"),
+    place=Place("lesson", {"beat": "depth-alike"}),
     without_query=_READ,
 )
