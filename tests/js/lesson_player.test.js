@@ -336,10 +336,10 @@ test('numbers of one patch are never told as those of another', async () => {
   const { page, store } = await open();
   const { numbers } = numbersOf(/** @type {any} */ (page), 'lesson');
   /** @type {[number, string][]} */
-  const told = [];
+  const seen = [];
   const end = effect(() => {
     const { patch, tokens } = numbers.value ?? {};
-    if (tokens) told.push([/** @type {number} */ (patch), tokens.facts.query]);
+    if (tokens) seen.push([/** @type {number} */ (patch), tokens.facts.query]);
   });
   await settle();
   for (const change of [{ q: '3,5' }, { q: '1,1' }, { tab: 'look' }, { q: '0,2' }, { tab: 'lesson' }]) {
@@ -347,8 +347,8 @@ test('numbers of one patch are never told as those of another', async () => {
     await settle();
   }
   end();
-  assert.deepEqual(new Set(told.map(([patch]) => patch)), new Set([15, 23, 7, 2]));
-  assert.ok(told.every(([patch, query]) => query === `${Math.floor(patch / 6)},${patch % 6}`));
+  assert.deepEqual(new Set(seen.map(([patch]) => patch)), new Set([15, 23, 7, 2]));
+  assert.ok(seen.every(([patch, query]) => query === `${Math.floor(patch / 6)},${patch % 6}`));
 });
 
 test('the patch that is followed is chosen by keys, too', async () => {
