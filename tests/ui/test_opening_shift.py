@@ -20,6 +20,7 @@ WINDOWS = [(390, 844), (844, 390), (1024, 768), (2560, 1440)]
 STAGES = {
     "look": "#vv-explorer .vx-stage",
     "walkthrough": "#vv-w-photo .vv-image",
+    "lesson": ".vv-lesson-film",
     "explain": "#vv-explain-picture .vv-image",
     "heads": "#vv-heads .vv-heads-stage",
     "tokens": "#vv-tokens .vv-tokens-main-stage",

@@ -277,6 +277,7 @@ def test_photos_of_the_visitor_are_seen_as_the_app_sees_them(
 
 
 ROOMS = {
+    "lesson": ".vv-lesson-stage[data-drawn] canvas",
     "explain": ".vv-gallery canvas, #vv-explain-picture canvas",
     "heads": ".vv-heads[data-ready=distance]",
     "tokens": ".vv-tokens-main canvas",
@@ -297,6 +298,8 @@ def test_every_tab_is_filled_by_the_model_in_the_page(open_site: Callable[..., A
     for tab in ("look", *ROOMS):
         page.locator(f"#vv-tab-{tab}-button").click()
         assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.goto(f"{site}?tab=lesson&beat=ask-take")
+    expect(page.locator("[data-numbers=ask-take] [data-number^=weight]")).not_to_have_count(0)
     page.goto(f"{site}?tab=heads&face=surgery&edits=off 3.1")
     expect(page.locator(".vv-edited-words")).to_have_text("1 head off")
     expect(page.locator(".vv-surgery-maps-words")).to_contain_text("share one scale")

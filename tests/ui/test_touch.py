@@ -126,6 +126,7 @@ def test_a_swipe_over_the_playground_scrolls_and_a_finger_that_rests_there_brush
 DRAWN = {
     "look": "#vv-explorer [data-vv=root][data-state=ready]",
     "walkthrough": "#vv-w-photo .vv-part-picture:not(.vv-busy) .vv-image:not([hidden])",
+    "lesson": ".vv-lesson-stage[data-drawn]",
     "explain": "#vv-explain-picture .vv-image:not([hidden])",
     "heads": "#vv-heads [data-ready]:not([data-ready=''])",
     "tokens": "#vv-tokens .vv-tokens-caption[aria-busy=false]:not([hidden])",
@@ -154,7 +155,7 @@ def opened(page: Any, name: str) -> None:
 @pytest.mark.slow
 def test_the_photo_comes_first_on_every_tab(phone: Any) -> None:
     assert list(DRAWN) == [tab.name for tab in TABS]
-    for name in DRAWN:
+    for name in DRAWN.keys() - {"lesson"}:  # where the strip of the model and what is said come first
         opened(phone, name)
         phone.wait_for_function(
             f"() => {{ const {{ photo, control }} = ({FIRST})(); return photo < Math.min(control, 150); }}"

@@ -36,6 +36,7 @@ SETTLED = """() => {
 MARKS = {
     "look": "#vv-explorer [data-vv=root][data-state=ready]",
     "walkthrough": "#vv-w-content[aria-busy=false] .vv-w",
+    "lesson": ".vv-lesson-stage[data-drawn]",
     "explain": "#vv-explain-picture .vv-image:not([hidden])",
     "explain, difference": "#vv-explain-picture .vv-sides:not([hidden])",
     "explain, parts": "#vv-parts [data-state=ready][aria-busy=false]",
