@@ -155,7 +155,8 @@ class Attention(nn.Module):
     "block": LessonPart(
         formula=r"$x \leftarrow x + \mathrm{Attention}(\mathrm{norm}_1(x))$; then $x \leftarrow x + "
         r"\mathrm{MLP}(\mathrm{norm}_2(x))$ with $\mathrm{MLP}(y) = W_2\, g(W_1 y + b_1) + b_2$",
-        letters="$x$: the residual stream; $g$: the nonlinearity, GELU here; $W_1$ leads to more numbers, $W_2$ back.",
+        letters="$x$: the residual stream; $g$: the nonlinearity, GELU in the program below; $W_1$ leads to more numbers, $W_2$ "
+        "back. Where the MLP is gated, a second linear map of $y$ multiplies what $g$ returns.",
         source='''\
 class Mlp(nn.Module):
     """Two linear maps with a nonlinearity between them, on each token alone."""

@@ -28,13 +28,6 @@ from vit_viz.sentences import formatted
 
 Change = Literal["shuffle", "patch", "positions", "scale", "axis", "head", "cut"]
 _TOP = 5
-_WITHOUT_POSITIONS = {
-    "position": "none",
-    "position_grid": None,
-    "rotary_grid": None,
-    "relative_bias": False,
-    "shared_bias": False,
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,7 +104,14 @@ def rearranged(model: VisionTransformer, pixels: Tensor, order: Tensor) -> Tenso
 def without_positions(model: VisionTransformer) -> VisionTransformer:
     """The same model, and the same parameters, with nothing that says where a patch is."""
     without = copy.copy(model)  # only its configuration is another
-    without.config = replace(model.config, **_WITHOUT_POSITIONS)  # type: ignore[arg-type]  # of several types
+    without.config = replace(
+        model.config,
+        position="none",
+        position_grid=None,
+        rotary_grid=None,
+        relative_bias=False,
+        shared_bias=False,
+    )
     return without
 
 
@@ -184,11 +184,8 @@ def _changed(
         forbidden = torch.zeros(layout.num_tokens, layout.num_tokens, dtype=torch.bool)
         forbidden[[layout.token(name) for name in layout.class_tokens], layout.patch_slice] = True
         reading = " and ".join(map(layout.describe, layout.class_tokens))
-        return (
-            subject,
-            edit(knockout=dict.fromkeys(range(depth), forbidden)),
-            f"With the {reading} cut off from all patches",
-        )
+        knockout = dict.fromkeys(range(depth), forbidden)
+        return subject, edit(knockout=knockout), f"With the {reading} cut off from all patches"
     if change == "positions" and config.position_kind == "none" and config.rotary_grid is None:
         raise ParameterError("This model has no positions: there are none to leave out.")
     words = ["Without positions"] if change == "positions" else []
