@@ -11,16 +11,17 @@ import { Guessing } from '../../vit_viz/web/lesson/guess.js';
 import { HEADS } from '../../vit_viz/web/lesson/scenes/heads.js';
 import { endOf, placed } from '../../vit_viz/web/lesson/timeline.js';
 import { WhatIfs } from '../../vit_viz/web/lesson/what_if.js';
-import { Browser, ending, parse } from './browser.js';
+import { Browser, ending, parse, withGlobals } from './browser.js';
 import { array, numbers } from './lesson_numbers.js';
 import { fields, placeAt, pressed, settle, texts } from './room.js';
 
 /** Draws a component in a place of its own. */
 function place() {
-  new Browser().install();
+  const browser = new Browser();
+  browser.install();
   const root = /** @type {any} */ (parse('<div></div>').querySelector('div'));
   ending.after(() => render(null, root));
-  return { root, draw: (/** @type {any} */ node) => render(node, root) };
+  return { browser, root, draw: (/** @type {any} */ node) => render(node, root) };
 }
 
 /** A scene at one of its beats, before anybody guessed. @param {any} [n] */
@@ -185,7 +186,7 @@ test('a source that does not answer has no chips', async () => {
 });
 
 test('of what folds out one panel is open, and a program is shown as it is', async () => {
-  const { root, draw } = place();
+  const { browser, root, draw } = place();
   const part = {
     formula: '<math>f</math>',
     letters: 'l',
@@ -204,6 +205,14 @@ test('of what folds out one panel is open, and a program is shown as it is', asy
     assert.equal(panels.length, 1);
     assert.equal(panels[0].textContent.replace(/\s*\n\s*/g, '').trim(), words);
   }
+  const copy = root.querySelector('[data-panel] button');
+  copy.click();
+  await settle();
+  assert.deepEqual([copy.textContent, browser.copied], ['Copied', 'x = "<b>"']);
+  withGlobals({ navigator: {} }); // as on a page that may not write to the clipboard
+  copy.click();
+  await settle();
+  assert.equal(copy.textContent, 'Select it to copy it');
   chips[3].click();
   await settle();
   assert.equal(root.querySelector('[data-panel]'), null);

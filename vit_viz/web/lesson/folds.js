@@ -64,14 +64,15 @@ function Shapes({ shapes }) {
 /** A program that can be copied, and where others go wrong. @param {{source: string, mistake: string}} props */
 function Build({ source, mistake }) {
   const [said, say] = useState('Copy');
-  const copy = () =>
-    navigator.clipboard.writeText(source).then(
-      () => say('Copied'),
-      () => say('Not copied'),
-    );
-  return html`<div class="vv-listing">
-      <pre tabindex="0" aria-label="This part in PyTorch"><code>${source}</code></pre>
-    </div>
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(source);
+      say('Copied');
+    } catch {
+      say('Select it to copy it'); // not every page may write to the clipboard
+    }
+  };
+  return html`<pre tabindex="0" aria-label="This part in PyTorch"><code>${source}</code></pre>
     <p><b>A common mistake</b> ${mistake}</p>
     <button type="button" class="vv-button" onClick=${copy}>${said}</button>`;
 }

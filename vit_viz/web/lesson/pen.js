@@ -230,7 +230,7 @@ export class Pen {
     );
     const letters = name[0].toUpperCase() + (/\d+$/.exec(name)?.[0] ?? '');
     const lettering = /** @type {Lettering} */ ({ fill: 'ink', align: 'center', weight: 600, a });
-    if (w > 9 * letters.length) this.text(letters, x + w / 2, y + h / 2 + 4.5, lettering);
+    if (w > 9 * letters.length) this.text(letters, x + w / 2, y + h / 2 + 5 * this.unit, lettering);
   }
 
   /**

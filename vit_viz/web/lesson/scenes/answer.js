@@ -3,7 +3,7 @@
 import { fixed } from '../../../ui/kit/numbers.js';
 import { largestOf, signed } from '../../kit/signed.js';
 import { ease, rowOf, told } from '../timeline.js';
-import { amount, reader, saidAfter } from './depth.js';
+import { drawSaid, reader } from './depth.js';
 /** @import { Pen } from '../pen.js' */
 /** @import { Answer, Beat, Numbers, Scene } from '../timeline.js' */
 
@@ -136,7 +136,15 @@ function draw(pen, v, n) {
   if (v['answer-sum'] > 0.5) pen.tokens(ours, taken, 'what all heads took from each token for the score');
   else pen.tokens(ours, rowOf(looks, looks.shape[0] - 1), 'share of attention in the last block');
   pen.frame(pen.at(n.patch), 'accent', 1 - where);
-  pen.within(1 - v['answer-sum'] * 4, () => drawTop(pen, n, ease(v['answer-top'])));
+  const said = {
+    id: 'answer-top',
+    low: n.trace.layers - 1,
+    f: 1,
+    top: pen.work.y,
+    pitch: Math.min(pen.work.h / TOP, 50 * pen.unit),
+    shown: TOP,
+  };
+  pen.within(1 - v['answer-sum'] * 4, () => drawSaid(pen, n, said));
   pen.within(v['answer-sum'] * 4 - 1, () => drawSum(pen, n, v['answer-sum'], ease(v['answer-heads'])));
 }
 
@@ -146,22 +154,6 @@ function takenFrom(n) {
   const all = new Float32Array(shape[2]);
   for (let i = 0; i < data.length; i++) all[i % all.length] += data[i];
   return all;
-}
-
-/** The first names, by bars. @param {Pen} pen @param {Numbers} n @param {number} a */
-function drawTop(pen, n, a) {
-  const { work, wide, unit: u } = pen;
-  const said = saidAfter(n, n.trace.layers).slice(0, TOP);
-  const most =
-    /** @type {Answer} */ (n.depth).facts.kind === 'value' ? largestOf(said.map(({ value }) => value)) : 1;
-  const left = work.x + (wide ? 190 : 120) * u;
-  const pitch = Math.min(work.h / TOP, (wide ? 50 : 36) * u);
-  for (const [i, { name, value }] of said.entries()) {
-    const [y, h] = [work.y + i * pitch, pitch * 0.5];
-    const long = ((work.x + work.w - left - 64 * u) * Math.abs(value) * a) / most;
-    const how = { fill: i ? 'quiet' : 'accent', weight: i ? 400 : 600, a };
-    pen.bar(`answer-top-${i}`, { name, value, words: amount(n, value) }, { x: left, y, w: long, h }, how);
-  }
 }
 
 /**
@@ -203,15 +195,8 @@ function drawSum(pen, n, u, each) {
       const value = arrays.heads.data[row * count + head];
       const [x, h] = [left + head * cell, Math.max(2, pitch - 4)];
       pen.box(x, y - h / 2, cell - 3, h, 'soft', each, 3);
-      pen.box(
-        x,
-        y - h / 2,
-        cell - 3,
-        h,
-        value < 0 ? 'minus' : 'plus',
-        (each * Math.abs(value)) / strongest,
-        3,
-      );
+      const strength = (each * Math.abs(value)) / strongest;
+      pen.box(x, y - h / 2, cell - 3, h, value < 0 ? 'minus' : 'plus', strength, 3);
       const how = /** @type {const} */ ({ size: 12, fill: 'ink', align: 'center', a: each });
       if (cell > 40 && pitch > 16)
         pen.number(`answer-head-${row}-${head}`, value, signed(value, 2), x + (cell - 3) / 2, y + 4, how);
@@ -220,15 +205,8 @@ function drawSum(pen, n, u, each) {
   }
   const bottom = work.y + foot * 1.3 + rows * pitch;
   const a = ease(u * 2 - 1);
-  pen.text(`${signed(givenBy(n)[2], 2)} from the embedding and what is always added`, work.x, bottom, {
-    size,
-    a,
-  });
-  pen.number('answer-total', facts.total, `= ${fixed(facts.total, 2)}`, work.x + work.w, bottom, {
-    size: 16,
-    fill: 'ink',
-    weight: 600,
-    align: 'right',
-    a,
-  });
+  const rest = `${signed(givenBy(n)[2], 2)} from the embedding and what is always added`;
+  pen.text(rest, work.x, bottom, { size, a });
+  const strong = /** @type {const} */ ({ size: 16, fill: 'ink', weight: 600, align: 'right', a });
+  pen.number('answer-total', facts.total, `= ${fixed(facts.total, 2)}`, work.x + work.w, bottom, strong);
 }

@@ -187,7 +187,7 @@ function drawMeeting(pen, head, n, v) {
   const inset = (face - cell) / 2;
   const [take, scaled, soft] = [ease(v['ask-take'] * 4), ease(v['ask-scale']), ease(v['ask-soft'])];
   const [from, q] = [pen.at(n.patch), ease(v['ask-query'] * 1.6)];
-  const line = (/** @type {number} */ y) => y + face / 2 + 4.5;
+  const line = (/** @type {number} */ y) => y + face / 2 + 5 * u;
 
   if (q > 0) {
     const mine = {
@@ -311,7 +311,7 @@ function drawGathering(pen, { order, arrays, most, gathered, size }, v, take, to
 
 /** Lines to the patches that get most, and how much, beside them where there is room. @param {Pen} pen @param {Head} head @param {Numbers} n @param {number} looks @param {number} a of the labels */
 function drawLines(pen, { order, me, arrays, most }, n, looks, a) {
-  const { trace, photo, context, wide: isWide } = pen;
+  const { trace, photo, context, unit, wide: isWide } = pen;
   const first = trace.prefix.length;
   const count = trace.grid[0] * trace.grid[1];
   const shown = order
@@ -329,7 +329,7 @@ function drawLines(pen, { order, me, arrays, most }, n, looks, a) {
       pen.frame(to, 'glow', 1, 2);
     }
     if (looks < 0.8 || a <= 0) return;
-    const [w, h] = [isWide ? 42 : 34, 15];
+    const [w, h] = [isWide ? 46 * unit : 34, 15 * unit];
     const beside = [
       [to.w + 4, to.h / 2 - 8],
       [-w - 2, to.h / 2 - 8],
@@ -349,7 +349,7 @@ function drawLines(pen, { order, me, arrays, most }, n, looks, a) {
       a: (looks * 5 - 4) * a,
     };
     Object.assign(context, { shadowColor: '#000', shadowBlur: 6 });
-    pen.number(`weight ${token}`, weight, percent(weight), spot.x + w / 2, spot.y + 12, lettering);
+    pen.number(`weight ${token}`, weight, percent(weight), spot.x + w / 2, spot.y + 12 * unit, lettering);
     context.shadowBlur = 0;
   });
 }

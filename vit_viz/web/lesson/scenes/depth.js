@@ -177,7 +177,9 @@ function draw(pen, v, n) {
   const top = work.y + tall + (wide ? 18 : 14) * u;
   const pitch = (wide ? 28 : 24) * u;
   pen.within(ease(v['depth-alike'] * 2 - 0.6) - v['depth-read'] * 4, () => drawCosines(pen, n));
-  pen.within(ease(v['depth-read'] * 2 - 0.5), () => drawSaid(pen, n, { low, f, top, pitch }));
+  pen.within(ease(v['depth-read'] * 2 - 0.5), () =>
+    drawSaid(pen, n, { id: 'depth-said', low, f, top, pitch, shown: SHOWN }),
+  );
   drawBlocks(pen, v, n, top + SHOWN * pitch + (wide ? 18 * u : 6));
 }
 
@@ -268,8 +270,12 @@ function alikeOf(n, state) {
   return weights;
 }
 
-/** The first names, which change places as they grow. @param {Pen} pen @param {Numbers} n @param {{low: number, f: number, top: number, pitch: number}} at */
-function drawSaid(pen, n, { low, f, top, pitch }) {
+/**
+ * The first names between two states, which change places as they grow.
+ * @param {Pen} pen @param {Numbers} n @param {{id: string, low: number, f: number, top: number, pitch: number, shown: number}} at low: the
+ *   earlier state; f: how far it is to the next; shown: how many names
+ */
+export function drawSaid(pen, n, { id, low, f, top, pitch, shown }) {
   const { work, wide, unit: u } = pen;
   const [before, after] = [saidAfter(n, low), saidAfter(n, low + 1)];
   const last = saidAfter(n, n.trace.layers)[0].index;
@@ -279,12 +285,15 @@ function drawSaid(pen, n, { low, f, top, pitch }) {
   for (const [rank, one] of before.entries()) {
     const to = after.findIndex(({ index }) => index === one.index);
     const place = mix(rank, to, f);
-    const a = clamp((SHOWN - 0.4 - place) * 2.5);
+    const a = clamp((shown - 0.4 - place) * 2.5);
     const [value, y] = [mix(one.value, after[to].value, f), top + place * pitch];
-    const [h, long] = [pitch * 0.5, ((work.x + work.w - left - 60 * u) * Math.abs(value)) / most];
+    const [h, long] = [
+      Math.min(pitch * 0.5, 26 * u),
+      ((work.x + work.w - left - 60 * u) * Math.abs(value)) / most,
+    ];
     const name = fitted(one.name, left - work.x - 12, (wide ? 15 : 13) * u);
     const words = amount(n, f === 1 ? after[to].value : value);
     const how = { fill: one.index === last ? 'accent' : 'quiet', weight: place < 0.5 ? 600 : 400, a };
-    pen.bar(`depth-said-${one.index}`, { name, value, words }, { x: left, y, w: long, h }, how);
+    pen.bar(`${id}-${one.index}`, { name, value, words }, { x: left, y, w: long, h }, how);
   }
 }
