@@ -230,7 +230,7 @@ export function siteSource(
       const [, pass] = await subjectOf(body);
       const shown = pictures.get(Object.values(body.image ?? {})[0]);
       const colours = Object.entries(JSON.parse(facts.page).tables);
-      const tables = Object.fromEntries(colours.map(([table, text]) => [table, decodeTable(text)]));
+      const tables = Object.fromEntries(colours.map(([one, text]) => [one, decodeTable(text)]));
       return fileOf(answer, { model: body.model, shown, ...(shown && pass) }, type, figure, {
         options,
         tables,
