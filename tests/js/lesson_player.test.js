@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { asker } from '../../vit_viz/web/kit/ask.js';
-import { html, render, signal } from '../../vit_viz/web/kit/preact.js';
+import { effect, html, render, signal } from '../../vit_viz/web/kit/preact.js';
 import { Store } from '../../vit_viz/web/kit/store.js';
+import { numbersOf } from '../../vit_viz/web/lesson/numbers.js';
 import { Player } from '../../vit_viz/web/lesson/player.js';
 import { Lesson } from '../../vit_viz/web/lesson/room.js';
 import { reachOf } from '../../vit_viz/web/lesson/strip.js';
@@ -213,7 +214,7 @@ async function open(search = '?tab=lesson&image=lion', { still = false, answers 
       if (name === 'open') return { ...trace, view };
       asked.push([name, body]);
       if (!answers) await new Promise((done) => late.push(() => done(null)));
-      return { arrays: {}, facts: { shape: { classes: 7, final_norm: true } } };
+      return { arrays: {}, facts: { shape: { classes: 7, final_norm: true }, query: body.query } };
     },
   };
   const store = new Store(fields, place);
@@ -234,7 +235,7 @@ async function open(search = '?tab=lesson&image=lion', { still = false, answers 
   };
   const now = () => [find('.vv-lesson').dataset.beat, find('.vv-lesson').dataset.playing !== undefined];
   const arrive = () => late.splice(0).forEach((done) => done());
-  return { arrive, asked, find, key, now, pass, place, store };
+  return { arrive, asked, find, key, now, page, pass, place, store };
 }
 
 test('it plays when it is opened, says each beat, and the link follows', async () => {
@@ -329,6 +330,25 @@ test('another patch in the middle keeps the beat, asks about that patch, and tak
   assert.deepEqual(last.lesson_attention, { model: 'mini', query: '3,5', layer: 2, head: 0 });
   assert.deepEqual(last.lesson_tokens, { model: 'mini', query: '3,5' });
   assert.equal(find('.vv-lesson-guess [aria-pressed=true]'), null);
+});
+
+test('numbers of one patch are never told as those of another', async () => {
+  const { page, store } = await open();
+  const { numbers } = numbersOf(/** @type {any} */ (page), 'lesson');
+  /** @type {[number, string][]} */
+  const seen = [];
+  const end = effect(() => {
+    const { patch, tokens } = numbers.value ?? {};
+    if (tokens) seen.push([/** @type {number} */ (patch), tokens.facts.query]);
+  });
+  await settle();
+  for (const change of [{ q: '3,5' }, { q: '1,1' }, { tab: 'look' }, { q: '0,2' }, { tab: 'lesson' }]) {
+    store.set(change);
+    await settle();
+  }
+  end();
+  assert.deepEqual(new Set(seen.map(([patch]) => patch)), new Set([15, 23, 7, 2]));
+  assert.ok(seen.every(([patch, query]) => query === `${Math.floor(patch / 6)},${patch % 6}`));
 });
 
 test('the patch that is followed is chosen by keys, too', async () => {

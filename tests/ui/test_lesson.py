@@ -124,11 +124,11 @@ def test_a_patch_is_chosen_by_a_click_and_by_keys(visit: Callable[..., Any], url
     page = opened(visit, url, "random/registers", STILL)
     photo = page.locator(".vv-lesson-photo")
     click_at(photo, 0.9, 0.1)  # of 4 x 6 patches
-    expect_in_address(page, "q=0%2C5")
+    expect_in_address(page, "q=0,5")
     photo.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    expect_in_address(page, "q=1%2C5")
+    expect_in_address(page, "q=1,5")
 
 
 def test_it_survives_another_window_photo_and_model_while_it_plays(
