@@ -171,7 +171,7 @@ function draw(pen, v, n) {
   pen.text(`where it looks in head ${n.head}`, photo.x + 10, photo.y + photo.h - 12, { fill: '#fff' });
   const [lines, tile] = [linesOf(pen, weights.shape[0]), tiles(pen, weights.shape[0])];
   for (let head = 0; head < weights.shape[0]; head++) drawHead(pen, v, n, { lines, tile, head });
-  const a = Math.min(ease(v['heads-join']), 1 - v['heads-parts'] * 3);
+  const a = Math.min(ease(v['heads-join'] * 2 - 1), 1 - v['heads-parts'] * 3);
   pen.text(`${arraysOf(n).outputs.data.length} numbers in one list`, pen.work.x, tile.list - 8, { a });
   drawToken(pen, v, n, lines);
   const words = `share of its attention in head ${n.head}`;
@@ -203,7 +203,11 @@ function drawHead(pen, v, n, { lines, tile, head }) {
   pen.lit(rowOf(weights, head), x, y, w, h, a);
   if (head === n.head) pen.frame({ x, y, w, h }, 'accent', a, 2);
   const [tx, ty] = [mix(x + 6, x + w + 8, apart), mix(y + 18, y + h / 2 + 5, apart)];
-  const name = { size: 12, fill: apart > 0.5 ? 'quiet' : '#fff', a: wide ? a : 1 - apart };
+  const name = {
+    size: 12,
+    fill: apart > 0.5 ? 'quiet' : '#fff',
+    a: wide ? a * Math.abs(1 - 2 * apart) : 1 - apart,
+  };
   pen.text(wide ? `head ${head}` : String(head), tx, ty, name);
   const slot = work.w / count;
   const [ox, oy] = [mix(from.x, work.x + head * slot, joined), mix(from.y + tile.h + 6, tile.list, joined)];
