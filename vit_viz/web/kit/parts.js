@@ -447,8 +447,7 @@ export function Classes({ target, why, unlike, find, label, title }) {
   const [isOpen, setOpen] = useState(false); // on a phone the chips that are not chosen are folded
   const rest = classes.filter(({ index }, place) => place && index !== chosen && index !== other).length;
   const isNone = title ? target.classes?.length === 0 : !classes.length;
-  const waits = isNone || classes.length ? undefined : '';
-  return html`<div class="vv-target vv-row" data-folded=${isOpen ? undefined : ''} data-waits=${waits}>
+  return html`<div class="vv-target vv-row" data-folded=${isOpen ? undefined : ''}>
     <div class="vv-target-row vv-row" role="group" aria-label=${label} hidden=${isNone}>
       ${title}
       <span class="vv-why">
