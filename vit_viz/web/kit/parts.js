@@ -446,13 +446,8 @@ export function Classes({ target, why, unlike, find, label, title }) {
   const { classes = [], chosen, other = null, words = '', single = false } = target;
   const [isOpen, setOpen] = useState(false); // on a phone the chips that are not chosen are folded
   const rest = classes.filter(({ index }, place) => place && index !== chosen && index !== other).length;
-  const waits = Boolean(title) && !target.classes;
-  const isNone = !classes.length && !waits;
-  return html`<div
-    class="vv-target vv-row"
-    data-folded=${isOpen ? undefined : ''}
-    data-waits=${waits ? '' : undefined}
-  >
+  const isNone = title ? target.classes?.length === 0 : !classes.length;
+  return html`<div class="vv-target vv-row" data-folded=${isOpen ? undefined : ''}>
     <div class="vv-target-row vv-row" role="group" aria-label=${label} hidden=${isNone}>
       ${title}
       <span class="vv-why">
@@ -485,7 +480,7 @@ export function Classes({ target, why, unlike, find, label, title }) {
       type="button"
       class="vv-chip vv-more-classes"
       aria-expanded=${String(isOpen)}
-      hidden=${!classes.length}
+      hidden=${isNone || !classes.length}
       onClick=${() => setOpen(!isOpen)}
     >
       ${isOpen ? 'fewer' : rest ? `and ${rest} more` : 'another class…'}
