@@ -171,7 +171,7 @@ def edge_mask(edges: Any, queries: int, keys: int, batch: int) -> Tensor:
             )
         return edges[None]
     items = list(edges)
-    per_item = items if items or (items[0] and not isinstance(items[0][0], int | np.integer)) else [items]
+    per_item = items if items and items[0] and not isinstance(items[0][0], int | np.integer) else [items]
     check_batch(len(per_item), batch)
     mask = torch.zeros(len(per_item), queries, keys, dtype=torch.bool)
     for item, pairs in enumerate(per_item):
