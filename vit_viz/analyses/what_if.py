@@ -133,7 +133,7 @@ def _what_if(
     head: Annotated[int, Option("head", "That is off, counted from 0.", low=0, high=999)] = 0,
     patch: Annotated[int, Option("patch size", "Side of another patch in pixels.", low=1, high=512)] = 8,
     seed: Annotated[
-        int, Option("shuffle", "Number of the order of shuffled patches; 0 leaves them.", low=0, high=999)
+        int, Option("shuffle", "Number of the patches' order; 0 leaves them.", low=0, high=999)
     ] = 1,
 ) -> WhatIf | OtherPatches:
     """One change: what the model says with it, or of another patch size how many tokens there would be."""
@@ -235,7 +235,7 @@ LESSON_WHAT_IF = asks(
     name="lesson_what_if",
     label="What if",
     also_called="ablation, shuffled patches, without positions, without scale, wrong axis, patch size, knock out the class token",
-    shows="what the model says with one of its parts changed, beside what it says as it is.",
+    shows="what the model says with one of its parts changed.",
     hides="what a model would say that had been trained with the change: this one was not.",
     formula=r"$f'(x)$ beside $f(x)$, where $f'$ is the forward pass with one thing changed",
     source="Dosovitskiy et al. 2021, arXiv:2010.11929; Vaswani et al. 2017, arXiv:1706.03762, section 3.2.1",
