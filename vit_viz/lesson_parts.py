@@ -31,8 +31,7 @@ class Ran:
     @property
     def source(self) -> tuple[int, str]:
         """Its first line in the file, counted from 1, and its text; read, not imported, as a page is laid out without torch."""
-        text = _model_source()
-        body: list[ast.stmt] = ast.parse(text).body
+        text, body = _model()
         for name in self.name.split("."):
             node = next(one for one in body if getattr(one, "name", "") == name)
             assert isinstance(node, ast.ClassDef | ast.FunctionDef)
@@ -41,8 +40,9 @@ class Ran:
 
 
 @cache
-def _model_source() -> str:
-    return _MODEL.read_text("utf-8")
+def _model() -> tuple[str, list[ast.stmt]]:
+    text = _MODEL.read_text("utf-8")
+    return text, ast.parse(text).body
 
 
 @dataclass(frozen=True)
