@@ -7,7 +7,8 @@ formula, where tutorials go wrong, and which of our own functions did the same.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -21,12 +22,12 @@ class Ran:
     Args:
         name: "Class.method".
         marks: texts; the lines that contain one of them are meant.
-        where: in which models it runs, in words; "" for all.
+        of: which models run it: what the `shape` of `lesson_tokens` says of them, by name; all, where nothing is said.
     """
 
     name: str
     marks: tuple[str, ...]
-    where: str = ""
+    of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def source(self) -> tuple[int, str]:
@@ -103,7 +104,7 @@ def sequence(patches, prefix, positions):
         "every image.",
         ran=(
             Ran("PatchEmbed.forward", ("self.proj(",)),
-            Ran("PatchEmbed.patches", ("F.unfold", "transpose"), "where the embedding is a linear layer"),
+            Ran("PatchEmbed.patches", ("F.unfold", "transpose"), {"patch_embed": ("unfold",)}),
             Ran("VisionTransformer.tokens", ("torch.cat", "x = x + F.pad")),
         ),
     ),
@@ -188,9 +189,13 @@ class Block(nn.Module):
         "between them, which are no more than one.",
         ran=(
             Ran("Block.forward", ("x +",)),
-            Ran("Mlp.forward", ("F.gelu", "torch.sigmoid", "self.fc2"), "where the MLP has no gate"),
-            Ran("SwiGLU.forward", ("F.silu", "self.fc2"), "where a second projection gates the MLP"),
-            Ran("PackedSwiGLU.forward", ("F.silu",), "where the gate is half of one matrix"),
+            Ran(
+                "Mlp.forward",
+                ("F.gelu", "torch.sigmoid", "self.fc2"),
+                {"mlp": ("gelu", "gelu_tanh", "quick_gelu")},
+            ),
+            Ran("SwiGLU.forward", ("F.silu", "self.fc2"), {"mlp": ("swiglu",)}),
+            Ran("PackedSwiGLU.forward", ("F.silu",), {"mlp": ("swiglu_packed",)}),
         ),
     ),
     "model": LessonPart(
@@ -223,7 +228,7 @@ class ViT(nn.Module):
             Ran("VisionTransformer.forward", ("self.tokens(", "self.run_blocks(", "self.classify(")),
             Ran("VisionTransformer.classify", ("self.head(self.pool",)),
             Ran("VisionTransformer.pool", ("self.norm(x)", 'pooling == "class" else')),
-            Ran("AttentionPool.forward", ("scaled_dot_product_attention(",), "where a learned query pools"),
+            Ran("AttentionPool.forward", ("scaled_dot_product_attention(",), {"pooling": ("attention",)}),
         ),
     ),
 }

@@ -190,7 +190,11 @@ test('of what folds out one panel is open, and a program is shown as it is', asy
   const part = {
     formula: '<math>f</math>',
     letters: 'l',
-    lines: '<pre>ran</pre>',
+    lines: [
+      { text: '<pre>ran</pre>', of: {} },
+      { text: '<pre>its own</pre>', of: { mlp: ['gelu'] } },
+      { text: '<pre>of others</pre>', of: { mlp: ['swiglu'] } },
+    ],
     source: 'x = "<b>"',
     mistake: 'No.',
   };
@@ -198,7 +202,12 @@ test('of what folds out one panel is open, and a program is shown as it is', asy
   draw(html`<${Folds} ...${{ fold, parts: { a: part }, n: numbers() }} />`);
   const chips = root.querySelectorAll('.vv-chip');
   assert.deepEqual(texts(chips), ['Formula', 'Shapes', 'The lines that ran', 'Build it yourself']);
-  for (const [i, words] of ['fl', 'q[5, 8]of a head', 'ran', 'x = "<b>"A common mistake No.Copy'].entries()) {
+  for (const [i, words] of [
+    'fl',
+    'q[5, 8]of a head',
+    'ranits own',
+    'x = "<b>"A common mistake No.Copy',
+  ].entries()) {
     chips[i].click();
     await settle();
     const panels = root.querySelectorAll('[data-panel]');

@@ -36,7 +36,7 @@ export function numbers({ trace = {}, depth = {}, facts = {}, ...more } = {}) {
       crop: { original: [40, 60], input: [40, 60], region: [0, 0, 40, 60] },
       ...trace,
     },
-    tokens: answer({}, {}),
+    tokens: answer({}, { shape: { mlp: 'gelu' } }),
     attention: answer({}, {}),
     block: answer(
       {

@@ -60,9 +60,9 @@ class LessonTokens(Answer):
         place: the patch, (row, col).
         index: its place among the patches, row by row.
         position_kind: as `ViTConfig.position_kind`.
-        shape: what a drawing of the model depends on: depth, heads, head_dim, hidden (numbers inside an MLP), mlp (its
-            nonlinearity), norm ("layer" or "rms"), pre_norm, final_norm, pooling, pool_text (the same in words), classes (outputs;
-            0 of an embedding), rotary, relative_bias, layer_scale.
+        shape: what a drawing of the model depends on: patch_embed ("conv" or "unfold"), depth, heads, head_dim, hidden (numbers
+            inside an MLP), mlp (its nonlinearity), norm ("layer" or "rms"), pre_norm, final_norm, pooling, pool_text (the same in
+            words), classes (outputs; 0 of an embedding), rotary, relative_bias, layer_scale.
     """
 
     pixels: Array
@@ -517,7 +517,17 @@ def _shape(config: ViTConfig, layout: TokenLayout, *, has_classes: bool) -> dict
         text = ", ".join(layout.class_tokens)
     if config.pool_concat:
         text = "class token and mean of the patches"
-    names = ("depth", "head_dim", "mlp", "norm", "pre_norm", "final_norm", "pooling", "layer_scale")
+    names = (
+        "patch_embed",
+        "depth",
+        "head_dim",
+        "mlp",
+        "norm",
+        "pre_norm",
+        "final_norm",
+        "pooling",
+        "layer_scale",
+    )
     return {name: getattr(config, name) for name in names} | {
         "heads": config.num_heads,
         "hidden": int(config.mlp_hidden or 0) // (2 if config.mlp == "swiglu_packed" else 1),

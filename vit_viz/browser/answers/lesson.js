@@ -81,7 +81,7 @@ function lessonTokens(context, _options, about) {
 /** What a drawing of the model depends on. */
 function shapeOf(/** @type {Context} */ context) {
   const { config } = context.engine.model;
-  const { depth, mlp, norm, pre_norm, final_norm, pooling, layer_scale } = config;
+  const { patch_embed, depth, mlp, norm, pre_norm, final_norm, pooling, layer_scale } = config;
   const read = classTokens(context.traced.prefix);
   const seen = config.pool_prefix ? 'all tokens' : 'the patches';
   const pools = {
@@ -89,7 +89,7 @@ function shapeOf(/** @type {Context} */ context) {
     ...{ mean: `mean of ${seen}`, attention: `a learned query over ${seen}` },
   };
   return {
-    ...{ depth, mlp, norm, pre_norm, final_norm, pooling, layer_scale },
+    ...{ patch_embed, depth, mlp, norm, pre_norm, final_norm, pooling, layer_scale },
     ...{ heads: config.num_heads, head_dim: headDim(config), rotary: isRotary(config) },
     hidden: config.mlp_hidden / (mlp === 'swiglu_packed' ? 2 : 1),
     classes: hasClasses(context) ? config.num_classes : 0,

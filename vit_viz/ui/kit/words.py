@@ -43,13 +43,12 @@ def formulas(*parts: tuple[str, str]) -> str:
     return "".join(f"<p class=vv-math>{typeset(line)}</p><p>{typeset(words)}</p>" for line, words in parts)
 
 
-def listing(name: str, module: str, source: tuple[int, str], marks: Iterable[str], where: str = "") -> str:
+def listing(name: str, module: str, source: tuple[int, str], marks: Iterable[str]) -> str:
     """A function of ours as HTML, with its place; of its docstring the first line alone, so that the code stays on the screen.
 
     Args:
         source: its first line in the module's file, and its text.
         marks: texts; the lines that contain one of them are marked.
-        where: in which models it runs, in words; "" for all.
     """
     first, text = source
     place = f"{module.replace('.', '/')}.py, lines {first}-{first + text.rstrip().count(chr(10))}"
@@ -58,9 +57,8 @@ def listing(name: str, module: str, source: tuple[int, str], marks: Iterable[str
         f"<mark>{html.escape(line)}</mark>" if any(mark in line for mark in marks) else html.escape(line)
         for line in shown
     ]
-    said = f"{place}; {where}" if where else place
     return (
-        f"<figure class=vv-listing><figcaption>our code: <b>{html.escape(name)}</b> <span>{html.escape(said)}</span></figcaption>"
+        f"<figure class=vv-listing><figcaption>our code: <b>{html.escape(name)}</b> <span>{html.escape(place)}</span></figcaption>"
         f'<pre tabindex=0 aria-label="Source of {html.escape(name)}"><code>'
         + "\n".join(marked)
         + "</code></pre></figure>"

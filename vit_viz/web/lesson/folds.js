@@ -5,8 +5,8 @@ import { html, useState } from '../kit/preact.js';
 
 /**
  * What Python says of a part; what is HTML is escaped there.
- * @typedef {{formula: string, letters: string, lines: string, source: string, mistake: string}} Part formula, letters, lines: HTML;
- *     source: a program, as text
+ * @typedef {{formula: string, letters: string, lines: {text: string, of: Record<string, string[]>}[], source: string, mistake: string}}
+ *   Part formula, letters, text: HTML; of: models that run these lines, by what is said of their shape; source: a program, as text
  */
 
 const asIs = (/** @type {string} */ text) => ({ dangerouslySetInnerHTML: { __html: text } });
@@ -17,6 +17,9 @@ export function Folds({ fold, parts, n }) {
   const told = fold?.build.flatMap((name) => parts[name] ?? []) ?? [];
   if (!fold || !told.length) return null;
   const shapes = fold.shapes(n);
+  const shape = n.tokens?.facts.shape;
+  const ran = (/** @type {Part['lines'][number]} */ { of }) =>
+    Object.entries(of).every(([name, values]) => values.includes(shape[name]));
   /** @type {[string, any][]} */
   const panels = [
     [
@@ -28,7 +31,11 @@ export function Folds({ fold, parts, n }) {
       ),
     ],
     ['Shapes', shapes.length > 0 && html`<${Shapes} shapes=${shapes} />`],
-    ['The lines that ran', told.map(({ lines }) => html`<div ...${asIs(lines)}></div>`)],
+    [
+      'The lines that ran',
+      shape &&
+        told.flatMap(({ lines }) => lines.filter(ran)).map(({ text }) => html`<div ...${asIs(text)}></div>`),
+    ],
     ['Build it yourself', told.map((part) => html`<${Build} ...${part} />`)],
   ];
   return html`<section class="vv-lesson-folds vv-stack" aria-label="More depth">
