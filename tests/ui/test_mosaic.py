@@ -43,6 +43,12 @@ LABELS = """([layer, column]) => {
   return { layer: left, head: above, crossing, seen: [top(left), top(above)] };
 }"""
 
+SEEN = f"""([layer, column, which, name]) => {{
+  const labels = ({LABELS})([layer, column]);
+  return labels.seen[which] === name && labels;
+}}"""
+"""Where the names stand once one of them is in sight: the photo above grows smaller with the page that moves."""
+
 
 @pytest.fixture
 def opened(browser: Any, tmp_path: Path) -> Iterator[Open]:
@@ -130,8 +136,8 @@ def test_a_deep_model_scrolls_in_its_own_box_with_its_names_in_sight(
             }""",
             [PART.format("scroll"), block],
         )
-        labels, box = page.evaluate(LABELS, [39, 16]), page.evaluate(MEASURES)["scroll"]
-        assert labels["seen"][axis == "head"] == name
+        labels = page.wait_for_function(SEEN, arg=[39, 16, int(axis == "head"), name]).json_value()
+        box = page.evaluate(MEASURES)["scroll"]
         assert labels["head"][1] - box["top"] < 30
         assert labels["layer"][0] - box["left"] < 40
     chosen(page, 39, 16, "Layer 39, all heads")

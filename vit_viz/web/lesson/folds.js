@@ -46,6 +46,7 @@ export function Folds({ fold, parts, n }) {
           html`<button
             type="button"
             class="vv-chip"
+            title="Folds this out below, or in again."
             aria-expanded=${String(open === name)}
             onClick=${() => setOpen(open === name ? '' : name)}
           >

@@ -208,6 +208,7 @@ function Buttons({ lesson: { player, still, toggle }, now }) {
       type="button"
       class="vv-button"
       aria-label=${label}
+      title=${`Goes to the beat ${by < 0 ? 'before' : 'after'} this one.`}
       disabled=${!beats[at + by]}
       onClick=${() => player.step(by, still.matches)}
     >
@@ -219,6 +220,7 @@ function Buttons({ lesson: { player, still, toggle }, now }) {
       class="vv-bare vv-lesson-play"
       data-on=${isPlaying ? '' : undefined}
       aria-label=${isPlaying ? 'Pause' : 'Play'}
+      title=${isPlaying ? 'Stops the lesson where it is.' : 'Plays the lesson from here on.'}
       onClick=${toggle}
     ></button>
     ${step(-1, '‹', 'One beat back')}${step(1, '›', 'One beat on')}
@@ -227,6 +229,7 @@ function Buttons({ lesson: { player, still, toggle }, now }) {
       type="button"
       class="vv-button vv-lesson-speed vv-number"
       aria-label=${`Speed ${speed}×`}
+      title="Changes how fast the lesson plays."
       onClick=${() => void (player.speed.value = next)}
     >
       ${`${speed}×`}
@@ -246,6 +249,7 @@ function Scrub({ lesson: { player, shown, beat } }) {
     <input
       type="range"
       aria-label="Time"
+      title="Moves through the lesson, back and forth."
       aria-valuetext=${scene.title(n)}
       min="0"
       max=${player.end}
@@ -261,7 +265,13 @@ function Scrub({ lesson: { player, shown, beat } }) {
 function Choice({ store, name, value, count }) {
   const chosen = (/** @type {any} */ { target }) => store.set({ [name]: Number(target.value) });
   return html`<label class="vv-field"
-    >${name}<select class="vv-control" data-option=${name} value=${String(value)} onChange=${chosen}>
+    >${name}<select
+      class="vv-control"
+      data-option=${name}
+      title=${`The ${name} that the lesson looks at.`}
+      value=${String(value)}
+      onChange=${chosen}
+    >
       ${Array.from({ length: count }, (_, i) => html`<option value=${String(i)}>${i}</option>`)}
     </select></label
   >`;

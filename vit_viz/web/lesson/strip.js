@@ -9,7 +9,7 @@ import { Piece } from './say.js';
 /** @import { Numbers } from './timeline.js' */
 
 const SLICE = 8; // patches that stand for all of them
-const ROW = 12; // blocks beside each other
+const [ROW, NARROW] = [12, 6]; // blocks beside each other
 const MLPS = /** @type {Record<string, string>} */ ({
   swiglu: 'gated MLP (SwiGLU)',
   swiglu_packed: 'gated MLP (SwiGLU)',
@@ -47,12 +47,14 @@ export function Strip({ n, part, one, go }) {
       class=${`vv-bare vv-lesson-part ${look}`}
       data-part=${name}
       aria-current=${name === part ? 'step' : undefined}
+      aria-label=${typeof label === 'string' ? label : undefined}
+      title="Goes to where the lesson tells of this part."
       onClick=${() => go(name)}
     >
       <span class="vv-lesson-glyph" aria-hidden="true">${glyph}</span><span>${label}</span>
     </button>`;
   const arrow = html`<i class="vv-lesson-arrow" aria-hidden="true">→</i>`;
-  const rows = Math.ceil(layers / ROW);
+  const across = Math.ceil(layers / Math.ceil(layers / ROW));
   const mlp = MLPS[shape.mlp] ?? 'MLP';
   const wide = shape.hidden ? ` (${shape.hidden} numbers wide)` : '';
   return html`<nav class="vv-lesson-strip" aria-label="The model, part by part: choose one to go there">
@@ -78,7 +80,10 @@ export function Strip({ n, part, one, go }) {
     )}${arrow}
     ${shape.pre_norm && html`${box('tokens', html`<i class="vv-lesson-vector vv-lesson-even"></i>`, 'norm')}${arrow}`}
     <div class="vv-lesson-blocks">
-      <div style=${{ '--across': Math.ceil(layers / rows) }} data-many=${layers > 6 ? '' : undefined}>
+      <div
+        style=${{ '--across': across, '--narrow': Math.min(across, NARROW) }}
+        data-many=${layers > 6 ? '' : undefined}
+      >
         ${Array.from({ length: layers }, (_, l) => html`<${Block} ...${{ l, heads, mlp, part, head: one ? n.head : null, go }} />`)}
       </div>
       <div class="vv-lesson-band" aria-hidden="true">
@@ -118,7 +123,7 @@ function Block({ l, heads, mlp, part, head, go }) {
       data-part=${`${kind}${l}`}
       aria-current=${isIn(kind) ? 'step' : undefined}
       aria-label=${`${what} of block ${l}`}
-      title=${`block ${l}: ${what}`}
+      title=${`Goes to block ${l} in the lesson: ${what}.`}
       onClick=${() => go(`${kind}${l}`)}
     >
       ${inside}
