@@ -19,7 +19,7 @@ SHAPES = {"wide": (720, 240), "panorama": (1300, 130), "tall": (190, 610)}
 WINDOWS = [(390, 844), (844, 390), (1024, 768), (2560, 1440)]
 STAGES = {
     "look": "#vv-explorer .vx-stage",
-    "lesson": ".vv-lesson-film",
+    "lesson": ".vv-lesson-photo",
     "explain": "#vv-explain-picture .vv-image",
     "heads": "#vv-heads .vv-heads-stage",
     "tokens": "#vv-tokens .vv-tokens-main-stage",

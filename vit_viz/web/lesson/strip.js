@@ -34,7 +34,7 @@ export function reachOf(part, layers) {
 export function Strip({ n, part, one, go }) {
   const { trace } = n;
   const { shape, position_kind: kind } = n.tokens?.facts ?? UNKNOWN;
-  const { grid, prefix, layers, heads, photo } = trace;
+  const { grid, prefix, layers, heads, photo, photo_size: size } = trace;
   const count = grid[0] * grid[1];
   const others = othersInWords({ ...trace, suffix: [] });
   const place = POSITIONS[kind] ?? '+ place';
@@ -58,7 +58,7 @@ export function Strip({ n, part, one, go }) {
   const mlp = MLPS[shape.mlp] ?? 'MLP';
   const wide = shape.hidden ? ` (${shape.hidden} numbers wide)` : '';
   return html`<nav class="vv-lesson-strip" aria-label="The model, part by part: choose one to go there">
-    ${box('photo', html`<img src=${routeUrl(photo)} alt="" />`, 'photo')}${arrow}
+    ${box('photo', html`<img src=${routeUrl(photo)} alt="" style=${{ aspectRatio: `${size[1]} / ${size[0]}` }} />`, 'photo')}${arrow}
     ${box(
       'patches',
       shown.map(
