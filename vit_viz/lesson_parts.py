@@ -148,8 +148,8 @@ class Attention(nn.Module):
         x = attention(q, k, v).transpose(1, 2).reshape(batch, tokens, dim)
         return self.proj(x)
 ''',
-        mistake="One projection for query, key and value: then the scores are symmetric, and no patch can look for another "
-        "without being looked for as much. And a reshape to [batch, heads, tokens, head_dim] without a transpose, which "
+        mistake="One projection for query, key and value: then what one patch seeks in another is what that seeks in it, "
+        "as the scores are symmetric. And a reshape to [batch, heads, tokens, head_dim] without a transpose, which "
         "mixes tokens with heads.",
         ran=(Ran("Attention.forward", ("qkv", "transpose(1, 2)", "self.proj")),),
     ),

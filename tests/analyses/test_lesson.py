@@ -438,7 +438,7 @@ def test_a_forbidden_key_has_the_score_minus_infinity(registers: Lesson) -> None
     told = ask_attention(
         registers, query="class", layer=0, edits="forbid class>patches;forbid everything>token 3"
     )
-    assert told.has_bias
+    assert not told.has_bias
     assert np.isneginf(told.scores[5:]).all()
     assert not told.weights[5:].any()
     assert told.over_queries[3] == 0

@@ -4,6 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { ANSWER, givenBy } from '../../vit_viz/web/lesson/scenes/answer.js';
+import { ASK } from '../../vit_viz/web/lesson/scenes/ask.js';
+import { CUT } from '../../vit_viz/web/lesson/scenes/cut.js';
 import { DEPTH, saidAfter, settled } from '../../vit_viz/web/lesson/scenes/depth.js';
 import { HEADS as SCENE } from '../../vit_viz/web/lesson/scenes/heads.js';
 import { endOf, placed, rowOf, told, values, wordsOf } from '../../vit_viz/web/lesson/timeline.js';
@@ -225,4 +227,64 @@ test('the sum that is drawn has the parts of the answer, and its total', () => {
     /Head 2 of block 1 gave most: \+2.00/,
   );
   near(drawnAt(ANSWER, 'answer-top', n).get('answer-top-0'), 0.6);
+});
+
+test('a token that edits forbid has no score to be drawn, and is none of the few', () => {
+  const tokens = 26;
+  const open = array([tokens], () => 1 / (tokens - 1));
+  const [scores, weights] = [array([tokens]), { ...open, data: open.data.slice() }];
+  [scores.data[3], weights.data[3]] = [-Infinity, 0];
+  const cells = {
+    query: array([8]),
+    keys: array([tokens, 8]),
+    values: array([tokens, 8]),
+    output: array([8]),
+  };
+  const attention = {
+    arrays: { ...cells, products: array([tokens]), scores, weights },
+    facts: { token: 11, scale: 0.35, has_bias: false, turned: false },
+  };
+  const n = numbers({ attention });
+  const beats = placed([ASK], n);
+  for (const beat of beats.slice(0, -2)) {
+    const { pen, drawn } = penOf(true);
+    const spots = () => Array.from({ length: tokens }, (_, i) => ({ x: i, y: 0, w: 1, h: 9 }));
+    Object.assign(pen, { spots, standing: spots });
+    ASK.draw(pen, values(beats, endOf(beat)), n, beat.id);
+    assert.ok(![...drawn.keys()].some((id) => /^(score|weight|product) 3$/.test(id)), beat.id);
+  }
+});
+
+test('a score below 0 is the score of its class, and one number is not asked about', () => {
+  const n = numbers();
+  Object.assign(/** @type {any} */ (n.parts).facts, { total: -2, about: 'what speaks against lion' });
+  const said = ANSWER.beats(n).map((beat) => wordsOf(beat.say(n), 6));
+  assert.ok(!said.some((words) => words.includes('speaks against')), 'orange is for the class');
+  assert.ok(said.some((words) => words.includes(`score of ${saidAfter(n, LAYERS)[0].name}, `)));
+  const asks = (/** @type {string} */ kind) => DEPTH.guess?.isFor?.(numbers(MODELS[kind]));
+  assert.deepEqual(['classes', 'embedding', 'value'].map(asks), [true, true, false]);
+});
+
+test('what a model does not have is not changed, nor told', () => {
+  const possible = (/** @type {Scene} */ scene, /** @type {Numbers} */ n) =>
+    scene.whatIf?.filter(({ isFor }) => isFor?.(n) !== false).map(({ change }) => change);
+  const [all, pool] = [numbers(), numbers(MODELS.pool)];
+  assert.deepEqual(
+    [DEPTH, ANSWER].map((scene) => possible(scene, all)),
+    [['cut'], ['head']],
+  );
+  assert.deepEqual(
+    [DEPTH, ANSWER].map((scene) => possible(scene, pool)),
+    [[], []],
+  );
+  const placeless = numbers({
+    tokens: { arrays: {}, facts: { position_kind: 'none', shape: { rotary: false } } },
+  });
+  assert.deepEqual(possible(CUT, placeless), ['patch', 'shuffle']);
+  const ids = (/** @type {any} */ shape) =>
+    ANSWER.beats(numbers({ tokens: { arrays: {}, facts: { shape } } })).map(({ id }) => id);
+  assert.deepEqual(
+    [ids({ final_norm: true })[0], ids({ final_norm: false })[0]],
+    ['answer-norm', 'answer-top'],
+  );
 });

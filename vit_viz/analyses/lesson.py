@@ -113,7 +113,7 @@ class LessonAttention(Answer):
         token: index of the token that asks; `name`: in words.
         scale: factor of the products.
         turned: whether queries and keys are turned by their places.
-        has_bias: whether anything is added to the scores.
+        has_bias: whether the model adds anything to the scores.
     """
 
     query: Array
@@ -321,7 +321,7 @@ def _attention(
             head=head,
             scale=float(attention.scale),
             turned=_is_rotary(of.model.config),
-            has_bias=attention.bias is not None,
+            has_bias=bool((bias.isfinite() & (bias != 0)).any()),  # a key that edits forbid adds no bias
             **of.named,
         )
 

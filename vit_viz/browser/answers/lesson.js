@@ -145,7 +145,7 @@ function lessonAttention(context, { layer, head }, about) {
     head,
     scale,
     turned: isRotary(engine.model.config),
-    has_bias: bias !== null,
+    has_bias: row.some((one) => Number.isFinite(one) && one !== 0),
   };
 }
 

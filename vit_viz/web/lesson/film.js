@@ -92,7 +92,9 @@ function drawing({ shown, player, store, still }, place, photo) {
     const src = routeUrl(numbers().n.trace.photo);
     if (untracked(() => loaded.value)?.getAttribute('src') === src) return;
     const image = Object.assign(new Image(), { src });
-    const done = () => void (loaded.value = image);
+    const done = () => {
+      if (routeUrl(shown.peek()?.n.trace.photo ?? '') === src) loaded.value = image; // not one that came late
+    };
     image.decode().then(done, () => {}); // of a photo that cannot be fetched the page tells
   };
   const make = () => {

@@ -27,7 +27,7 @@ import { DEPTH } from './scenes/depth.js';
 import { HEADS } from './scenes/heads.js';
 import { Strip } from './strip.js';
 import { beatAt, endOf, isMissing, moved, partAt, placed } from './timeline.js';
-import { WhatIfs } from './what_if.js';
+import { Choice, WhatIfs } from './what_if.js';
 /** @import { Page } from '../kit/page.js' */
 /** @import { Part } from './folds.js' */
 /** @import { Numbers, Placed, Scene } from './timeline.js' */
@@ -64,11 +64,13 @@ function lessonOf(page, scenes) {
   const asks = (beat) => {
     const next = beats()[beats().indexOf(beat) + 1];
     const isIt = next && next.id === beat.scene.guess?.before;
-    return isIt && guesses.peek()[beat.scene.id] === undefined && !isMissing(now(), next);
+    if (!isIt || isMissing(now(), next) || beat.scene.guess?.isFor?.(now()) === false) return false;
+    return guesses.peek()[beat.scene.id] === undefined;
   };
   const player = new Player(beats, (from, to) => {
     const [before, after] = [from, to].map((t) => beatAt(beats(), t));
     if (asks(before) && to > before.end - WAITS) return { at: before.end - WAITS, stops: true };
+    if (isMissing(now(), before)) return { at: from, stops: false };
     return before !== after && isMissing(now(), after) ? { at: endOf(before), stops: false } : null;
   });
   const { t } = player;
@@ -261,22 +263,6 @@ function Scrub({ lesson: { player, shown, beat } }) {
   </span>`;
 }
 
-/** Which layer, or which head. @param {{store: Page['store'], name: string, value: number, count: number}} props */
-function Choice({ store, name, value, count }) {
-  const chosen = (/** @type {any} */ { target }) => store.set({ [name]: Number(target.value) });
-  return html`<label class="vv-field"
-    >${name}<select
-      class="vv-control"
-      data-option=${name}
-      title=${`The ${name} that the lesson looks at.`}
-      value=${String(value)}
-      onChange=${chosen}
-    >
-      ${Array.from({ length: count }, (_, i) => html`<option value=${String(i)}>${i}</option>`)}
-    </select></label
-  >`;
-}
-
 /** Keys play and step wherever they mean nothing else, and it stops while nobody sees it. @param {Playing} lesson @returns what ends that */
 function listening({ store, player, still, toggle }) {
   /** @type {Record<string, () => void>} */
@@ -296,7 +282,7 @@ function listening({ store, player, still, toggle }) {
       !event.metaKey &&
       !event.altKey;
     const isHere = target === document.body || target.closest('.vv-lesson');
-    const others = `select, input:not([type=range]), [role=application]${event.key === ' ' ? ', button, summary, a' : ''}`;
+    const others = `select, input:not([type=range]), pre, [role=application]${event.key === ' ' ? ', button, summary, a' : ''}`;
     if (!keys[event.key] || !isFree || !isHere || target.closest(others)) return;
     event.preventDefault();
     keys[event.key]();

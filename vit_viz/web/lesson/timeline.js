@@ -21,10 +21,12 @@ import { clamp, placeWords } from '../../explorer/geometry.js';
  * part: of the strip, by name: photo, patches, embed, tokens, attn3, mlp3, norm, head, answer; needs: answers without which it waits.
  * @typedef {{id: string, seconds: number, part: string | ((u: number) => string), say: (n: Numbers) => Say, needs?: AnswerName[]}} Beat
  *
- * A question to the reader. before: the beat that waits for the guess; shown: the beat at whose end the truth is told, else that one.
- * @typedef {{before: string, shown?: string, question: (n: Numbers) => Say, choices: (n: Numbers) => Say[], truth: (n: Numbers) =>
+ * A question to the reader. isFor: whether there is a truth to guess; before: the beat that waits for the guess; shown: the beat at whose end the truth is told, else that one.
+ * @typedef {{isFor?: (n: Numbers) => boolean, before: string, shown?: string, question: (n: Numbers) => Say, choices: (n: Numbers) => Say[], truth: (n: Numbers) =>
  *   number, verdict: (n: Numbers) => Say}} Guess
- * @typedef {{change: string, label: string, controls: ('layer' | 'head' | 'patch' | 'seed')[]}} WhatIf
+ *
+ * A change to try; isFor: whether this model has what is changed.
+ * @typedef {{change: string, label: string, controls: ('layer' | 'head' | 'patch' | 'seed')[], isFor?: (n: Numbers) => boolean}} WhatIf
  *
  * build: names of parts in vit_viz/lesson_parts.py, which have formulas, programs and where others go wrong; shapes: of the data.
  * @typedef {{shapes: (n: Numbers) => [name: string, shape: string, what: string][], build: string[]}} Fold

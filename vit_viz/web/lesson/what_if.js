@@ -17,12 +17,13 @@ const SIZES = [0.5, 1, 2, 4]; // of other patches, by the side of those of the m
  */
 export function WhatIfs({ page, whatIf = [], n }) {
   const [chosen, choose] = useState('');
-  const now = whatIf.find(({ change }) => change === chosen);
-  if (!whatIf.length || !page.source.answers(QUESTION)) return null;
+  const possible = whatIf.filter(({ isFor }) => isFor?.(n) !== false);
+  const now = possible.find(({ change }) => change === chosen);
+  if (!possible.length || !page.source.answers(QUESTION)) return null;
   return html`<section class="vv-lesson-what-if vv-stack" aria-label="What if">
     <div class="vv-row">
       <span class="vv-quiet">What if …</span>
-      ${whatIf.map(
+      ${possible.map(
         ({ change, label }) =>
           html`<button
             type="button"
@@ -42,39 +43,32 @@ export function WhatIfs({ page, whatIf = [], n }) {
 /** @param {{page: Page, n: Numbers, now: WhatIf}} props */
 function Changed({ page: { ask, store }, n, now: { change, controls } }) {
   const { layer, head, trace } = n;
-  const side = trace.crop.input[0] / trace.grid[0];
-  const [own, setOwn] = useState({ patch: Math.round(2 * side), seed: change === 'positions' ? 0 : 1 });
-  const options = { layer, head, ...own };
+  const { input } = trace.crop;
+  const side = input[0] / trace.grid[0];
+  const sizes = SIZES.map((times) => Math.round(times * side)).filter(
+    (size) => size > 1 && size <= Math.min(...input),
+  );
+  const [own, setOwn] = useState({ patch: 0, seed: change === 'positions' ? 0 : 1 });
+  const patch = sizes.includes(own.patch) ? own.patch : (sizes.find((size) => size > side) ?? sizes[0]);
+  const options = { layer, head, ...own, patch };
   const body = Object.fromEntries(controls.map((name) => [name, options[name]]));
   const { state, value, error } = useAsked(
     ask,
     n.trace.about && [QUESTION, { ...trace.about, change, ...body }],
   );
   const isLate = useLate(state === 'pending' ? JSON.stringify(body) : '');
-  const select = (/** @type {'layer' | 'head'} */ name, /** @type {number} */ count) =>
-    html`<label class="vv-field"
-      >${name}
-      <select
-        class="vv-control"
-        value=${String(options[name])}
-        onChange=${(/** @type {any} */ { currentTarget }) => store.set({ [name]: Number(currentTarget.value) })}
-      >
-        ${Array.from({ length: count }, (_, i) => html`<option key=${i} value=${String(i)}>${i}</option>`)}
-      </select></label
-    >`;
-  const sizes = SIZES.map((times) => Math.round(times * side)).filter((size) => size > 1);
   return html`<div class="vv-card vv-stack" data-state=${state} aria-busy=${String(state === 'pending')}>
     <div class="vv-row" hidden=${!controls.length}>
-      ${controls.includes('layer') && select('layer', trace.layers)}
-      ${controls.includes('head') && select('head', trace.heads)}
+      ${controls.includes('layer') && html`<${Choice} ...${{ store, name: 'layer', value: layer, count: trace.layers }} />`}
+      ${controls.includes('head') && html`<${Choice} ...${{ store, name: 'head', value: head, count: trace.heads }} />`}
       ${
         controls.includes('patch') &&
         html`<${Toggle}
           name="size"
           label="side of a patch in pixels"
           choices=${sizes.map((size) => [size, `${size} × ${size}`])}
-          value=${own.patch}
-          choose=${(/** @type {number} */ patch) => setOwn({ ...own, patch })}
+          value=${patch}
+          choose=${(/** @type {number} */ size) => setOwn({ ...own, patch: size })}
         />`
       }
       ${
@@ -93,6 +87,24 @@ function Changed({ page: { ask, store }, n, now: { change, controls } }) {
       ${change === 'patch' ? 'Counted, not run: no model was trained for other patches.' : COST}
     </p>
   </div>`;
+}
+
+/** Which layer, or which head. @param {{store: Page['store'], name: string, value: number, count: number}} props value: where none is chosen */
+export function Choice({ store, name, value, count }) {
+  const now = store.view[name].value; // what was chosen, while its numbers are on their way
+  const shown = typeof now === 'number' && now < count ? now : value;
+  const chosen = (/** @type {any} */ { target }) => store.set({ [name]: Number(target.value) });
+  return html`<label class="vv-field"
+    >${name}<select
+      class="vv-control"
+      data-option=${name}
+      title=${`The ${name} that the lesson looks at.`}
+      value=${String(shown)}
+      onChange=${chosen}
+    >
+      ${Array.from({ length: count }, (_, i) => html`<option value=${String(i)}>${i}</option>`)}
+    </select></label
+  >`;
 }
 
 /** Names with what they had and have, as bars; of other patches how many there are. @param {Answer} answer @param {Numbers} n */

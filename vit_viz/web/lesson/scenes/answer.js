@@ -3,7 +3,7 @@
 import { fixed } from '../../../ui/kit/numbers.js';
 import { largestOf, signed } from '../../kit/signed.js';
 import { ease, rowOf, told } from '../timeline.js';
-import { drawSaid, reader } from './depth.js';
+import { drawSaid, reader, saidAfter } from './depth.js';
 /** @import { Pen } from '../pen.js' */
 /** @import { Answer, Beat, Numbers, Scene } from '../timeline.js' */
 
@@ -17,8 +17,8 @@ const sum = (/** @type {ArrayLike<number>} */ numbers) =>
 /** What all heads, all MLPs, and the embedding with what is always added gave. @param {Numbers} n @returns {number[]} */
 export const givenBy = (n) => ['heads', 'mlps', 'rest'].map((name) => sum(partsOf(n).arrays[name].data));
 
-/** What is explained, in words. @param {Numbers} n */
-const about = (n) => ({ strong: partsOf(n).facts.about || partsOf(n).facts.unit });
+/** What the score is of: the first name at the end, or the embedding's likeness. @param {Numbers} n */
+const about = (n) => ({ strong: saidAfter(n, n.trace.layers)[0].name });
 /** A block of the sum, in words. @param {Numbers} n @param {number} row */
 const blockOf = (n, row) =>
   partsOf(n)
@@ -46,11 +46,13 @@ const BEATS = [
   ],
 ];
 
-/** @returns {Beat[]} */
-const beats = () =>
-  BEATS.map(([id, seconds, part, words]) => ({
-    ...{ id: `answer-${id}`, seconds, part, say: words, needs: ['depth', 'parts'] },
-  }));
+/** @param {Numbers} n @returns {Beat[]} */
+const beats = ({ tokens }) =>
+  BEATS.filter(([id]) => id !== 'norm' || tokens?.facts.shape.final_norm !== false).map(
+    ([id, seconds, part, words]) => ({
+      ...{ id: `answer-${id}`, seconds, part, say: words, needs: ['depth', 'parts'] },
+    }),
+  );
 
 /** @type {Beat['say']} */
 function saidOfTop(n) {
@@ -69,7 +71,7 @@ function saidOfSum(n) {
   const isPool = partsOf(n).facts.layers[0] === 'pool';
   const added = isPool ? 'The pool adds up what it reads' : 'In every block we only added';
   const parts = isPool ? 'its heads and its MLP' : 'the heads and the MLP of each block';
-  return told`${added}, so the score of ${about(n)}, ${{ strong: fixed(partsOf(n).facts.total, 2) }}, is a sum, too: here is what ${parts} gave to it. Orange is for it, blue against it.`;
+  return told`${added}, so the score of ${about(n)}, ${{ strong: fixed(partsOf(n).facts.total, 2) }}, is a sum, too, while the scale of this photo's last norm is held: here is what ${parts} gave to it. Orange is for it, blue against it.`;
 }
 
 /** @type {Beat['say']} */
@@ -106,7 +108,14 @@ export const ANSWER = {
       return told`The heads gave ${heads}, the MLPs ${mlps}, all else ${rest}.`;
     },
   },
-  whatIf: [{ change: 'head', label: 'one of these heads were switched off', controls: ['layer', 'head'] }],
+  whatIf: [
+    {
+      change: 'head',
+      label: 'one of these heads were switched off',
+      controls: ['layer', 'head'],
+      isFor: ({ trace }) => trace.pooling !== 'attention', // then those of the pool are drawn
+    },
+  ],
   fold: {
     build: ['model'],
     shapes({ depth, parts }) {

@@ -29,8 +29,11 @@ function headOf(n) {
   const weights = arrays.weights.data;
   const me = facts.token;
   const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a]);
-  const few = new Set([order[0], order[1], me, 0, order[order.length - 1]]);
-  for (let i = 2; few.size < Math.min(ROWS, order.length); i++) few.add(order[i]);
+  const open = order.filter((token) => Number.isFinite(arrays.scores.data[token])); // edits may forbid the others
+  const few = new Set(
+    [open[0], open[1], me, 0, open[open.length - 1]].filter((token) => open.includes(token)),
+  );
+  for (let i = 2; few.size < Math.min(ROWS, open.length); i++) few.add(open[i]);
   const sums = [new Float32Array(arrays.output.data.length)];
   for (const token of order) {
     const value = rowOf(arrays.values, token);
@@ -82,7 +85,7 @@ const BEATS = [
     'query',
     4,
     (n) =>
-      told`To look, our token makes a *query*: a learned table makes ${wide(n)} numbers of it, for what it seeks.${headOf(n).facts.turned ? ' Its place turns them.' : ''}`,
+      told`To look, a copy of our token is brought to one scale (a *norm*), and a learned table makes ${wide(n)} numbers of it, its *query*: what it seeks.${headOf(n).facts.turned ? ' Its place turns them.' : ''}`,
   ],
   [
     'keys',
@@ -147,7 +150,8 @@ function drawRow(pen, { me, few, arrays, facts, most, highest }, v) {
   const foot = row.y - 6;
   const zero = mix(foot - row.bar / 2, foot, soft);
   spots.forEach(({ x, w }, token) => {
-    const score = mix(arrays.products.data[token], arrays.scores.data[token], scaled);
+    const last = arrays.scores.data[token];
+    const score = Number.isFinite(last) ? mix(arrays.products.data[token], last, scaled) : 0; // forbidden by edits
     const share = mix(
       (clamp(score / highest, 1, -1) * row.bar) / 2,
       (arrays.weights.data[token] / most) * row.bar,

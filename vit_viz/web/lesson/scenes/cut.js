@@ -335,7 +335,12 @@ export const CUT = {
   whatIf: [
     { change: 'patch', label: 'the patches had another size', controls: ['patch'] },
     { change: 'shuffle', label: 'the patches came in another order', controls: ['seed'] },
-    { change: 'positions', label: 'nobody told the places', controls: ['seed'] },
+    {
+      change: 'positions',
+      label: 'nobody told the places',
+      controls: ['seed'],
+      isFor: ({ tokens }) => tokens?.facts.position_kind !== 'none' || tokens.facts.shape.rotary,
+    },
   ],
   fold: {
     build: ['tokens'],

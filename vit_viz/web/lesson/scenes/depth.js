@@ -14,9 +14,12 @@ const SMALLEST = 40; // pixels across a photo
 const ALIKE = 0.9; // cosine of an embedding that is nearly the last
 
 /** What the answer is read from, in words. @param {Numbers} n */
-export const reader = ({ trace: { pooling } }) =>
-  ({ class: 'the class token', mean: 'the mean of all patches' })[pooling] ??
-  'what a learned query gathers from all patches, as a pool,';
+export function reader({ trace: { pooling }, tokens }) {
+  const text = tokens?.facts.shape?.pool_text ?? 'class token';
+  if (pooling === 'class') return text.includes(',') ? `the tokens ${text}` : `the ${text}`;
+  if (pooling === 'mean') return `the ${text.startsWith('mean') ? text : 'mean of the patches'}`;
+  return 'what a learned query gathers from all patches, as a pool,';
+}
 
 const NEEDS = /** @type {AnswerName[]} */ (['depth']);
 const depthOf = (/** @type {Numbers} */ n) => /** @type {Answer} */ (n.depth);
@@ -67,6 +70,7 @@ export const DEPTH = {
   beats,
   draw,
   guess: {
+    isFor: (n) => isNamed(n) || depthOf(n).facts.kind === 'embedding', // one number is always like itself
     before: 'depth-0',
     shown: 'depth-end',
     question: (n) =>
@@ -86,7 +90,14 @@ export const DEPTH = {
       return told`It is so from ${where} on: ${{ strong: end.name }} ${values[0]} there, and ${values[1]} at the end.`;
     },
   },
-  whatIf: [{ change: 'cut', label: 'the class token could not see the patches', controls: [] }],
+  whatIf: [
+    {
+      change: 'cut',
+      label: 'the class token could not see the patches',
+      controls: [],
+      isFor: ({ trace }) => trace.pooling === 'class',
+    },
+  ],
   fold: {
     build: ['model'],
     shapes({ trace, depth }) {
@@ -149,7 +160,7 @@ function saidOfBlock(n, layer) {
 /** @type {Beat['say']} */
 function saidAtEnd(n) {
   const { data } = depthOf(n).arrays.norms;
-  return told`Our patch ${{ patch: n.patch }} went the same way: its length was ${short(data[0])} and is ${short(data[data.length - 1])}. Other patches are like it now than at the start, as each has taken in what it looked at.`;
+  return told`Our patch ${{ patch: n.patch }} went the same way: its length was ${short(data[0])} and is ${short(data[data.length - 1])}. Lit: the patches that are most like it now, when each has taken in what it looked at.`;
 }
 
 /** @type {Scene['draw']} */

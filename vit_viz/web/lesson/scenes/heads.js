@@ -15,6 +15,8 @@ const blockOf = (/** @type {Numbers} */ n) => /** @type {Answer} */ (n.block);
 
 const arraysOf = (/** @type {Numbers} */ n) => blockOf(n).arrays;
 
+const isGated = (/** @type {Numbers} */ n) => blockOf(n).facts.activation.startsWith('swiglu');
+
 /** Which head brings most, by the length of its part. @param {Numbers} n */
 function strongest(n) {
   const { contributions } = arraysOf(n);
@@ -67,22 +69,22 @@ const BEATS = [
     'add',
     8,
     'attn',
-    () =>
-      told`Nothing is replaced: the rows are ${{ strong: 'added' }} to what the token was. That is a *residual connection*, and what so grows from block to block is the *residual stream*, the band below the blocks.`,
+    (n) =>
+      told`Nothing is replaced: the rows${arraysOf(n).rest.data.some(Boolean) ? ', and numbers that are the same for every photo,' : ''} are ${{ strong: 'added' }} to what the token was. That is a *residual connection*, and what so grows from block to block is the *residual stream*, the band below the blocks.`,
   ],
   [
     'mlp',
     9,
     'mlp',
     (n) =>
-      told`Now the token works alone. A copy of it, brought to one scale (a *norm*), goes through a small network, the *MLP*: a table makes ${arraysOf(n).hidden.data.length} numbers of it, and those below zero become almost nothing, so that ${percent(blockOf(n).facts.active)} of them go on.`,
+      told`Now the token works alone. A copy of it, brought to one scale again, goes through a small network, the *MLP*: a table makes ${arraysOf(n).hidden.data.length} numbers of it, and those below zero become almost nothing, so that ${percent(blockOf(n).facts.active)} of them ${isGated(n) ? 'let through what a second table makes: a *gate*' : 'go on'}.`,
   ],
   [
     'after',
     9,
     'mlp',
     (n) =>
-      told`A second table makes ${arraysOf(n).before.data.length} numbers of these, and they are added, too: our token came with length ${short(lengthOf(arraysOf(n).before.data))} and goes on with ${short(lengthOf(arraysOf(n).after.data))}. All other tokens do the same at the same time, with their own numbers and the same tables.`,
+      told`One more table makes ${arraysOf(n).before.data.length} numbers of these, and they are added, too: our token came with length ${short(lengthOf(arraysOf(n).before.data))} and goes on with ${short(lengthOf(arraysOf(n).after.data))}. All other tokens do the same at the same time, with their own numbers and the same tables.`,
   ],
 ];
 
