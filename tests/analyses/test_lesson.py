@@ -548,6 +548,7 @@ def test_the_shape_is_that_of_the_configuration(make_model: MakeModel) -> None:
         position="rotary", layer_scale=True, norm="rms", mlp="swiglu_packed", pre_norm=True, num_classes=0
     )
     assert dict(ask_tokens(subject(turned)).shape) == {
+        "patch_embed": "conv",
         "depth": 3, "heads": 5, "head_dim": 8, "hidden": 24, "mlp": "swiglu_packed", "norm": "rms", "pre_norm": True,
         "final_norm": True, "pooling": "class", "pool_text": "class token", "classes": 0, "rotary": True,
         "relative_bias": False, "layer_scale": True,
