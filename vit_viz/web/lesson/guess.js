@@ -18,8 +18,8 @@ export function Guessing({ lesson: { beats, guesses, player }, n, now }) {
   const [waits, shows] = [all[placeOf(guess?.before)], all[placeOf(guess?.shown ?? guess?.before)]];
   const isSeen = useComputed(() => shows && player.t.value >= shows.start + SEEN * shows.seconds);
   const early = placeOf(guess?.before) - all.indexOf(now); // how many beats before the one that waits
-  if (!guess || guess.isFor?.(n) === false || !waits || early > 1 || waits.needs?.some((name) => !n[name]))
-    return null;
+  if (!guess || !waits || early > 1 || waits.needs?.some((name) => !n[name])) return null;
+  if (guess.isFor?.(n) === false) return null;
   const chosen = guesses.value[id] ?? null;
   const choose = (/** @type {number} */ place) => {
     guesses.value = { ...guesses.value, [id]: place };

@@ -18,7 +18,9 @@ const sum = (/** @type {ArrayLike<number>} */ numbers) =>
 export const givenBy = (n) => ['heads', 'mlps', 'rest'].map((name) => sum(partsOf(n).arrays[name].data));
 
 /** What the score is of: the first name at the end, or the embedding's likeness. @param {Numbers} n */
-const about = (n) => ({ strong: saidAfter(n, n.trace.layers)[0].name });
+const about = (n) => ({
+  strong: n.depth?.facts.words.length ? saidAfter(n, n.trace.layers)[0].name : partsOf(n).facts.unit,
+});
 /** A block of the sum, in words. @param {Numbers} n @param {number} row */
 const blockOf = (n, row) =>
   partsOf(n)
