@@ -94,11 +94,13 @@ def find_tokenizer(
         return lambda: _ready(_json(path), _json(folder / FILES[1]), config, cleaning)
     merges = next((folder / file for file in _MERGES if (folder / file).exists()), None)
     if merges is not None and config.causal:
-        return lambda: SentenceTokenizer(_with_limits(_clips(merges, config), config, None), config, cleaning)
+        return lambda: SentenceTokenizer(
+            _with_limits(_clips(merges, config), config, "", "right"), config, cleaning
+        )
     if (folder / "spiece.model").exists():
         raise CheckpointError(
-            f"The tokenizer of {name!r} lies beside it as spiece.model, which is not read here: lay its tokenizer.json there, "
-            'which AutoTokenizer.from_pretrained(folder).backend_tokenizer.save("tokenizer.json") of transformers writes.'
+            f"The tokenizer of {name!r} lies beside it as spiece.model, which is not read here: lay the tokenizer.json of its "
+            "repository on the Hub there, too."
         )
     wanted = "tokenizer.json, or merges.txt of CLIP," if config.causal else "tokenizer.json"
     raise CheckpointError(
@@ -118,8 +120,8 @@ def _cleaned(text: str, cleaning: Cleaning | None) -> str:
 def _ready(
     content: Mapping[str, Any], beside: Mapping[str, Any], config: TextConfig, cleaning: Cleaning | None
 ) -> SentenceTokenizer:
-    """A tokenizer.json as its tower needs it; tokenizer_config.json beside it says what it pads with."""
-    from tokenizers import Tokenizer, normalizers
+    """A tokenizer.json as its tower needs it; tokenizer_config.json beside it says how it pads and ends."""
+    from tokenizers import Tokenizer, normalizers, processors
 
     _check_growth(content)
     with _errors_in_words():
@@ -132,21 +134,33 @@ def _ready(
     ):  # SigLIP 2, whose sentences are in lower case, as Siglip2Tokenizer has it
         steps = [normalizers.Lowercase(), *([tokenizer.normalizer] if tokenizer.normalizer else [])]
         tokenizer.normalizer = normalizers.Sequence(steps)
-    pad = beside.get("pad_token") or _mapping(content.get("padding")).get("pad_token")
-    pad = _mapping(pad).get("content", pad) or ("</s>" if is_siglip1 else "<pad>")
-    return SentenceTokenizer(_with_limits(tokenizer, config, str(pad)), config, cleaning)
+    end = _text(beside.get("eos_token")) or "<eos>"
+    if beside.get("add_eos_token") is True and not tokenizer.encode("").ids and tokenizer.token_to_id(end):
+        ends = [(end, tokenizer.token_to_id(end))]
+        tokenizer.post_processor = processors.TemplateProcessing(single=f"$A {end}", special_tokens=ends)
+    pad = _text(beside.get("pad_token")) or _text(_mapping(content.get("padding")).get("pad_token"))
+    side = "left" if beside.get("padding_side") == "left" else "right"
+    limited = _with_limits(tokenizer, config, pad or ("</s>" if is_siglip1 else "<pad>"), side)
+    return SentenceTokenizer(limited, config, cleaning)
 
 
-def _with_limits(tokenizer: Tokenizer, config: TextConfig, pad: str | None) -> Tokenizer:
-    """Cut to the context, with its start and end; where all places see each other, padded to the context at the right, too."""
+def _with_limits(tokenizer: Tokenizer, config: TextConfig, pad: str, side: str) -> Tokenizer:
+    """Cut to the context, with its start and end; where all places see each other, filled up to the context, too."""
     tokenizer.no_padding()
-    tokenizer.enable_truncation(config.context)
+    with _errors_in_words():
+        tokenizer.enable_truncation(config.context)
     if not config.causal:
-        number = tokenizer.token_to_id(str(pad))
+        number = tokenizer.token_to_id(pad)
         if number is None:
-            raise CheckpointError(f"The tokenizer has no token {str(pad)[:40]!r} to fill a sentence up with.")
-        tokenizer.enable_padding(length=config.context, pad_id=number, pad_token=str(pad))
+            raise CheckpointError(f"The tokenizer has no token {pad[:40]!r} to fill a sentence up with.")
+        tokenizer.enable_padding(direction=side, length=config.context, pad_id=number, pad_token=pad)
     return tokenizer
+
+
+def _text(token: Any) -> str:
+    """A token as tokenizer_config.json writes it, as a text or an object; "" for none."""
+    token = _mapping(token).get("content", token)
+    return token if isinstance(token, str) else ""
 
 
 def _clips(path: Path, config: TextConfig) -> Tokenizer:
