@@ -18,8 +18,8 @@ from tests.comparing import assert_same
 from tests.model.inside import randomise
 from vit_viz.checkpoints import LoadedModel, load
 from vit_viz.errors import CheckpointError, ParameterError
-from vit_viz.model import VisionTransformer, ViTConfig
-from vit_viz.model.text import SentenceHead, TextConfig, TextTransformer
+from vit_viz.model import SentenceHead, VisionTransformer, ViTConfig
+from vit_viz.model.text import TextConfig, TextTransformer
 
 pytestmark = pytest.mark.numbers
 
