@@ -10,7 +10,7 @@ import { JobLine, Problem, Toggle, useAsked, useJob } from '../kit/parts.js';
 import { html, useComputed, useLayoutEffect, useMemo } from '../kit/preact.js';
 import { captionOf, drawingOf, onScale, questionOf, ruleWords } from './maps.js';
 import { Sanity } from './sanity.js';
-import { EverySentence } from './sentences.js';
+import { BestSentence, EverySentence } from './sentences.js';
 import { namesOf } from './staged.js';
 import { endOfStrips, firstChoice } from './trust.js';
 /** @import { Page } from '../kit/page.js' */
@@ -71,7 +71,9 @@ export function Gallery({ base, check, how, why, ...shared }) {
         now.target.reads &&
         (now.target.classes?.length ?? 0) > 1 &&
         !error &&
-        html`<${EverySentence} ...${{ of: now, why, ...shared }} />`
+        html`<${EverySentence} ...${{ of: now, why, ...shared }} /><${BestSentence}
+            ...${{ of: now, ...shared }}
+          />`
       }
       <div hidden=${Boolean(error)}>${now && html`<${Cards} ...${{ of: now, ...shared }} />`}</div>
       <details class="vv-fold vv-formula">

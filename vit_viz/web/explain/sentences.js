@@ -1,11 +1,15 @@
 // The sentences that a picture is asked about, of a model with a text tower: written, chosen, taken away, and how they are read. The link
 // holds them; they are cleaned as vit_viz/prompts.py does it, so that a number in the link means the same sentence on both sides.
 
+import { placeIn } from '../../explorer/geometry.js';
+import { Picture } from '../../explorer/paint.js';
+import { routeUrl } from '../../explorer/source.js';
 import { fixed, number } from '../../ui/kit/numbers.js';
 import { SaveLink } from '../kit/figure.js';
 import { MapOnPhoto, endsOf, mapIn } from '../kit/map.js';
 import { Unlike, useAsked } from '../kit/parts.js';
 import { html, useMemo } from '../kit/preact.js';
+import { segmentColour, segmentPixels } from '../tokens/plate.js';
 import { drawingOf, testedOf } from './maps.js';
 /** @import { Page } from '../kit/page.js' */
 /** @import { Choices, Entry, Target } from '../kit/parts.js' */
@@ -14,6 +18,7 @@ import { drawingOf, testedOf } from './maps.js';
 /** @import { Method } from './staged.js' */
 
 const BETWEEN = ' | ';
+const OPACITY = 140; // of 255: the photo is seen below a colour
 const SHAPELESS = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
 
 /** The sentences of a text, each once, on one line and without signs that have no shape. @param {string} text */
@@ -184,6 +189,61 @@ export function EverySentence({ page: { store, ask }, of, methods, tables, why }
     <div class="vv-every-maps">${maps ? maps.each.map(tile) : 'Making the maps …'}</div>
     <p class="vv-small vv-quiet">
       ${method.label}${maps && `, from ${number(ends[0])} to ${number(ends[1])}. ${value.answer.words}`}
+    </p>
+  </section>`;
+}
+
+/** Which sentence fits each patch best. @param {{page: Page, of: Of}} props */
+export function BestSentence({ page: { store, source, ask }, of }) {
+  const { state, value, error } = useAsked(
+    async (name, { about, photo }, stop) => ({ answer: await ask(name, about, stop), photo }),
+    source.answers('sentence_patches') && ['sentence_patches', of],
+  );
+  if (!value) return html`<p class="vv-small vv-quiet" hidden=${!error}>${error}</p>`;
+  const { answer, photo } = value;
+  const { names, note, crop_box: box } = answer.facts.maps;
+  const { data: best, shape } = answer.arrays.best;
+  const labels = Array.from(best, Number);
+  const paint = (/** @type {HTMLCanvasElement | null} */ canvas) =>
+    canvas && new Picture(canvas, shape[1], shape[0]).set(segmentPixels(labels, () => OPACITY));
+  const [tall, wide] = photo.photo_size;
+  const [top, left, height, width] = box.region;
+  const place = placeIn([top, left, top + height, left + width], [0, 0, ...box.original_size]);
+  return html`<section class="vv-best" aria-busy=${String(state === 'pending')}>
+    <div class="vv-gallery-head vv-row">
+      <h3 class="vv-title">Which sentence fits each patch best?</h3>
+      <${SaveLink} save=${store.saved('sentence_patches', of.about)} />
+    </div>
+    <span class="vv-card-image vv-drawn-map" style=${{ aspectRatio: String(wide / tall) }}>
+      <img class="vv-photo vv-layer" src=${routeUrl(photo.photo)} alt="" draggable=${false} />
+      <span class="vv-box" style=${place}
+        ><canvas key=${labels.join()} class="vv-map vv-layer" ref=${paint}></canvas
+      ></span>
+    </span>
+    <ul class="vv-best-key vv-small">
+      ${names.map(
+        (/** @type {string} */ name, /** @type {number} */ i) =>
+          labels.includes(i) &&
+          html`<li key=${name} dir="auto">
+            <span
+              class="vv-best-colour"
+              aria-hidden="true"
+              style=${{ background: `rgb(${segmentColour(i)})` }}
+            ></span>
+            ${name}
+          </li>`,
+      )}
+    </ul>
+    <p class="vv-small">${answer.words}</p>
+    <p class="vv-small vv-quiet">
+      ${note}
+      <button
+        type="button"
+        class="vv-link vv-bare"
+        onClick=${() => store.set({ ask: 'sentence_patches' }, { push: true })}
+      >
+        With another attention
+      </button>
     </p>
   </section>`;
 }
