@@ -20,7 +20,7 @@ from vit_viz.views.state import ViewState
         ("a\x00dog\x1b[31m\x85cat", ("a dog [31m cat",)),
         ("\u202eevil\u202c \u2066dog\u2069\ufeff", ("evil dog",)),
         ("cafe\u0301 | caf\u00e9", ("caf\u00e9",)),
-        ("\u06a9\u062a\u0627\u0628\u200c\u0647\u0627 | \u05db\u05dc\u05d1", ("\u06a9\u062a\u0627\u0628\u200c\u0647\u0627", "\u05db\u05dc\u05d1")),
+        ("\u06a9\u062a\u0627\u0628\u200c\u0647\u0627", ("\u06a9\u062a\u0627\u0628\u200c\u0647\u0627",)),
         ("<img src=x onerror=alert(1)> | {} {0} %s ${x}", ("<img src=x onerror=alert(1)>", "{} {0} %s ${x}")),
         (" | \u2028 | \ue000 ", ()),
     ],

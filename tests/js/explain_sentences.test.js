@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { sentencesIn, without } from '../../vit_viz/web/explain/sentences.js';
+import { mapsIn, sentencesIn, without } from '../../vit_viz/web/explain/sentences.js';
 import { mapBy, openExplain, pressed, texts } from './explain_page.js';
 import { settle } from './room.js';
 
@@ -41,7 +41,7 @@ const target = ({ view }) => {
     link: pair,
   };
 };
-const class_maps = ({ sentences }) => {
+const class_maps = (/** @type {any} */ { sentences }) => {
   const count = sentencesIn(sentences).length;
   const data = Float32Array.from({ length: 6 * count }, (_, i) => i / 10);
   return {
@@ -163,6 +163,15 @@ test('answers have the cosine and the share, and every sentence a map on one sca
   assert.equal(page.asked('class_maps').length, 1); // the same maps, another one chosen
   await page.set({ method: 'rollout' }); // the same for every sentence
   assert.equal(page.asked('class_maps').at(-1)?.body.method, 'relevance');
+});
+
+test('the maps of an answer are told apart', () => {
+  const { all, each } = mapsIn(class_maps({ sentences: 'a | b' }));
+  assert.deepEqual([all.values.length, each.map(({ grid }) => grid.join())], [12, ['2,3', '2,3']]);
+  assert.deepEqual(
+    each.map(({ values }) => values[5].toFixed(1)),
+    ['0.5', '1.1'],
+  );
 });
 
 test('the patches that a sentence fits best have its colour, which the key names', async (t) => {

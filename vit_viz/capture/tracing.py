@@ -216,7 +216,7 @@ def _trace_of(
         raise no_scores(type(module).__name__, recorder.returned)
     if callable(target) and logits is not None and is_of_all(target, recorder.returned, len(pixels)):
         logits, recorder.place = None, ScoresPlace(exists=False)
-    heads, _, tokens = recorder.shape
+    tokens = recorder.shape[-1]
     layout = layout or _layout(module, pixels, tokens)
     layout.check_tokens(tokens)
     layers = recorder.layers(())

@@ -70,9 +70,9 @@ def _explain() -> dict[str, Any]:
             "mind a mirror.",
         ),
     )
-    values = {"methods": declared.methods(), "drawing": declared.drawing()}
-    values |= {"sentences": {"most": MOST_SENTENCES, "longest": LONGEST}}
-    return part("web/explain/room", html=place("explain"), how=how, **values)
+    values = {"methods": declared.methods(), "drawing": declared.drawing(), "how": how}
+    limits = {"most": MOST_SENTENCES, "longest": LONGEST}
+    return part("web/explain/room", html=place("explain"), sentences=limits, **values)
 
 
 def _heads() -> dict[str, Any]:

@@ -14,9 +14,9 @@ from vit_viz.views.state import ViewState
 
 MOST_HITS = 12
 _SHARES: dict[Output, str] = {
-    "softmax": "The cosine of photo and sentence, and the sentence's share: the softmax of all cosines times the model's scale. Shares "
-    "depend on which sentences are there.",
-    "sigmoid": "The cosine of photo and sentence, and whether the sentence holds: a sigmoid of its own, whatever the other sentences.",
+    "softmax": "The cosine of photo and sentence, and the sentence's share: the softmax of all cosines times the model's scale. "
+    "Shares depend on which sentences are there.",
+    "sigmoid": "The cosine of photo and sentence, and whether the sentence holds: a sigmoid of its own, whatever the others.",
     "value": "The cosine of photo and sentence. A sentence alone has no share: add another one to compare it with.",
 }
 """What the numbers of sentences mean, by what one of them is."""
@@ -30,9 +30,7 @@ _UNASKED = (
     "No sentence is asked about yet, so the maps explain the model's own embedding of this photo: what makes the embedding what it "
     "is. Write a sentence, or try one:"
 )
-_EXAMPLES = {"mini-clip": ("red circle", "blue square")}
-"""Sentences to begin with, of models that know few words."""
-_USUAL_EXAMPLES = ("an animal", "the sky", "a person")
+_EXAMPLES = ("an animal", "the sky", "a person")
 
 
 def value(session: Session, subject: Subject, view: ViewState, find: str | None = None) -> dict[str, Any]:
@@ -54,7 +52,7 @@ def value(session: Session, subject: Subject, view: ViewState, find: str | None 
     if not count:
         words = f"{_NO_CLASSES} {problem}"
         if reads:
-            words, reads["examples"] = f"{problem} {_UNASKED}", _EXAMPLES.get(loaded.name, _USUAL_EXAMPLES)
+            words, reads["examples"] = f"{problem} {_UNASKED}", _EXAMPLES
         return {"classes": [], "words": words.strip(), "name": "", "link": "", **reads}
     answers = shown(logits.float(), kind).cpu()
     first, *others = chosen or (int(logits.argmax()),)

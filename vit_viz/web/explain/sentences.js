@@ -155,7 +155,7 @@ export function EverySentence({ page: { store, ask }, of, methods, tables, why }
   const chosen = methods.find(({ name }) => name === store.view.method.value);
   const method =
     chosen && !chosen.blind && !chosen.slow ? chosen : methods.find(({ blind, slow }) => !blind && !slow);
-  const { target: _, ...body } = testedOf(store, of, method?.name ?? '');
+  const body = { ...testedOf(store, of, method?.name ?? ''), target: undefined }; // it is about all of them
   const { state, value, error } = useAsked(
     async (name, { body: asked, of: its }, stop) => ({ answer: await ask(name, asked, stop), of: its }),
     method && ['class_maps', { body, of }],
@@ -173,7 +173,6 @@ export function EverySentence({ page: { store, ask }, of, methods, tables, why }
       type="button"
       class="vv-side vv-bare"
       aria-pressed=${String(of.target.chosen === i)}
-      aria-label=${`Explain “${name}”`}
       onClick=${() => why(i)}
     >
       <${MapOnPhoto} ...${shown} />
@@ -248,8 +247,8 @@ export function BestSentence({ page: { store, source, ask }, of }) {
   </section>`;
 }
 
-/** @param {any} answer to \`class_maps\` */
-function mapsIn({ arrays: { values }, facts }) {
+/** All maps of an answer to `class_maps` as one, and each by itself. @param {any} answer */
+export function mapsIn({ arrays: { values }, facts }) {
   const [count, ...grid] = values.shape;
   const size = values.data.length / count;
   const mapOf = (/** @type {Float32Array} */ data) =>

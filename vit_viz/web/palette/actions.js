@@ -17,7 +17,7 @@ import { turnTheme } from '../kit/theme.js';
 const KEPT = ['model', 'image', 'tab'];
 
 const UNREAD =
-  'This model has no text tower, so it reads no sentences: choose one that has, such as mini-clip or a CLIP or SigLIP of the list.';
+  'This model has no text tower, so it reads no sentences: choose a model of the list that has one, such as CLIP or SigLIP.';
 
 const press = (/** @type {string} */ selector, /** @type {'click' | 'focus'} */ how = 'click') =>
   /** @type {HTMLElement | null} */ (document.querySelector(selector))?.[how]();
