@@ -157,6 +157,7 @@ def text_tower(
         )
     shapes = form.convert({name: tensor.to("meta") for name, tensor in own.items()})
     config, cleaning = form.read(_Named(shapes, own, settings, source.name))
+    build(TextTransformer, config, shapes)  # which lists what does not fit, before anything is read
     if any(name.startswith("visual.head") for name in unwrapped.left_out):
         raise CheckpointError(
             f"{source.name!r} reads no sentences: the projection of its pictures, visual.head, is not read here."
