@@ -14,10 +14,12 @@ import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from tests.checkpoints.fake_hub import COMMIT, Hub
 from tests.checkpoints.test_text_towers import WORDS, word_tokenizer
 from tests.comparing import assert_same
 from tests.model.inside import randomise
 from vit_viz.checkpoints import LoadedModel, load
+from vit_viz.checkpoints.tokenizing import MAX_TOKENIZER_BYTES
 from vit_viz.model.text import SentenceHead
 
 pytestmark = pytest.mark.numbers
@@ -149,6 +151,51 @@ def test_quick_gelu_is_decided_for_sentences_as_for_pictures(tmp_path: Path, rep
     with torch.no_grad():
         theirs = model.get_text_features(input_ids=tokens()).pooler_output
     assert_same(loaded.encode_text(SENTENCES), F.normalize(theirs, dim=-1), relative=1e-5)
+
+
+# --- the Hub
+
+REPO = "someone/tiny-clip"
+
+
+def offered(hub: Hub, folder: Path) -> Any:
+    """A CLIP of transformers with its tokenizer, in a repository."""
+    model = clip_of_transformers(hidden_act="gelu")
+    model.save_pretrained(folder)
+    lay_tokenizer(folder)
+    (folder / "tokenizer_config.json").write_text("{}")
+    for file in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
+        hub.files[REPO, file] = (folder / file).read_bytes()
+    return model
+
+
+@pytest.mark.parametrize("local_files", [False, True])  # a visitor's, and the owner's
+def test_a_tokenizer_comes_with_the_download(hub: Hub, tmp_path: Path, local_files: bool) -> None:
+    model = offered(hub, tmp_path)
+    loaded = load(REPO, device="cpu", local_files=local_files)
+    with torch.no_grad():
+        theirs = model.get_text_features(input_ids=tokens()).pooler_output
+    assert_same(loaded.encode_text(SENTENCES), F.normalize(theirs, dim=-1), relative=1e-5)
+    assert f"/{REPO}/resolve/{COMMIT}/tokenizer.json" in hub.fetched()
+    hub.asked.clear()
+    load(REPO, device="cpu", local_files=local_files).encode_text(SENTENCES)
+    assert hub.fetched() == []
+
+
+def test_a_tokenizer_that_is_too_large_is_not_fetched_and_pictures_are_seen(hub: Hub, tmp_path: Path) -> None:
+    offered(hub, tmp_path)
+    hub.fault["sizes"] = {"tokenizer.json": MAX_TOKENIZER_BYTES + 1}
+    loaded = load(REPO, device="cpu")
+    assert not any("tokenizer" in path for path in hub.fetched())
+    assert "has a text tower and no tokenizer" in loaded.text_missing
+    with torch.no_grad():
+        assert loaded.model(torch.randn(1, 3, 24, 24)).shape == (1, 14)
+
+
+def test_a_model_without_a_text_tower_asks_for_no_tokenizer(hub: Hub) -> None:
+    hub.offer()
+    load("someone/tiny-vit", device="cpu")
+    assert not any("tokenizer" in path for _, path, _ in hub.asked)
 
 
 # --- open_clip
