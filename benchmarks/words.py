@@ -1,8 +1,8 @@
 """How long a sentence takes from Enter to its answer: `python -m benchmarks.words`.
 
-Towers of the size of CLIP's ViT-B/32, random weights, our own format. Each round asks with a sentence that was never
-asked before, among two that were: its similarity and share (what the field shows), then its map by relevance, as the page asks for them.
-Times are of this machine, in milliseconds; beside them in forward passes of the model alone, which another machine has, too.
+Towers of the size of CLIP's ViT-B/32, random weights, our own format. Each round asks with a sentence that was never asked before,
+among two that were: its similarity and share (what the field shows), then its map by relevance, as the page asks for them. Times are
+of this machine, in milliseconds; beside them in forward passes of the model alone, which another machine has, too.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ def main() -> None:
                 ask(session, asked, "relevance", target=2)
 
         pixels = torch.randn(1, 3, 224, 224)
-        answered("1 2 3"), mapped("1 2 3")
+        answered("1 2 3")
+        mapped("1 2 3")
         with torch.no_grad():
             forward = statistics.median(timed(lambda: loaded.model(pixels)) for _ in range(20))
         times: dict[str, list[float]] = {"answer": [], "map": []}
