@@ -1,8 +1,8 @@
 """How long a sentence takes from Enter to its answer: `python -m benchmarks.words`.
 
 Towers of the size of CLIP's ViT-B/32, random weights, our own format. Each round asks with a sentence that was never asked before,
-among two that were: its similarity and share (what the field shows), then its map by relevance, as the page asks for them. Times are
-of this machine, in milliseconds; beside them in forward passes of the model alone, which another machine has, too.
+among two that were: its similarity and share (what the field shows), then its map by relevance, as the page asks for them. Times
+are of this machine, in milliseconds; beside them in forward passes of the model alone, which another machine has, too.
 """
 
 from __future__ import annotations
