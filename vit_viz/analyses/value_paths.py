@@ -184,7 +184,7 @@ def sentence_patches_of(
     return SentencePatches(maps, of_best, of_share)
 
 
-def sentence_overlap(found: SentencePatches, masks: Mapping[str, Any]) -> NDArray[np.float32]:
+def sentence_overlap(patches: SentencePatches, masks: Mapping[str, Any]) -> NDArray[np.float32]:
     """Intersection over union of the patches that a sentence fits best with what a mask says that it is about, [masks].
 
     In areas of patches, as pixels have it where each patch is drawn as a block; the mean over masks is the mIoU.
@@ -196,7 +196,7 @@ def sentence_overlap(found: SentencePatches, masks: Mapping[str, Any]) -> NDArra
     Raises:
         ParameterError: there is no such sentence, or a mask has another size than the photo.
     """
-    maps = found.maps
+    maps = patches.maps
     if maps.crop_box is None:
         raise ParameterError(
             "An overlap needs maps with a crop box, which says where their patches lie in the image."
@@ -206,7 +206,7 @@ def sentence_overlap(found: SentencePatches, masks: Mapping[str, Any]) -> NDArra
             raise ParameterError(f"There is no map of {sentence[:40]!r}; there are: {', '.join(maps.names)}.")
     there = {name: object_on_grid(maps.crop_box, maps.grid, mask=mask) for name, mask in masks.items()}
     return np.array(
-        [one.iou(found.best == maps.names.index(name)) for name, one in there.items()], dtype=np.float32
+        [one.iou(patches.best == maps.names.index(name)) for name, one in there.items()], dtype=np.float32
     )
 
 
