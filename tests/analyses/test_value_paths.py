@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -336,3 +337,13 @@ def test_overlap_of_the_best_patches_with_masks_by_hand():
         sentence_overlap(found, {"a dog": dog[:, :20]})
     with pytest.raises(ParameterError, match="crop box"):
         sentence_overlap(replace(found, maps=replace(found.maps, crop_box=None)), masks)
+
+
+def test_the_documentation_has_each_published_setting():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "METHODS.md").read_text("utf-8")
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines()]
+    written = {row[0].removesuffix(" (the usual one)"): row[2:] for row in rows if len(row) == 6}
+    for name, path in VALUE_PATHS.items():
+        near = f"{path.prior:g} patches" if path.prior else "no"
+        kept = ["yes" if one else "no" for one in (path.residual, path.mlp)]
+        assert written[name] == [near, *kept, str(path.blocks)]
