@@ -23,7 +23,7 @@ from vit_viz.analyses.value_paths import (
     sentence_patches,
 )
 from vit_viz.capture import edit
-from vit_viz.errors import ParameterError
+from vit_viz.errors import CaptureError, ParameterError
 
 pytestmark = pytest.mark.numbers
 
@@ -311,7 +311,14 @@ def test_edits_of_an_attention_that_is_replaced_are_refused_and_of_its_own_they_
 
 def test_a_model_of_classes_is_refused_in_a_sentence():
     loaded = kinds.loaded()
-    with pytest.raises(ParameterError, match=r"pass some as sentences="):
+    with pytest.raises(ParameterError, match=r"needs sentences.*name some as sentences"):
+        sentence_patches(loaded, pixels_of(loaded))
+
+
+def test_a_model_with_a_part_of_another_class_is_refused_in_a_sentence():
+    loaded = asked()
+    loaded.model.blocks[2].mlp = torch.nn.Sequential(loaded.model.blocks[2].mlp)
+    with pytest.raises(CaptureError, match="a part of another class"):
         sentence_patches(loaded, pixels_of(loaded))
 
 

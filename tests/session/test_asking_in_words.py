@@ -87,7 +87,7 @@ def test_which_sentence_fits_each_patch_is_a_question_with_figure_table_and_arra
     for sentence in SENTENCES:
         assert sentence in figure
     assert "The sentence that fits each patch best" in figure
-    with pytest.raises(ParameterError, match="asked of a model with a text tower"):
+    with pytest.raises(ParameterError, match="of a model with a text tower"):
         vv.run("mini", "shapes", "sentence_patches")
 
 

@@ -23,7 +23,7 @@ from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.spec import asks
 from vit_viz.analyses.tokens import patches_of, token_maps
 from vit_viz.answer import Answer, axes
-from vit_viz.capture import is_edited, surrounding_edits
+from vit_viz.capture import are_ours, is_edited, surrounding_edits
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.layers import exact
 from vit_viz.capture.trace import Trace
@@ -32,6 +32,7 @@ from vit_viz.geometry import TokenLayout, place_words
 from vit_viz.images import Mode
 from vit_viz.lazy import F, Tensor, torch
 from vit_viz.model import Block, SentenceHead, VisionTransformer
+from vit_viz.model.submodules import submodules_of
 from vit_viz.results import TokenMaps
 from vit_viz.sentences import formatted
 
@@ -140,6 +141,7 @@ def sentence_patches(
 
     Raises:
         ParameterError: the classes are no sentences, there are fewer blocks, or edits change an attention that is replaced.
+        CaptureError: a part of the model is of another class than vit_viz's own.
 
     Source: as `VALUE_PATHS` says. Without what they do to the maps afterwards, and without any bias of positions that the model
     adds to the scores of queries and keys.
@@ -218,8 +220,13 @@ def _check(subject: PreparedImage) -> tuple[VisionTransformer, SentenceHead]:
     model = subject.transformer("Which sentence each patch fits")
     if not isinstance(model.head, SentenceHead):
         raise ParameterError(
-            "Which sentence each patch fits is asked of a model with a text tower and of sentences: pass some as sentences=, or "
-            "take loaded.with_prompts([...])."
+            "Which sentence each patch fits needs sentences, of a model with a text tower: name some as sentences, such as "
+            "“a dog | grass”; in Python loaded.with_prompts([...]) has them."
+        )
+    if not are_ours(submodules_of(model)):
+        raise CaptureError(
+            "Which sentence each patch fits is computed from the weights of vit_viz's own classes, and this model has a part of "
+            "another class."
         )
     return model, model.head
 
