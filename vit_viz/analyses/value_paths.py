@@ -147,7 +147,6 @@ def sentence_patches(
     adds to the scores of queries and keys.
     """
     subject = PreparedImage.of(loaded, image, mode=mode, size=size)
-    _check(subject)
     return sentence_patches_of(subject, subject.trace(keep_residual=True), path)
 
 
@@ -263,11 +262,12 @@ def _gathered(block: Block, trace: Trace, layer: int, path: ValuePath, inputs: T
     if path.attention == "identity":
         return values
     prior = _prior(trace.layout, path.prior).to(values)
-    heads = [
-        _attention(trace, layer, head, path.attention, values[head], inputs, prior) @ values[head]
-        for head in range(len(values))
-    ]
-    output = torch.stack(heads)
+    output = torch.stack(
+        [
+            _attention(trace, layer, head, path.attention, v, inputs, prior) @ v
+            for head, v in enumerate(values)
+        ]
+    )
     return output if edits is None else edits.after(layer, output[None])[0]
 
 
