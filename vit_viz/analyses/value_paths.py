@@ -38,8 +38,8 @@ from vit_viz.sentences import formatted
 
 PROBE = "A probe: another model than yours. Its last attention is replaced, and each patch is read as if it were the whole answer."
 INVERTED = (
-    "Read this with care: the last vectors of single patches were never trained to agree with sentences, and in CLIP they tend to "
-    "say the opposite, so that the background fits best. Another attention shows what the patches hold."
+    "Read this with care: as a rule the last vectors of single patches are not trained to agree with sentences, and in CLIP they "
+    "tend to say the opposite, so that the background fits best. Another attention shows what the patches hold."
 )
 
 Looks = Literal["own", "identity", "v-v", "q-q", "k-k", "sum", "normalised"]
