@@ -55,6 +55,13 @@ if TYPE_CHECKING:  # the public names, of which each is imported when it is firs
     from vit_viz.analyses.saco import saco as saco
     from vit_viz.analyses.sink_kinds import SinkKinds as SinkKinds, sink_kinds as sink_kinds
     from vit_viz.analyses.tokens import token_change as token_change, token_similarity as token_similarity
+    from vit_viz.analyses.value_paths import (
+        VALUE_PATHS as VALUE_PATHS,
+        SentencePatches as SentencePatches,
+        ValuePath as ValuePath,
+        sentence_overlap as sentence_overlap,
+        sentence_patches as sentence_patches,
+    )
     from vit_viz.capture.edits import edit as edit
     from vit_viz.capture.trace import Trace as Trace
     from vit_viz.capture.tracing import trace as trace

@@ -72,11 +72,11 @@ def token_cam(combine: Combine, inputs: MethodInput) -> PatchMap:
         provenance=subject.provenance.with_parameters(method=combine.__name__),
         crop_box=subject.crop_box,
         caption=f"{name} on the tokens that enter the last attention",
-        note=_left_out(inputs.trace.structure.reading),
+        note=around_last_layer(inputs.trace.structure.reading),
     )
 
 
-def _left_out(reading: Reading | None) -> str:
+def around_last_layer(reading: Reading | None) -> str:
     """How much the target reads around the last layer, in a sentence; "" for nothing."""
     share = 1.0 if reading is None else reading.shares[-1]
     if reading is None or share == 1:

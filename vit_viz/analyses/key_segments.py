@@ -106,12 +106,7 @@ def segment_overlap(
         )
     rows, cols = segments.labels.shape
     there = object_on_grid(segments.crop_box, (rows, cols), boxes=boxes, mask=mask)
-    inside, sizes = (
-        np.bincount(segments.labels.ravel(), weights=part.ravel()) for part in (there.share, there.counted)
-    )
-    union = np.maximum(sizes + there.share.sum() - inside, 1e-12)
-    overlap: NDArray[np.float32] = (inside / union).astype(np.float32)
-    return overlap
+    return np.array([there.iou(segments.labels == one) for one in range(segments.count)], dtype=np.float32)
 
 
 def k_means(vectors: NDArray[np.float64], count: int, *, seed: int) -> NDArray[np.int64]:

@@ -58,6 +58,12 @@ class ObjectOnGrid:
         highest = counts & (values == values[counts].max(initial=-np.inf))
         return float(self.centres[highest].mean()) if highest.any() else 0.0
 
+    def iou(self, chosen: NDArray[np.floating] | NDArray[np.bool_]) -> float:
+        """Intersection over union of the object and the chosen share of each patch, in areas of patches, [rows, cols]."""
+        inside = float((chosen * self.share).sum())
+        union = float((chosen * self.counted).sum()) + float(self.share.sum()) - inside
+        return inside / max(union, _TINY)
+
     def energy(self, values: NDArray[np.floating]) -> float:
         """Share of the positive mass on what counts that lies on the object; 0 where there is none."""
         positive = values.astype(np.float64).clip(min=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vit_viz.analyses import attribution, cams, flow, relevance, rollout, shapley
+from vit_viz.analyses import attribution, cams, flow, grad_eclip, relevance, rollout, shapley
 from vit_viz.analyses.spec import Methods
 
 METHODS = Methods(
@@ -13,6 +13,7 @@ METHODS = Methods(
     cams.HIRESCAM,
     cams.LAYERCAM,
     cams.XGRADCAM,
+    grad_eclip.GRAD_ECLIP,
     rollout.ROLLOUT,
     rollout.VALUE_ROLLOUT,
     rollout.LAST_LAYER_ATTENTION,

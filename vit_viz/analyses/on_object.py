@@ -97,11 +97,9 @@ def _scores(values: NDArray[np.floating], there: ObjectOnGrid) -> tuple[float, f
 
 def _iou(values: NDArray[np.floating], there: ObjectOnGrid) -> float:
     counts = there.counted > 0
-    share, counted = there.share[counts], there.counted[counts]
-    size = float(share.sum())
-    chosen = highest(values[counts], max(1, round(size)))
-    inside = float((chosen * share).sum())
-    return inside / (float((chosen * counted).sum()) + size - inside)
+    chosen = np.zeros(counts.shape)
+    chosen[counts] = highest(values[counts], max(1, round(float(there.share.sum()))))
+    return there.iou(chosen)
 
 
 @dataclass(frozen=True)

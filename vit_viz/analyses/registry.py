@@ -36,6 +36,7 @@ from vit_viz.analyses import (
     sink_kinds,
     tokens,
     trust,
+    value_paths,
     what_if,
 )
 from vit_viz.analyses.methods import METHODS
@@ -75,6 +76,7 @@ QUESTIONS: Registry[AnyQuestion] = Registry(
     norms.TOKEN_NORMS,
     registers.ADDED_REGISTER,
     lens.LOGIT_LENS,
+    value_paths.SENTENCE_PATCHES,
     layer_similarity.LAYER_SIMILARITY,
     key_segments.SEGMENTS,
     position_tables.RESAMPLING,

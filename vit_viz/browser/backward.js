@@ -166,7 +166,7 @@ export class Backward {
 
   /**
    * The gradient of the sum of the outputs, each with its weight, by a stream of tokens from which they are read, [tokens, dim]; pool: of the
-   * weights of attention pooling that of each head and token, and the gradient by it, [heads, tokens].
+   * weights of attention pooling that of each head and token, and the gradient by it, [heads, tokens], its query, [dim], and the keys, [tokens, dim].
    * @param {Float32Array} stream @param {ArrayLike<number>} weights
    */
   outputs(stream, weights) {
@@ -236,7 +236,12 @@ export class Backward {
       run.pack(kv + 4 * (dim + h * d), 2 * dim, 1, values, count, d);
       run.product(sums + 4 * h * d, d, values, 0, at, count, 1, d, count);
     }
-    const pool = { weights: new Float32Array(heads * tokens), slopes: new Float32Array(heads * tokens) };
+    const pool = {
+      ...{ weights: new Float32Array(heads * tokens), slopes: new Float32Array(heads * tokens) },
+      ...{ query: machine.read(q, dim), keys: new Float32Array(tokens * dim) },
+    };
+    for (let token = 0; token < count; token++)
+      pool.keys.set(machine.view(kv + 8 * token * dim, dim), (first + token) * dim);
     const [read, found] = [shares, slopes].map((at) => machine.read(at, heads * count));
     for (let h = 0; h < heads; h++) {
       pool.weights.set(read.subarray(h * count, (h + 1) * count), h * tokens + first);

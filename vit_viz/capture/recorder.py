@@ -94,7 +94,8 @@ class Recorder:
         self._watch = watch
         self.captures: list[Capture] = []
         self._seen: list[tuple[str, torch.Size]] = []
-        self.pooling: tuple[Tensor, Tensor, Tensor] | None = None  # attention [heads, keys], output, value
+        # attention [heads, keys], output, value, cosines of query and keys [keys]
+        self.pooling: tuple[Tensor, Tensor, Tensor, Tensor] | None = None
         self.weighs_values = options.keep_values or options.keep_norms
         self.is_ours = False  # the model is made of our own classes alone
         self.returned: Any = None  # what the model returned, where it will be differentiated
@@ -133,7 +134,12 @@ class Recorder:
                 self._add(capture)
             else:
                 layer = LayerAttention(q.float(), k.float(), call.factor, capture.bias)
-                self.pooling = (layer.rows(None, None).mean(1), output, v)
+                weights = layer.rows(None, None).mean(1)
+                asking, asked = (
+                    one.float().transpose(0, 1).flatten(1) for one in (q, k)
+                )  # all heads as one vector
+                cosines = torch.nn.functional.cosine_similarity(asking[:, None], asked[None], dim=-1).mean(0)
+                self.pooling = (weights, output, v, cosines)
         if self.options.is_differentiated:
             capture.differentiable = capture.attended = output
         return output
@@ -258,14 +264,15 @@ class Recorder:
         """The pooling attention over all tokens; prefix and suffix tokens that the pool leaves out get weight 0."""
         if self.pooling is None or self.pooling[0].shape[1] not in (layout.num_tokens, layout.num_patches):
             return None
-        attention, _, value = self.pooling
+        attention, _, value, cosines = self.pooling
         all_seen = attention.shape[1] == layout.num_tokens
         skipped = (0, 0) if all_seen else (layout.num_prefix, layout.num_suffix)
         with exact():
             if gradient is not None:
                 gradient = torch.bmm(by_head(gradient).float(), value.detach().float().transpose(1, 2)).sum(1)
                 gradient = torch.nn.functional.pad(gradient, skipped)
-            return PoolAttention(torch.nn.functional.pad(attention, skipped), gradient)
+            attention, cosines = (torch.nn.functional.pad(one, skipped) for one in (attention, cosines))
+            return PoolAttention(attention, gradient, cosines)
 
     @cached_property
     def largest(self) -> Tensor:

@@ -40,10 +40,12 @@ class PoolAttention:
     Args:
         attention: [heads, tokens]; prefix and suffix tokens that the pool does not see have weight 0.
         gradient: gradient of the target with respect to it, where a target was given.
+        cosines: of its query with each key, the numbers of all heads as one vector, [tokens]; 0 for tokens that it does not see.
     """
 
     attention: Tensor
     gradient: Tensor | None = None
+    cosines: Tensor | None = None
 
 
 @dataclass(eq=False, repr=False)

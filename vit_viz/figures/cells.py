@@ -11,6 +11,7 @@ from PIL import Image
 
 from vit_viz.analyses.head_names import HeadNames
 from vit_viz.analyses.sink_kinds import Kind, SinkKinds
+from vit_viz.analyses.value_paths import SentencePatches
 from vit_viz.figures import blocks
 from vit_viz.figures.blocks import ColourBar
 from vit_viz.figures.colormaps import default_table, limits
@@ -18,6 +19,7 @@ from vit_viz.figures.lettering import capital
 from vit_viz.figures.overlay import photo_region
 from vit_viz.figures.scene import Drawn, Scene, drawn, joined
 from vit_viz.figures.sheet import FigureBlock
+from vit_viz.geometry import CropBox
 from vit_viz.results import HeadTable, Segments, StateMatrix, TokenMatrix
 from vit_viz.sentences import counted
 
@@ -89,24 +91,40 @@ def _positions(matrix: TokenMatrix, scene: Scene) -> Drawn:
 @drawn.register(Segments)
 def _segments(segments: Segments, scene: Scene) -> Drawn:
     """The patches of each segment in one colour, over the photo where there is one."""
-    image = _grouped(segments.labels)
-    if scene.photo is None or segments.crop_box is None:
-        body = blocks.grid_block(
-            blocks.enlarged(image), _shape(segments.labels), scene.inner, names=("row", "column")
-        )
+    names = [f"segment {place}" for place in range(segments.count)]
+    body = _regions(segments.labels, names, segments.crop_box, scene)
+    caption = joined(scene.about(segments.provenance), segments.note)
+    return Drawn(body, segments.provenance, capital(segments.method), caption)
+
+
+@drawn.register(SentencePatches)
+def _sentences(patches: SentencePatches, scene: Scene) -> Drawn:
+    """The map of each sentence, and below them which fits each patch best."""
+    maps = drawn(patches.maps, scene)
+    above = blocks.title_block("The sentence that fits each patch best", scene.inner, size=blocks.TEXT)
+    regions = _regions(patches.best, patches.maps.names, patches.maps.crop_box, scene)
+    return Drawn([*maps.blocks, above, *regions], maps.provenance, maps.title, maps.caption)
+
+
+def _regions(
+    labels: NDArray[np.int64], names: Sequence[str], crop_box: CropBox | None, scene: Scene
+) -> list[FigureBlock]:
+    """The patches of each label in one colour, over the photo where there is one, and a key that says how many there are."""
+    image = _grouped(labels)
+    if scene.photo is None or crop_box is None:
+        body = blocks.grid_block(blocks.enlarged(image), _shape(labels), scene.inner, names=("row", "column"))
     else:
-        top, left, height, width = photo_region(scene.photo, segments.crop_box)
+        top, left, height, width = photo_region(scene.photo, crop_box)
         size = max(1, round(width)), max(1, round(height))
         covered = scene.photo.copy()  # by the colours, where the model received it
         covered.paste(
             Image.fromarray(image).resize(size, Image.Resampling.NEAREST), (round(left), round(top))
         )
         body = blocks.picture_block(Image.blend(scene.photo, covered, 0.55), scene.inner)
-    sizes = np.bincount(segments.labels.ravel())
-    names = [f"segment {place}: {counted(int(size), 'patch')}" for place, size in enumerate(sizes)]
-    caption = joined(scene.about(segments.provenance), segments.note)
-    key = blocks.key_block(list(zip(names, _GROUP_COLOURS * len(names), strict=False)), scene.inner)
-    return Drawn([body, key], segments.provenance, capital(segments.method), caption)
+    sizes = np.bincount(labels.ravel(), minlength=len(names))
+    words = [f"{name}: {counted(int(size), 'patch')}" for name, size in zip(names, sizes, strict=True)]
+    colours = _GROUP_COLOURS * len(words)
+    return [body, blocks.key_block(list(zip(words, colours, strict=False)), scene.inner)]
 
 
 @drawn.register(HeadNames)

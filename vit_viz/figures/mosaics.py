@@ -174,7 +174,7 @@ def _states(maps: TokenMaps, scene: Scene) -> Drawn:
         pictures = [blocks.enlarged((255 * state + 0.5).astype(np.uint8)) for state in colours]
         bar = []
     else:
-        how = "One scale for all states"
+        how = "One scale for all maps"
         ends, table = limits(maps.values, signed=maps.signed), default_table(signed=maps.signed)
         pictures = [blocks.cells_image(state, table, ends) for state in maps.values]
         bar = [blocks.bar_block(ColourBar(table, *ends, unit=maps.unit), scene.inner)]

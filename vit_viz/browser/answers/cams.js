@@ -1,9 +1,15 @@
-// Class activation maps on what the last attention reads of the patches, and the gradient by it: vit_viz/analyses/cams.py.
+// Maps of what the last attention reads of the patches, and of the gradient there: vit_viz/analyses/cams.py and grad_eclip.py.
 
 import { mapWords, patchMap } from './attention.js';
+import { dot } from './eigen.js';
 import { gradientsOf, roundedWords } from './gradients.js';
-import { layoutOf } from './layout.js';
+import { described, layoutOf, outputQuery, queryWeights } from './layout.js';
+import { startOf } from './relevance.js';
+import { leftOut } from './rollout.js';
+import { cosines } from './tokens.js';
+import { tokenStates } from './vectors.js';
 /** @import { Context } from './form.js' */
+/** @import { Gradients } from './gradients.js' */
 /** @import { About, Question } from './index.js' */
 
 /**
@@ -86,7 +92,70 @@ function cam(name, combine) {
   return { needs: 'pass', takesTarget: true, answer, says: mapWords };
 }
 
+/** @param {Context} context @param {{}} _options @param {About} about */
+async function gradEclip(context, _options, about) {
+  const gradients = await gradientsOf(context, about.target);
+  const query = about.query ?? outputQuery(context);
+  const { first, patches } = layoutOf(context);
+  const { tokens } = context.traced;
+  const values = new Float64Array(tokens);
+  for (const { gathered, cosines: fit } of askingOf(context, gradients, query)) {
+    const shown = fit.slice(first, first + patches);
+    const [low, high] = [Math.min(...shown), Math.max(...shown)];
+    shown.forEach((cosine, i) => {
+      values[first + i] += (high > low ? (cosine - low) / (high - low) : 1) * gathered[first + i];
+    });
+  }
+  const map = patchMap(
+    context,
+    values.map((value) => Math.max(0, value)),
+    {
+      ...{ unit: 'part of the target, weighted', range: [0, Infinity], method: 'Grad-ECLIP' },
+      ...{ classBlind: false },
+      caption: `Grad-ECLIP from the ${described(context, query)}, towards the ${gradients.words}`,
+      note: [leftOut(context, query), roundedWords(context)].filter(Boolean).join(' '),
+    },
+  );
+  return { ...map, prefix: {} };
+}
+
+/**
+ * Of each token of a query, or of the pool's own: what the gradient says of each token's values over all heads, and the cosines of its query with the keys, all heads as one vector.
+ * @param {Context} context @param {Gradients} gradients @param {string} query
+ */
+function askingOf(context, gradients, query) {
+  const { tokens, layers } = context.traced;
+  const { first } = layoutOf(context);
+  const { pool } = gradients;
+  if (query === 'pool' && pool) {
+    const gathered = new Float64Array(tokens);
+    pool.slopes.forEach((slope, i) => (gathered[i % tokens] += slope));
+    return [{ gathered, cosines: cosines(pool.keys, pool.query, tokens) }];
+  }
+  const weights = queryWeights(context, query);
+  const asking = [...weights.keys()].filter((token) => weights[token]);
+  if (asking.length > 1 && asking.some((token) => token >= first))
+    throw new Error(
+      `Grad-ECLIP needs a query of the output, and this one is read from the ${described(context, query)}: ` +
+        'relevance and LeGrad need none.',
+    );
+  startOf(context, gradients, query); // which refuses a token that the target is not read from
+  const { g, v } = gradients.layers[layers.length - 1];
+  const rows = (/** @type {Float32Array} */ of, /** @type {number} */ token) =>
+    of.subarray((token * of.length) / tokens, ((token + 1) * of.length) / tokens);
+  const [queries, keys] = /** @type {const} */ (['queries', 'keys']).map(
+    (role) => tokenStates(context, role)[layers.length - 1],
+  );
+  return asking.map((token) => ({
+    gathered: Float64Array.from({ length: tokens }, (_, other) => dot(rows(g, token), rows(v, other))),
+    cosines: cosines(keys, rows(queries, token), tokens),
+  }));
+}
+
 /** @type {import('./index.js').Table} */
-export const CAMS = Object.fromEntries(
-  Object.entries(KINDS).map(([question, [name, combine]]) => [question, cam(name, combine)]),
-);
+export const CAMS = {
+  ...Object.fromEntries(
+    Object.entries(KINDS).map(([question, [name, combine]]) => [question, cam(name, combine)]),
+  ),
+  grad_eclip: { needs: 'pass', takesQuery: true, takesTarget: true, answer: gradEclip, says: mapWords },
+};

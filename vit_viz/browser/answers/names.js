@@ -24,6 +24,7 @@ export const NAMES = [
   'hirescam',
   'layercam',
   'xgradcam',
+  'grad_eclip',
   'class_difference',
   'own_part',
   'comparison',

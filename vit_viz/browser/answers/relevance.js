@@ -34,7 +34,7 @@ async function towards(context, { layers, words }, share, about, method) {
 }
 
 /** Where relevance starts: of a learned pool its influence, else the query, whose tokens the target has to be read from. @param {Context} context @param {Gradients} gradients @param {string} query */
-function startOf(context, { layers, pool }, query) {
+export function startOf(context, { layers, pool }, query) {
   const { tokens, heads } = context.traced;
   if (query === 'pool' && pool) {
     const start = new Float64Array(tokens);

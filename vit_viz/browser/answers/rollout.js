@@ -46,7 +46,7 @@ function carried(context, layer, { fused, share, discard = 0 }, row) {
 }
 
 /** What the answer reads beside the tokens of a query that stands for it, in a sentence; '' for nothing. @param {Context} context @param {string} query */
-function leftOut(context, query) {
+export function leftOut(context, query) {
   const { pool_concat: joins } = context.engine.model.config;
   return joins && query === 'class'
     ? 'The answer also reads the mean of the patches, which this map leaves out.'

@@ -10,7 +10,7 @@ import { fixed } from './words.js';
 
 /** Methods that share passes. */
 const QUICK = [
-  ...['relevance', 'gradient_rollout', 'legrad', 'gradcam', 'hirescam', 'layercam', 'xgradcam'],
+  ...['relevance', 'gradient_rollout', 'legrad', 'gradcam', 'hirescam', 'layercam', 'xgradcam', 'grad_eclip'],
   ...['rollout', 'value_rollout', 'attention'],
 ];
 /** Methods of many passes, by what they are called. */
