@@ -92,8 +92,9 @@ def _looks() -> list[tuple[str, dict[str, Any], dict[str, str]]]:
     full = {"model": "a", "image": "b", "mode": "crop", "size": 9, "part": "1,2,40,50", "edits": edits}
     full |= {"layer": 3, "style": "tint", "target": "7-9", "tab": "tokens", "gone": "best.12"}
     looks = []
-    for query in ("3,4;3,5", "register 1", ""):
-        search = urlencode(full | ({"q": query} if query else {}))
+    in_words = {"sentences": "a cat | a dog | grass", "templates": "a photo of {}."}
+    for more in ({"q": "3,4;3,5"}, {"q": "register 1"}, {}, in_words):
+        search = urlencode(full | more)
         for change in (
             *(
                 {"model": "c"},

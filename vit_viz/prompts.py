@@ -15,8 +15,8 @@ BETWEEN = " | "
 PLAIN = ("{}",)
 """The template that leaves a sentence as it is."""
 
-_MOST, _MOST_TEMPLATES = 32, 100
-_LONGEST = 300
+MOST_SENTENCES, LONGEST = 32, 300  # sentences, and characters of one
+_MOST_TEMPLATES = 100
 _JOINERS = "\u200c\u200d"  # that some scripts are written with; other signs without a shape only mislead
 
 
@@ -57,7 +57,7 @@ class Prompts:
     templates: tuple[str, ...] = PLAIN
 
     def __post_init__(self) -> None:
-        for name, most in (("sentences", _MOST), ("templates", _MOST_TEMPLATES)):
+        for name, most in (("sentences", MOST_SENTENCES), ("templates", _MOST_TEMPLATES)):
             object.__setattr__(self, name, _cleaned(getattr(self, name), name, most))
         object.__setattr__(self, "templates", self.templates or PLAIN)
         for template in self.templates:
@@ -108,12 +108,12 @@ def _cleaned(given: Iterable[str] | str, what: str, most: int) -> tuple[str, ...
     for text in texts:
         if not isinstance(text, str):
             raise ParameterError(f"One of the {what} is no text, but {str(text)[:40]!r}.")
-        if len(text) > 4 * _LONGEST:
-            raise ParameterError(f"One of the {what} is longer than {_LONGEST} characters: {text[:40]!r}...")
+        if len(text) > 4 * LONGEST:
+            raise ParameterError(f"One of the {what} is longer than {LONGEST} characters: {text[:40]!r}...")
         one = "".join(sign if _has_shape(sign) else " " for sign in unicodedata.normalize("NFC", text))
         one = " ".join(one.split())
-        if len(one) > _LONGEST:
-            raise ParameterError(f"One of the {what} is longer than {_LONGEST} characters: {one[:40]!r}...")
+        if len(one) > LONGEST:
+            raise ParameterError(f"One of the {what} is longer than {LONGEST} characters: {one[:40]!r}...")
         if BETWEEN.strip() in one:
             raise ParameterError(
                 f"“{BETWEEN.strip()}” stands between {what} and cannot be part of one: {one[:40]!r}."

@@ -30,7 +30,10 @@ export const opened = ({ view }) => {
       trace: `h-${image}`,
     },
     ...{ name: image, crop: { original: [40, 60], input: [40, 60], region: [0, 0, 40, 60] } },
-    about: { model: 'mini', image: { sample: image }, edits: link.get('edits') ?? '' },
+    about: {
+      ...{ model: 'mini', image: { sample: image }, edits: link.get('edits') ?? '' },
+      ...(link.get('sentences') && { sentences: link.get('sentences') }),
+    },
   });
 };
 
@@ -179,7 +182,7 @@ export async function openExplain(_t, search = '', answers = {}) {
   const turn = signal(0);
   const root = /** @type {any} */ (parse('<div></div>').querySelector('div'));
   const { methods = METHODS, drawing = [] } = known;
-  const told = { how: '<p>how</p>', methods, drawing, tables: TABLES };
+  const told = { how: '<p>how</p>', methods, drawing, tables: TABLES, sentences: { most: 4, longest: 30 } };
   render(html`<${Explain} page=${{ store, source: SERVER, ask, turn }} ...${told} />`, root);
   ending.after(() => render(null, root));
   await settle();

@@ -63,6 +63,7 @@ const MEANT = {
   ...{ 'pointing game': 'on_object', 'bounding box': 'on_object', dla: 'decomposition' },
   ...{ 'which head matters': 'head_importance', 'similar patches': 'token_similarity' },
   ...{ 'remove a patch': 'without_patches', save: 'save', download: 'save', 'dark mode': 'theme' },
+  ...{ text: 'words', sentence: 'words', clip: 'words', words: 'words', prompt: 'words' },
   ...{ reset: 'reset', upload: 'open', help: 'help', share: 'link', tutorial: 'tour' },
 };
 

@@ -285,6 +285,7 @@ class PreparedImage:
         keep_norms: bool = False,
         keep_features: bool = False,
         keep_gradients: bool = True,
+        keep_graph: bool = False,
     ) -> Trace:
         """The recorded forward pass, with the gradient towards a target where one is given."""
         differentiated: Target | Function | None = target
@@ -302,6 +303,7 @@ class PreparedImage:
                 keep_norms=keep_norms,
                 keep_features=keep_features,
                 keep_gradients=keep_gradients,
+                keep_graph=keep_graph,
                 target=differentiated,
                 pool=self.pool,
             )

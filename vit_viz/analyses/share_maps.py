@@ -104,7 +104,7 @@ def class_difference(one: PatchMap, other: PatchMap, *, names: tuple[str, str]) 
 
 def _class_difference(job: Job, options: OfMethodOptions) -> ClassDifference:
     labels, (first, other) = job.loaded.labels, two_classes(job)
-    method, own_options = _quick(job, options)
+    method, own_options = quick_method(job, options)
     jobs = (replace(job, parameters={**job.parameters, "target": index}) for index in (first, other))
     pair = [map_of(one, method, own_options) for one in jobs]
     noun = noun_of(output_kind(job.image.output, job.outputs.numel()))
@@ -113,12 +113,12 @@ def _class_difference(job: Job, options: OfMethodOptions) -> ClassDifference:
     return replace(subtracted, provenance=subtracted.provenance.with_parameters(target=f"{first}-{other}"))
 
 
-def _quick(job: Job, options: OfMethodOptions) -> tuple[AnyMethod, Options]:
+def quick_method(job: Job, options: OfMethodOptions) -> tuple[AnyMethod, Options]:
     """The method whose map is meant, with its options; refused where it takes long."""
     method = options.tested
     if method.is_slow:
         raise ParameterError(
-            f"{method.words.label} takes long; only methods that share one pass are subtracted from each other."
+            f"{method.words.label} takes long; only maps of methods that share one pass are set against each other."
         )
     return method, method.options.of(job.parameters.get("options", ()))
 
@@ -181,7 +181,7 @@ def _own(one: PatchMap, mean: NDArray[np.float32], count: int) -> PatchMap:
 
 def _own_part(job: Job, options: OfMethodOptions) -> PatchMap:
     together: OwnParts = job.answer_of("own parts", target=job.target)
-    method, own_options = _quick(job, options)
+    method, own_options = quick_method(job, options)
     if method.name in together.maps and not own_options.changed() and job.query is None:
         return together.maps[method.name]
     return _own(map_of(job, method, own_options), together.mean, len(together.maps))

@@ -45,14 +45,16 @@ def is_of_autograd(error: Exception) -> bool:
     return is_torchs and any(words in text for words in _OF_AUTOGRAD)
 
 
-def gradients(value: Tensor, inputs: Sequence[Tensor | None]) -> list[Tensor | None]:
+def gradients(
+    value: Tensor, inputs: Sequence[Tensor | None], *, keep_graph: bool = False
+) -> list[Tensor | None]:
     """The gradient of one number, or of the numbers of several images, by each input; None where autograd does not reach it.
 
     No parameter's `.grad` is touched.
     """
     followed = [tensor for tensor in inputs if tensor is not None and tensor.requires_grad]
     computed = iter(
-        torch.autograd.grad(torch.unbind(value.reshape(-1)), followed, allow_unused=True)
+        torch.autograd.grad(torch.unbind(value.reshape(-1)), followed, allow_unused=True, retain_graph=keep_graph)
         if value.requires_grad and followed
         else [None] * len(followed)
     )

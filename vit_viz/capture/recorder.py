@@ -50,6 +50,7 @@ class RecorderOptions:
         keep_norms: also how long each value is after the output projection.
         gradients: of each attention: the pass will be differentiated, and what they need is kept.
         features: the same of what the last attention reads.
+        keep_graph: it will be differentiated again, towards another target.
         proof_rows: queries per head that are recomputed and compared; 0 for none.
         max_attention_bytes: bound on attention and masks that have to be kept as matrices.
     """
@@ -60,6 +61,7 @@ class RecorderOptions:
     proof_rows: int = PROOF_ROWS
     max_attention_bytes: int = MAX_ATTENTION_BYTES
     features: bool = False
+    keep_graph: bool = False
 
     @property
     def is_differentiated(self) -> bool:
@@ -252,7 +254,9 @@ class Recorder:
             gradients: of each capture's differentiable tensor; empty without a target.
         """
         for capture, gradient in zip(self.captures, gradients, strict=False):
-            like, capture.differentiable, capture.attended = capture.differentiable, None, None
+            like = capture.differentiable
+            if not self.options.keep_graph:
+                capture.differentiable = capture.attended = None
             if gradient is None and like is not None:  # the target does not depend on this layer
                 gradient = torch.zeros_like(like)
             if gradient is not None:
@@ -318,7 +322,9 @@ class Recorder:
 
     def _keep(self, capture: Capture, **operands: Tensor | None) -> None:
         for role, operand in operands.items():
-            if operand is not None:
+            if operand is not None and role in capture.slots:  # towards another target
+                self.arena.view(role, capture.slots[role]).copy_(operand)
+            elif operand is not None:
                 capture.slots[role] = self.arena.store(role, operand)
 
     def _expect_norms(self, capture: Capture, like: Tensor) -> None:

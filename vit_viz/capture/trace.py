@@ -7,9 +7,9 @@ A trace keeps q and k of each layer and forms rows (softmax(q_i k^T * scale)), c
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from vit_viz.answer import Provenance
 from vit_viz.capture.buffers import Arena
@@ -74,6 +74,7 @@ class Trace:
         crop_box: which part of the photo its patches cover, or of the pixels that were given in place of one.
         provenance: model, weights, image and preprocessing.
         arena: the recycled memory that the layers lie in.
+        again: differentiates the same pass towards another target, where its graph was kept.
 
     Raises:
         CaptureError: there is no layer, or layers differ in heads or tokens.
@@ -97,6 +98,7 @@ class Trace:
     crop_box: CropBox | None = None
     provenance: Provenance = field(default_factory=Provenance)
     arena: Arena | None = None
+    again: Callable[[Trace, Any], Trace] | None = None
     _stacks: dict[str, Tensor | None] = field(default_factory=dict, init=False)
     _lse: dict[int, Tensor] = field(default_factory=dict, init=False)
 
@@ -298,6 +300,16 @@ class Trace:
         if self.num_layers - 1 in self.unreached:
             raise CaptureError(f"{self.unreached[self.num_layers - 1]}; {WITHOUT}.")
         return self.features
+
+    def towards(self, target: Any) -> Trace:
+        """The same pass with the gradient of another target, which takes the place of this one's: one is read at a time.
+
+        Raises:
+            CaptureError: the pass was not kept for it.
+        """
+        if self.again is None:
+            raise CaptureError("This pass cannot be differentiated again: its graph was not kept.")
+        return self.again(self, target)
 
     def query_weights(self, query: Query) -> Tensor:
         """Weight of each token in a query, fp32 [tokens]; the sum is 1. The pool of a model with attention pooling is included.

@@ -81,6 +81,7 @@ def trace(
     keep_residual: bool = False,
     keep_features: bool = False,
     keep_gradients: bool = True,
+    keep_graph: bool = False,
     target: Target | None = None,
     proof_rows: int = PROOF_ROWS,
     max_patches: int | None = None,
@@ -107,6 +108,7 @@ def trace(
         keep_residual: also keep the residual stream, [layers + 1, tokens, dim].
         keep_features: with a target, also keep what the last attention reads and its gradient, `Trace.features`.
         keep_gradients: with a target, keep its gradient in every layer.
+        keep_graph: keep the pass for other targets, `Trace.towards`, as long as the trace is kept.
         target: a class by index or name, or a function of the scores [classes], else of what is returned; its gradient is kept.
         proof_rows: queries per head that are recomputed and compared with the kernel's output; 0 for none.
         max_patches: most patches: of mode "fit", made smaller beyond it (None: 1024); of a given `size`, refused (None: 4096).
@@ -132,7 +134,9 @@ def trace(
     target = class_index(target, labels_of(source)) if isinstance(target, str) else target
     module, pixels, crop_box, provenance, notes = _inputs(source, picture, mode, size, max_patches)
     gradients, features = (target is not None and kept for kept in (keep_gradients, keep_features))
-    options = RecorderOptions(keep_values, keep_norms, gradients, proof_rows, max_attention_bytes, features)
+    options = RecorderOptions(
+        *(keep_values, keep_norms, gradients, proof_rows, max_attention_bytes, features, keep_graph)
+    )
     arena = Arena(pool or shared_pool(), slots=expected_layers(module))
     try:
         watch = Watch(expected_layers(module), progress=progress, cancelled=cancelled)
@@ -212,28 +216,11 @@ def _trace_of(
         raise no_scores(type(module).__name__, recorder.returned)
     if callable(target) and logits is not None and is_of_all(target, recorder.returned, len(pixels)):
         logits, recorder.place = None, ScoresPlace(exists=False)
-    slopes: dict[int, Tensor | None] = {}
-    pooling_gradient = value = outputs = None
-    features: Features | CaptureError | None = None
     heads, _, tokens = recorder.shape
     layout = layout or _layout(module, pixels, tokens)
     layout.check_tokens(tokens)
-    if target is not None:
-        with differentiable(), undisturbed(module):  # a checkpointed block runs again for its gradient
-            with recorder.stops or nullcontext():
-                value = _target_of(logits, recorder.returned, target)
-            outputs = _outputs_of(value, logits, target)
-            pool = None if recorder.pooling is None else recorder.pooling[1]
-            first = 0 if recorder.options.gradients else len(recorder.captures) - 1
-            inputs = [capture.differentiable for capture in recorder.captures[first:]]
-            seen = recorder.tensors
-            read = None if seen is None else seen.read_by(recorder.captures[-1].attended, inputs, layout)
-            at = read if isinstance(read, Tensor) else None
-            *of_layers, pooling_gradient, slope = gradients(value, [*inputs, pool, at])
-            slopes = dict(enumerate(of_layers, first))
-            features = Features.of(read, slope, layout) if isinstance(read, Tensor) else read
-    layers = recorder.layers(list(slopes.values()) if recorder.options.gradients else ())
-    return Trace(
+    layers = recorder.layers(())
+    made = Trace(
         layers,
         layout,
         logits=None if logits is None else logits.detach().float().clone(),
@@ -241,16 +228,50 @@ def _trace_of(
         differences=recorder.proof(),
         tolerance=recorder.tolerance(),
         problems=_problems(layers),
+        pooling=recorder.pooled(None, layout=layout),
+        place=recorder.place,
+        arena=arena,
+    )
+    if target is None:
+        return made
+    again = partial(_towards, module, pixels, recorder, logits)
+    return replace(again(made, target), again=again if recorder.options.keep_graph else None)
+
+
+def _towards(
+    module: nn.Module,
+    pixels: Tensor,
+    recorder: Recorder,
+    logits: Tensor | None,
+    made: Trace,
+    target: Target,
+) -> Trace:
+    """The trace of a pass with the gradient of a target."""
+    layout, options = made.layout, recorder.options
+    features: Features | CaptureError | None = None
+    with differentiable(), undisturbed(module):  # a checkpointed block runs again for its gradient
+        with recorder.stops or nullcontext():
+            value = _target_of(logits, recorder.returned, target)
+        outputs = _outputs_of(value, logits, target)
+        pool = None if recorder.pooling is None else recorder.pooling[1]
+        first = 0 if options.gradients else len(recorder.captures) - 1
+        inputs = [capture.differentiable for capture in recorder.captures[first:]]
+        seen = recorder.tensors
+        read = None if seen is None else seen.read_by(recorder.captures[-1].attended, inputs, layout)
+        at = read if isinstance(read, Tensor) else None
+        *of_layers, pooling_gradient, slope = gradients(
+            value, [*inputs, pool, at], keep_graph=options.keep_graph
+        )
+        slopes = dict(enumerate(of_layers, first))
+        features = Features.of(read, slope, layout) if isinstance(read, Tensor) else read
+    without = _without(module, pixels, target, recorder.shape[0], logits is not None)
+    return replace(
+        made,
+        layers=recorder.layers(list(slopes.values()) if options.gradients else ()),
         pooling=recorder.pooled(pooling_gradient, layout=layout),
         features=features,
         outputs=outputs,
-        place=recorder.place,
-        unreached={}
-        if value is None or target is None
-        else unreached(
-            slopes, recorder.stops, value, _without(module, pixels, target, heads, logits is not None)
-        ),
-        arena=arena,
+        unreached=unreached(slopes, recorder.stops, value, without),
     )
 
 

@@ -125,9 +125,10 @@ def _opened(call: PageCall) -> dict[str, Any]:
     try:
         session.run(call.subject.request("trace"), progress=call.progress, cancelled=call.cancelled)
     except (ParameterError, CaptureError) as error:
-        if not (view.size or view.part or view.edits):
+        given_up = {name: getattr(ViewState(), name) for name in ("size", "part", "edits", "sentences", "templates")}
+        if not any(getattr(view, name) for name in given_up):
             raise
-        return {"refused": sentence(error), "instead": {"size": 0, "part": "", "edits": ""}}
+        return {"refused": sentence(error), "instead": given_up}
     offered = {name: name for name in samples.sample_names()}
     offered |= {image: stored.name for image, stored in session.uploads.of(owner).items()}
     return {

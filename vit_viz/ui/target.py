@@ -7,18 +7,32 @@ from typing import Any
 from vit_viz.errors import ParameterError
 from vit_viz.labels import Labels
 from vit_viz.model import SentenceHead
-from vit_viz.outputs import Noun, noun_of, output_kind, output_name, shown
+from vit_viz.outputs import Noun, Output, noun_of, output_kind, output_name, shown
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.views.state import ViewState
 
 MOST_HITS = 12
+_SHARES: dict[Output, str] = {
+    "softmax": "The cosine of photo and sentence, and the sentence's share: the softmax of all cosines times the model's scale. Shares "
+    "depend on which sentences are there.",
+    "sigmoid": "The cosine of photo and sentence, and whether the sentence holds: a sigmoid of its own, whatever the other sentences.",
+    "value": "The cosine of photo and sentence. A sentence alone has no share: add another one to compare it with.",
+}
+"""What the numbers of sentences mean, by what one of them is."""
 _CHIPS = 3  # classes that are offered at once; the search has all
 
 _NO_CLASSES = (
     "This model has no classes. The maps explain its own embedding of this photo: what makes the embedding what it is. "
     "Whether a map changes with the class cannot be measured without classes."
 )
+_UNASKED = (
+    "No sentence is asked about yet, so the maps explain the model's own embedding of this photo: what makes the embedding what it "
+    "is. Write a sentence, or try one:"
+)
+_EXAMPLES = {"mini-clip": ("red circle", "blue square")}
+"""Sentences to begin with, of models that know few words."""
+_USUAL_EXAMPLES = ("an animal", "the sky", "a person")
 
 
 def value(session: Session, subject: Subject, view: ViewState, find: str | None = None) -> dict[str, Any]:
@@ -36,9 +50,12 @@ def value(session: Session, subject: Subject, view: ViewState, find: str | None 
     if find is not None:
         return {"hits": matching_classes(labels, count, find, noun=noun_of(kind))}
     chosen, problem = _chosen(view.target, count)
-    reads = {"reads": getattr(loaded, "text", None) is not None}
+    reads: dict[str, Any] = {"reads": True} if getattr(loaded, "text", None) is not None else {}
     if not count:
-        return {"classes": [], "words": f"{_NO_CLASSES} {problem}".strip(), "name": "", "link": "", **reads}
+        words = f"{_NO_CLASSES} {problem}"
+        if reads:
+            words, reads["examples"] = f"{problem} {_UNASKED}", _EXAMPLES.get(loaded.name, _USUAL_EXAMPLES)
+        return {"classes": [], "words": words.strip(), "name": "", "link": "", **reads}
     answers = shown(logits.float(), kind).cpu()
     first, *others = chosen or (int(logits.argmax()),)
     listed = dict.fromkeys([*answers.topk(min(_CHIPS, count)).indices.tolist(), first, *others])
@@ -46,6 +63,7 @@ def value(session: Session, subject: Subject, view: ViewState, find: str | None 
     if isinstance(head, SentenceHead):  # all of them, in their order, with the similarity itself
         listed = dict.fromkeys(range(count))
         cosines = {i: {"cosine": (float(logits[i]) - head.bias) / head.scale} for i in listed}
+        reads["shares"] = _SHARES[kind]
     names = {index: output_name(index, labels, noun_of(kind)) for index in listed}
     amount = "value" if kind == "value" else "probability"
     return {

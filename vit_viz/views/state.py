@@ -170,7 +170,8 @@ class ViewState:
         Edits belong to the model; those that name patches by their place belong to the grid.
         """
         kept = self.query if self.query and not self.query[0].isdigit() else ""
-        target = self.target if set(changes) <= {"mode", "size"} else ""  # another image, or other classes
+        is_same = set(changes) <= {"mode", "size"} or (self.sentences and "model" not in changes)
+        target = self.target if is_same else ""  # of another photo the first class; a sentence stays the one that was written
         again: dict[str, Any] = {"part": ""} if "image" in changes else {}
         if {"model", "image", "part"} & set(changes):
             again |= {"size": 0}

@@ -58,7 +58,7 @@ function less(map, others, about) {
 function checkQuick(method) {
   if (SLOW.has(method))
     throw new Error(
-      `${SLOW.get(method)} takes long; only methods that share one pass are subtracted from each other.`,
+      `${SLOW.get(method)} takes long; only maps of methods that share one pass are set against each other.`,
     );
 }
 

@@ -10,6 +10,7 @@ import { JobLine, Problem, Toggle, useAsked, useJob } from '../kit/parts.js';
 import { html, useComputed, useLayoutEffect, useMemo } from '../kit/preact.js';
 import { captionOf, drawingOf, onScale, questionOf, ruleWords } from './maps.js';
 import { Sanity } from './sanity.js';
+import { BestSentence, EverySentence } from './sentences.js';
 import { namesOf } from './staged.js';
 import { endOfStrips, firstChoice } from './trust.js';
 /** @import { Page } from '../kit/page.js' */
@@ -53,8 +54,11 @@ const SCALES = [
  * @property {Record<string, Uint32Array>} tables of colours
  */
 
-/** @param {{base: Held<Of>, check: import('./sanity.js').Check, how: string} & OfCards} props how: all is measured, as HTML */
-export function Gallery({ base, check, how, ...shared }) {
+/**
+ * @param {{base: Held<Of>, check: import('./sanity.js').Check, how: string, why: (index: number | null) => void} & OfCards} props how: all is
+ *     measured, as HTML; why: chooses what is explained
+ */
+export function Gallery({ base, check, how, why, ...shared }) {
   const error = base.error.value;
   const now = base.value.value;
   const isBusy = base.isPending.value ? 'vv-busy' : '';
@@ -62,6 +66,15 @@ export function Gallery({ base, check, how, ...shared }) {
     <div class=${`vv-gallery vv-room ${isBusy}`}>
       <${Problem} words=${error} stays look="vv-gallery-error" />
       ${!now && !error && html`<p class="vv-gallery-wait vv-quiet">Making the maps …</p>`}
+      ${
+        now &&
+        now.target.reads &&
+        (now.target.classes?.length ?? 0) > 1 &&
+        !error &&
+        html`<${EverySentence} ...${{ of: now, why, ...shared }} /><${BestSentence}
+            ...${{ of: now, ...shared }}
+          />`
+      }
       <div hidden=${Boolean(error)}>${now && html`<${Cards} ...${{ of: now, ...shared }} />`}</div>
       <details class="vv-fold vv-formula">
         <summary>How this is measured</summary>

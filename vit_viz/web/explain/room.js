@@ -15,6 +15,7 @@ import { madeOf } from './made.js';
 import { questionOf } from './maps.js';
 import { Parts } from './parts.js';
 import { useCheck } from './sanity.js';
+import { Sentences } from './sentences.js';
 import { Stage } from './stage.js';
 import { stagedOf, wantedOn } from './staged.js';
 import { Terms } from './terms.js';
@@ -30,8 +31,8 @@ import { Terms } from './terms.js';
  * What is explained: a class, or one set against another; link: the same as it stands in links, name: in words.
  * @typedef {Target & {link: string, name: string}} Aim
  *
- * What is known from the beginning; how: all is measured, as HTML; drawing: controls of how a map is drawn.
- * @typedef {{how: string, methods: Method[], drawing: Control[]}} Declared
+ * What is known from the beginning; how: all is measured, as HTML; drawing: controls of how a map is drawn; sentences: how many and how long.
+ * @typedef {{how: string, methods: Method[], drawing: Control[], sentences: {most: number, longest: number}}} Declared
  */
 
 const TITLES = { why: 'Why', parts: 'What it is made of' };
@@ -65,8 +66,8 @@ export function Explain({ page, tables, methods: all, ...declared }) {
     const text = wanted && wanted !== aim.value.value?.wanted ? wanted : (known()?.link ?? '');
     return text ? text.split('-').map(Number) : /** @type {number[]} */ ([]);
   };
-  const why = (/** @type {number} */ index) => {
-    if (!known()) return;
+  const why = (/** @type {number | null} */ index) => {
+    if (!known() || index === null) return;
     const [, ...others] = pair();
     store.set({
       target: [index, ...others.filter((/** @type {number} */ other) => other !== index)].join('-'),
@@ -90,14 +91,17 @@ export function Explain({ page, tables, methods: all, ...declared }) {
       label="How it is explained"
       look="vv-faces"
     />`;
+  const target = held.value.value?.target ?? {};
+  const choosing = { target, why, unlike, title: faces };
   return html`<div id="vv-target">
-      <${Classes}
-        ...${{ target: held.value.value?.target ?? {}, why, unlike, find, title: faces }}
-        label="What is explained"
-      />
+      ${
+        target.reads
+          ? html`<${Sentences} ...${{ store, pair: pair(), limits: declared.sentences, ...choosing }} />`
+          : html`<${Classes} ...${{ find, ...choosing }} label="What is explained" />`
+      }
     </div>
     <${Made} ...${{ page, open, aim, known, pair }} />
-    <${Why} ...${{ page, aim, tables, methods, ...declared }} />
+    <${Why} ...${{ page, aim, tables, methods, why, ...declared }} />
     <${InApp} names=${inApp} />`;
 }
 
@@ -211,9 +215,9 @@ function Made({ page: { store, ask }, open, aim, known, pair }) {
 
 /**
  * The chosen map on the photo, and the maps of all methods.
- * @param {{page: Page, aim: ReadonlySignal<Answer>, tables: Record<string, string>} & Declared} props
+ * @param {{page: Page, aim: ReadonlySignal<Answer>, tables: Record<string, string>, why: (index: number | null) => void} & Declared} props
  */
-function Why({ page, aim, how, methods, drawing, tables }) {
+function Why({ page, aim, how, methods, drawing, tables, why }) {
   const colours = useMemo(
     () => Object.fromEntries(Object.entries(tables).map(([name, text]) => [name, decodeTable(text)])),
     [tables],
@@ -229,7 +233,7 @@ function Why({ page, aim, how, methods, drawing, tables }) {
   const isHidden = page.store.view.explain.value !== 'why';
   return html`<div id="vv-explain-columns" class="vv-view" hidden=${isHidden} data-waits=${waits.value}>
     <${Stage} ...${{ page, ...stage, drawing, tests, weights, tables: colours }} />
-    <${Gallery} ...${{ base, check, how, tests, ...cards }} />
+    <${Gallery} ...${{ base, check, how, tests, why, ...cards }} />
   </div>`;
 }
 

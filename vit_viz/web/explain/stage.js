@@ -318,6 +318,7 @@ function Said({ photo, gone }) {
       )}
     </ol>
     <p class="vv-play-words vv-small" aria-live="polite" hidden=${!words}>${words}</p>
+    <p class="vv-small vv-quiet" hidden=${!photo.target.shares}>${photo.target.shares}</p>
     <${Problem} words=${error} look="vv-play-error" />
   `;
 }

@@ -258,12 +258,15 @@ export function wholeOf(target) {
   const { classes = [], chosen, other } = target;
   if (!classes.length) return { words: '', top: [{ name: ALIKE, now: 1, text: '1.00', target: true }] };
   const aimed = [chosen, other].flatMap((index) => classes.filter((one) => one.index === index));
-  const top = [...new Set([...aimed, ...classes.slice(0, BEST)])].map((entry) => {
-    const { name, probability, value } = entry;
+  const listed = target.reads ? classes : classes.slice(0, BEST); // of sentences all that were written
+  const top = [...new Set([...aimed, ...listed])].map((entry) => {
+    const { name, probability, value, cosine } = entry;
     const amount =
       probability === undefined
         ? { text: number(value ?? 0) }
         : { text: percent(probability ?? 0), now: probability ?? 0 };
+    if (cosine !== undefined)
+      amount.text = probability === undefined ? fixed(cosine, 2) : `${fixed(cosine, 2)} · ${amount.text}`;
     return { name, ...amount, target: aimed.includes(entry) };
   });
   return { words: `With all patches: ${top[0].name} ${top[0].text}.`, top };

@@ -425,9 +425,10 @@ export function Cells({ grid, paint, label, read, aspect, look = '', children })
 // --- which class is meant
 
 /**
- * @typedef {{name: string, index?: number, probability?: number | null, value?: number}} Entry
- * @typedef {{classes?: Entry[], chosen?: number | null, other?: number | null, words?: string, name?: string, single?: boolean}}
- *   Target single: whether a class is chosen alone, with nothing to set against it
+ * @typedef {{name: string, index?: number, probability?: number | null, value?: number, cosine?: number}} Entry cosine: of a sentence
+ * @typedef {{classes?: Entry[], chosen?: number | null, other?: number | null, words?: string, name?: string, single?: boolean,
+ *   reads?: boolean, examples?: string[], shares?: string}} Target single: whether a class is chosen alone, with nothing to set against it;
+ *   reads: whether the model is asked in sentences, with some to try and what their shares mean
  * @typedef {{name: string, index: number}[]} Hits
  *
  * What is done with a choice.
@@ -455,27 +456,7 @@ export function Classes({ target, why, unlike, find, label, title }) {
       </span>
       <${ClassSearch} ...${{ find, why, unlike: single ? undefined : unlike }} />
     </div>
-    ${
-      !single &&
-      unlike &&
-      html`<div
-        class="vv-target-row vv-row"
-        role="group"
-        aria-label="What it is compared with"
-        hidden=${isNone}
-      >
-        <span class="vv-quiet">and not</span>
-        <span class="vv-unlike">
-          ${classes
-            .filter(({ index }) => index !== chosen)
-            .map(
-              ({ name, index }) =>
-                html`<${Chip} entry=${{ name, index }} on=${index === other} choose=${unlike} />`,
-            )}
-          ${classes.length > 0 && html`<${Chip} entry=${{ name: 'compared with nothing' }} on=${other === null} choose=${unlike} />`}
-        </span>
-      </div>`
-    }
+    ${!single && unlike && html`<${Unlike} ...${{ classes, chosen, other, unlike, isNone }} />`}
     <button
       type="button"
       class="vv-chip vv-more-classes"
@@ -486,6 +467,30 @@ export function Classes({ target, why, unlike, find, label, title }) {
       ${isOpen ? 'fewer' : rest ? `and ${rest} more` : 'another class…'}
     </button>
     <p class="vv-target-words" hidden=${!words}>${words}</p>
+  </div>`;
+}
+
+/**
+ * What is set against the class that is explained: one of the others, or nothing.
+ * @param {{classes: Entry[], chosen?: number | null, other: number | null, unlike: NonNullable<Choices['unlike']>, isNone?: boolean}} props
+ */
+export function Unlike({ classes, chosen, other, unlike, isNone = false }) {
+  return html`<div
+    class="vv-target-row vv-row"
+    role="group"
+    aria-label="What it is compared with"
+    hidden=${isNone}
+  >
+    <span class="vv-quiet">and not</span>
+    <span class="vv-unlike">
+      ${classes
+        .filter(({ index }) => index !== chosen)
+        .map(
+          ({ name, index }) =>
+            html`<${Chip} entry=${{ name, index }} on=${index === other} choose=${unlike} />`,
+        )}
+      ${classes.length > 0 && html`<${Chip} entry=${{ name: 'compared with nothing' }} on=${other === null} choose=${unlike} />`}
+    </span>
   </div>`;
 }
 
@@ -500,7 +505,7 @@ function Chip({ entry: { name, index, probability, value }, on, choose }) {
     title=${hasAmount ? `${name}, ${exact}` : name}
     onClick=${() => choose(index ?? null)}
   >
-    ${name}${
+    <span class="vv-class">${name}</span>${
       hasAmount &&
       html`<span class="vv-number">${amountWords({ probability: probability ?? 0, value }, percent)}</span>`
     }

@@ -35,7 +35,7 @@ export const SUBJECT = Object.freeze([
   'templates',
 ]);
 
-/** The same, and the class that is asked about. */
+/** The same, and the class or sentence that is asked about. */
 export const TARGETED = Object.freeze([...SUBJECT, 'target']);
 
 export class Store {
@@ -98,14 +98,15 @@ export class Store {
    */
   look(change, { push = true } = {}) {
     const isAnother = (/** @type {string[]} */ ...names) => names.some((name) => name in change);
-    const [query, edits] = [this.view.q.peek(), this.view.edits.peek()];
+    const [query, edits, sentences] = ['q', 'edits', 'sentences'].map((name) => this.view[name].peek());
     this.set(
       {
         q: BY_PLACE.test(query) ? '' : query,
         gone: '',
         edits: isAnother('model') ? '' : onAnyGrid(edits),
         ...(isAnother('model') && { sentences: '', templates: '' }),
-        ...(isAnother('model', 'image', 'part') && { size: 0, target: '' }),
+        ...(isAnother('model', 'image', 'part') && { size: 0 }),
+        ...(isAnother('model', ...(sentences ? [] : ['image', 'part'])) && { target: '' }),
         ...(isAnother('image') && { part: '' }),
         ...change,
       },

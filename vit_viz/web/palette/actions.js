@@ -9,15 +9,18 @@ import { turnTheme } from '../kit/theme.js';
 /** @import { Entry } from './palette.js' */
 
 /**
- * @typedef {{where: string, says?: () => string | void | Promise<string>, act?: (page: Page) => void}}
+ * @typedef {{where: string, says?: (page: Page) => string | void | Promise<string>, act?: (page: Page) => void}}
  *   Action where: the key that does the same; says: what is told in the palette, which then stays open; act: does it once that is closed
  */
 
 /** Names in links that stay when a view is reset. */
 const KEPT = ['model', 'image', 'tab'];
 
-const press = (/** @type {string} */ selector) =>
-  /** @type {HTMLElement | null} */ (document.querySelector(selector))?.click();
+const UNREAD =
+  'This model has no text tower, so it reads no sentences: choose one that has, such as mini-clip or a CLIP or SigLIP of the list.';
+
+const press = (/** @type {string} */ selector, /** @type {'click' | 'focus'} */ how = 'click') =>
+  /** @type {HTMLElement | null} */ (document.querySelector(selector))?.[how]();
 const begin = (/** @type {string} */ event) => () => window.dispatchEvent(new window.CustomEvent(event));
 
 /** @type {Entry[]} */
@@ -38,6 +41,17 @@ export const ACTIONS = [
     ...{ name: 'open', label: 'Open a picture', called: 'upload, own photo, my image, file, drop, bring' },
     shows: 'a file of yours; nobody else sees it.',
     act: () => press('.vv-choose-file'),
+  },
+  {
+    ...{ name: 'words', label: 'Ask in words', tab: 'explain' },
+    called: 'text, sentence, prompt, clip, siglip, where is, zero-shot, write, open vocabulary',
+    shows: 'which patches speak for a sentence of yours, such as “a dog”.',
+    says: async (/** @type {Page} */ { store, ask }) =>
+      (await ask('target', { view: store.subject() })).reads ? '' : UNREAD,
+    act(/** @type {Page} */ { store }) {
+      store.set({ ask: '', tab: 'explain', explain: 'why' }, { push: true });
+      requestAnimationFrame(() => press('.vv-write input', 'focus'));
+    },
   },
   {
     ...{ name: 'theme', label: 'Light or dark', act: turnTheme },

@@ -85,7 +85,7 @@ export function Palette({ page, tabs, questions: address }) {
   /** Opens what is chosen where it is shown, or does it. @param {number} place */
   async function choose(place) {
     const { link, says, act } = shown[place] ?? {};
-    const said = await says?.();
+    const said = await says?.(page);
     if (said) return setDone(said);
     if (!link && !act) return;
     const closed = new Promise((left) => dialog.current.addEventListener('close', left, { once: true }));

@@ -1,0 +1,200 @@
+// Asking in words on the Explain tab: sentences are written, chosen and taken away, and each has its map.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { sentencesIn, without } from '../../vit_viz/web/explain/sentences.js';
+import { mapBy, openExplain, pressed, texts } from './explain_page.js';
+import { settle } from './room.js';
+
+const COSINES = [0.31, 0.27, -0.05];
+
+/** What a model that reads says of the sentences of a link. @param {any} body */
+const target = ({ view }) => {
+  const link = new URLSearchParams(view);
+  const names = sentencesIn(link.get('sentences') ?? '');
+  if (!names.length)
+    return {
+      classes: [],
+      reads: true,
+      words: 'Write a sentence:',
+      examples: ['a dog', 'the sky'],
+      name: '',
+      link: '',
+    };
+  const [chosen = 0, other = null] = (link.get('target') ?? '').split('-').filter(Boolean).map(Number);
+  const classes = names.map((name, index) => ({
+    name,
+    index,
+    probability: 1 / names.length,
+    cosine: COSINES[index % 3],
+  }));
+  const pair = other === null ? `${chosen}` : `${chosen}-${other}`;
+  return {
+    classes,
+    chosen,
+    other,
+    reads: true,
+    shares: 'Shares depend.',
+    words: '',
+    name: names[chosen],
+    link: pair,
+  };
+};
+const class_maps = ({ sentences }) => {
+  const count = sentencesIn(sentences).length;
+  const data = Float32Array.from({ length: 6 * count }, (_, i) => i / 10);
+  return {
+    ...mapBy('relevance'),
+    arrays: { values: { shape: [count, 2, 3], data } },
+    words: 'Most for one.',
+  };
+};
+const sentence_patches = {
+  arrays: { best: { shape: [2, 3], data: BigInt64Array.from([0n, 0n, 1n, 1n, 1n, 0n]) } },
+  facts: {
+    maps: {
+      ...mapBy('x').facts,
+      names: ['a lion', '<b>rock</b>', 'the sky'],
+      note: 'A probe: another model than yours.',
+    },
+  },
+  words: 'Fits best of 6 patches.',
+};
+/** The body of each question has the sentences of its link. */
+const open = (/** @type {any} */ t, search = '', more = {}) =>
+  openExplain(t, `&method=relevance${search}`, { target, class_maps, sentence_patches, ...more });
+const THREE = '&sentences=a+lion+|+<b>rock</b>+|+the+sky';
+
+async function write(/** @type {any} */ page, /** @type {string} */ words) {
+  const form = page.find('.vv-write');
+  form.querySelector('input').value = words;
+  form.fire('submit');
+  await settle();
+}
+
+test('sentences are cleaned as Python cleans them', () => {
+  const cases = {
+    ' a  dog\t|a\ncat ': ['a dog', 'a cat'],
+    'a dog | a dog |a  dog|': ['a dog'],
+    'a\x00dog\x1b[31m\x85cat': ['a dog [31m cat'],
+    '\u202eevil\u202c \u2066dog\u2069\ufeff': ['evil dog'],
+    'cafe\u0301 | caf\u00e9': ['caf\u00e9'],
+    '\u06a9\u062a\u0627\u0628\u200c\u0647\u0627 | \u05db\u05dc\u05d1': [
+      '\u06a9\u062a\u0627\u0628\u200c\u0647\u0627',
+      '\u05db\u05dc\u05d1',
+    ],
+    ' | \u2028 | \ue000 ': [],
+  };
+  for (const [written, sentences] of Object.entries(cases)) assert.deepEqual(sentencesIn(written), sentences);
+});
+
+test('what is explained stays the same sentence where another one goes', () => {
+  const all = ['a', 'b', 'c'];
+  assert.deepEqual(without(all, 0, [2, 1]), { sentences: 'b | c', target: '1-0' });
+  assert.deepEqual(without(all, 1, [2, 1]), { sentences: 'a | c', target: '1' });
+  assert.deepEqual(without(all, 2, [2, 1]), { sentences: 'a | b', target: '' });
+  assert.deepEqual(without(['a'], 0, [0]), { sentences: '', target: '' });
+});
+
+test('without sentences the field has some to try; Enter asks about the one that is written, and a letter does not', async (t) => {
+  const page = await open(t);
+  assert.deepEqual(texts(page.all('.vv-example')), ['a dog', 'the sky']);
+  assert.equal(page.find('.vv-every'), null);
+  const asked = page.asked('target', 'open').length;
+  page.find('.vv-write input').value = 'a cat';
+  page.find('.vv-write input').fire('input');
+  await settle();
+  assert.equal(page.asked('target', 'open').length, asked);
+  await write(page, ' a  cat\u202e ');
+  assert.deepEqual([page.store.view.sentences.value, page.store.view.target.value], ['a cat', '0']);
+  assert.equal(page.find('.vv-write input').value, '');
+  assert.match(page.place.search(), /sentences=a\+cat/);
+  assert.equal(page.all('.vv-example').length, 0);
+  await write(page, 'the sky');
+  assert.deepEqual([page.store.view.sentences.value, page.store.view.target.value], ['a cat | the sky', '1']);
+  await write(page, 'a cat'); // it is there
+  assert.deepEqual([page.store.view.sentences.value, page.store.view.target.value], ['a cat | the sky', '0']);
+  await write(page, '  ');
+  assert.equal(page.store.view.sentences.value, 'a cat | the sky');
+  assert.deepEqual(
+    page.place.written.map(([, push]) => push),
+    [true, true, true],
+  ); // Back leads to what was there before
+});
+
+test('a chip chooses a sentence, its cross takes it away, and "and not" sets one against another', async (t) => {
+  const page = await open(t, THREE);
+  const chips = () => page.all('.vv-written .vv-chip').map(pressed).join();
+  assert.deepEqual(texts(page.all('.vv-written .vv-chip')), ['a lion', '<b>rock</b>', 'the sky']);
+  assert.equal(chips(), 'true,false,false');
+  page.all('.vv-written .vv-chip')[2].click();
+  await settle();
+  assert.deepEqual([page.store.view.target.value, chips()], ['2', 'false,false,true']);
+  page.all('.vv-unlike .vv-chip')[1].click();
+  await settle();
+  assert.deepEqual([page.store.view.target.value, page.store.view.sides.value], ['2-1', 'difference']);
+  assert.equal(page.all('.vv-take')[0].getAttribute('aria-label'), 'Take “a lion” away');
+  page.all('.vv-take')[0].click();
+  await settle();
+  assert.deepEqual(
+    [page.store.view.sentences.value, page.store.view.target.value],
+    ['<b>rock</b> | the sky', '1-0'],
+  );
+});
+
+test('answers have the cosine and the share, and every sentence a map on one scale', async (t) => {
+  const page = await open(t, `${THREE}&target=1`);
+  assert.deepEqual(texts(page.all('.vv-answer > .vv-number')), ['0.27 · 33%', '0.31 · 33%', '-0.05 · 33%']);
+  assert.match(page.text('.vv-play-below'), /Shares depend\./);
+  const sides = page.all('.vv-every .vv-side');
+  assert.deepEqual(sides.map(pressed), ['false', 'true', 'false']);
+  assert.deepEqual(texts(page.all('.vv-every .vv-side > .vv-small')), [
+    'cosine 0.31',
+    'cosine 0.27',
+    'cosine -0.05',
+  ]);
+  assert.match(page.text('.vv-every'), /Relevance, from 0 to 1\.7\. Most for one\./);
+  const [{ body }] = page.asked('class_maps');
+  assert.deepEqual(['method' in body, 'target' in body], [true, false]);
+  sides[2].click();
+  await settle();
+  assert.equal(page.store.view.target.value, '2');
+  assert.equal(page.asked('class_maps').length, 1); // the same maps, another one chosen
+  await page.set({ method: 'rollout' }); // the same for every sentence
+  assert.equal(page.asked('class_maps').at(-1)?.body.method, 'relevance');
+});
+
+test('the patches that a sentence fits best have its colour, which the key names', async (t) => {
+  const page = await open(t, THREE);
+  assert.deepEqual(texts(page.all('.vv-best-key li')), ['a lion', '<b>rock</b>']); // the sky fits none best
+  assert.match(page.text('.vv-best'), /A probe: another model than yours\./);
+  await page.click('.vv-best .vv-link');
+  assert.equal(page.store.view.ask.value, 'sentence_patches');
+});
+
+test('templates are written in a fold that says what is set', async (t) => {
+  const page = await open(t, THREE);
+  assert.equal(page.text('.vv-templates summary'), 'Read as they are written');
+  page.find('.vv-templates input').value = ' a photo of {}. |  {} ';
+  page.find('.vv-templates form').fire('submit');
+  await settle();
+  assert.equal(page.store.view.templates.value, 'a photo of {}. | {}');
+  assert.equal(page.text('.vv-templates summary'), 'Read as “a photo of {}. | {}”');
+});
+
+test('there is room for as many sentences as Python takes', async (t) => {
+  const page = await open(t, '&sentences=a|b|c');
+  await write(page, 'd | e');
+  assert.equal(page.store.view.sentences.value, 'a | b | c | d');
+  assert.equal(page.find('.vv-write input').disabled, true);
+});
+
+test('another photo keeps the sentences and the chosen one; another model drops them', async (t) => {
+  const page = await open(t, `${THREE}&target=2&templates=a+photo+of+{}.`);
+  const view = () => ['sentences', 'templates', 'target'].map((name) => page.store.view[name].value);
+  page.store.look({ image: 'tower' });
+  assert.deepEqual(view(), ['a lion | <b>rock</b> | the sky', 'a photo of {}.', '2']);
+  page.store.look({ model: 'mini' });
+  assert.deepEqual(view(), ['', '', '']);
+});

@@ -1,0 +1,259 @@
+// The sentences that a picture is asked about, of a model with a text tower: written, chosen, taken away, and how they are read. The link
+// holds them; they are cleaned as vit_viz/prompts.py does it, so that a number in the link means the same sentence on both sides.
+
+import { placeIn } from '../../explorer/geometry.js';
+import { Picture } from '../../explorer/paint.js';
+import { routeUrl } from '../../explorer/source.js';
+import { fixed, number } from '../../ui/kit/numbers.js';
+import { SaveLink } from '../kit/figure.js';
+import { MapOnPhoto, endsOf, mapIn } from '../kit/map.js';
+import { Unlike, useAsked } from '../kit/parts.js';
+import { html, useMemo } from '../kit/preact.js';
+import { segmentColour, segmentPixels } from '../tokens/plate.js';
+import { drawingOf, testedOf } from './maps.js';
+/** @import { Page } from '../kit/page.js' */
+/** @import { Choices, Entry, Target } from '../kit/parts.js' */
+/** @import { Store } from '../kit/store.js' */
+/** @import { Of } from './maps.js' */
+/** @import { Method } from './staged.js' */
+
+const BETWEEN = ' | ';
+const OPACITY = 140; // of 255: the photo is seen below a colour
+const SHAPELESS = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
+
+/** The sentences of a text, each once, on one line and without signs that have no shape. @param {string} text */
+export function sentencesIn(text) {
+  const cleaned = text.split('|').map((one) => one.normalize('NFC').replace(SHAPELESS, ' '));
+  return [...new Set(cleaned.map((one) => one.trim().split(/\s+/).join(' ')))].filter(Boolean);
+}
+
+/**
+ * The link with one sentence less; the others stay what they are.
+ * @param {string[]} all @param {number} place of that which goes @param {number[]} pair the places of what is explained, and of what it is set against
+ */
+export function without(all, place, pair) {
+  const left = pair[0] === place ? [] : pair.filter((one) => one !== place);
+  return {
+    sentences: all.filter((_, i) => i !== place).join(BETWEEN),
+    target: left.map((one) => (one > place ? one - 1 : one)).join('-'),
+  };
+}
+
+/**
+ * @param {{store: Store, target: Target, pair: number[], why: Choices['why'], unlike: NonNullable<Choices['unlike']>, limits: {most: number, longest: number},
+ *     title: any}} props target: what is known of the sentences; pair: those that are chosen
+ */
+export function Sentences({ store, target, pair, why, unlike, limits, title }) {
+  const all = sentencesIn(store.view.sentences.value);
+  const [chosen, other = null] = pair;
+  const classes = all.map((name, index) => ({ name, index }));
+  const { examples = [], words = '' } = target;
+  const ask = (/** @type {string} */ written) => {
+    const known = [...new Set([...all, ...sentencesIn(written)])].slice(0, limits.most);
+    const newest = sentencesIn(written).findLast((one) => known.includes(one));
+    if (newest === undefined) return;
+    store.set({ sentences: known.join(BETWEEN), target: String(known.indexOf(newest)) }, { push: true });
+  };
+  const chip = (/** @type {Entry & {index: number}} */ { name, index }) =>
+    html`<span key=${name} class="vv-written" dir="auto">
+      <button
+        type="button"
+        class="vv-chip"
+        title=${name}
+        aria-pressed=${String(index === chosen)}
+        onClick=${() => why(index)}
+      >
+        <span class="vv-class">${name}</span>
+      </button>
+      <button
+        type="button"
+        class="vv-take vv-bare"
+        aria-label=${`Take “${name}” away`}
+        onClick=${() => store.set(without(all, index, pair), { push: true })}
+      >
+        ×
+      </button>
+    </span>`;
+  return html`<div class="vv-target vv-sentences vv-row">
+    <div class="vv-target-row vv-row" role="group" aria-label="What is explained">
+      ${title} ${classes.map(chip)}
+      <${Field} ...${{ ask, longest: limits.longest, isFull: all.length >= limits.most }} />
+    </div>
+    ${all.length > 1 && html`<${Unlike} ...${{ classes, chosen, other, unlike }} />`}
+    <p class="vv-target-words" hidden=${!words}>
+      ${words}${
+        !all.length &&
+        examples.map(
+          (one) =>
+            html`<button type="button" class="vv-chip vv-example" onClick=${() => ask(one)}>${one}</button>`,
+        )
+      }
+    </p>
+    <${Templates} store=${store} />
+  </div>`;
+}
+
+/** Where a sentence is written; nothing is asked before it is whole. @param {{ask: (written: string) => void, longest: number, isFull: boolean}} props */
+function Field({ ask, longest, isFull }) {
+  const send = (/** @type {any} */ event) => {
+    event.preventDefault();
+    const field = event.currentTarget.querySelector('input');
+    ask(field.value);
+    field.value = '';
+  };
+  return html`<form class="vv-write" onSubmit=${send}>
+    <input
+      class="vv-control"
+      dir="auto"
+      autocomplete="off"
+      enterkeyhint="go"
+      maxlength=${longest}
+      disabled=${isFull}
+      placeholder=${isFull ? 'no room for more sentences' : 'write a sentence, Enter …'}
+      aria-label="A sentence that is asked about"
+    />
+  </form>`;
+}
+
+/** How sentences are read. @param {{store: Store}} props */
+function Templates({ store }) {
+  const { value } = store.view.templates;
+  const send = (/** @type {any} */ event) => {
+    event.preventDefault();
+    store.set(
+      { templates: sentencesIn(event.currentTarget.querySelector('input').value).join(BETWEEN) },
+      { push: true },
+    );
+  };
+  return html`<details class="vv-templates vv-small">
+    <summary>Read as ${value ? `“${value}”` : 'they are written'}</summary>
+    <form class="vv-row" onSubmit=${send}>
+      <input
+        class="vv-control"
+        dir="auto"
+        autocomplete="off"
+        value=${value}
+        placeholder="a photo of {}."
+        aria-label="How sentences are read"
+      />
+      <button type="submit" class="vv-button">Read so</button>
+    </form>
+    <p class="vv-quiet">
+      {} is where the sentence goes. Of several, with | between them, the mean is taken. Other words around a
+      sentence give other answers.
+    </p>
+  </details>`;
+}
+
+// --- every sentence's map
+
+/**
+ * The maps of all sentences by one method, on one scale; a click chooses the sentence.
+ * @param {{page: Page, of: Of, methods: Method[], tables: Record<string, Uint32Array>, why: Choices['why']}} props
+ */
+export function EverySentence({ page: { store, ask }, of, methods, tables, why }) {
+  const chosen = methods.find(({ name }) => name === store.view.method.value);
+  const method =
+    chosen && !chosen.blind && !chosen.slow ? chosen : methods.find(({ blind, slow }) => !blind && !slow);
+  const { target: _, ...body } = testedOf(store, of, method?.name ?? '');
+  const { state, value, error } = useAsked(
+    async (name, { body: asked, of: its }, stop) => ({ answer: await ask(name, asked, stop), of: its }),
+    method && ['class_maps', { body, of }],
+  );
+  const maps = useMemo(() => value && mapsIn(value.answer), [value]);
+  if (!method || error) return html`<p class="vv-small vv-quiet">${error}</p>`;
+  const drawing = drawingOf(store);
+  const ends = maps && endsOf(maps.all.values, maps.all.signed, drawing.clip);
+  const isBusy = state === 'pending';
+  const tile = (/** @type {any} */ map, /** @type {number} */ i) => {
+    const { name, cosine } = value.of.target.classes[i];
+    const shown = { map, ends, drawing, tables, photo: value.of.photo };
+    return html`<button
+      key=${name}
+      type="button"
+      class="vv-side vv-bare"
+      aria-pressed=${String(of.target.chosen === i)}
+      aria-label=${`Explain “${name}”`}
+      onClick=${() => why(i)}
+    >
+      <${MapOnPhoto} ...${shown} />
+      <span class="vv-class" dir="auto" title=${name}>${name}</span>
+      <span class="vv-small vv-quiet">cosine ${fixed(cosine, 2)}</span>
+    </button>`;
+  };
+  return html`<section class=${`vv-every ${isBusy ? 'vv-busy' : ''}`} aria-busy=${String(isBusy)}>
+    <div class="vv-gallery-head vv-row">
+      <h3 class="vv-title">Every sentence, on one scale</h3>
+      ${maps && html`<${SaveLink} save=${store.saved('class_maps', body)} />`}
+    </div>
+    <div class="vv-every-maps">${maps ? maps.each.map(tile) : 'Making the maps …'}</div>
+    <p class="vv-small vv-quiet">
+      ${method.label}${maps && `, from ${number(ends[0])} to ${number(ends[1])}. ${value.answer.words}`}
+    </p>
+  </section>`;
+}
+
+/** Which sentence fits each patch best. @param {{page: Page, of: Of}} props */
+export function BestSentence({ page: { store, source, ask }, of }) {
+  const { state, value, error } = useAsked(
+    async (name, { about, photo }, stop) => ({ answer: await ask(name, about, stop), photo }),
+    source.answers('sentence_patches') && ['sentence_patches', of],
+  );
+  if (!value) return html`<p class="vv-small vv-quiet" hidden=${!error}>${error}</p>`;
+  const { answer, photo } = value;
+  const { names, note, crop_box: box } = answer.facts.maps;
+  const { data: best, shape } = answer.arrays.best;
+  const labels = Array.from(best, Number);
+  const paint = (/** @type {HTMLCanvasElement | null} */ canvas) =>
+    canvas && new Picture(canvas, shape[1], shape[0]).set(segmentPixels(labels, () => OPACITY));
+  const [tall, wide] = photo.photo_size;
+  const [top, left, height, width] = box.region;
+  const place = placeIn([top, left, top + height, left + width], [0, 0, ...box.original_size]);
+  return html`<section class="vv-best" aria-busy=${String(state === 'pending')}>
+    <div class="vv-gallery-head vv-row">
+      <h3 class="vv-title">Which sentence fits each patch best?</h3>
+      <${SaveLink} save=${store.saved('sentence_patches', of.about)} />
+    </div>
+    <span class="vv-card-image vv-drawn-map" style=${{ aspectRatio: String(wide / tall) }}>
+      <img class="vv-photo vv-layer" src=${routeUrl(photo.photo)} alt="" draggable=${false} />
+      <span class="vv-box" style=${place}
+        ><canvas key=${labels.join()} class="vv-map vv-layer" ref=${paint}></canvas
+      ></span>
+    </span>
+    <ul class="vv-best-key vv-small">
+      ${names.map(
+        (/** @type {string} */ name, /** @type {number} */ i) =>
+          labels.includes(i) &&
+          html`<li key=${name} dir="auto">
+            <span
+              class="vv-best-colour"
+              aria-hidden="true"
+              style=${{ background: `rgb(${segmentColour(i)})` }}
+            ></span>
+            ${name}
+          </li>`,
+      )}
+    </ul>
+    <p class="vv-small">${answer.words}</p>
+    <p class="vv-small vv-quiet">
+      ${note}
+      <button
+        type="button"
+        class="vv-link vv-bare"
+        onClick=${() => store.set({ ask: 'sentence_patches' }, { push: true })}
+      >
+        With another attention
+      </button>
+    </p>
+  </section>`;
+}
+
+/** @param {any} answer to \`class_maps\` */
+function mapsIn({ arrays: { values }, facts }) {
+  const [count, ...grid] = values.shape;
+  const size = values.data.length / count;
+  const mapOf = (/** @type {Float32Array} */ data) =>
+    mapIn({ arrays: { values: { shape: grid, data } }, facts });
+  const each = Array.from({ length: count }, (_, i) => mapOf(values.data.subarray(i * size, (i + 1) * size)));
+  return { all: mapOf(values.data), each };
+}
