@@ -43,6 +43,7 @@ class HeadWords(Answer):
         random_words: the same of as many words drawn at random, the mean.
         chance: what the words named in the same way of a vector that points anywhere explain, at most in 95% of draws.
         length: of what the head wrote, in lengths of the whole embedding.
+        evidence: whether the words explain more than chance does, in a sentence; it follows from the numbers, whatever is given.
     """
 
     values: NDArray[np.float32]
@@ -55,6 +56,7 @@ class HeadWords(Answer):
     head: int
     provenance: Provenance = field(default_factory=Provenance)
     note: str = ""
+    evidence: str = ""
 
     AXES = axes(values=("word",))
     DRAWN = ("values",)
@@ -62,6 +64,12 @@ class HeadWords(Answer):
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", checked_array(self.values, 1, "Words of a head"))
         object.__setattr__(self, "words", tuple(self.words))
+        judged = "weak evidence, no more than by chance" if self.is_weak else "more than by chance"
+        evidence = (
+            f"The {2 * MOST} words at both ends explain {percent(self.explained)} of what the head wrote: {judged} (as many random "
+            f"words {percent(self.random_words)}; those named of a random direction up to {percent(self.chance)})."
+        )
+        object.__setattr__(self, "evidence", evidence)
         super().__post_init__()
 
     @property
@@ -75,13 +83,9 @@ class HeadWords(Answer):
 
     def to_words(self) -> str:
         """The words at both ends, and what speaks for them."""
-        least = ", ".join(self.words[: -MOST - 1 : -1])
-        judged = "weak evidence, no more than by chance" if self.is_weak else "more than by chance"
-        return (
-            f"Head {self.head} of layer {self.layer} writes towards {', '.join(self.words[:MOST])}, and away from {least}. "
-            f"These {2 * MOST} words explain {percent(self.explained)} of what it wrote: {judged} (as many random words "
-            f"{percent(self.random_words)}; those named of a random direction up to {percent(self.chance)})."
-        )
+        most, least = ", ".join(self.words[:MOST]), ", ".join(self.words[: -MOST - 1 : -1])
+        whose = f"Head {self.head} of layer {self.layer}"
+        return f"{whose} writes towards {most}, and away from {least}. {self.evidence}"
 
 
 @lru_cache(maxsize=1)

@@ -105,7 +105,7 @@ function outsideOf({ arrays: { terms }, facts: { prefix, suffix } }) {
 /** What is explained, in words. @param {Target} target */
 function whatOf({ classes = [], chosen, other }) {
   const [first, second] = [chosen, other].map((index) => classes.find((one) => one.index === index));
-  const of = first?.value === undefined ? 'the logit of' : 'the value of';
+  const of = first?.value === undefined || first.cosine !== undefined ? 'the logit of' : 'the value of';
   return second ? `the lead of ${first?.name} over ${second.name}` : `${of} ${first?.name}`;
 }
 

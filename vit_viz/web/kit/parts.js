@@ -425,7 +425,7 @@ export function Cells({ grid, paint, label, read, aspect, look = '', children })
 // --- which class is meant
 
 /**
- * @typedef {{name: string, index?: number, probability?: number | null, value?: number}} Entry
+ * @typedef {{name: string, index?: number, probability?: number | null, value?: number, cosine?: number}} Entry
  * @typedef {{classes?: Entry[], chosen?: number | null, other?: number | null, words?: string, name?: string, single?: boolean}}
  *   Target single: whether a class is chosen alone, with nothing to set against it
  * @typedef {{name: string, index: number}[]} Hits
