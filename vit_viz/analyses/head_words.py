@@ -17,7 +17,7 @@ from vit_viz.bundled import bundled_file
 from vit_viz.capture import is_edited, surrounding_edits
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.layers import exact
-from vit_viz.checkpoints.plain_module import no_words
+from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
 from vit_viz.indices import checked_index, layer_index
 from vit_viz.lazy import Tensor, torch
@@ -140,9 +140,10 @@ def _head_words(
     head: Annotated[int, Option("head", "The head, counted from 0.", low=0, high=999)] = 0,
 ) -> HeadWords:
     """The words along which one head of a layer writes."""
-    tower = getattr(job.loaded, "text", None)
-    if tower is None:
-        raise no_words(job.loaded.name)
+    if not isinstance(job.loaded, LoadedModel):
+        raise ParameterError(
+            "The words of a head need a text tower: open a CLIP or SigLIP with vit_viz.load."
+        )
     trace, subject = job.tokens, job.image
     model = subject.transformer("What a head writes")
     number = layer_index(layer, trace.num_layers)
@@ -161,7 +162,7 @@ def _head_words(
         watch.check()
         part = words[first : first + _BATCH]
         with subject.turn():
-            embeddings.append(tower.encode(part).cpu())
+            embeddings.append(job.loaded.encode_text(part).cpu())
         watch.advance(len(part))
     return HeadWords(
         **words_along(vector, words, torch.cat(embeddings)),
