@@ -21,6 +21,7 @@ from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
 from vit_viz.indices import checked_index, layer_index
 from vit_viz.lazy import Tensor, torch
+from vit_viz.results import Ranking
 from vit_viz.sentences import percent
 
 MOST = 5
@@ -59,7 +60,6 @@ class HeadWords(Answer):
     evidence: str = ""
 
     AXES = axes(values=("word",))
-    DRAWN = ("values",)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", checked_array(self.values, 1, "Words of a head"))
@@ -76,6 +76,18 @@ class HeadWords(Answer):
     def is_weak(self) -> bool:
         """Whether the words explain no more of what the head wrote than chance does."""
         return self.explained <= max(self.chance, self.random_words)
+
+    @property
+    def ends(self) -> Ranking:
+        """The words at both ends, the largest first."""
+        return Ranking(
+            self.words[:MOST] + self.words[-MOST:],
+            np.concatenate((self.values[:MOST], self.values[-MOST:])),
+            unit="part of the cosine with the word, less the mean over all words",
+            method=f"words that head {self.head} of layer {self.layer} writes",
+            provenance=self.provenance,
+            note=f"{self.evidence} {self.note}".strip(),
+        )
 
     def to_table(self) -> Table:
         """Each word with its part, the largest first."""
