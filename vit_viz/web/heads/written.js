@@ -42,13 +42,15 @@ export function Written({ seen: { page, subject, marks, numbers } }) {
     <${Problem} words=${job.error} stays look="vv-heads-written-error vv-notice" />
     ${
       is &&
-      html`<p class="vv-heads-written-words" role="status">${is.evidence}</p>
+      html`<div class="vv-stack">
+        <p class="vv-heads-written-words" role="status">${is.evidence}</p>
         <ul class="vv-heads-evidence" aria-label=${`Words that ${headWords({ layer, head })} writes`}>
           ${endsOf(is).map((one) => html`<${Word} key=${one.word} ...${one} />`)}
         </ul>
         <p class="vv-small">
           ${`Part of the photo's cosine with each word, less the mean over ${is.words.length.toLocaleString('en')} words. ${is.note}`}
-        </p>`
+        </p>
+      </div>`
     }
   </details>`;
 }
