@@ -203,5 +203,9 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence() -> None:
         vv.run(loaded(), "lion", "head_words", head=6)
     with pytest.raises(ParameterError, match="Head 2 of layer 3 writes nothing here"):
         vv.run(loaded(), "lion", "head_words", layer=3, head=2, edits={"heads": {(3, 2): 0.0}})
+    other = loaded()
+    other.model.blocks[3].mlp.__class__ = type("Own", (type(other.model.blocks[3].mlp),), {})
+    with pytest.raises(ParameterError, match="all modules are vit_viz's own"):
+        vv.run(other, "lion", "head_words")
     with pytest.raises(Cancelled):
         vv.run(loaded(), "lion", "head_words", cancelled=lambda: True)

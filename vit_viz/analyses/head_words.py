@@ -14,13 +14,14 @@ from vit_viz.analyses.options import Option
 from vit_viz.analyses.spec import Job, Place, asks
 from vit_viz.answer import Answer, Provenance, Table, axes, checked_array
 from vit_viz.bundled import bundled_file
-from vit_viz.capture import is_edited, surrounding_edits
+from vit_viz.capture import are_ours, is_edited, surrounding_edits
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.layers import exact
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
 from vit_viz.indices import checked_index, layer_index
 from vit_viz.lazy import Tensor, torch
+from vit_viz.model.submodules import submodules_of
 from vit_viz.results import Ranking
 from vit_viz.sentences import percent
 
@@ -158,6 +159,10 @@ def _head_words(
         )
     trace, subject = job.tokens, job.image
     model = subject.transformer("What a head writes")
+    if not are_ours(submodules_of(model)):
+        raise ParameterError(
+            "What a head writes is known where all modules are vit_viz's own; some of these are not."
+        )
     number = layer_index(layer, trace.num_layers)
     checked_index("Head", head, trace.num_heads)
     trace.wait()
