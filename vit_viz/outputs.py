@@ -13,7 +13,7 @@ Output = Literal["softmax", "sigmoid", "value"]
 - sigmoid: the score of one class that may hold beside others; shown as its own sigmoid, and these do not sum to 1.
 - value: a number of its own, as of a regression; shown as it is."""
 
-Noun = Literal["class", "output"]
+Noun = Literal["class", "sentence", "output"]
 
 UNITS: dict[Output, str] = {"softmax": "probability", "sigmoid": "probability (sigmoid)", "value": "value"}
 """Of what `shown` returns."""

@@ -248,5 +248,7 @@ def link(session: Session, request: Request, *, app: str) -> str | None:
         size=subject.size,
         part="" if subject.part is None else format_part(subject.part),
         edits=str(subject.edits),
+        sentences=str(subject.prompts),
+        templates=subject.prompts.template_words,
     )
     return f"{app}?{showing(view, question, dict(request.parameters)).to_address()}"

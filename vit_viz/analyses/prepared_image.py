@@ -39,9 +39,10 @@ from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.images import Mode, Preprocess, decode, image_hash
 from vit_viz.labels import Labels
 from vit_viz.lazy import F, Tensor, nn, torch
-from vit_viz.model import VisionTransformer
+from vit_viz.model import SentenceHead, VisionTransformer
 from vit_viz.outputs import Noun, Output, checked_output
 from vit_viz.progress import Watch
+from vit_viz.prompts import words_of
 
 BATCH = 8
 """Images per forward; more is no faster on a CPU and needs more memory."""
@@ -120,6 +121,8 @@ class PreparedImage:
             target: what will be explained, of which a function is needed here.
         """
         named, picture = as_model(loaded), as_picture(image)
+        if isinstance(named, Model) and not named.has_classes and (words := words_of(target)):
+            named = named.with_prompts(words)
         source = as_known_model(named, picture)
         crop_box: CropBox | None = None
         if isinstance(source, nn.Module):
@@ -160,7 +163,11 @@ class PreparedImage:
             if place is not None and place.words
             else provenance,
             recipe,
-            noun="output" if outputs == "unknown" or kind == "value" else "class",
+            noun="sentence"
+            if isinstance(getattr(model, "head", None), SentenceHead)
+            else "output"
+            if outputs == "unknown" or kind == "value"
+            else "class",
             labels=labels_of(source),
             output=kind,
             place=place,

@@ -15,11 +15,12 @@ from vit_viz.errors import ParameterError
 from vit_viz.indices import as_index
 from vit_viz.labels import Labels
 from vit_viz.lazy import F, Tensor, torch
-from vit_viz.outputs import Noun, Output, noun_of, output_kind, shown
+from vit_viz.outputs import Noun, Output, output_kind, shown
+from vit_viz.prompts import Text
 
 TargetKind = Literal["logit", "probability", "difference", "similarity", "own embedding", "function"]
 
-_PLURAL: dict[Noun, str] = {"class": "classes", "output": "outputs"}
+_PLURAL: dict[Noun, str] = {"class": "classes", "sentence": "sentences", "output": "outputs"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +96,12 @@ class Target:
             raise ParameterError(
                 "The outputs of this model are values, which have no probability: explain the output itself."
             )
-        return replace(self, index=index, output=kind, noun=noun_of(kind) if kind == "value" else self.noun)
+        return replace(
+            self,
+            index=index,
+            output=kind,
+            noun="output" if kind == "value" and self.noun == "class" else self.noun,
+        )
 
     def outputs_in(self, output: Tensor) -> tuple[int, ...]:
         """The outputs [outputs] that the target changes with: its class, both of a pair, or all that a probability depends on."""
@@ -122,20 +128,32 @@ class Target:
             return (
                 f"function {getattr(self.function, '__name__', type(self.function).__name__)} of the output"
             )
-        name, other = _numbered(self.index, labels), _numbered(self.other, labels)
+        name, other = self._named(self.index, labels), self._named(self.other, labels)
         if self.kind == "difference":
             what = "" if self.noun == "output" else "logit of "
-            return f"{what}{self.noun} {name} minus {what}{self.noun} {other}"
+            return f"{what}{name} minus {what}{other}"
         if self.noun == "output" and self.kind in ("logit", "probability"):
-            return f"output {name}" if self.kind == "logit" else f"softmax share of output {name}"
+            return name if self.kind == "logit" else f"softmax share of {name}"
         if self.kind == "probability" and self.output == "sigmoid":
-            return f"sigmoid of class {name}"
+            return f"sigmoid of {name}"
         if self.kind in ("logit", "probability"):
-            return f"{self.kind} of class {name}"
+            return f"{self.kind} of {name}"
         return (
             "cosine similarity to an embedding"
             if self.kind == "similarity"
             else "size along the image's own embedding"
+        )
+
+    def _named(self, index: int | None, labels: Labels | None) -> str:
+        """The index of a class with its name beside it; of a sentence the sentence."""
+        if index is None:
+            return f"{self.noun} top-1"
+        if labels is None or index >= len(labels):
+            return f"{self.noun} {index}"
+        return (
+            f"“{labels.names[index]}”"
+            if self.noun == "sentence"
+            else f"{self.noun} {index} ({labels.names[index]})"
         )
 
     def _vector(self, output: Tensor) -> Tensor:
@@ -143,18 +161,11 @@ class Target:
         return self.embedding.to(output)
 
 
-def _numbered(index: int | None, labels: Labels | None) -> str:
-    """The index of a class with its name beside it."""
-    if index is None:
-        return "top-1"
-    return f"{index} ({labels.names[index]})" if labels and index < len(labels) else str(index)
-
-
-ClassLike = SupportsIndex | str
+ClassLike = SupportsIndex | str | Text
 Function: TypeAlias = Callable[[Any], Tensor]
 """Makes one number of the scores [outputs] of an image, or of what the model returns for it where that holds no scores."""
 TargetLike = Target | ClassLike | tuple[ClassLike, ClassLike] | Function | None
-"""A target, a class (its index or its name), a pair (class, other class), a function, or None for the model's first choice."""
+"""A target, a class (its index or its name) or a sentence, a pair of them, a function, or None for the model's first choice."""
 
 
 def class_logit(index: int | None = None) -> Target:
@@ -221,6 +232,6 @@ def function_of(target: object) -> Function | None:
 
 def _class(value: ClassLike, labels: Labels | None, has_classes: bool) -> int:
     """The index of a class; a name means nothing where there are no classes, and is refused later."""
-    if isinstance(value, str):
-        return class_index(value, labels) if has_classes else 0
+    if isinstance(value, str | Text):
+        return class_index(str(value), labels) if has_classes else 0
     return as_index("A class", value)

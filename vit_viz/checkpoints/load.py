@@ -5,17 +5,18 @@ from __future__ import annotations
 import copy
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from vit_viz.answer import Provenance
+from vit_viz.checkpoints.digest import weights_digest
 from vit_viz.checkpoints.families import family_of
 from vit_viz.checkpoints.families.base import Checkpoint, Family, Inferred
 from vit_viz.checkpoints.local import Source
-from vit_viz.checkpoints.plain_module import Model
+from vit_viz.checkpoints.plain_module import Model, no_words
 from vit_viz.checkpoints.recipes import labels_of, output_of, preprocess_of
 from vit_viz.checkpoints.source import Progress, find, max_numbers
 from vit_viz.checkpoints.unwrapping import listed
@@ -23,10 +24,15 @@ from vit_viz.checkpoints.visitor_models import visitor_model_cache
 from vit_viz.checkpoints.weights import Weights, read_weights
 from vit_viz.errors import Cancelled, CheckpointError, KeyMismatch, ParameterError, UnsafeFile, VitVizError
 from vit_viz.images import Preprocess
+from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor, torch
-from vit_viz.model import VisionTransformer, ViTConfig, set_linear, use_fastest_linear
+from vit_viz.model import SentenceHead, VisionTransformer, ViTConfig, set_linear, use_fastest_linear
 from vit_viz.outputs import Output, checked_output, output_kind
 from vit_viz.progress import StopCheck
+from vit_viz.prompts import PLAIN, Prompts
+
+if TYPE_CHECKING:
+    from vit_viz.checkpoints.text_towers import TextTower
 
 _logger = logging.getLogger(__name__)
 _MAX_VISITORS_PATCHES = 4096  # 64 x 64: bounds what one picture of a visitor's model costs everybody
@@ -46,6 +52,7 @@ class LoadedModel(Model):
         family: whose parameter names the file has.
         origin: where it came from, in words.
         ref: what `load` was given; "" where it was not loaded so.
+        text: the text tower that was trained beside it; None where its file has none that we can read.
 
     Attributes:
         has_classes: whether the outputs stand each for itself, as scores of classes and values do, and are no embedding.
@@ -56,6 +63,7 @@ class LoadedModel(Model):
     family: str
     origin: str
     ref: str = ""
+    text: TextTower | None = None
     has_classes: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -104,6 +112,63 @@ class LoadedModel(Model):
             f"from {self.origin}" if not self.origin.startswith("bundled") else self.origin,
         ]
         return ", ".join(parts)
+
+    def encode_text(
+        self, sentences: Sequence[str] | str, *, templates: Sequence[str] | str = PLAIN
+    ) -> Tensor:
+        """Embeddings of sentences in the space of the picture's, each of length 1, [sentences, numbers].
+
+        Args:
+            sentences: as `Prompts` takes them, which cleans them.
+            templates: each with {} where the sentence goes; of several, the mean of the unit vectors, made of length 1 again.
+
+        Raises:
+            ParameterError: the model has no text tower, or a sentence or a template is refused.
+
+        Source:
+            Radford et al. 2021, arXiv:2103.00020, section 3.1.4.
+        """
+        prompts = Prompts.of(sentences, templates)
+        return self._tower().encode(prompts.sentences, prompts.templates)
+
+    def with_prompts(self, prompts: Prompts | Sequence[str] | str) -> LoadedModel:
+        """The same model with sentences as its classes: logits = scale * cosine(picture, sentence) + bias, as it was trained.
+
+        Their softmax is each sentence's share among these sentences (CLIP), their sigmoids say whether each holds (SigLIP). The
+        weights are shared with this model.
+
+        Args:
+            prompts: the sentences, or a list of them, or one text with " | " between them.
+
+        Raises:
+            ParameterError: the model has no text tower, or there is no sentence.
+        """
+        prompts = prompts if isinstance(prompts, Prompts) else Prompts.of(prompts)
+        tower = self._tower()
+        if not prompts:
+            raise ParameterError("There is no sentence to score the picture by.")
+        shared: dict[int, Any] = {id(tensor): tensor for tensor in self.model.parameters()}
+        model, head = copy.deepcopy(self.model, shared), self.model.head
+        projection = head.projection if isinstance(head, SentenceHead) else head
+        directions = tower.encode(prompts.sentences, prompts.templates).to(self.device)
+        model.head = SentenceHead(projection, directions, tower.scale, tower.bias)
+        model.config = replace(self.config, num_classes=len(directions), projection=False)
+        said = {"sentences": str(prompts), "templates": prompts.template_words}
+        kind: Output = "sigmoid" if tower.sigmoid else "value" if len(directions) == 1 else "softmax"
+        return replace(
+            self,
+            model=model.eval(),
+            config=model.config,
+            labels=Labels(prompts.sentences),
+            output=kind,
+            provenance=self.provenance.with_parameters(**{name: text for name, text in said.items() if text}),
+            known_weights={weights_digest(model): self.provenance.weights},
+        )
+
+    def _tower(self) -> TextTower:
+        if self.text is None:
+            raise no_words(self.name)
+        return self.text
 
     def with_linear(self, kernel: str) -> LoadedModel:
         """The same weights computed by a kernel that a provenance names, "torch" or "oneDNN"; unchanged where that is not here."""

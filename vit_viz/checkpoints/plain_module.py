@@ -24,6 +24,7 @@ from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model import ViTConfig
 from vit_viz.outputs import Output, checked_output
+from vit_viz.prompts import Prompts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -89,6 +90,14 @@ class Model:
         """The same model on another device; this one stays where it is."""
         return replace(self, model=copy.deepcopy(self.model).to(device), device=device)
 
+    def with_prompts(self, prompts: Prompts) -> Self:  # noqa: ARG002 - of those that have one
+        """The same model with sentences as its classes: see `LoadedModel.with_prompts`.
+
+        Raises:
+            ParameterError: it has no text tower.
+        """
+        raise no_words(self.name)
+
     def with_output(self, output: Output) -> Self:
         """The same model, of whose outputs it is said what one of them is; files that are made with it say so, too.
 
@@ -98,6 +107,14 @@ class Model:
         return replace(
             self, output=checked_output(output), provenance=self.provenance.with_parameters(output=output)
         )
+
+
+def no_words(name: str) -> ParameterError:
+    """That a model cannot be asked in words."""
+    return ParameterError(
+        f"{name!r} has no text tower, so it cannot be asked in words; CLIP and SigLIP can, with both towers in one file and a "
+        "tokenizer beside it."
+    )
 
 
 def plain_module(

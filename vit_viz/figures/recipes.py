@@ -173,6 +173,8 @@ def _options(figure: FigureRequest, output: FileOutput) -> dict[str, Any]:
     options |= {"size": subject.size} if subject.size else {}
     options |= {"edits": str(subject.edits)} if subject.edits else {}
     options |= {"part": subject.part} if subject.part else {}
+    options |= {"sentences": str(subject.prompts)} if subject.prompts else {}
+    options |= {"templates": subject.prompts.template_words} if subject.prompts.template_words else {}
     options |= dict(figure.drawing.changed())
     if figure.beside is not None and figure.beside.question in (EXPLAIN_ALL.name, COMPARISON.name):
         options["shared_scale"] = True

@@ -7,6 +7,7 @@ from vit_viz.model.config import ViTConfig
 
 if TYPE_CHECKING:
     from vit_viz.model.linear import set_linear, use_fastest_linear
+    from vit_viz.model.text import TextConfig, TextTransformer
     from vit_viz.model.vit import (
         Attention,
         AttentionPool,
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
         Mlp,
         PackedSwiGLU,
         PatchEmbed,
+        SentenceHead,
         SwiGLU,
         VisionTransformer,
     )
@@ -29,7 +31,10 @@ __all__ = [
     "Mlp",
     "PackedSwiGLU",
     "PatchEmbed",
+    "SentenceHead",
     "SwiGLU",
+    "TextConfig",
+    "TextTransformer",
     "ViTConfig",
     "VisionTransformer",
     "set_linear",

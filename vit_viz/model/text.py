@@ -1,4 +1,4 @@
-"""The text tower that was trained beside a Vision Transformer, and the head that scores a picture by sentences.
+"""The text tower that was trained beside a Vision Transformer.
 
 CLIP (Radford et al. 2021, arXiv:2103.00020) reads the vector of the end token behind a causal mask; SigLIP (Zhai et al. 2023,
 arXiv:2303.15343) that of the last of 64 places, all of which see each other.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vit_viz.errors import ParameterError
-from vit_viz.lazy import F, Tensor, nn, torch
+from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model.config import MlpKind, ViTConfig
 from vit_viz.model.linear import Linear
 from vit_viz.model.positions import Places
@@ -111,25 +111,3 @@ class TextTransformer(nn.Module):
         read = x[torch.arange(len(x), device=x.device), ends]  # [S, W]
         embeddings: Tensor = self.head(self.norm(read))
         return embeddings
-
-
-class SentenceHead(nn.Module):
-    """Scores a picture by sentences: scale * cosine(its embedding, that of each sentence) + bias.
-
-    Args:
-        projection: from pooled features to the embedding.
-        directions: the sentences' embeddings, of length 1, [S, E].
-        scale: what the model was trained to multiply cosines with; the logits of CLIP are these products.
-        bias: what is added (SigLIP); 0 for CLIP.
-    """
-
-    directions: Tensor
-
-    def __init__(self, projection: nn.Module, directions: Tensor, scale: float, bias: float = 0.0) -> None:
-        super().__init__()
-        self.projection, self.scale, self.bias = projection, scale, bias
-        self.register_buffer("directions", directions)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Logits [..., S] of pooled features [..., D]."""
-        return self.scale * F.normalize(self.projection(x), dim=-1) @ self.directions.T + self.bias

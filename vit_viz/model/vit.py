@@ -377,6 +377,28 @@ class AttentionPool(nn.Module):
         return x[:, 0]  # [B, D]
 
 
+class SentenceHead(nn.Module):
+    """Scores a picture by sentences: scale * cosine(its embedding, that of each sentence) + bias.
+
+    Args:
+        projection: from pooled features to the embedding.
+        directions: the sentences' embeddings, of length 1, [S, E].
+        scale: what the model was trained to multiply cosines with; the logits of CLIP are these products.
+        bias: what is added (SigLIP); 0 for CLIP.
+    """
+
+    directions: Tensor
+
+    def __init__(self, projection: nn.Module, directions: Tensor, scale: float, bias: float = 0.0) -> None:
+        super().__init__()
+        self.projection, self.scale, self.bias = projection, scale, bias
+        self.register_buffer("directions", directions)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits [..., S] of pooled features [..., D]."""
+        return self.scale * F.normalize(self.projection(x), dim=-1) @ self.directions.T + self.bias
+
+
 def _norm(config: ViTConfig, dim: int) -> nn.Module:
     kind = nn.LayerNorm if config.norm == "layer" else nn.RMSNorm
     return kind(dim, eps=config.norm_eps)
@@ -400,6 +422,6 @@ def _token(count: int, dim: int) -> nn.Parameter:
 
 OWN_PARTS = frozenset({
     VisionTransformer, PatchEmbed, Block, Attention, AttentionPool, LayerScale, Mlp, SwiGLU, PackedSwiGLU, Linear,
-    PatchConv2d, nn.Identity, nn.LayerNorm, nn.ModuleList, nn.ParameterDict, nn.RMSNorm,
+    PatchConv2d, SentenceHead, nn.Identity, nn.LayerNorm, nn.ModuleList, nn.ParameterDict, nn.RMSNorm,
 })  # fmt: skip
 """What a model of ours consists of, unless somebody put a class of their own into it."""

@@ -7,12 +7,14 @@ single-flight, device, model. Nothing that is kept holds on to a model, so a mod
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 from PIL import Image
 
@@ -32,10 +34,11 @@ from vit_viz.geometry import CropBox
 from vit_viz.images.part import cut, part_words
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.progress import Progress, StopCheck, part_of
+from vit_viz.prompts import Prompts
 from vit_viz.session.cache import ByteCache
 from vit_viz.session.edits import NO_EDITS
 from vit_viz.session.models import MODEL_BYTES, ModelPool, Pace
-from vit_viz.session.request import Request, check_input, is_about
+from vit_viz.session.request import Request, Subject, check_input, is_about
 from vit_viz.session.serialization import answer_bytes
 from vit_viz.session.uploads import UPLOAD
 from vit_viz.turns import Turns
@@ -76,6 +79,10 @@ class PictureSource(Protocol):
         """Of a size that is chosen."""
 
 
+_MOST_PROMPTS = 16
+"""Sets of sentences whose model is kept, of each model."""
+
+
 class Engine:
     """What one device computes and keeps.
 
@@ -99,6 +106,8 @@ class Engine:
         self._hearers: dict[object, tuple[Hashable, Progress]] = {}  # of passes, each under a key of its own
         self.pool = BufferPool(max_idle_bytes=idle)
         self._pictures = pictures
+        self._asked: WeakKeyDictionary[Model, dict[Prompts, Model]] = WeakKeyDictionary()
+        self._asking = threading.Lock()
 
     def run(
         self,
@@ -371,7 +380,20 @@ class Engine:
         )
 
     def _model(self, request: Request) -> Model:
-        return self.models.get(request.subject.model)
+        return self.model_of(request.subject)
+
+    def model_of(self, subject: Subject) -> Model:
+        """The model of a subject, with its sentences as classes where it has some; of each model the last few of these are kept."""
+        loaded, prompts = self.models.get(subject.model), subject.prompts
+        if not prompts:
+            return loaded
+        with self._asking:
+            kept = self._asked.setdefault(loaded, {})
+            if prompts not in kept:
+                kept[prompts] = loaded.with_prompts(prompts)
+                for oldest in list(kept)[:-_MOST_PROMPTS]:
+                    del kept[oldest]
+            return kept[prompts]
 
     def _input_options(self, request: Request) -> dict[str, Any]:
         """How the picture becomes the model's input, as `Preprocess.apply` takes it."""

@@ -14,6 +14,7 @@ from vit_viz.geometry import Query, parse_query
 from vit_viz.images import Mode
 from vit_viz.images.part import Part, parse_part
 from vit_viz.images.preprocess import MAX_INPUT_SIDE
+from vit_viz.prompts import Prompts
 from vit_viz.session.edits import ModelEdits
 from vit_viz.session.questions import TargetWord, options_of_methods
 
@@ -57,9 +58,27 @@ class InputOptions(Options):
         ),
     ] = ""
 
+    sentences: Annotated[
+        str,
+        Option(
+            "sentences",
+            "Sentences as the classes of a model with a text tower, such as CLIP: 'a dog | a rock'; else its own.",
+            pattern=r"[^\x00-\x1f]{0,10000}",
+        ),
+    ] = ""
+    templates: Annotated[
+        str,
+        Option(
+            "templates",
+            "How sentences are read: 'a photo of {}.', several joined by |; their mean is taken.",
+            pattern=r"[^\x00-\x1f]{0,10000}",
+        ),
+    ] = ""
+
     def __post_init__(self) -> None:
         super().__post_init__()
         ModelEdits.parse(self.edits)  # what is wrong is told before a model is loaded
+        assert self.prompts is not None
 
     @property
     def rectangle(self) -> Part | None:
@@ -67,10 +86,21 @@ class InputOptions(Options):
         return parse_part(self.part) if self.part else None
 
     @property
+    def prompts(self) -> Prompts:
+        """Sentences and templates, cleaned."""
+        return Prompts.of(self.sentences, self.templates)
+
+    @property
     def fields(self) -> Json:
         """As a `Subject` takes them."""
         edits = ModelEdits.parse(self.edits)
-        return {"mode": self.mode, "size": self.size, "part": self.rectangle, "edits": edits}
+        return {
+            "mode": self.mode,
+            "size": self.size,
+            "part": self.rectangle,
+            "edits": edits,
+            "prompts": self.prompts,
+        }
 
 
 def parse_arguments(question: AnyQuestion, fields: Mapping[str, object]) -> tuple[InputOptions, Json]:
@@ -90,6 +120,10 @@ def parse_arguments(question: AnyQuestion, fields: Mapping[str, object]) -> tupl
     fields = dict(fields)
     if "edits" in fields:
         fields["edits"] = str(ModelEdits.parse(fields["edits"]))
+    if isinstance(sentences := fields.get("sentences"), list):
+        fields["sentences"] = str(Prompts.of(sentences))
+    if isinstance(templates := fields.get("templates"), list):
+        fields["templates"] = Prompts.of(templates=templates).template_words
     how = {name: inputs[name].read(name, _text(fields[name])) for name in inputs if name in fields}
     others = {name: value for name, value in fields.items() if name not in {*inputs, *BESIDE_OPTIONS}}
     query, target = query_of(fields.get("query")), target_of(fields.get("target"))
@@ -144,7 +178,8 @@ def properties(question: AnyQuestion) -> dict[str, Json]:
     schemas: dict[str, Json] = {}
     if question.takes_image:
         schemas |= {field.name: schema_of(field) for field in InputOptions.schema()}
-        schemas["edits"] |= {"type": ["string", "array"], "items": {"type": "string"}}
+        for name in ("edits", "sentences", "templates"):
+            schemas[name] |= {"type": ["string", "array"], "items": {"type": "string"}}
     if question.takes_query:
         schemas["query"] = {
             "description": query_sentence(question),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from vit_viz.analyses.explain import ComparisonOptions
@@ -15,10 +16,11 @@ from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query, as_query, parse_query
 from vit_viz.indices import as_index
 from vit_viz.progress import Progress, StopCheck
+from vit_viz.prompts import Text, words_of
 from vit_viz.session.request import Request, Subject
 from vit_viz.session.session import Session
 
-ClassWord: TypeAlias = int | str
+ClassWord: TypeAlias = int | str | Text
 TargetWord: TypeAlias = ClassWord | tuple[ClassWord, ClassWord] | Function | None
 """A class by its index or name, a pair for "why the one and not the other", a function that makes one number of the scores (of what
 the model returns, where that holds none), or None for the model's first."""
@@ -51,6 +53,8 @@ def request_for(
         raise ParameterError(
             f"{question.name!r} is about a picture: pass a picture, its path or the name of a sample."
         )
+    if question.takes_target and not subject.prompts and not session.model(subject.model).has_classes:
+        subject = replace(subject, prompts=words_of(target, subject.prompts.templates))
     layers = session.trace_of(subject).num_layers
     parameters = chosen.for_layers(layers).values()
     if of_method is not None:
@@ -105,11 +109,11 @@ def _target(session: Session, subject: Subject, question: AnyQuestion, target: T
     if isinstance(target, str) and all(part.isdigit() for part in target.split("-")):
         first, *others = (int(part) for part in target.split("-"))
         target = (first, *others) if others else first  # type: ignore[assignment]  # a longer one is refused by the analysis
-    labels = session.model(subject.model).labels
+    labels = session.model_of(subject).labels
     if isinstance(target, tuple):
         return {"target": tuple(_class(one, labels) for one in target)}
     return {"target": target if target is None or callable(target) else _class(target, labels)}
 
 
 def _class(value: ClassWord, labels: Any) -> int:
-    return class_index(value, labels) if isinstance(value, str) else as_index("A class", value)
+    return class_index(str(value), labels) if isinstance(value, str | Text) else as_index("A class", value)

@@ -12,6 +12,7 @@ from vit_viz.checkpoints import Model
 from vit_viz.errors import ParameterError
 from vit_viz.images import Mode
 from vit_viz.images.part import Part, checked_part, part_size
+from vit_viz.prompts import NO_PROMPTS, Prompts
 from vit_viz.session.edits import NO_EDITS, ModelEdits
 
 Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | Callable[[Any], Any] | None"
@@ -34,6 +35,7 @@ class Subject:
         size: short side of that input in patches; 0 is the checkpoint's own.
         part: of the image, in pixels (top, left, height, width), looked at in place of the whole; None is the whole.
         edits: of the model's inside; equal ones are one key in whatever order they were given.
+        prompts: sentences that are its classes, of a model with a text tower.
     """
 
     model: str
@@ -43,6 +45,7 @@ class Subject:
     size: int = field(default=0, kw_only=True)
     part: Part | None = field(default=None, kw_only=True)
     edits: ModelEdits = field(default=NO_EDITS, kw_only=True)
+    prompts: Prompts = field(default=NO_PROMPTS, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.mode not in get_args(Mode):
@@ -114,6 +117,7 @@ class Request:
         fields = asdict(self.subject) | {"question": self.question, "parameters": dict(self.parameters)}
         fields["edits"] = list(self.subject.edits.words)
         del fields["owner"]
+        fields |= fields.pop("prompts")
         return json.dumps(fields, allow_nan=False, sort_keys=True)
 
     @classmethod
@@ -132,11 +136,12 @@ class Request:
         if not isinstance(fields_["edits"], list) or not isinstance(fields_["parameters"], dict):
             raise ParameterError("The parameters of a request are a JSON object, and its edits a list.")
         edits, question = ModelEdits.parse(fields_["edits"]), named.pop("question")
-        subject = Subject(**named, size=fields_["size"], part=fields_["part"], edits=edits)
+        prompts = Prompts.of(fields_["sentences"], fields_["templates"])
+        subject = Subject(**named, size=fields_["size"], part=fields_["part"], edits=edits, prompts=prompts)
         return cls(subject, question, _pairs(fields_["parameters"]))
 
 
-_LATER: dict[str, Any] = {"size": 0, "part": None}
+_LATER: dict[str, Any] = {"size": 0, "part": None, **asdict(NO_PROMPTS)}
 """What requests did not have from the beginning: one that was written before reads as the same."""
 _JSON_FIELDS = {"model", "image", "mode", "edits", "question", "parameters", *_LATER}
 

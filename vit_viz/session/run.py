@@ -28,6 +28,7 @@ from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.outputs import Output
 from vit_viz.progress import ProgressLike, StopCheck, bar, part_of
+from vit_viz.prompts import PLAIN, Prompts
 from vit_viz.session.edits import EditsLike, ModelEdits
 from vit_viz.session.questions import TargetWord, ask
 from vit_viz.session.request import Subject
@@ -66,6 +67,8 @@ def run(
     size: int = 0,
     part: Part | None = None,
     edits: EditsLike = "",
+    sentences: Sequence[str] | str = (),
+    templates: Sequence[str] | str = PLAIN,
     query: Query | None = None,
     target: TargetWord = None,
     output: Output | None = None,
@@ -97,9 +100,11 @@ def run(
         edits: what is changed inside the model, in words such as "off 3.1;temperature 7=0.5" (`vit_viz.session.edits` has them
             all), a list of such statements, or arguments of `edit` as a dict, {"heads": {(3, 1): 0}}; the answer is the edited
             model's.
+        sentences: that are the classes, of a model with a text tower such as CLIP: a list, or one text with " | " between them.
+        templates: how they are read, such as "a photo of {}."; of several, their mean is taken.
         query: where it starts: "class", "register 0", (row, col) or "3,4", a list of patches; None is what the output is read from.
-        target: the class, by index or name, a pair for "why the one and not the other", or a function as `explain` takes it, whose
-            answer no link and no file can ask for again; None is the model's first.
+        target: the class, by index or name, a sentence, a pair for "why the one and not the other", or a function as in `explain`,
+            whose answer no link and no file can ask for again; None is the model's first.
         output: what one output is, "softmax", "sigmoid" or "value", as `load` takes it; None takes what the model says of itself.
         progress: told the share that is done; None shows a bar at a terminal or in a notebook, False nothing.
         cancelled: asked between batches; True ends with `Cancelled`.
@@ -122,6 +127,7 @@ def run(
         size=size,
         part=part,
         edits=edits,
+        prompts=Prompts.of(sentences, templates),
     )
     parameters, count = options | {"query": query, "target": target}, len(subjects)
     with bar(name if isinstance(name, str) else name.name, progress) as report:

@@ -117,6 +117,10 @@ class Session:
         name = name or self.default_model
         return self._engine_with(name, progress=progress, cancelled=cancelled).models.get(name)
 
+    def model_of(self, subject: Subject) -> Model:
+        """The model of a subject, with its sentences as classes where it has some."""
+        return self._engine_with(subject.model).model_of(subject)
+
     def has_model(self, name: str | None = None) -> bool:
         """Whether a model is loaded, so that `model` returns at once."""
         name = name or self.default_model
@@ -280,7 +284,7 @@ class Session:
     @held_states()
     def top_classes_of(self, subject: Subject, *, count: int = 5) -> Ranking | None:
         """The most probable classes of what a subject is about with their probability, or None where the model has no head."""
-        loaded = self.model(subject.model)
+        loaded = self.model_of(subject)
         recorded = self.trace_of(subject)
         return top_classes(loaded, recorded, count=count) if answers_classes(loaded, recorded) else None
 

@@ -63,6 +63,7 @@ def about_of(view: ViewState) -> Value:
     is_sample, is_upload = view.image in sample_names(), UPLOAD.fullmatch(view.image)
     kind = "sample" if is_sample else "upload" if is_upload else "survey"
     subject = {"mode": view.mode, "size": view.size, "part": view.part, "edits": view.edits}
+    subject |= {"sentences": view.sentences, "templates": view.templates}
     return {"model": view.model, "image": {kind: view.image}} | subject
 
 
@@ -100,7 +101,7 @@ def _whole(session: Session, subject: Subject, box: CropBox) -> Value | None:
 def facts_value(session: Session, view: ViewState, owner: str, *, notes: tuple[str, ...] = ()) -> Value:
     """What the header is told of a view's subject: top classes, model card, the badge of its proof."""
     subject = subject_of(session, view, owner)
-    loaded = session.model(subject.model)
+    loaded = session.model_of(subject)
     trace = session.trace_of(subject)
     ranking = session.top_classes_of(subject)
     _, problems = view.fitted(layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout)

@@ -6,6 +6,7 @@ from typing import Any
 
 from vit_viz.errors import ParameterError
 from vit_viz.labels import Labels
+from vit_viz.model import SentenceHead
 from vit_viz.outputs import Noun, noun_of, output_kind, output_name, shown
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
@@ -29,25 +30,34 @@ def value(session: Session, subject: Subject, view: ViewState, find: str | None 
     logits, prepared = session.trace_of(subject).logits, session.prepared(subject)
     if logits is None:
         raise ParameterError("This model returns no scores of classes, so there is nothing to explain.")
-    labels, count = session.model(subject.model).labels, logits.numel() if prepared.has_classes else 0
+    loaded, count = session.model_of(subject), logits.numel() if prepared.has_classes else 0
+    labels, head = loaded.labels, getattr(loaded.model, "head", None)
     kind = output_kind(prepared.output, count) if count else "softmax"
     if find is not None:
         return {"hits": matching_classes(labels, count, find, noun=noun_of(kind))}
     chosen, problem = _chosen(view.target, count)
+    reads = {"reads": getattr(loaded, "text", None) is not None}
     if not count:
-        return {"classes": [], "words": f"{_NO_CLASSES} {problem}".strip(), "name": "", "link": ""}
+        return {"classes": [], "words": f"{_NO_CLASSES} {problem}".strip(), "name": "", "link": "", **reads}
     answers = shown(logits.float(), kind).cpu()
     first, *others = chosen or (int(logits.argmax()),)
     listed = dict.fromkeys([*answers.topk(min(_CHIPS, count)).indices.tolist(), first, *others])
+    cosines: dict[int, dict[str, float]] = {}
+    if isinstance(head, SentenceHead):  # all of them, in their order, with the similarity itself
+        listed = dict.fromkeys(range(count))
+        cosines = {i: {"cosine": (float(logits[i]) - head.bias) / head.scale} for i in listed}
     names = {index: output_name(index, labels, noun_of(kind)) for index in listed}
     amount = "value" if kind == "value" else "probability"
     return {
-        "classes": [{"index": i, "name": names[i], amount: float(answers[i])} for i in listed],
+        "classes": [
+            {"index": i, "name": names[i], amount: float(answers[i])} | cosines.get(i, {}) for i in listed
+        ],
         "chosen": first,
         "other": others[0] if others else None,
         "words": problem,
         "name": " and not ".join(names[i] for i in (first, *others)),
         "link": "-".join(map(str, (first, *others))),
+        **reads,
     }
 
 

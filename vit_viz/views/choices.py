@@ -11,6 +11,7 @@ from vit_viz.checkpoints.catalog import BUNDLED, CATALOG
 from vit_viz.checkpoints.source import is_hub_id
 from vit_viz.errors import ParameterError, VitVizError
 from vit_viz.images.part import parse_part
+from vit_viz.prompts import Prompts
 from vit_viz.session.edits import ModelEdits
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
@@ -88,7 +89,10 @@ def arrived(session: Session, search: str, owner: str) -> tuple[ViewState, tuple
 
 def subject_of(session: Session, view: ViewState, owner: str) -> Subject:
     """What the view is about, as the session knows it."""
-    subject = Subject(model_reference(session, view.model), view.image or first_image(), view.mode, owner)
+    subject = Subject(
+        *(model_reference(session, view.model), view.image or first_image(), view.mode, owner),
+        prompts=Prompts.of(view.sentences, view.templates),
+    )
     edits = ModelEdits.parse(view.edits)
     if view.awaits_upload:  # size, part and places are meant of a picture that is not here yet
         return replace(subject, edits=edits.on_any_grid)

@@ -21,6 +21,7 @@ from vit_viz.geometry import Query, TokenLayout, format_query, parse_query
 from vit_viz.images import Mode
 from vit_viz.images.part import format_part, parse_part
 from vit_viz.images.preprocess import MAX_INPUT_SIDE
+from vit_viz.prompts import Prompts
 from vit_viz.session.edits import ModelEdits
 from vit_viz.views import tab_options
 from vit_viz.views.panel import Panel, is_of_panel
@@ -56,6 +57,8 @@ class ViewState:
         size: short side of the model's input in patches; 0 means the checkpoint's own.
         part: of the image, looked at in place of the whole, as `format_part` writes it; "" means the whole.
         edits: of the model's inside, in the words of `ModelEdits`; "" for none.
+        sentences: that are the classes of a model with a text tower, " | " between them; "" for its own.
+        templates: how they are read, likewise; "" for as they are.
         layer: block that is looked at; None means one in the last third.
         head: one head, or how heads are fused.
         query: the pinned query as `format_query` writes it; "" means what the model's output is read from.
@@ -72,6 +75,8 @@ class ViewState:
     size: int = 0
     part: str = ""
     edits: str = ""
+    sentences: str = ""
+    templates: str = ""
     tab: str = "look"
     layer: int | None = None
     head: int | HeadFusion = "mean"
@@ -170,14 +175,15 @@ class ViewState:
         if {"model", "image", "part"} & set(changes):
             again |= {"size": 0}
         again["edits"] = "" if "model" in changes else str(ModelEdits.parse(self.edits).on_any_grid)
+        again |= {"sentences": "", "templates": ""} if "model" in changes else {}
         return replace(self, query=kept, target=target, **(again | changes)).with_option(
             "explain", "gone", ""
         )
 
     @property
     def about(self) -> str:
-        """What all tabs show, as text: equal for equal model, image, mode, size, part and edits."""
-        return f"{self.model}|{self.image}|{self.mode}|{self.size}|{self.part}|{self.edits}"
+        """What all tabs show, as text: equal for equal model, image, mode, size, part, edits and sentences."""
+        return f"{self.model}|{self.image}|{self.mode}|{self.size}|{self.part}|{self.edits}|{self.sentences}|{self.templates}"
 
     def query_of(self, layout: TokenLayout) -> Query:
         """The query that is pinned; the model's own where none is."""
@@ -281,6 +287,8 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "size": lambda name, value: read_whole(name, value, 0, MAX_INPUT_SIDE),
     "part": lambda _, value: format_part(parse_part(str(value)[:40])) if value else "",
     "edits": lambda _, value: str(ModelEdits.parse(value or "")),
+    "sentences": lambda _, value: str(Prompts.of(str(value or ""))),
+    "templates": lambda _, value: Prompts.of(templates=str(value or "")).template_words,
     "tab": _tab,
     "layer": lambda name, value: read_whole(name, value, 0, 4095),
     "head": _head,

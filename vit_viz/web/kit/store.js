@@ -24,7 +24,7 @@ import { batch, signal } from './preact.js';
  */
 
 /** What a view is of; everything else says how that is shown. */
-export const SUBJECT = Object.freeze(['model', 'image', 'mode', 'size', 'part', 'edits']);
+export const SUBJECT = Object.freeze(['model', 'image', 'mode', 'size', 'part', 'edits', 'sentences', 'templates']);
 
 /** The same, and the class that is asked about. */
 export const TARGETED = Object.freeze([...SUBJECT, 'target']);
@@ -95,6 +95,7 @@ export class Store {
         q: BY_PLACE.test(query) ? '' : query,
         gone: '',
         edits: isAnother('model') ? '' : onAnyGrid(edits),
+        ...(isAnother('model') && { sentences: '', templates: '' }),
         ...(isAnother('model', 'image', 'part') && { size: 0, target: '' }),
         ...(isAnother('image') && { part: '' }),
         ...change,

@@ -1,0 +1,132 @@
+"""Sentences that a picture is scored by, and the templates that they are read in, cleaned or refused as people bring them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from vit_viz.errors import ParameterError
+
+BETWEEN = " | "
+"""Stands between sentences, and between templates, where several are one text."""
+
+PLAIN = ("{}",)
+"""The template that leaves a sentence as it is."""
+
+_MOST, _MOST_TEMPLATES = 32, 100
+_LONGEST = 300
+_JOINERS = "\u200c\u200d"  # that some scripts are written with; other signs without a shape only mislead
+
+
+@dataclass(frozen=True)
+class Text:
+    """A sentence as a target, wherever a class is one, of a model with a text tower.
+
+    Args:
+        sentence: such as "a dog".
+        templates: each with {} where the sentence goes, such as "a photo of {}."; of several the mean embedding is taken.
+
+    Example:
+        >>> import vit_viz as vv
+        >>> vv.Text("a dog", templates=("a photo of {}.", "a drawing of {}.")).sentence
+        'a dog'
+    """
+
+    sentence: str
+    templates: tuple[str, ...] = PLAIN
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """Sentences as the classes of a model with a text tower: what a picture is scored by.
+
+    Args:
+        sentences: cleaned of what has no shape, each once. None: the model as it is.
+        templates: each with {} where the sentence goes; of several the mean embedding is taken.
+
+    Raises:
+        ParameterError: there are too many, one is too long or empty, or a template does not say where the sentence goes.
+    """
+
+    sentences: tuple[str, ...] = ()
+    templates: tuple[str, ...] = PLAIN
+
+    def __post_init__(self) -> None:
+        for name, most in (("sentences", _MOST), ("templates", _MOST_TEMPLATES)):
+            object.__setattr__(self, name, _cleaned(getattr(self, name), name, most))
+        object.__setattr__(self, "templates", self.templates or PLAIN)
+        for template in self.templates:
+            if template.count("{}") != 1:
+                raise ParameterError(
+                    f"A template has {{}} once, where the sentence goes, as 'a photo of {{}}.' has: not {template[:40]!r}."
+                )
+
+    @classmethod
+    def of(cls, sentences: Iterable[str] | str = (), templates: Iterable[str] | str = PLAIN) -> Prompts:
+        """The same from lists, or from texts with " | " between their parts."""
+        return cls(sentences, templates)  # type: ignore[arg-type]  # they become tuples
+
+    def __bool__(self) -> bool:
+        return bool(self.sentences)
+
+    def __str__(self) -> str:
+        return BETWEEN.join(self.sentences)
+
+    @property
+    def template_words(self) -> str:
+        """The templates as one text; "" for the plain one."""
+        return "" if self.templates == PLAIN else BETWEEN.join(self.templates)
+
+
+def words_of(target: object, templates: tuple[str, ...] = PLAIN) -> Prompts:
+    """The sentences that a target names; none where it is no text, nor a pair of texts.
+
+    Args:
+        templates: of what is plain text.
+
+    Raises:
+        ParameterError: as `Prompts`; or a pair is read in different templates.
+    """
+    parts: tuple[Any, ...] = target if isinstance(target, tuple) else (target,)
+    if not parts or not all(isinstance(one, str | Text) for one in parts):
+        return Prompts(templates=templates)
+    each = {tuple(one.templates) if isinstance(one, Text) else templates for one in parts}
+    if len(each) > 1:
+        raise ParameterError("Two sentences that are compared are read in the same templates.")
+    return Prompts(tuple(str(one) for one in parts), each.pop())
+
+
+def _cleaned(given: Iterable[str] | str, what: str, most: int) -> tuple[str, ...]:
+    """Each text once, in its order, on one line and without signs that have no shape."""
+    texts = given.split(BETWEEN.strip()) if isinstance(given, str) else list(given)
+    cleaned: dict[str, None] = {}
+    for text in texts:
+        if not isinstance(text, str):
+            raise ParameterError(f"One of the {what} is no text, but {str(text)[:40]!r}.")
+        if len(text) > 4 * _LONGEST:
+            raise ParameterError(f"One of the {what} is longer than {_LONGEST} characters: {text[:40]!r}...")
+        one = "".join(sign if _has_shape(sign) else " " for sign in unicodedata.normalize("NFC", text))
+        one = " ".join(one.split())
+        if len(one) > _LONGEST:
+            raise ParameterError(f"One of the {what} is longer than {_LONGEST} characters: {one[:40]!r}...")
+        if BETWEEN.strip() in one:
+            raise ParameterError(
+                f"“{BETWEEN.strip()}” stands between {what} and cannot be part of one: {one[:40]!r}."
+            )
+        if one:
+            cleaned[one] = None
+    if len(cleaned) > most:
+        raise ParameterError(f"At most {most} {what} are compared at a time, not {len(cleaned)}.")
+    return tuple(cleaned)
+
+
+def _has_shape(sign: str) -> bool:
+    return sign in _JOINERS or unicodedata.category(sign) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+
+
+NO_PROMPTS = Prompts()
