@@ -6,6 +6,7 @@ Places are (x, y) in [0, 1], y downwards; a scene is drawn at any size. All of i
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ PLACES = ("left", "right", "top", "bottom", "middle")
 ATTRIBUTES = (*SHAPES, *COLOURS, *TEXTURES, *SIZES, *PLACES)
 RELATIONS = ("and", "above", "below", "left of", "right of")
 GROUNDS = ("plain", "gradient", "stripes", "mosaic", "clouds")
+GROUND = "the background"
 MOST = 4
 _MARGIN = 0.12  # by how much a thing lies above another one, at least
 _ALSO = {
@@ -36,7 +38,7 @@ _FRAMES = (
 )  # fmt: skip
 _PLACED = {"left": ("at the left", "on the left"), "right": ("at the right", "on the right"), "top": ("at the top",),
            "bottom": ("at the bottom",), "middle": ("in the middle", "in the centre")}  # fmt: skip
-_RELATED = {"and": "and", "above": "above", "below": "below", "left of": "to the left of", "right of": "to the right of"}
+_RELATED = {relation: f"to the {relation}" if " " in relation else relation for relation in RELATIONS}
 _COUNTS = {2: "two", 3: "three"}
 
 Pixels = NDArray[np.uint8]
@@ -149,7 +151,7 @@ def _distance(shape: str, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDA
     corners = {"triangle": 3, "square": 4, "star": 5}[shape]
     half = math.pi / corners
     from_corner = np.abs((np.arctan2(x, y) + half + (half if shape == "square" else 0)) % (2 * half) - half)
-    inner = 0.42 if shape == "star" else math.cos(half)  # where the side from a corner ends, half a turn of a corner on
+    inner = 0.42 if shape == "star" else math.cos(half)  # how far out a side from a corner ends
     end_x, end_y = inner * math.cos(half), inner * math.sin(half)
     length = math.hypot(1 - end_x, end_y)
     return (end_y * (radius * np.cos(from_corner) - 1) + (1 - end_x) * radius * np.sin(from_corner)) / length
@@ -160,8 +162,12 @@ def _pattern(texture: str, x: NDArray[np.float64], y: NDArray[np.float64]) -> ND
     if texture == "plain":
         return np.zeros_like(x)
     across, up = (np.sin(math.pi * 1.9 * (place + 0.26)) for place in (x, y))
-    wave = {"striped": np.sin(math.pi * 2.6 * y), "dotted": abs(across * up) * 2 - 1.1, "checked": 1.6 * across * up}[texture]
-    return np.clip(0.5 + 2.5 * wave, 0, 1)
+    waves = {
+        "striped": np.sin(math.pi * 2.6 * y),
+        "dotted": abs(across * up) * 2 - 1.1,
+        "checked": 1.6 * across * up,
+    }
+    return np.clip(0.5 + 2.5 * waves[texture], 0, 1)
 
 
 def _ground(kind: str, side: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -199,7 +205,8 @@ def holds(phrases: Sequence[Phrase], scenes: Sequence[Scene]) -> NDArray[np.bool
     first, second = named(phrases, scenes), _fits([phrase.second for phrase in phrases], scenes)
     x, y = np.zeros((2, len(scenes), MOST))
     for row, one in enumerate(scenes):
-        x[row, : len(one.things)], y[row, : len(one.things)] = zip(*((t.x, t.y) for t in one.things), strict=True)
+        count = len(one.things)
+        x[row, :count], y[row, :count] = [t.x for t in one.things], [t.y for t in one.things]
     right, down = (place[:, None, :] - place[:, :, None] for place in (x, y))  # [scenes, thing, other thing]
     related = {
         "and": np.broadcast_to(~np.eye(MOST, dtype=bool), right.shape),
@@ -248,7 +255,7 @@ def true_phrase(scene: Scene, rng: np.random.Generator) -> Phrase:
 
 
 def mixed_phrase(scene: Scene, rng: np.random.Generator) -> Phrase:
-    """A phrase that takes its words from two things of the scene, so that it is rarely true: the red of one, the shape of another."""
+    """A phrase with words of two things, such as the red of one and the shape of another, so that it is often false."""
     one, other = (scene.things[int(rng.integers(len(scene.things)))] for _ in range(2))
     if rng.random() < 0.5:
         return Phrase(frozenset({one.shape, other.colour}))
@@ -263,17 +270,15 @@ def _described(thing: Thing, rng: np.random.Generator) -> frozenset[str]:
         words.add(thing.texture)
     if rng.random() < 0.1 and thing.size:
         words.add(thing.size)
-    if places := sorted(thing.attributes & set(PLACES)):
-        if rng.random() < 0.12:
-            words.add(str(rng.choice(places)))
+    if (places := sorted(thing.attributes & set(PLACES))) and rng.random() < 0.12:
+        words.add(str(rng.choice(places)))
     return frozenset(words)
 
 
 def sentence(phrase: Phrase, rng: np.random.Generator | None = None) -> str:
     """A phrase in words, "a striped red circle above a star"; with `rng` in one of several ways to say it."""
     if phrase.count:
-        noun = _noun(phrase.first, rng)
-        text = f"{_COUNTS[phrase.count]} {noun}{'es' if noun.endswith('ss') else 's'}"
+        text = f"{_COUNTS[phrase.count]} {_plural(_noun(phrase.first, rng))}"
     else:
         text = _with_article(phrase.first, rng)
         if phrase.relation:
@@ -283,6 +288,19 @@ def sentence(phrase: Phrase, rng: np.random.Generator | None = None) -> str:
     if rng.random() < 0.5 and not phrase.count and not phrase.relation:
         return text.split(" ", 1)[1]
     return str(rng.choice(_FRAMES)).format(text).replace("the a ", "the ").replace("the an ", "the ")
+
+
+def vocabulary() -> list[str]:
+    """Every word, and every other sign, that a sentence may have."""
+    nouns = ["thing", "shape", *SHAPES, *(_ALSO[shape] for shape in SHAPES if shape in _ALSO)]
+    ways = [way for placed in _PLACED.values() for way in placed]
+    texts = (*ATTRIBUTES, *_ALSO.values(), *_FRAMES, *ways, *_RELATED.values(), *_COUNTS.values(), *nouns)
+    every = " ".join((*texts, *map(_plural, nouns), "an", GROUND))
+    return sorted(set(re.findall(r"\w+|[^\w\s{}]", every)))
+
+
+def _plural(noun: str) -> str:
+    return noun + ("es" if noun.endswith("s") else "s")
 
 
 def _with_article(words: frozenset[str], rng: np.random.Generator | None) -> str:
@@ -296,5 +314,5 @@ def _noun(words: frozenset[str], rng: np.random.Generator | None) -> str:
     order = (*SIZES, *TEXTURES, *COLOURS, *SHAPES)
     chosen = [word for word in order if word in words]
     if not words & set(SHAPES):
-        chosen.append(str(rng.choice(["thing", "shape"])) if rng else "thing")
+        chosen.append(str(rng.choice(("thing", "shape"))) if rng else "thing")
     return " ".join(_ALSO[word] if rng and word in _ALSO and rng.random() < 0.15 else word for word in chosen)

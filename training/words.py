@@ -1,7 +1,7 @@
 """Train the bundled model of pictures and sentences on a CPU: `python -m training.words --work FOLDER --minutes 40`.
 
 A Vision Transformer and a text tower learn together which sentences are true of which scene (scenes.py). FOLDER/last.pt is written
-every two minutes, and the same command continues from it; at the end, and on `--export FILE`, the model is written as the app loads it.
+every two minutes, and the same command continues from it; `--export FILE` writes the model at the end as the app loads it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,14 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
-from safetensors.torch import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from tokenizers.trainers import WordLevelTrainer
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
+from training import scenes
 from training.export import export
 from training.optimizer import Muon
 from training.recipe import Recipe
-from training.scenes import Masks, Phrase, draw, holds, mixed_phrase, named, scene, sentence, true_phrase
 from training.student import initialise
 from training.train import store
 from vit_viz.model import VisionTransformer, ViTConfig
@@ -38,7 +36,7 @@ from vit_viz.model.text import TextConfig, TextTransformer
 
 log = logging.getLogger("training")
 
-SIDE = 64
+SIDE = 96
 CONTEXT = 24
 EMBEDDING = 64
 VISION = {
@@ -48,22 +46,21 @@ VISION = {
 PREPROCESS = {
     "size": SIDE, "resize": f"short side {SIDE}, bicubic", "crop": "centre", "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5],
 }  # fmt: skip
-STAGES = ((0.45, 48), (1.0, SIDE))  # until which share of the time: the side of a picture
+TEXT = {"width": 64, "depth": 2, "num_heads": 2, "mlp_hidden": 128}
+STAGES = ((0.4, 48), (0.7, 64), (1.0, SIDE))  # until which share of the time: the side of a picture
 COUNT = 128  # scenes in a step
 SENTENCES = 3  # true ones of each scene in a step
-GROUND = "the background"
 RECIPE = Recipe()
 
 
 def tokenizer() -> Tokenizer:
     """Whole words in lower case, every other word as one unknown one, between a start and an end."""
-    words = Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    known = ["[PAD]", "[UNK]", "[START]", "[END]", *scenes.vocabulary()]
+    numbers = {word: number for number, word in enumerate(known)}
+    words = Tokenizer(models.WordLevel(numbers, unk_token="[UNK]"))
     words.normalizer = normalizers.Lowercase()
     words.pre_tokenizer = pre_tokenizers.Whitespace()
-    rng = np.random.default_rng(0)
-    told = [sentence(true_phrase(scene(0, index), rng), rng) for index in range(6_000)]
-    words.train_from_iterator(told, WordLevelTrainer(special_tokens=["[PAD]", "[UNK]", "[START]", "[END]"]))
-    ends = [(name, words.token_to_id(name)) for name in ("[START]", "[END]")]
+    ends = [(name, numbers[name]) for name in ("[START]", "[END]")]
     words.post_processor = processors.TemplateProcessing(single="[START] $A [END]", special_tokens=ends)
     words.enable_truncation(CONTEXT)
     return words
@@ -75,27 +72,32 @@ class Pair(nn.Module):
     def __init__(self, vocabulary: int) -> None:
         super().__init__()
         self.vision = VisionTransformer(ViTConfig.from_dict(VISION))
-        self.text = TextTransformer(
-            TextConfig(vocabulary, CONTEXT, width=64, depth=2, num_heads=2, embed_dim=EMBEDDING, mlp_hidden=128)
-        )
+        self.text = TextTransformer(TextConfig(vocabulary, CONTEXT, embed_dim=EMBEDDING, **TEXT))
         initialise(self.vision)
         nn.init.normal_(self.text.token_embed.weight, std=0.02)
         self.logit_scale = nn.Parameter(torch.tensor(10.0).log())
 
-    def forward(self, pixels: Tensor, tokens: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
-        """scale * cosine of each picture and each patch with each sentence: [scenes, sentences], [scenes, patches, sentences]."""
-        vision = self.vision
-        x = vision.run_blocks(vision.tokens(pixels), vision.grid_of(*pixels.shape[-2:]))
+    def forward(self, pixels: Tensor, tokens: Tensor, ends: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """scale * cosine with each sentence: [scenes, sentences], and of patches and their values [scenes, patches, sentences].
+
+        A patch's value is what the class token adds to itself in the last block where it looks at this patch alone.
+        """
+        vision, prefix = self.vision, len(self.vision.config.prefix)
+        grid, last = vision.grid_of(*pixels.shape[-2:]), vision.blocks[-1]
+        x = vision.run_blocks(vision.tokens(pixels), grid, stop=vision.config.depth - 1)
+        values = last.attn.proj(last.attn.qkv(last.norm1(x[:, prefix:])).chunk(3, -1)[2])
+        x = torch.cat((last(x), values), 1)
         x = F.normalize(vision.head(vision.norm(x)), dim=-1)
         logits = self.logit_scale.exp() * x @ F.normalize(self.text(tokens, ends), dim=-1).T
-        return logits[:, 0], logits[:, len(vision.config.prefix) :]
+        patches, values = logits[:, prefix:].chunk(2, 1)
+        return logits[:, 0], patches, values
 
 
 def contrastive(logits: Tensor, is_true: Tensor, is_false: Tensor) -> Tensor:
     """Each true pair against all false ones of its row: the mean of log(1 + sum_false exp(logit - its own)).
 
-    CLIP's loss where several sentences are true of a scene, and a sentence of several scenes: none of them counts as false. With one
-    true pair in each row, and all others false, it is CLIP's.
+    Several sentences are true of a scene, and a sentence of several scenes: none of them counts as false. With one true pair in
+    each row, and all others false, this is CLIP's loss.
     """
     false = logits.masked_fill(~is_false, -1e4).logsumexp(1, keepdim=True)
     each = (F.softplus(false - logits) * is_true).sum(1) / is_true.sum(1).clamp_(min=1)
@@ -111,24 +113,29 @@ class Batch:
 
     def __init__(self, words: Tokenizer, seed: int, step: int, side: int) -> None:
         rng = np.random.default_rng((seed, step, 2))
-        scenes = [scene(seed, step * COUNT + index) for index in range(COUNT)]
-        phrases: list[Phrase] = []
-        for one in scenes:
-            phrases += [true_phrase(one, rng) for _ in range(SENTENCES)] + [mixed_phrase(one, rng)]
-        told = [sentence(phrase, rng) for phrase in phrases]
+        chosen = [scenes.scene(seed, step * COUNT + index) for index in range(COUNT)]
+        phrases: list[scenes.Phrase] = []
+        for one in chosen:
+            phrases += [scenes.true_phrase(one, rng) for _ in range(SENTENCES)]
+            phrases.append(scenes.mixed_phrase(one, rng))
+        told = [scenes.sentence(phrase, rng) for phrase in phrases]
         for index in np.flatnonzero(rng.random(len(told)) < 0.03):  # a word that is not known changes nothing
             told[index] = f"zzz {told[index]}"
-        self.tokens, self.ends = tokens_of(words, [*told, GROUND])
-        self.truth = torch.from_numpy(holds(phrases, scenes).T.copy())
+        self.tokens, self.ends = tokens_of(words, [*told, scenes.GROUND])
+        self.truth = torch.from_numpy(scenes.holds(phrases, chosen).T.copy())
         self.is_of_one = torch.tensor([not (phrase.count or phrase.relation) for phrase in phrases] + [True])
-        drawn = [draw(one, side) for one in scenes]
-        self.places, self.names = self._patches([masks for _, masks in drawn], named(phrases, scenes), rng)
+        drawn = [scenes.draw(one, side) for one in chosen]
+        self.places, self.names = self._patches(
+            [masks for _, masks in drawn], scenes.named(phrases, chosen), rng
+        )
         pictures = np.stack([picture for picture, _ in drawn]) * rng.uniform(0.75, 1.25, (COUNT, 1, 1, 1))
         shown = torch.from_numpy(pictures.clip(0, 255).astype(np.float32))
         self.pixels = shown.permute(0, 3, 1, 2).div_(127.5).sub_(1)
 
-    def _patches(self, masks: list[Masks], names: NDArray[np.bool_], rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-        """Patches that lie mostly on a thing, and an eighth of those that touch none, with the sentences that name what is there."""
+    def _patches(
+        self, masks: list[scenes.Masks], names: NDArray[np.bool_], rng: np.random.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """Patches mostly on a thing, and an eighth of those that touch none, with the sentences that name what is there."""
         places, rows = [], []
         for number, mine in enumerate(masks):
             cover = share_of_patches(mine).reshape(len(mine), -1)
@@ -136,12 +143,12 @@ class Batch:
             on_ground = (cover.max(0) == 0) & (rng.random(patches) < 0.125)
             for place in np.flatnonzero((cover.max(0) > 0.5) | on_ground):
                 places.append(number * patches + place)
-                row = np.zeros(len(names), dtype=bool) if on_ground[place] else names[:, number, cover[:, place].argmax()]
-                rows.append(np.append(row, on_ground[place]))
+                here = names[:, number, cover[:, place].argmax()] & ~on_ground[place]
+                rows.append(np.append(here, on_ground[place]))
         return torch.tensor(np.array(places)), torch.from_numpy(np.array(rows))
 
 
-def share_of_patches(masks: Masks) -> NDArray[np.float64]:
+def share_of_patches(masks: scenes.Masks) -> NDArray[np.float64]:
     """Which share of each patch is inside, [..., rows, cols] of masks [..., side, side]."""
     patch = int(str(VISION["patch_size"]))
     grid = masks.shape[-1] // patch
@@ -186,12 +193,14 @@ class Run:
 
     def train_step(self, batch: Batch, progress: float) -> dict[str, float]:
         """One update of the weights and of their moving average; the terms of the loss before it."""
-        logits, patches = self.pair(batch.pixels, batch.tokens, batch.ends)
-        logits, on = logits[:, :-1], patches.flatten(0, 1)[batch.places]
+        logits, *of_patches = self.pair(batch.pixels, batch.tokens, batch.ends)
+        logits, of_one = logits[:, :-1], batch.is_of_one
+        on, values = (one.flatten(0, 1)[batch.places] for one in of_patches)
         terms = {
             "pictures": contrastive(logits, batch.truth, ~batch.truth),
             "sentences": contrastive(logits.T, batch.truth.T, ~batch.truth.T),
-            "patches": contrastive(on, batch.names & batch.is_of_one, ~batch.names & batch.is_of_one),
+            "patches": contrastive(on, batch.names & of_one, ~batch.names & of_one),
+            "values": contrastive(values, batch.names & of_one, ~batch.names & of_one),
         }
         loss = torch.stack(list(terms.values())).sum()
         loss.backward()
@@ -222,20 +231,12 @@ class Run:
         self.counters = state["counters"]
 
     def export(self, out: Path, facts: dict[str, Any]) -> None:
-        """Write the average as the app loads it: the picture's tower, the sentences', the tokenizer, and what the file says of itself."""
+        """Write the average as the app loads it: both towers, the tokenizer, and what the file says of itself."""
         weights = {name.removeprefix("vision."): value for name, value in self.average.state_dict().items()}
         text = {"lower": True, "sigmoid": False} | asdict(self.average.text.config)
-        notes = {
-            "config": json.dumps(VISION),
-            "preprocess": json.dumps(PREPROCESS),
-            "text": json.dumps(text),
-            "tokenizer": self.words.to_str(),
-            "provenance": json.dumps(facts),
-        }
-        whole = out.with_suffix(".whole")
-        save_file({name: value.contiguous() for name, value in weights.items()}, whole)
-        export(whole, out, notes)
-        whole.unlink()
+        parts = {"config": VISION, "preprocess": PREPROCESS, "text": text, "provenance": facts}
+        notes = {name: json.dumps(part) for name, part in parts.items()}
+        export(weights, out, notes | {"tokenizer": self.words.to_str()})
 
 
 def train(run: Run, last: Path, until: float, seconds: float, side: int) -> None:
@@ -244,12 +245,12 @@ def train(run: Run, last: Path, until: float, seconds: float, side: int) -> None
         return
     steps = itertools.count(int(run.counters["step"]))
     before = told = stored = time.monotonic()
-    for batch in DataLoader(Batches(run.words, run.seed, side), batch_size=None, sampler=steps, num_workers=1):
+    batches = Batches(run.words, run.seed, side)
+    for batch in DataLoader(batches, batch_size=None, sampler=steps, num_workers=1):
         progress = run.counters["spent"] / seconds
         terms = run.train_step(batch, progress)
         now = time.monotonic()
-        run.counters["spent"] += now - before
-        before = now
+        run.counters["spent"], before = run.counters["spent"] + now - before, now
         if now - told > 15:
             told = now
             log.info("%5.1f%% step %d: %s", 100 * progress, run.counters["step"],
@@ -263,9 +264,11 @@ def train(run: Run, last: Path, until: float, seconds: float, side: int) -> None
 
 def main() -> None:
     """Resume what is there, train to the end of the time, export."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True, help="folder for the checkpoint")
-    parser.add_argument("--minutes", type=float, required=True, help="length of the whole run; 0 only exports")
+    parser.add_argument(
+        "--minutes", type=float, required=True, help="length of the whole run by the clock on the wall"
+    )
     parser.add_argument("--export", type=Path, help="where the model is written at the end")
     parser.add_argument("--facts", type=Path, help="JSON file: its provenance")
     parser.add_argument("--threads", type=int, default=1, help="a second process draws")
