@@ -47,8 +47,9 @@ PREPROCESS = {
     "size": SIDE, "resize": f"short side {SIDE}, bicubic", "crop": "centre", "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5],
 }  # fmt: skip
 TEXT = {"width": 64, "depth": 2, "num_heads": 2, "mlp_hidden": 128}
-STAGES = ((0.4, 48), (0.7, 64), (1.0, SIDE))  # until which share of the time: the side of a picture
+STAGES = ((0.2, 48), (0.6, 64), (1.0, SIDE))  # until which share of the time: the side of a picture
 COUNT = 128  # scenes in a step
+PATCHES = 600  # of those in a step, at most, that are compared with its sentences
 SENTENCES = 3  # true ones of each scene in a step
 RECIPE = Recipe()
 
@@ -88,9 +89,15 @@ class Pair(nn.Module):
         values = last.attn.proj(last.attn.qkv(last.norm1(x[:, prefix:])).chunk(3, -1)[2])
         x = torch.cat((last(x), values), 1)
         x = F.normalize(vision.head(vision.norm(x)), dim=-1)
-        logits = self.logit_scale.exp() * x @ F.normalize(self.text(tokens, ends), dim=-1).T
+        logits = self.logit_scale.exp() * x @ self.directions(tokens, ends).T
         patches, values = logits[:, prefix:].chunk(2, 1)
         return logits[:, 0], patches, values
+
+    def directions(self, tokens: Tensor, ends: Tensor) -> Tensor:
+        """Of sentences, of length 1, [sentences, numbers]; short ones and long ones apart, so that little is computed in vain."""
+        order = ends.argsort()
+        parts = [self.text(tokens[part, : ends[part].max() + 1], ends[part]) for part in order.chunk(4)]
+        return F.normalize(torch.cat(parts)[order.argsort()], dim=-1)
 
 
 def contrastive(logits: Tensor, is_true: Tensor, is_false: Tensor) -> Tensor:
@@ -135,7 +142,7 @@ class Batch:
     def _patches(
         self, masks: list[scenes.Masks], names: NDArray[np.bool_], rng: np.random.Generator
     ) -> tuple[Tensor, Tensor]:
-        """Patches mostly on a thing, and an eighth of those that touch none, with the sentences that name what is there."""
+        """Some patches that lie on a thing or touch none, mostly the former, with the sentences that name what is there."""
         places, rows = [], []
         for number, mine in enumerate(masks):
             cover = share_of_patches(mine).reshape(len(mine), -1)
@@ -145,7 +152,8 @@ class Batch:
                 places.append(number * patches + place)
                 here = names[:, number, cover[:, place].argmax()] & ~on_ground[place]
                 rows.append(np.append(here, on_ground[place]))
-        return torch.tensor(np.array(places)), torch.from_numpy(np.array(rows))
+        some = rng.permutation(len(places))[:PATCHES]
+        return torch.from_numpy(np.array(places)[some]), torch.from_numpy(np.array(rows)[some])
 
 
 def share_of_patches(masks: scenes.Masks) -> NDArray[np.float64]:

@@ -81,7 +81,7 @@ def test_the_pair_gives_the_pictures_what_the_model_itself_gives(few: int) -> No
     pair, batch = Pair(own.get_vocab_size()), Batch(own, 0, 0, 48)
     with torch.no_grad():
         logits, patches, values = pair(batch.pixels, batch.tokens, batch.ends)
-        sentences = F.normalize(pair.text(batch.tokens, batch.ends), dim=-1)
+        sentences = F.normalize(pair.text(batch.tokens, batch.ends), dim=-1)  # all of one width
         pictures = F.normalize(pair.vision(batch.pixels), dim=-1)
     torch.testing.assert_close(logits, 10 * pictures @ sentences.T, atol=1e-4, rtol=1e-4)
     assert patches.shape == values.shape == (few, 36, len(sentences))
