@@ -21,6 +21,7 @@ COLOURS = {
 SHAPES = ("circle", "square", "triangle", "star", "cross", "ring", "heart", "moon")
 TEXTURES = ("plain", "striped", "dotted", "checked")
 RADII = {"small": (0.11, 0.14), "": (0.14, 0.19), "large": (0.19, 0.25)}
+ALONE = (0.2, 0.4)
 SIZES = ("small", "large")
 PLACES = ("left", "right", "top", "bottom", "middle")
 ATTRIBUTES = (*SHAPES, *COLOURS, *TEXTURES, *SIZES, *PLACES)
@@ -85,20 +86,20 @@ class Phrase(NamedTuple):
     count: int = 0
 
 
-def scene(seed: int, index: int, *, least: int = 1) -> Scene:
-    """The scene of a number: `least` to four things that hardly overlap; colours and shapes repeat now and then."""
+def scene(seed: int, index: int, *, least: int = 1, most: int = MOST) -> Scene:
+    """The scene of a number: things that hardly overlap, whose colours and shapes repeat now and then; one that is alone is larger."""
     rng = np.random.default_rng((seed, index))
     things: list[Thing] = []
-    for _ in range(int(rng.integers(least, MOST + 1))):
+    for _ in range(int(rng.integers(least, most + 1))):
         shape, colour = (str(rng.choice(list(words))) for words in (SHAPES, COLOURS))
-        texture = str(rng.choice(TEXTURES)) if rng.random() < 0.7 else "plain"
+        texture = str(rng.choice(TEXTURES)) if rng.random() < 0.5 else "plain"
         if things and rng.random() < 0.35:
             shape = things[-1].shape
         if things and rng.random() < 0.25:
             colour = things[-1].colour
         for _ in range(60):
-            size = str(rng.choice(list(RADII)))
-            radius = float(rng.uniform(*RADII[size]))
+            size = "" if most == 1 else str(rng.choice(list(RADII)))
+            radius = float(rng.uniform(*(ALONE if most == 1 else RADII[size])))
             x, y = (float(place) for place in rng.uniform(radius * 0.9, 1 - radius * 0.9, 2))
             if all(math.hypot(x - t.x, y - t.y) > 0.95 * (radius + t.radius) for t in things):
                 angle = float(rng.uniform(-0.4, 0.4))
@@ -254,10 +255,10 @@ def true_phrase(scene: Scene, rng: np.random.Generator) -> Phrase:
     return Phrase(_described(thing, rng))
 
 
-def mixed_phrase(scene: Scene, rng: np.random.Generator) -> Phrase:
+def mixed_phrase(things: Sequence[Thing], rng: np.random.Generator) -> Phrase:
     """A phrase with words of two things, such as the red of one and the shape of another, so that it is often false."""
-    one, other = (scene.things[int(rng.integers(len(scene.things)))] for _ in range(2))
-    if rng.random() < 0.5:
+    one, other = (things[int(rng.integers(len(things)))] for _ in range(2))
+    if rng.random() < 0.75:
         return Phrase(frozenset({one.shape, other.colour}))
     return Phrase(frozenset({one.shape, one.colour, other.texture}))
 

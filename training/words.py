@@ -12,7 +12,7 @@ import itertools
 import json
 import logging
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from training.student import initialise
 from training.train import store
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.model.kernel import attending_through
+from vit_viz.model.positions import sinusoidal_2d
 from vit_viz.model.text import TextConfig, TextTransformer
 
 log = logging.getLogger("training")
@@ -47,11 +48,11 @@ PREPROCESS = {
     "size": SIDE, "resize": f"short side {SIDE}, bicubic", "crop": "centre", "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5],
 }  # fmt: skip
 TEXT = {"width": 64, "depth": 2, "num_heads": 2, "mlp_hidden": 128}
-STAGES = ((0.2, 48), (0.6, 64), (1.0, SIDE))  # until which share of the time: the side of a picture
-COUNT = 128  # scenes in a step
+STAGES = ((0.45, 48, 1.0), (1.0, SIDE, 0.0))  # until: share of the time; side; share of things that are alone
+COUNT = 32  # scenes in a step
 PATCHES = 600  # of those in a step, at most, that are compared with its sentences
 SENTENCES = 3  # true ones of each scene in a step
-RECIPE = Recipe()
+RECIPE = replace(Recipe(), other_rate=3e-3, matrix_rate=0.015)
 
 
 def tokenizer() -> Tokenizer:
@@ -75,17 +76,27 @@ class Pair(nn.Module):
         self.vision = VisionTransformer(ViTConfig.from_dict(VISION))
         self.text = TextTransformer(TextConfig(vocabulary, CONTEXT, embed_dim=EMBEDDING, **TEXT))
         initialise(self.vision)
+        table = self.vision.pos_embed
+        assert table is not None
+        table.data = 0.3 * sinusoidal_2d(self.vision.config.grid, table.shape[2], base=30.0)[None]
         nn.init.normal_(self.text.token_embed.weight, std=0.02)
         self.logit_scale = nn.Parameter(torch.tensor(10.0).log())
 
-    def forward(self, pixels: Tensor, tokens: Tensor, ends: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(
+        self, pixels: Tensor, tokens: Tensor, ends: Tensor, corner: tuple[int, int] = (0, 0)
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """scale * cosine with each sentence: [scenes, sentences], and of patches and their values [scenes, patches, sentences].
 
-        A patch's value is what the class token adds to itself in the last block where it looks at this patch alone.
+        A patch's value is what the class token adds to itself in the last block where it looks at this patch alone. A small picture
+        is a window of a whole one, whose upper left patch lies at the `corner`, so that patches are as far apart as they will be.
         """
-        vision, prefix = self.vision, len(self.vision.config.prefix)
+        vision, prefix, (top, left) = self.vision, len(self.vision.config.prefix), corner
         grid, last = vision.grid_of(*pixels.shape[-2:]), vision.blocks[-1]
-        x = vision.run_blocks(vision.tokens(pixels), grid, stop=vision.config.depth - 1)
+        table = vision.position_table(vision.config.grid).unflatten(0, tuple(vision.config.grid))
+        window = table[top : top + grid[0], left : left + grid[1]].flatten(0, 1)
+        first = torch.cat((vision.cls_token, vision.reg_token), 1).expand(len(pixels), -1, -1)
+        x = torch.cat((first, vision.patch_embed(pixels) + window), 1)
+        x = vision.run_blocks(x, grid, stop=vision.config.depth - 1)
         values = last.attn.proj(last.attn.qkv(last.norm1(x[:, prefix:])).chunk(3, -1)[2])
         x = torch.cat((last(x), values), 1)
         x = F.normalize(vision.head(vision.norm(x)), dim=-1)
@@ -118,13 +129,14 @@ class Batch:
     are those patches among all [scenes * patches], and `is_of_one` [sentences] tells sentences of one thing from those of more.
     """
 
-    def __init__(self, words: Tokenizer, seed: int, step: int, side: int) -> None:
+    def __init__(self, words: Tokenizer, seed: int, step: int, side: int, alone: float) -> None:
         rng = np.random.default_rng((seed, step, 2))
-        chosen = [scenes.scene(seed, step * COUNT + index) for index in range(COUNT)]
+        most = np.where(rng.random(COUNT) < alone, 1, scenes.MOST)
+        chosen = [scenes.scene(seed, step * COUNT + index, most=int(most[index])) for index in range(COUNT)]
         phrases: list[scenes.Phrase] = []
-        for one in chosen:
+        for one, before in zip(chosen, [chosen[-1], *chosen], strict=False):
             phrases += [scenes.true_phrase(one, rng) for _ in range(SENTENCES)]
-            phrases.append(scenes.mixed_phrase(one, rng))
+            phrases.append(scenes.mixed_phrase(one.things + before.things, rng))
         told = [scenes.sentence(phrase, rng) for phrase in phrases]
         for index in np.flatnonzero(rng.random(len(told)) < 0.03):  # a word that is not known changes nothing
             told[index] = f"zzz {told[index]}"
@@ -138,6 +150,7 @@ class Batch:
         pictures = np.stack([picture for picture, _ in drawn]) * rng.uniform(0.75, 1.25, (COUNT, 1, 1, 1))
         shown = torch.from_numpy(pictures.clip(0, 255).astype(np.float32))
         self.pixels = shown.permute(0, 3, 1, 2).div_(127.5).sub_(1)
+        self.corner = tuple(int(place) for place in rng.integers((SIDE - side) // 8 + 1, size=2))
 
     def _patches(
         self, masks: list[scenes.Masks], names: NDArray[np.bool_], rng: np.random.Generator
@@ -170,13 +183,14 @@ def tokens_of(words: Tokenizer, sentences: list[str]) -> tuple[Tensor, Tensor]:
 
 
 class Batches(Dataset[Batch]):
-    """The batch of each step, at one size."""
+    """The batch of each step of a stage."""
 
-    def __init__(self, words: Tokenizer, seed: int, side: int) -> None:
-        self.words, self.seed, self.side = words.to_str(), seed, side
+    def __init__(self, words: Tokenizer, seed: int, side: int, alone: float) -> None:
+        self.words, self.how = words.to_str(), (seed, side, alone)
 
     def __getitem__(self, step: int) -> Batch:
-        return Batch(Tokenizer.from_str(self.words), self.seed, step, self.side)
+        seed, side, alone = self.how
+        return Batch(Tokenizer.from_str(self.words), seed, step, side, alone)
 
 
 def two_products(q: Tensor, k: Tensor, v: Tensor, *, attn_mask: Tensor | None, scale: float | None) -> Tensor:
@@ -201,7 +215,7 @@ class Run:
 
     def train_step(self, batch: Batch, progress: float) -> dict[str, float]:
         """One update of the weights and of their moving average; the terms of the loss before it."""
-        logits, *of_patches = self.pair(batch.pixels, batch.tokens, batch.ends)
+        logits, *of_patches = self.pair(batch.pixels, batch.tokens, batch.ends, batch.corner)
         logits, of_one = logits[:, :-1], batch.is_of_one
         on, values = (one.flatten(0, 1)[batch.places] for one in of_patches)
         terms = {
@@ -224,7 +238,7 @@ class Run:
             weight = 1 - min(RECIPE.ema, (1 + self.counters["step"]) / (10 + self.counters["step"]))
             torch._foreach_lerp_(tuple(self.average.parameters()), tuple(self.pair.parameters()), weight)
         self.counters["step"] += 1
-        right = {"first": batch.truth.gather(1, logits.argmax(1, keepdim=True)).float().mean()}
+        right = {"first is true": batch.truth.gather(1, logits.argmax(1, keepdim=True)).float().mean()}
         return {name: value.item() for name, value in (terms | right).items()}
 
     def state(self) -> dict[str, Any]:
@@ -247,13 +261,13 @@ class Run:
         export(weights, out, notes | {"tokenizer": self.words.to_str()})
 
 
-def train(run: Run, last: Path, until: float, seconds: float, side: int) -> None:
-    """Go on at one size until so many of all the seconds are spent, with lines in the log and checkpoints."""
-    if run.counters["spent"] >= until:
+def train(run: Run, last: Path, seconds: float, until: float, side: int, alone: float) -> None:
+    """Go through a stage, with lines in the log and checkpoints."""
+    if run.counters["spent"] >= until * seconds:
         return
     steps = itertools.count(int(run.counters["step"]))
     before = told = stored = time.monotonic()
-    batches = Batches(run.words, run.seed, side)
+    batches = Batches(run.words, run.seed, side, alone)
     for batch in DataLoader(batches, batch_size=None, sampler=steps, num_workers=1):
         progress = run.counters["spent"] / seconds
         terms = run.train_step(batch, progress)
@@ -266,7 +280,7 @@ def train(run: Run, last: Path, until: float, seconds: float, side: int) -> None
         if now - stored > 120:
             stored = now
             store(last, run.state())
-        if run.counters["spent"] >= until:
+        if run.counters["spent"] >= until * seconds:
             return
 
 
@@ -289,8 +303,8 @@ def main() -> None:
     if last.exists():
         run.restore(torch.load(last, weights_only=True))
     with attending_through(two_products):
-        for until, side in STAGES:
-            train(run, last, until * args.minutes * 60, args.minutes * 60, side)
+        for stage in STAGES:
+            train(run, last, args.minutes * 60, *stage)
     store(last, run.state())
     if args.export:
         run.export(args.export, json.loads(args.facts.read_text()) if args.facts else {})

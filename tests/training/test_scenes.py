@@ -125,7 +125,7 @@ def test_sentences_of_a_scene_are_true_of_it() -> None:
 
 def test_mixed_phrases_are_false_as_soon_as_two_things_differ() -> None:
     rng = np.random.default_rng(0)
-    phrases = [mixed_phrase(THREE, rng) for _ in range(200)]
+    phrases = [mixed_phrase(THREE.things, rng) for _ in range(200)]
     false = ~holds(phrases, [THREE])[:, 0]
     assert 0.2 < false.mean() < 0.8
     assert Phrase(words("circle", "blue")) in {

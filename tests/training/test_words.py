@@ -51,7 +51,7 @@ def test_the_tokenizer_reads_whole_words_and_takes_any_other_for_one_unknown() -
 
 
 def test_patches_are_told_what_lies_on_them(few: int) -> None:
-    batch = Batch(tokenizer(), 0, 7, 48)
+    batch = Batch(tokenizer(), 0, 7, 48, 0.0)
     assert batch.pixels.shape == (few, 3, 48, 48)
     assert batch.truth.shape == (few, few * (words.SENTENCES + 1))
     assert batch.truth.any(1).all()
@@ -78,7 +78,7 @@ def test_the_share_of_a_patch_that_a_mask_covers() -> None:
 def test_the_pair_gives_the_pictures_what_the_model_itself_gives(few: int) -> None:
     torch.manual_seed(0)
     own = tokenizer()
-    pair, batch = Pair(own.get_vocab_size()), Batch(own, 0, 0, 48)
+    pair, batch = Pair(own.get_vocab_size()), Batch(own, 0, 0, 48, 0.0)
     with torch.no_grad():
         logits, patches, values = pair(batch.pixels, batch.tokens, batch.ends)
         sentences = F.normalize(pair.text(batch.tokens, batch.ends), dim=-1)  # all of one width
@@ -89,7 +89,7 @@ def test_the_pair_gives_the_pictures_what_the_model_itself_gives(few: int) -> No
 
 def test_a_run_that_goes_on_from_its_checkpoint_ends_with_the_same_weights(few: int, tmp_path: Path) -> None:
     whole, first, second = Run(3), Run(3), Run(3)
-    batches = [Batch(whole.words, 3, step, 48) for step in range(2)]
+    batches = [Batch(whole.words, 3, step, 48, 0.0) for step in range(2)]
     for batch in batches:
         whole.train_step(batch, 0.3)
     first.train_step(batches[0], 0.3)
