@@ -55,6 +55,7 @@ DOORS = {
     "plotly": ("figures/plots.py",),
     "fpdf": ("figures/pdf.py",),
     "fontTools": ("figures/lettering.py",),
+    "tokenizers": ("checkpoints/tokenizing.py",),
     "latex2mathml": ("ui/kit/words.py",),
     "huggingface_hub": ("checkpoints/source.py",),
     "anywidget": ("notebook/widget.py",),

@@ -79,6 +79,7 @@ if TYPE_CHECKING:  # the public names, of which each is imported when it is firs
     from vit_viz.model.config import ViTConfig as ViTConfig
     from vit_viz.model.vit import VisionTransformer as VisionTransformer
     from vit_viz.notebook import explore as explore
+    from vit_viz.prompts import Text as Text
     from vit_viz.results import (
         Curve as Curve,
         HeadTable as HeadTable,

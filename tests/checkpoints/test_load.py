@@ -15,7 +15,7 @@ from tests.comparing import assert_same
 from tests.model.inside import randomise
 from tests.spending import LargestTensor
 from vit_viz.checkpoints import load
-from vit_viz.checkpoints.load import build
+from vit_viz.checkpoints.building import build
 from vit_viz.errors import CheckpointError, KeyMismatch, ParameterError, UnknownFamily
 from vit_viz.model import VisionTransformer, ViTConfig
 
@@ -129,7 +129,7 @@ def test_a_file_of_our_own_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_a_model_shares_no_memory_with_what_it_was_built_from() -> None:
     state = tiny_state()
-    model = build(CONFIG, state)
+    model = build(VisionTransformer, CONFIG, state)
     before = model.head.weight.clone()
     with torch.no_grad():
         state["head.weight"].zero_()
@@ -152,21 +152,21 @@ def test_missing_extra_and_misshapen_parameters_are_listed_together(tmp_path: Pa
 
 def test_a_long_list_of_problems_is_cut_short() -> None:
     with pytest.raises(KeyMismatch, match=r"missing: .* and \d+ more"):
-        build(CONFIG, {})
+        build(VisionTransformer, CONFIG, {})
 
 
 def test_parameters_that_are_no_floating_point_numbers_are_refused() -> None:
     state = tiny_state()
     state["head.weight"] = state["head.weight"].to(torch.int8)
     with pytest.raises(KeyMismatch, match=r"1 not floating-point: head.weight"):
-        build(CONFIG, state)
+        build(VisionTransformer, CONFIG, state)
 
 
 def test_parameters_that_are_not_finite_are_refused() -> None:
     state = tiny_state()
     state["blocks.2.mlp.fc2.bias"][3] = float("nan")
     with pytest.raises(CheckpointError, match=r"blocks.2.mlp.fc2.bias holds numbers that are not finite"):
-        build(CONFIG, state)
+        build(VisionTransformer, CONFIG, state)
 
 
 @pytest.mark.parametrize("suffix", [".safetensors", ".pth", ".bin"])

@@ -16,7 +16,7 @@ from vit_viz.figures import blocks, lettering
 from vit_viz.figures.blocks import ColourBar
 from vit_viz.figures.colormaps import table
 from vit_viz.figures.lettering import lines_of, outlines, spelled, text_width
-from vit_viz.figures.sheet import Box, FigureBlock, Text
+from vit_viz.figures.sheet import Box, FigureBlock, TextLine
 from vit_viz.figures.styles import bar as bar_colours
 
 
@@ -62,7 +62,7 @@ def test_a_bar_may_have_words_at_its_ends() -> None:
 
 def test_no_line_of_a_unit_covers_the_numbers_above_it() -> None:
     block = bar(unit="a unit that goes on and on " * 6)
-    numbers, *lines = sorted({mark.y for mark in block.marks if isinstance(mark, Text)})
+    numbers, *lines = sorted({mark.y for mark in block.marks if isinstance(mark, TextLine)})
     assert all(line - numbers >= blocks.TEXT for line in lines)
     assert block.height > bar().height
 

@@ -16,7 +16,7 @@ from vit_viz.figures import cells, files
 from vit_viz.figures.colormaps import table
 from vit_viz.figures.request import Output
 from vit_viz.figures.scene import Drawn, Scene, drawn
-from vit_viz.figures.sheet import Bitmap, Box, Text
+from vit_viz.figures.sheet import Bitmap, Box, TextLine
 from vit_viz.results import HeadTable, StateMatrix, TokenMatrix
 
 NO_SINK, NO_OP, BROADCAST, NEITHER = get_args(Kind)
@@ -41,7 +41,7 @@ def key_of(part: Drawn) -> tuple[dict[str, tuple[int, ...]], dict[str, int]]:
     """Of each name in the last block its colour and its number."""
     marks = part.blocks[-1].marks
     colours = [mark.fill for mark in marks if isinstance(mark, Box)]
-    words = [re.fullmatch(r"(.+): (\d+) heads?", mark.text) for mark in marks if isinstance(mark, Text)]
+    words = [re.fullmatch(r"(.+): (\d+) heads?", mark.text) for mark in marks if isinstance(mark, TextLine)]
     names = [(found[1], int(found[2])) for found in words if found]
     assert len(names) == len(colours)
     return {name: colour or () for (name, _), colour in zip(names, colours, strict=True)}, dict(names)
@@ -82,7 +82,7 @@ def test_each_cell_has_the_colour_that_the_key_gives_its_group(make: Any) -> Non
 
 def test_queries_of_sinks_stand_in_their_cells() -> None:
     part = shown(sinks([[NO_SINK, NO_OP, NO_OP]]))
-    texts = [mark.text for mark in part.blocks[0].marks if isinstance(mark, Text)]
+    texts = [mark.text for mark in part.blocks[0].marks if isinstance(mark, TextLine)]
     assert texts[-3:] == ["0.000", "0.100", "0.200"]
 
 
@@ -99,16 +99,16 @@ def test_rows_and_columns_have_their_own_names() -> None:
         np.array([[0, 0.5], [0.25, 1], [0.75, 0.1]]), names=("r0", "r1", "r2"), others=("c0", "c1"), **facts
     )
     marks = shown(matrix).blocks[0].marks
-    texts = {mark.text: mark for mark in marks if isinstance(mark, Text)}
+    texts = {mark.text: mark for mark in marks if isinstance(mark, TextLine)}
     (inside,) = (mark for mark in marks if isinstance(mark, Bitmap))
     assert all(texts[name].x < inside.left for name in matrix.names)
     assert all(texts[name].y < inside.top for name in matrix.others)
     heads = HeadTable(np.array([[-1, 0.5, 0.25]]), "nats", (-1, 1), True, "entropy")
     marks = shown(heads).blocks[0].marks
-    texts = {mark.text: mark for mark in marks if isinstance(mark, Text)}
+    texts = {mark.text: mark for mark in marks if isinstance(mark, TextLine)}
     assert texts["layer"].x < texts["head"].x
     ends, plain = (
-        [mark.text for mark in shown(one).blocks[1].marks if isinstance(mark, Text)]
+        [mark.text for mark in shown(one).blocks[1].marks if isinstance(mark, TextLine)]
         for one in (heads, replace(heads, signed=False))
     )
     assert ends[:2] == ["-1.00", "1.00"]  # around 0

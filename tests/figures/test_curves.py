@@ -14,7 +14,7 @@ from vit_viz.figures import curves, files
 from vit_viz.figures.blocks import TEXT
 from vit_viz.figures.request import Output
 from vit_viz.figures.scene import Scene, drawn
-from vit_viz.figures.sheet import Bitmap, Box, Mark, Path, Text
+from vit_viz.figures.sheet import Bitmap, Box, Mark, Path, TextLine
 from vit_viz.geometry import CropBox, TokenLayout
 from vit_viz.results import Curve, Ranking
 
@@ -65,7 +65,7 @@ def test_line_band_and_ticks_lie_where_the_axes_say() -> None:
     (line,) = (mark for mark in marks if isinstance(mark, Path) and mark.stroke == 1.0)
     assert_points(line, [place(x, y) for x, y in zip(X, Y, strict=True)])
     np.testing.assert_allclose([np.mean(dot.points, 0) for dot in dots], line.points, atol=1e-3)
-    texts = [mark for mark in marks if isinstance(mark, Text)]
+    texts = [mark for mark in marks if isinstance(mark, TextLine)]
     across = {mark.text: mark.x for mark in texts if mark.anchor == "middle"}
     up = {mark.text: mark.y - 0.35 * TEXT for mark in texts if mark.anchor == "end" and mark.text != "share"}
     assert list(across) == ["0", "2", "4", "6", "8"]
@@ -107,7 +107,7 @@ def test_bars_of_a_ranking_are_as_long_as_their_scores_and_the_best_come_first()
     )
     assert bars[1].left + bars[1].width < Output("png", 12.0, 72).inner
     assert [bar.top for bar in bars] == sorted(bar.top for bar in bars)
-    shown = [mark.text for mark in marks if isinstance(mark, Text) and mark.anchor == "end"]
+    shown = [mark.text for mark in marks if isinstance(mark, TextLine) and mark.anchor == "end"]
     assert shown[0].startswith("a name")
     assert shown[0].endswith(" ..")
     assert shown[1:] == names[1:20]

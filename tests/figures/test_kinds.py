@@ -24,7 +24,7 @@ from vit_viz.figures.colormaps import table
 from vit_viz.figures.files import Composed, composed, file_of, scene_of
 from vit_viz.figures.request import DrawingOptions, Output, figure_for
 from vit_viz.figures.scene import Scene
-from vit_viz.figures.sheet import Bitmap, Box, Mark, Text
+from vit_viz.figures.sheet import Bitmap, Box, Mark, TextLine
 from vit_viz.geometry import CropBox
 from vit_viz.results import Curve, HeadTable, Ranking, Segments, TokenMaps, TokenMatrix
 from vit_viz.session.questions import request_for
@@ -35,7 +35,7 @@ SMALL = Output("png", 8.0, 72)
 
 
 def words(marks: Sequence[Mark]) -> list[str]:
-    return [mark.text for mark in marks if isinstance(mark, Text)]
+    return [mark.text for mark in marks if isinstance(mark, TextLine)]
 
 
 def drawn(answer: Any, **scene: Any) -> Composed:
@@ -144,7 +144,7 @@ def test_a_table_fills_its_page_and_carries_its_numbers() -> None:
     inside = [
         mark
         for mark in marks
-        if isinstance(mark, Text)
+        if isinstance(mark, TextLine)
         and cells.left < mark.x < cells.left + cells.width
         and mark.size < blocks.TEXT
     ]
@@ -170,7 +170,7 @@ def test_every_column_with_a_name_of_its_own_shows_it(width: float) -> None:
     names = [f"after layer {layer}" for layer in range(8)]
     image = blocks.cells_image(np.zeros((2, 8)), "gray", (0, 1))
     block = blocks.grid_block(image, (2, 8), width, labels=(("a", "b"), names))
-    heads = [mark for mark in block.marks if isinstance(mark, Text) and mark.text in names]
+    heads = [mark for mark in block.marks if isinstance(mark, TextLine) and mark.text in names]
     assert [head.text for head in heads] == names
     (cells,) = (mark for mark in block.marks if isinstance(mark, Bitmap))
     assert {head.turned for head in heads} == {width < 400}
@@ -202,7 +202,7 @@ def test_a_ring_lies_around_its_cell_in_the_column_where_it_continues() -> None:
         label = next(
             mark
             for mark in block.marks
-            if isinstance(mark, Text) and mark.text == str(row) and mark.anchor == "end"
+            if isinstance(mark, TextLine) and mark.text == str(row) and mark.anchor == "end"
         )
         assert ring.top < label.y < ring.top + ring.height
         assert 0 < ring.left - label.x < 20

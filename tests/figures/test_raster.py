@@ -9,7 +9,7 @@ from PIL import Image
 
 from vit_viz.errors import ExportError
 from vit_viz.figures.raster import raster
-from vit_viz.figures.sheet import MOST_PIXELS, Bitmap, Box, Mark, Path, Sheet, Text, checked
+from vit_viz.figures.sheet import MOST_PIXELS, Bitmap, Box, Mark, Path, Sheet, TextLine, checked
 
 WIDTH, HEIGHT = 70, 40  # points
 RED = (200, 30, 60)
@@ -78,7 +78,7 @@ def test_pixels_of_a_sharp_picture_stay_squares_at_their_place() -> None:
 def test_text_stands_on_its_baseline_and_begins_is_centred_or_ends_at_its_point(
     anchor: str, left: float, right: float
 ) -> None:
-    text = Text(38, 25, "MHM", 9, RED, anchor)  # type: ignore[arg-type]
+    text = TextLine(38, 25, "MHM", 9, RED, anchor)  # type: ignore[arg-type]
     inked = (drawn(text) != 255).any(axis=-1)
     down, across = np.flatnonzero(inked.any(axis=1)), np.flatnonzero(inked.any(axis=0))
     assert down[-1] + 1 == pytest.approx(2 * 25, abs=1)  # letters that reach down to the line
@@ -98,8 +98,8 @@ def test_a_picture_has_an_end() -> None:
 
 @pytest.mark.parametrize("letters", ["WiW", "pqy"])
 def test_turned_text_is_the_same_text_reading_upwards(letters: str) -> None:
-    flat = drawn(Text(20, 20, letters, 8, RED)) != 255
-    upwards = drawn(Text(20, 20, letters, 8, RED, turned=True)) != 255
+    flat = drawn(TextLine(20, 20, letters, 8, RED)) != 255
+    upwards = drawn(TextLine(20, 20, letters, 8, RED, turned=True)) != 255
     around = flat[10:54, 30:96, 0]  # of the point (40, 40): 30 pixels up, 14 down, 10 left, 56 right
     turned = np.rot90(around, 1)  # 56 up, 10 down; 30 left, 14 right
     found = np.zeros((66, 44), bool)

@@ -13,7 +13,7 @@ from vit_viz.figures import files, sums
 from vit_viz.figures.lettering import inks
 from vit_viz.figures.request import DrawingOptions, Output
 from vit_viz.figures.scene import Drawn, Scene, drawn
-from vit_viz.figures.sheet import Bitmap, Box, Text
+from vit_viz.figures.sheet import Bitmap, Box, TextLine
 from vit_viz.geometry import CropBox
 
 GRID = (2, 4)
@@ -38,7 +38,7 @@ def shown(decomposed: Decomposition, *, photo: bool = True, **drawing: Any) -> D
 
 
 def texts(part: Drawn) -> list[str]:
-    return [mark.text for block in part.blocks for mark in block.marks if isinstance(mark, Text)]
+    return [mark.text for block in part.blocks for mark in block.marks if isinstance(mark, TextLine)]
 
 
 def test_the_parts_are_listed_with_their_sum_in_equal_digits() -> None:
@@ -94,23 +94,23 @@ def test_bars_begin_at_zero_and_their_numbers_stand_behind_them(sign: int) -> No
     )
     ends = {round(bar.left if sign > 0 else bar.left + bar.width, 6) for bar in (*bars, total)}
     assert len(ends) == 1
-    names, words = ([mark for mark in marks if isinstance(mark, Text)][first::2] for first in (0, 1))
+    names, words = ([mark for mark in marks if isinstance(mark, TextLine)][first::2] for first in (0, 1))
     assert all(name.x < bar.left for name, bar in zip(names, (*bars, total), strict=True))
     assert all(word.start + word.width <= Output().inner for word in words)
     assert total.fill == inks("light").quiet
     assert bars[-1].top < line.top < total.top
     for bar, word in zip(
-        (*bars, total), [mark for mark in marks if isinstance(mark, Text)][1::2], strict=True
+        (*bars, total), [mark for mark in marks if isinstance(mark, TextLine)][1::2], strict=True
     ):
         assert word.x == pytest.approx(bar.left + bar.width + 3)
 
 
 def test_the_table_has_a_number_for_every_head_their_sum_and_the_mlp() -> None:
     marks = shown(answer(**NEGATIVE)).blocks[5].marks
-    numbers = [float(mark.text) for mark in marks if isinstance(mark, Text) and mark.size < 7]
+    numbers = [float(mark.text) for mark in marks if isinstance(mark, TextLine) and mark.size < 7]
     expected = np.column_stack((SIGNED, [2.25, -2.75], [-200.0, 60.0]))
     np.testing.assert_allclose(np.reshape(numbers, (2, 7)), expected, atol=0.51)
-    names = [mark for mark in marks if isinstance(mark, Text) and mark.text in ("all", "MLP")]
+    names = [mark for mark in marks if isinstance(mark, TextLine) and mark.text in ("all", "MLP")]
     assert [name.text for name in sorted(names, key=lambda name: name.x)] == ["all", "MLP"]
 
 
@@ -151,9 +151,9 @@ def test_the_photo_has_the_map_of_all_heads_over_it() -> None:
 )
 def test_layers_and_heads_have_their_names(layers: tuple[str, ...], maps: int, expected: list[str]) -> None:
     part = shown(answer(layers, maps=maps))
-    words = [mark.text for mark in part.blocks[2].marks if isinstance(mark, Text)]
+    words = [mark.text for mark in part.blocks[2].marks if isinstance(mark, TextLine)]
     assert set(words) == {"layer", "head", *layers, *expected}
-    table = [mark.text for mark in part.blocks[5].marks if isinstance(mark, Text)]
+    table = [mark.text for mark in part.blocks[5].marks if isinstance(mark, TextLine)]
     assert {"all", "MLP", *layers, "0", "4"} <= set(table)
     heading = "the heads of each layer took their" if maps == 1 else "each head took its"
     assert f"From where {heading} part" in texts(part)
@@ -162,6 +162,8 @@ def test_layers_and_heads_have_their_names(layers: tuple[str, ...], maps: int, e
 def test_all_maps_share_one_scale_whose_middle_is_nothing() -> None:
     decomposed = answer()
     largest = float(np.abs(decomposed.maps).max())
-    words = [mark.text for mark in shown(decomposed, clip=False).blocks[3].marks if isinstance(mark, Text)]
+    words = [
+        mark.text for mark in shown(decomposed, clip=False).blocks[3].marks if isinstance(mark, TextLine)
+    ]
     assert words[:2] == [f"-{largest:.2f}", f"{largest:.2f}"]
     assert "part of the logit of class 3 (cat), one scale for all maps" in " ".join(words)

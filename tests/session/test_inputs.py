@@ -87,8 +87,8 @@ def test_fields_that_were_given_are_read_and_the_rest_is_as_usual() -> None:
 @pytest.mark.parametrize(
     ("name", "fields", "said"),
     [
-        ("rollout", {"target": 3}, "'rollout' takes no 'target'; it takes: mode, size, part, edits, query, "),
-        ("legrad", {"query": "class"}, "'legrad' takes no 'query'; it takes: mode, size, part, edits, target"),
+        ("rollout", {"target": 3}, "'rollout' takes no 'target'; it takes: mode, size, part, edits, sentences, templates, query, "),
+        ("legrad", {"query": "class"}, "'legrad' takes no 'query'; it takes: mode, size, part, edits, sentences, templates"),
         ("positions", {"mode": "fit"}, "'positions' takes no 'mode'; it takes: grid, place."),
         ("rollout", {"x" * 50: 1}, f"'rollout' takes no '{'x' * 40}'; it takes"),
         ("rollout", {"discard": 7}, "The rollout's discard is a number from 0 to 0.95, not '7'."),

@@ -55,6 +55,8 @@ def test_a_view_is_opened_with_its_tokens_its_place_on_the_photo_and_what_a_ques
         "size": 0,
         "part": "",
         "edits": "off 1.3",
+        "sentences": "",
+        "templates": "",
     }
     assert told["about"] == about
     found = session.handles.find(told["trace"], visitor=ada)

@@ -737,7 +737,11 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("look", [], "The body of a question is a JSON object."),
     ("look", {}, "'look' is about a photo."),
     ("positions", TWINS, "'positions' is about a model."),
-    ("look", TWINS | {"colour": 1}, "'look' takes no 'colour'; it takes: mode, size, part, edits, query"),
+    (
+        "look",
+        TWINS | {"colour": 1},
+        "'look' takes no 'colour'; it takes: mode, size, part, edits, sentences, templates, query",
+    ),
     ("look", {"image": "/etc/passwd"}, "There is no sample '/etc/passwd'"),
     ("look", {"image": {"path": "/etc/passwd"}}, "The photo:"),
     ("look", {"image": {"url": "http://127.0.0.1/"}}, "The photo:"),

@@ -91,6 +91,10 @@ OLD: dict[str, dict[str, Any]] = {
     "?edits=off+3.1;temperature+7%3D0.5;forbid+class%3E2-4,3": {
         "edits": "off 3.1;temperature 7=0.5;forbid class>2-4,3"
     },
+    "?sentences=a+dog+%7C+a+%22cat%22%3F&templates=a+photo+of+%7B%7D.": {
+        "sentences": 'a dog | a "cat"?',
+        "templates": "a photo of {}.",
+    },
     "?head=max": {"head": "max"},
     "?head=min&layer=0": {"head": "min", "layer": 0},
     "?head=3&extremes=1": {"head": 3, "extremes": True},

@@ -9,30 +9,29 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from vit_viz.answer import Provenance
+from vit_viz.checkpoints.building import build
 from vit_viz.checkpoints.digest import weights_digest
 from vit_viz.checkpoints.families import family_of
 from vit_viz.checkpoints.families.base import Checkpoint, Family, Inferred
 from vit_viz.checkpoints.local import Source
-from vit_viz.checkpoints.plain_module import Model, no_words
+from vit_viz.checkpoints.plain_module import Model
 from vit_viz.checkpoints.recipes import labels_of, output_of, preprocess_of
 from vit_viz.checkpoints.source import Progress, find, max_numbers
+from vit_viz.checkpoints.text_towers import TextTower, text_tower
 from vit_viz.checkpoints.unwrapping import listed
 from vit_viz.checkpoints.visitor_models import visitor_model_cache
 from vit_viz.checkpoints.weights import Weights, read_weights
-from vit_viz.errors import Cancelled, CheckpointError, KeyMismatch, ParameterError, UnsafeFile, VitVizError
+from vit_viz.errors import Cancelled, CheckpointError, ParameterError, UnsafeFile, VitVizError
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor, torch
 from vit_viz.model import SentenceHead, VisionTransformer, ViTConfig, set_linear, use_fastest_linear
 from vit_viz.outputs import Output, checked_output, output_kind
 from vit_viz.progress import StopCheck
-from vit_viz.prompts import PLAIN, Prompts
-
-if TYPE_CHECKING:
-    from vit_viz.checkpoints.text_towers import TextTower
+from vit_viz.prompts import Prompts
 
 _logger = logging.getLogger(__name__)
 _MAX_VISITORS_PATCHES = 4096  # 64 x 64: bounds what one picture of a visitor's model costs everybody
@@ -52,7 +51,8 @@ class LoadedModel(Model):
         family: whose parameter names the file has.
         origin: where it came from, in words.
         ref: what `load` was given; "" where it was not loaded so.
-        text: the text tower that was trained beside it; None where its file has none that we can read.
+        text: the tower that reads sentences into the space of its pictures; None where the file has none that can be used.
+        text_missing: why there is none, and what to load or to lay beside the file, in one sentence.
 
     Attributes:
         has_classes: whether the outputs stand each for itself, as scores of classes and values do, and are no embedding.
@@ -64,6 +64,7 @@ class LoadedModel(Model):
     origin: str
     ref: str = ""
     text: TextTower | None = None
+    text_missing: str = ""
     has_classes: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -87,6 +88,26 @@ class LoadedModel(Model):
             )
         output_kind(checked_output(output), self.config.num_classes)
         return super().with_output(output)
+
+    def encode_text(self, sentences: Sequence[str], templates: Sequence[str] = ("{}",)) -> Tensor:
+        """As `TextTower.encode`: unit vectors [S, E], whose products with that of a picture are the similarities.
+
+        Raises:
+            CheckpointError: the model has no text tower that can be used, or its files are damaged or have changed.
+            ParameterError: there is no sentence, or a template without "{}".
+
+        Example:
+            >>> import vit_viz as vv
+            >>> loaded = vv.load("mini")
+            >>> loaded.text_missing
+            "'mini' has no text tower, so it reads no sentences: load a CLIP or SigLIP with both towers."
+        """
+        return self._tower().encode(sentences, templates)
+
+    def copied_to(self, device: torch.device) -> Self:
+        """As `Model.copied_to`; the text tower is read again there, where it is used."""
+        text = None if self.text is None else self.text.on(device)
+        return replace(super().copied_to(device), text=text)
 
     def __repr__(self) -> str:
         shape, nouns = self.config, "outputs" if self.output == "value" else "classes"
@@ -112,24 +133,6 @@ class LoadedModel(Model):
             f"from {self.origin}" if not self.origin.startswith("bundled") else self.origin,
         ]
         return ", ".join(parts)
-
-    def encode_text(
-        self, sentences: Sequence[str] | str, *, templates: Sequence[str] | str = PLAIN
-    ) -> Tensor:
-        """Embeddings of sentences in the space of the picture's, each of length 1, [sentences, numbers].
-
-        Args:
-            sentences: as `Prompts` takes them, which cleans them.
-            templates: each with {} where the sentence goes; of several, the mean of the unit vectors, made of length 1 again.
-
-        Raises:
-            ParameterError: the model has no text tower, or a sentence or a template is refused.
-
-        Source:
-            Radford et al. 2021, arXiv:2103.00020, section 3.1.4.
-        """
-        prompts = Prompts.of(sentences, templates)
-        return self._tower().encode(prompts.sentences, prompts.templates)
 
     def with_prompts(self, prompts: Prompts | Sequence[str] | str) -> LoadedModel:
         """The same model with sentences as its classes: logits = scale * cosine(picture, sentence) + bias, as it was trained.
@@ -167,7 +170,7 @@ class LoadedModel(Model):
 
     def _tower(self) -> TextTower:
         if self.text is None:
-            raise no_words(self.name)
+            raise CheckpointError(self.text_missing)
         return self.text
 
     def with_linear(self, kernel: str) -> LoadedModel:
@@ -252,7 +255,8 @@ def load_source(
 
 
 def _loaded(source: Source, target: torch.device, own: Preprocess | None) -> LoadedModel:
-    weights = read_weights(source.weights, max_numbers=max_numbers(is_visitors=source.is_visitors))
+    limit = max_numbers(is_visitors=source.is_visitors)
+    weights = read_weights(source.weights, max_numbers=limit)
     settings = _settings(source, weights)
     family, inferred, model = _model_of(source, weights, settings)
     if own is not None:
@@ -282,6 +286,7 @@ def _loaded(source: Source, target: torch.device, own: Preprocess | None) -> Loa
     if assumed := (*unwrapped.assumed, *inferred.assumed):
         notes["assumed"] = "; ".join(assumed)
     _logger.info("loaded %s as %s (%s)", source.name, family.NAME, notes)
+    text, text_missing = _text_of(source, weights, settings, inferred.config, target, limit)
     return LoadedModel(
         model=model,
         config=inferred.config,
@@ -300,7 +305,29 @@ def _loaded(source: Source, target: torch.device, own: Preprocess | None) -> Loa
         if unwrapped.models_left_out and unwrapped.place
         else source.origin,
         device=target,
+        text=text,
+        text_missing=text_missing,
     )
+
+
+def _text_of(
+    source: Source,
+    weights: Weights,
+    settings: Mapping[str, Any],
+    picture: ViTConfig,
+    device: torch.device,
+    limit: int,
+) -> tuple[TextTower | None, str]:
+    """The text tower, or why there is none: what is wrong with it does not keep the pictures from being seen."""
+    try:
+        return text_tower(source, weights, settings, picture, device, max_numbers=limit), ""
+    except VitVizError as error:
+        return None, str(error)
+    except _ODD_SHAPES as error:
+        _logger.info("the text tower of %s cannot be built", source.name, exc_info=error)
+        return None, (
+            f"The text tower of {source.name!r} cannot be used: its parameters have shapes that none has that is known here."
+        )
 
 
 def _model_of(
@@ -314,7 +341,7 @@ def _model_of(
         family = family_of(checkpoint)
         state = family.convert(checkpoint)
         inferred = family.infer_config(checkpoint, state)
-        return family, inferred, build(inferred.config, state)
+        return family, inferred, build(VisionTransformer, inferred.config, state)
     except VitVizError:
         raise
     except _ODD_SHAPES as error:
@@ -322,35 +349,6 @@ def _model_of(
         raise UnsafeFile(
             f"{source.name!r} cannot be loaded: its parameters or its configuration have shapes that no Vision Transformer has."
         ) from error
-
-
-def build(config: ViTConfig, state: Mapping[str, Tensor]) -> VisionTransformer:
-    """The model with exactly these parameters, in fp32 and in eval mode; nothing stays randomly initialised."""
-    with torch.device("meta"):
-        model = VisionTransformer(config)
-    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    shapes = {name: tuple(tensor.shape) for name, tensor in state.items()}
-    problems = {
-        "missing": sorted(set(expected) - set(shapes)),
-        "extra": sorted(set(shapes) - set(expected)),
-        "misshapen": [
-            f"{name} {list(shapes[name])} instead of {list(expected[name])}"
-            for name in sorted(set(shapes) & set(expected))
-            if shapes[name] != expected[name]
-        ],
-        "not floating-point": sorted(name for name, one in state.items() if not one.is_floating_point()),
-    }
-    mismatches = [f"{len(names)} {what}: {listed(names, 8)}" for what, names in problems.items() if names]
-    if mismatches:
-        raise KeyMismatch(f"The checkpoint does not fit its architecture: {'; '.join(mismatches)}.")
-    for name, tensor in state.items():
-        if not tensor.is_meta and not bool(torch.isfinite(tensor).all()):
-            raise CheckpointError(
-                f"The parameter {name} holds numbers that are not finite: the file is damaged or its training failed."
-            )
-    own = {name: tensor.to(torch.float32, copy=True).contiguous() for name, tensor in state.items()}
-    model.load_state_dict(own, strict=True, assign=True)
-    return model.eval()
 
 
 def choose_device(device: str | torch.device | None = None) -> torch.device:
@@ -374,7 +372,7 @@ def _settings(source: Source, weights: Weights) -> dict[str, Any]:
     settings = dict(source.settings)
     if "architecture" in settings and "pretrained_cfg" not in settings and "mean" in settings:
         settings["pretrained_cfg"] = dict(settings)  # timm's older config.json is flat
-    for name in ("labels", "synsets", "preprocess", "config", "output"):
+    for name in ("labels", "synsets", "preprocess", "config", "output", "text", "tokenizer"):
         if name in weights.metadata:
             settings[name] = weights.metadata[name]
     return settings

@@ -96,7 +96,9 @@ class Model:
         Raises:
             ParameterError: it has no text tower.
         """
-        raise no_words(self.name)
+        raise ParameterError(
+            f"{self.name!r} was passed as a module, whose text tower is not known here: open a CLIP or SigLIP with vit_viz.load."
+        )
 
     def with_output(self, output: Output) -> Self:
         """The same model, of whose outputs it is said what one of them is; files that are made with it say so, too.
@@ -107,14 +109,6 @@ class Model:
         return replace(
             self, output=checked_output(output), provenance=self.provenance.with_parameters(output=output)
         )
-
-
-def no_words(name: str) -> ParameterError:
-    """That a model cannot be asked in words."""
-    return ParameterError(
-        f"{name!r} has no text tower, so it cannot be asked in words; CLIP and SigLIP can, with both towers in one file and a "
-        "tokenizer beside it."
-    )
 
 
 def plain_module(

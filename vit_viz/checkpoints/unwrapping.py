@@ -56,6 +56,7 @@ class Unwrapped:
         left_out: what else stands beside them there, by the beginnings of its names.
         models_left_out: other models of the file.
         assumed: what neither names nor shapes say.
+        text: the text tower beside a model of timm's names, by the names that it has there; other families have it in `state`.
     """
 
     state: dict[str, Tensor]
@@ -63,6 +64,7 @@ class Unwrapped:
     left_out: tuple[str, ...] = ()
     models_left_out: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    text: dict[str, Tensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,17 @@ def unwrapped(content: Any) -> Unwrapped | None:
     whole = dictionaries[place.keys]
     there = tuple(one.prefix for one in others if one.keys == place.keys)
     inside = tuple(prefix for prefix in there if prefix.startswith(place.prefix))
-    own = {name for name in whole if name.startswith(place.prefix) and not name.startswith(inside)}
+    text = _text_beside(place, whole)
+    own = {name for name in whole if name.startswith(place.prefix) and not name.startswith(inside)} - set(
+        text.values()
+    )
     state = {name.removeprefix(place.prefix): tensor for name, tensor in whole.items() if name in own}
     head = {} if others else _classifier_beside(place, dictionaries, state)
-    used = {*own, *(name for name, tensor in whole.items() if any(tensor is one for one in head.values()))}
+    used = {
+        *own,
+        *text.values(),
+        *(name for name, tensor in whole.items() if any(tensor is one for one in head.values())),
+    }
     beside = (name for name in whole if name not in used and not name.startswith(there))
     return Unwrapped(
         state=state | head,
@@ -106,6 +115,7 @@ def unwrapped(content: Any) -> Unwrapped | None:
         left_out=tuple(dict.fromkeys(_beginning(name, place.prefix) for name in beside)),
         models_left_out=tuple(str(one) or "the model around it" for one in others),
         assumed=("the classifier beside the model reads what the model gives out",) if head else (),
+        text={name: whole[full] for name, full in text.items()},
     )
 
 
@@ -175,6 +185,15 @@ def _rank(place: _ModelPlace) -> tuple[bool, bool, int]:
         not words.isdisjoint(_AVERAGES),
         _USUAL.index(usual) if usual in _USUAL else len(_USUAL),
     )
+
+
+def _text_beside(place: _ModelPlace, whole: Iterable[str]) -> dict[str, str]:
+    """The names of a text tower beside a model of timm's names ("visual.trunk.patch_embed..."), without a prefix and with it."""
+    around = place.prefix.removesuffix("trunk.").removesuffix("visual.")
+    names = {name.removeprefix(around): name for name in whole if name.startswith(around)}
+    if not place.embedding.startswith("patch_embed.") or not any(name.startswith("text.") for name in names):
+        return {}
+    return {name: full for name, full in names.items() if name.startswith(("text.", "logit_"))}
 
 
 def _classifier_beside(

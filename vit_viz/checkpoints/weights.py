@@ -90,9 +90,10 @@ def read_weights(path: Path, *, max_numbers: int = MAX_NUMBERS) -> Weights:
         raise CheckpointError(
             f"{path.name!r} holds no state dict: expected a dictionary from parameter names to tensors."
         )
-    if len(model.state) > _MAX_TENSORS or sum(one.numel() for one in model.state.values()) > max_numbers:
+    tensors = [*model.state.items(), *model.text.items()]
+    if len(tensors) > _MAX_TENSORS or sum(one.numel() for _, one in tensors) > max_numbers:
         raise UnsafeFile(_too_much(path.name, max_numbers))
-    for key, tensor in model.state.items():
+    for key, tensor in tensors:
         if (
             tensor.layout != torch.strided
             or tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes()

@@ -16,7 +16,7 @@ from PIL import Image
 
 from vit_viz.figures.colormaps import Limits, Table, apply, limits, table as colour_table
 from vit_viz.figures.lettering import Colour, inks, lines_of, number, text_width
-from vit_viz.figures.sheet import Anchor, Bitmap, Box, FigureBlock, Mark, Text, moved
+from vit_viz.figures.sheet import Anchor, Bitmap, Box, FigureBlock, Mark, TextLine, moved
 from vit_viz.figures.styles import LUMA, Look, bar as bar_colours
 from vit_viz.sentences import formatted
 
@@ -95,7 +95,7 @@ def key_block(entries: Sequence[tuple[str, Colour]], width: float) -> FigureBloc
         if x and x + wide > width:
             x, y = 0.0, y + step
         marks.append(Box(x, y + 0.15 * TEXT, TEXT, TEXT, fill=colour))
-        marks.append(Text(x + 1.4 * TEXT, y + TEXT, words, TEXT, _INKS.text))
+        marks.append(TextLine(x + 1.4 * TEXT, y + TEXT, words, TEXT, _INKS.text))
         x += wide
     return FigureBlock(y + step, tuple(marks))
 
@@ -113,11 +113,13 @@ def bar_block(bar: ColourBar, width: float) -> FigureBlock:
     marks.append(Box(0, 0, wide, tall, outline=_INKS.line))
     under = tall + TEXT
     marks += [
-        Text(wide * share, under, text, TEXT, _INKS.text, anchor) for text, share, anchor in _ends(bar, wide)
+        TextLine(wide * share, under, text, TEXT, _INKS.text, anchor)
+        for text, share, anchor in _ends(bar, wide)
     ]
     unit = lines_of(bar.unit, size=TEXT, width=width)
     marks += [
-        Text(0, under + TEXT * _LINE * row, line, TEXT, _INKS.quiet) for row, line in enumerate(unit, start=1)
+        TextLine(0, under + TEXT * _LINE * row, line, TEXT, _INKS.quiet)
+        for row, line in enumerate(unit, start=1)
     ]
     return FigureBlock(under + TEXT * (_LINE * len(unit) + 0.3), tuple(marks))
 
@@ -151,7 +153,7 @@ def numbers(values: Sequence[float]) -> list[str]:
 def _lines(text: str, size: float, width: float, colour: tuple[int, int, int]) -> FigureBlock:
     lines = lines_of(text, size=size, width=width)
     marks: Iterable[Mark] = (
-        Text(0, size * (1 + _LINE * row), line, size, colour) for row, line in enumerate(lines)
+        TextLine(0, size * (1 + _LINE * row), line, size, colour) for row, line in enumerate(lines)
     )
     return FigureBlock(size * (1.3 + _LINE * (len(lines) - 1)), tuple(marks))
 
@@ -209,13 +211,13 @@ def grid_block(
     across, down = wide / cols, tall / rows
     placed: list[Mark] = [Bitmap(left, top, wide, tall, image, sharp=True)]
     placed += [
-        Text(left, TEXT, names[1], TEXT, _INKS.quiet),
-        Text(0, top - 0.4 * TEXT, names[0], TEXT, _INKS.quiet),
+        TextLine(left, TEXT, names[1], TEXT, _INKS.quiet),
+        TextLine(0, top - 0.4 * TEXT, names[0], TEXT, _INKS.quiet),
         *(moved(head, left, 0) for head in heads),
     ]
     for row in range(0, rows, _every(rows, down, TEXT)):
         at = top + (row + 0.5) * down + 0.35 * TEXT
-        placed.append(Text(left - 0.6 * TEXT, at, down_names[row], TEXT, _INKS.text, "end"))
+        placed.append(TextLine(left - 0.6 * TEXT, at, down_names[row], TEXT, _INKS.text, "end"))
     for row, col in np.ndindex(grid) if marks else ():
         placed += _framed(marks, left + col * across, top + row * down, across, down)
     if values is not None:
@@ -226,7 +228,7 @@ def grid_block(
     return FigureBlock(top + tall, tuple(placed))
 
 
-def _above(names: Sequence[str], step: float) -> tuple[list[Text], float]:
+def _above(names: Sequence[str], step: float) -> tuple[list[TextLine], float]:
     """What stands above columns of a width, and the height that it takes.
 
     Of numbers too wide for that some are left out; words are turned, so that each column has its own.
@@ -236,9 +238,11 @@ def _above(names: Sequence[str], step: float) -> tuple[list[Text], float]:
     top = room + 2 * TEXT if turned else 2 * TEXT * _LINE
     shown = range(0, len(names), _every(len(names), step, TEXT if turned else room))
     return [
-        Text((col + 0.5) * step + 0.35 * TEXT, top - 0.4 * TEXT, names[col], TEXT, _INKS.text, turned=True)
+        TextLine(
+            (col + 0.5) * step + 0.35 * TEXT, top - 0.4 * TEXT, names[col], TEXT, _INKS.text, turned=True
+        )
         if turned
-        else Text((col + 0.5) * step, top - 0.4 * TEXT, names[col], TEXT, _INKS.text, "middle")
+        else TextLine((col + 0.5) * step, top - 0.4 * TEXT, names[col], TEXT, _INKS.text, "middle")
         for col in shown
     ], top
 
@@ -268,7 +272,7 @@ def _written(
         colour = pixels[int((row + 0.5) * tall), int((col + 0.5) * wide)] @ np.array(LUMA)
         ink = _INKS.text if colour > 120 else _INKS.paper
         at = left + (col + 0.5) * across, top + (row + 0.5) * down + 0.35 * size
-        marks.append(Text(*at, text, size, ink, "middle"))
+        marks.append(TextLine(*at, text, size, ink, "middle"))
     return list(marks)
 
 
@@ -335,7 +339,7 @@ def tiles_block(
         for place, ((_, image), words) in enumerate(zip(line, named, strict=True)):
             left, high = place * (wide + _GAP), wide * image.height / image.width
             placed += [
-                Text(left, top + TEXT * (1 + _LINE * row), text, TEXT, _INKS.text)
+                TextLine(left, top + TEXT * (1 + _LINE * row), text, TEXT, _INKS.text)
                 for row, text in enumerate(words)
             ]
             placed.append(Bitmap(left, top + head + 2, wide, high, image, sharp=sharp))
@@ -373,7 +377,7 @@ def array_block(values: NDArray[Any], axes: Sequence[str], width: float) -> Figu
         values=rows,
         tallest=0.08 if table.ndim < 2 else 0.6,
     )
-    if any(isinstance(mark, Text) and mark.size <= _NUMBER for mark in grid.marks):
+    if any(isinstance(mark, TextLine) and mark.size <= _NUMBER for mark in grid.marks):
         return grid  # the cells hold their numbers
     words = caption_block(f"{number(ends[0])} to {number(ends[1])}", width)
     return FigureBlock(

@@ -13,7 +13,7 @@ from vit_viz.figures.blocks import TEXT, numbers
 from vit_viz.figures.colormaps import Limits, limits
 from vit_viz.figures.lettering import Colour, capital, inks, lines_of, number, text_width
 from vit_viz.figures.scene import Drawn, Scene, drawn, joined
-from vit_viz.figures.sheet import Box, FigureBlock, Mark, Path, Point, Text
+from vit_viz.figures.sheet import Box, FigureBlock, Mark, Path, Point, TextLine
 from vit_viz.results import Curve, Ranking
 from vit_viz.sentences import formatted
 
@@ -42,9 +42,9 @@ def _ranking(ranking: Ranking, scene: Scene) -> Drawn:
     marks: list[Mark] = []
     for row, (name, score, words) in enumerate(zip(first, scores, alike, strict=True)):
         wide, base = (scene.inner - left - room) * abs(score) / longest, row * step + TEXT
-        marks.append(Text(left - 0.6 * TEXT, base, name, TEXT, _INKS.text, "end"))
+        marks.append(TextLine(left - 0.6 * TEXT, base, name, TEXT, _INKS.text, "end"))
         marks.append(Box(left, row * step + 0.15 * TEXT, max(wide, 0.3), TEXT, fill=_INKS.line))
-        marks.append(Text(left + wide + 3, base, words, TEXT, _INKS.text))
+        marks.append(TextLine(left + wide + 3, base, words, TEXT, _INKS.text))
     bars = FigureBlock(step * len(names), tuple(marks))
     body = [bars, blocks.caption_block(ranking.unit, scene.inner)]
     caption = joined(scene.about(ranking.provenance), ranking.note)
@@ -113,14 +113,14 @@ def _curve_block(curve: Curve, width: float) -> FigureBlock:
     x_ticks, y_ticks = _ticks(x_ends), _ticks(y_ends)
     for value, words in zip(x_ticks, _tick_words(x_ticks), strict=True):
         at = place(value, y_ends[0])[0]
-        marks.append(Text(at, top + tall + 1.3 * TEXT, words, TEXT, _INKS.text, "middle"))
+        marks.append(TextLine(at, top + tall + 1.3 * TEXT, words, TEXT, _INKS.text, "middle"))
         marks.append(Path(((at, top + tall), (at, top + tall + 2)), _INKS.line, 0.5))
     for value, words in zip(y_ticks, _tick_words(y_ticks), strict=True):
         at = place(x_ends[0], value)[1]
-        marks.append(Text(left - 4, at + 0.35 * TEXT, words, TEXT, _INKS.text, "end"))
+        marks.append(TextLine(left - 4, at + 0.35 * TEXT, words, TEXT, _INKS.text, "end"))
         marks.append(Path(((left - 2, at), (left, at)), _INKS.line, 0.5))
-    marks.append(Text(0, TEXT * 0.9, curve.y_label, TEXT, _INKS.quiet))
-    marks.append(Text(left + wide, top + tall + 2.5 * TEXT, curve.x_label, TEXT, _INKS.quiet, "end"))
+    marks.append(TextLine(0, TEXT * 0.9, curve.y_label, TEXT, _INKS.quiet))
+    marks.append(TextLine(left + wide, top + tall + 2.5 * TEXT, curve.x_label, TEXT, _INKS.quiet, "end"))
     line = tuple(place(x, y) for x, y in zip(curve.x.tolist(), curve.y.tolist(), strict=True))
     marks.append(Path(line if len(line) > 1 else line * 2, _INKS.mark, 1.0))
     if len(line) <= _MOST_DOTS:

@@ -13,7 +13,7 @@ from vit_viz.figures.blocks import TEXT
 from vit_viz.figures.lettering import inks, text_width
 from vit_viz.figures.patches import first_and_last, patch_tiles, received_photo
 from vit_viz.figures.scene import Drawn, Scene, drawn
-from vit_viz.figures.sheet import Bitmap, Box, FigureBlock, Mark, Text, printed_size
+from vit_viz.figures.sheet import Bitmap, Box, FigureBlock, Mark, TextLine, printed_size
 
 _INKS = inks("light")
 _DARK, _BRIGHT = (40, 40, 40), (255, 255, 255)
@@ -59,7 +59,7 @@ def _received(received: ReceivedImage, scene: Scene) -> Drawn:
         held, y = tiles[start : start + across], top + line * tall
         words = f"{start} - {start + len(held) - 1}" if len(held) > 1 else f"{start}"
         at = y + tiles[0].height * unit / 2 + 0.35 * TEXT
-        marks.append(Text(left - 0.6 * TEXT, at, words, TEXT, _INKS.text, "end"))
+        marks.append(TextLine(left - 0.6 * TEXT, at, words, TEXT, _INKS.text, "end"))
         parts = [part for one in held for part in (np.asarray(one), white)]
         strip = Image.fromarray(np.concatenate(parts[:-1], axis=1))
         marks.append(Bitmap(left, y, strip.width * unit, strip.height * unit, strip, sharp=True))
@@ -97,7 +97,7 @@ def _numbers(place: tuple[float, float, float, float], cells: tuple[int, int]) -
         for col in range(0, cells[1], every[1]):
             x, y, words = left + col * wide + _LINE, top + row * tall + _LINE, str(row * cells[1] + col)
             marks.append(Box(x, y, text_width(words, _NUMBER) + 1.2, 1.05 * _NUMBER, fill=_BRIGHT))
-            marks.append(Text(x + 0.6, y + 0.85 * _NUMBER, words, _NUMBER, _INKS.text))
+            marks.append(TextLine(x + 0.6, y + 0.85 * _NUMBER, words, _NUMBER, _INKS.text))
     return marks
 
 
@@ -107,13 +107,13 @@ def _names(
     """A box with the name of each token, wrapped; with it where the next part begins."""
     if not names:
         return [], top
-    marks: list[Mark] = [Text(left - 0.6 * TEXT, top + 1.25 * TEXT, what, TEXT, _INKS.quiet, "end")]
+    marks: list[Mark] = [TextLine(left - 0.6 * TEXT, top + 1.25 * TEXT, what, TEXT, _INKS.quiet, "end")]
     x, y, tall = left, top, 1.8 * TEXT
     for name in names:
         wide = text_width(name, TEXT) + TEXT
         if x > left and x + wide > width:
             x, y = left, y + tall + 3
         marks.append(Box(x, y, wide, tall, outline=_INKS.line))
-        marks.append(Text(x + wide / 2, y + 1.25 * TEXT, name, TEXT, _INKS.text, "middle"))
+        marks.append(TextLine(x + wide / 2, y + 1.25 * TEXT, name, TEXT, _INKS.text, "middle"))
         x += wide + 3
     return marks, y + tall + 5

@@ -12,7 +12,7 @@ from fpdf import FPDF
 
 from vit_viz.figures.lettering import font_file, spelled
 from vit_viz.figures.record import xmp
-from vit_viz.figures.sheet import Bitmap, Box, Mark, Path, Sheet, Text
+from vit_viz.figures.sheet import Bitmap, Box, Mark, Path, Sheet, TextLine
 
 # a file says nothing of when it was made, and this library asks for a date
 _NO_DATE = datetime.fromtimestamp(0, UTC)
@@ -59,7 +59,7 @@ def _box(page: FPDF, mark: Box) -> None:
     page.rect(mark.left, mark.top, mark.width, mark.height, style=style)
 
 
-def _text(page: FPDF, mark: Text) -> None:
+def _text(page: FPDF, mark: TextLine) -> None:
     page.set_font("Aileron", size=mark.size)
     page.set_text_color(*mark.colour)
     with page.rotation(90 if mark.turned else 0, mark.x, mark.y):
@@ -78,6 +78,6 @@ def _path(page: FPDF, mark: Path) -> None:
 _WRITERS: dict[type[Mark], Callable[[FPDF, Any], None]] = {
     Bitmap: _picture,
     Box: _box,
-    Text: _text,
+    TextLine: _text,
     Path: _path,
 }

@@ -11,7 +11,7 @@ from typing import Any
 from PIL import Image, ImageDraw, ImageFont
 
 from vit_viz.figures.lettering import font_file, spelled
-from vit_viz.figures.sheet import Bitmap, Box, Mark, Path, Sheet, Text, checked
+from vit_viz.figures.sheet import Bitmap, Box, Mark, Path, Sheet, TextLine, checked
 
 _FINE = 4  # lines are drawn this much larger and reduced, as Pillow does not smooth them
 
@@ -47,7 +47,7 @@ def _box(paper: Image.Image, mark: Box, scale: float) -> None:
     )
 
 
-def _text(paper: Image.Image, mark: Text, scale: float) -> None:
+def _text(paper: Image.Image, mark: TextLine, scale: float) -> None:
     anchor = {"start": "ls", "middle": "ms", "end": "rs"}[mark.anchor]
     at, face, words = (mark.x * scale, mark.y * scale), _font(mark.size * scale), spelled(mark.text)
     if not mark.turned:
@@ -79,7 +79,7 @@ def _path(paper: Image.Image, mark: Path, scale: float) -> None:
 _WRITERS: dict[type[Mark], Callable[[Image.Image, Any, float], None]] = {
     Bitmap: _picture,
     Box: _box,
-    Text: _text,
+    TextLine: _text,
     Path: _path,
 }
 

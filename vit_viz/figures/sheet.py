@@ -49,7 +49,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Text:
+class TextLine:
     """One line of text whose baseline starts, is centred or ends at (x, y).
 
     Attributes:
@@ -85,7 +85,7 @@ class Path:
     is_filled: bool = False
 
 
-Mark = Bitmap | Box | Text | Path
+Mark = Bitmap | Box | TextLine | Path
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ def moved(mark: Mark, right: float, down: float) -> Mark:
     """A mark elsewhere."""
     if isinstance(mark, Path):
         return replace(mark, points=tuple((x + right, y + down) for x, y in mark.points))
-    if isinstance(mark, Text):
+    if isinstance(mark, TextLine):
         return replace(mark, x=mark.x + right, y=mark.y + down)
     return replace(mark, left=mark.left + right, top=mark.top + down)
 

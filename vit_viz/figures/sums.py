@@ -16,7 +16,7 @@ from vit_viz.figures.lettering import inks, text_width
 from vit_viz.figures.mosaics import mosaic_cells
 from vit_viz.figures.overlay import overlay
 from vit_viz.figures.scene import Drawn, Scene, drawn, joined
-from vit_viz.figures.sheet import Box, FigureBlock, Mark, Text, moved, printed_size
+from vit_viz.figures.sheet import Box, FigureBlock, Mark, TextLine, moved, printed_size
 from vit_viz.sentences import formatted
 
 _INKS = inks("light")
@@ -102,9 +102,9 @@ def _sum(parts: dict[str, float], total: float, width: float) -> FigureBlock:
         red, green, blue = colours[-1 - _SHADE if value > 0 else _SHADE].tolist()
         fill = _INKS.quiet if is_total else (red, green, blue)
         start = zero + min(0.0, value) * unit
-        marks.append(Text(left - 0.6 * TEXT, top + TEXT, name, TEXT, _INKS.text, "end"))
+        marks.append(TextLine(left - 0.6 * TEXT, top + TEXT, name, TEXT, _INKS.text, "end"))
         marks.append(Box(start, top + 0.15 * TEXT, max(abs(value) * unit, 0.3), TEXT, fill=fill))
-        marks.append(Text(max(zero, start + abs(value) * unit) + 3, top + TEXT, word, TEXT, _INKS.text))
+        marks.append(TextLine(max(zero, start + abs(value) * unit) + 3, top + TEXT, word, TEXT, _INKS.text))
     line = (len(parts) * _STEP + 0.1) * TEXT
     marks.append(Box(0, line, width, 0.4, fill=_INKS.line))
     return FigureBlock((len(names) * _STEP + 0.6) * TEXT, tuple(marks))

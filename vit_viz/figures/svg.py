@@ -10,7 +10,7 @@ from typing import Any
 
 from vit_viz.figures.lettering import Colour, outlines
 from vit_viz.figures.record import as_xml
-from vit_viz.figures.sheet import POINTS_PER_CM, Bitmap, Box, Mark, Path, Sheet, Text
+from vit_viz.figures.sheet import POINTS_PER_CM, Bitmap, Box, Mark, Path, Sheet, TextLine
 
 
 def svg(sheet: Sheet, *, title: str, record: str) -> bytes:
@@ -46,7 +46,7 @@ def _box(mark: Box) -> str:
     return f'<rect {_place(mark)} fill="{fill}"{line}/>'
 
 
-def _text(mark: Text) -> str:
+def _text(mark: TextLine) -> str:
     drawn = outlines(mark.text, mark.start, mark.y, mark.size)
     label = html.escape(_printable(mark.text))
     turn = f' transform="rotate(-90 {_number(mark.x)} {_number(mark.y)})"' if mark.turned else ""
@@ -61,7 +61,7 @@ def _path(mark: Path) -> str:
     return f'<polyline points="{points}" fill="none" {line}/>'
 
 
-_WRITERS: dict[type[Mark], Callable[[Any], str]] = {Bitmap: _picture, Box: _box, Text: _text, Path: _path}
+_WRITERS: dict[type[Mark], Callable[[Any], str]] = {Bitmap: _picture, Box: _box, TextLine: _text, Path: _path}
 
 
 def _place(mark: Bitmap | Box) -> str:

@@ -14,7 +14,7 @@ NAME = "open_clip"
 RECIPE = Recipe(*CLIP, crop_fraction=1.0)
 
 _MARK = "class_embedding", "conv1.weight", "transformer.resblocks.0.ln_1.weight"
-_RULES = [
+RULES = [
     (r"^visual\.", ""),
     (r"^class_embedding$", "cls_token"),
     (r"^positional_embedding$", "pos_embed"),
@@ -35,7 +35,7 @@ _HEADS_OF_16 = (
     1664,
     1792,
 )  # widths of ViT-H, g, bigG and e, which have 16 heads; all others have heads of 64
-_OPENAI = "input_resolution"  # a number that OpenAI's files have beside the parameters
+OPENAI = "input_resolution"  # a number that OpenAI's files have beside the parameters
 _ACTIVATION = "GELU: neither the file nor what lies beside it says whether quick GELU was meant"
 
 
@@ -47,7 +47,7 @@ def matches(checkpoint: Checkpoint) -> bool:
 def convert(checkpoint: Checkpoint) -> State:
     """timm's names; the text tower is left out, tokens and tables get the axis for the batch, and the projection its other side."""
     is_beside_text = f"visual.{_MARK[0]}" in checkpoint.state
-    state = rename(checkpoint.state, _RULES, drop=[r"(?!visual\.)"] if is_beside_text else [])
+    state = rename(checkpoint.state, RULES, drop=[r"(?!visual\.)"] if is_beside_text else [])
     if (token := state.get("cls_token")) is not None and token.ndim == 1:
         state["cls_token"] = token[None, None]
     if (table := state.get("pos_embed")) is not None and table.ndim == 2:
@@ -63,7 +63,7 @@ def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
     tower = model.get("vision_cfg") if isinstance(model, Mapping) else None
     vision: Mapping[str, Any] = tower if isinstance(tower, Mapping) else {}
     width = state["cls_token"].shape[-1]
-    is_openais = _OPENAI in checkpoint.state
+    is_openais = OPENAI in checkpoint.state
     head_width = vision.get("head_width", 64 if vision or is_openais else None)
     heads = 16 if width in _HEADS_OF_16 else None
     if isinstance(head_width, int) and head_width > 0 and width % head_width == 0:

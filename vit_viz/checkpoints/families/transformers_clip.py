@@ -27,7 +27,7 @@ NAME = "transformers CLIP / SigLIP / BLIP"
 RECIPE = Recipe(*CLIP, crop_fraction=1.0)
 
 _MARK = "embeddings.patch_embedding.weight"
-_RULES = [
+RULES = [
     (r"^vision_model\.", ""),
     (r"^embeddings\.class_embedding$", "cls_token"),
     (r"^embeddings\.patch_embedding\.", "patch_embed.proj."),
@@ -67,7 +67,7 @@ def convert(checkpoint: Checkpoint) -> State:
     if "classifier.weight" in checkpoint.state:  # a fine-tuned classifier averages the patches itself
         clip = any(name.endswith("class_embedding") for name in checkpoint.state)
         drop += [r"(vision_model\.)?post_layernorm\."] if clip else [r"(vision_model\.)?head\."]
-    state = fuse_qkv(rename(checkpoint.state, _RULES, drop=drop))
+    state = fuse_qkv(rename(checkpoint.state, RULES, drop=drop))
     if (token := state.get("cls_token")) is not None and token.ndim == 1:
         state["cls_token"] = token[None, None]
     if (table := state.get("pos_embed")) is not None and table.ndim == 2:

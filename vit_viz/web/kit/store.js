@@ -24,7 +24,16 @@ import { batch, signal } from './preact.js';
  */
 
 /** What a view is of; everything else says how that is shown. */
-export const SUBJECT = Object.freeze(['model', 'image', 'mode', 'size', 'part', 'edits', 'sentences', 'templates']);
+export const SUBJECT = Object.freeze([
+  'model',
+  'image',
+  'mode',
+  'size',
+  'part',
+  'edits',
+  'sentences',
+  'templates',
+]);
 
 /** The same, and the class that is asked about. */
 export const TARGETED = Object.freeze([...SUBJECT, 'target']);

@@ -1,0 +1,331 @@
+"""Text towers: found beside a Vision Transformer in its file, and read when the first sentence is asked about.
+
+What a file says of its tower is read with the model, from names and shapes alone: loading it takes no longer and nothing more is
+kept. The parameters are read again from the file at the first sentence, if it is still the same.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from cachetools import LRUCache
+
+from vit_viz.checkpoints import quick_gelu
+from vit_viz.checkpoints.building import build
+from vit_viz.checkpoints.families import open_clip, transformers_clip
+from vit_viz.checkpoints.families.base import State, activation, fuse_qkv, rename
+from vit_viz.checkpoints.local import Source
+from vit_viz.checkpoints.tokenizing import Cleaning, SentenceTokenizer, cleaning_of, find_tokenizer
+from vit_viz.checkpoints.unwrapping import listed
+from vit_viz.checkpoints.weights import Weights, read_weights
+from vit_viz.errors import CheckpointError, ParameterError
+from vit_viz.lazy import F, Tensor, torch
+from vit_viz.model import ViTConfig, use_fastest_linear
+from vit_viz.model.text import TextConfig, TextTransformer
+
+_KEPT = 4096  # embeddings; of 768 numbers each they take 12 MB
+_BATCH = 64
+_SIGLIP_SO400M = 1152  # the one published width whose heads are not of 64: 16 of 72
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TextTower:
+    """Reads sentences into the space of a model's pictures; safe for threads.
+
+    Args:
+        config: its architecture.
+        scale: what the model multiplies cosines with, exp(logit_scale).
+        bias: what it adds to them (SigLIP); 0 for CLIP.
+        sigmoid: a sentence may hold beside others (SigLIP); else one of several is right (CLIP).
+        device: where it computes.
+        read_state: reads its parameters, under the names of `TextTransformer`.
+        read_tokenizer: reads its tokenizer.
+    """
+
+    config: TextConfig
+    scale: float
+    bias: float
+    sigmoid: bool
+    device: torch.device
+    read_state: Callable[[], State] = field(repr=False)
+    read_tokenizer: Callable[[], SentenceTokenizer] = field(repr=False)
+    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False)
+    _read: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    _kept: Any = field(default_factory=lambda: LRUCache(_KEPT), init=False, repr=False)
+
+    @property
+    def model(self) -> TextTransformer:
+        """The tower itself, in eval mode, fp32, its weights frozen; read from its file at the first use."""
+        with self._lock:
+            if "model" not in self._read:
+                model = build(TextTransformer, self.config, self.read_state())
+                use_fastest_linear(model.to(self.device).requires_grad_(False))
+                self._read["model"] = model
+            return self._read["model"]  # type: ignore[no-any-return]
+
+    @property
+    def tokenizer(self) -> SentenceTokenizer:
+        """What makes tokens of a sentence; read from its file at the first use."""
+        with self._lock:
+            if "tokenizer" not in self._read:
+                self._read["tokenizer"] = self.read_tokenizer()
+            return self._read["tokenizer"]  # type: ignore[no-any-return]
+
+    def encode(self, sentences: Sequence[str], templates: Sequence[str] = ("{}",)) -> Tensor:
+        """The direction of each sentence among the model's picture embeddings: normalise(mean over templates of unit vectors).
+
+        Args:
+            sentences: one or more.
+            templates: texts around a sentence, which takes the place of each "{}" in them.
+
+        Returns:
+            Embeddings of length 1, [S, E], fp32, on the tower's device.
+
+        Raises:
+            CheckpointError: the files of the tower or its tokenizer are damaged, or changed since the model was loaded.
+            ParameterError: there is no sentence, or a template without "{}".
+        """
+        templates = tuple(templates) if not isinstance(templates, str) else ()
+        if isinstance(sentences, str) or not sentences or not templates:
+            raise ParameterError('Sentences and templates are lists of one or more texts, as in ["a dog"].')
+        if bare := next((one for one in templates if "{}" not in one), None):
+            raise ParameterError(f"The template {bare[:60]!r} has no {{}} where the sentence belongs.")
+        with self._lock:
+            known = {one: self._kept.get((one, templates)) for one in dict.fromkeys(sentences)}
+            if new := [one for one, embedding in known.items() if embedding is None]:
+                texts = [template.replace("{}", one) for one in new for template in templates]
+                parts = [self._embed(texts[i : i + _BATCH]) for i in range(0, len(texts), _BATCH)]
+                each = F.normalize(torch.cat(parts), dim=-1).view(len(new), len(templates), -1)
+                known |= dict(zip(new, F.normalize(each.mean(1), dim=-1), strict=True))
+                self._kept.update({(one, templates): known[one].clone() for one in new})
+        return torch.stack([known[one] for one in sentences])
+
+    def on(self, device: torch.device) -> Self:
+        """The same tower on another device, where it is read anew."""
+        return replace(self, device=device)
+
+    @torch.no_grad()
+    def _embed(self, texts: Sequence[str]) -> Tensor:
+        tokens = [self.tokenizer.ids(text) for text in texts]
+        longest = max(map(len, tokens))
+        rows = torch.tensor([one + [0] * (longest - len(one)) for one in tokens], device=self.device)
+        ends = torch.tensor([len(one) - 1 for one in tokens], device=self.device)
+        embeddings: Tensor = self.model(rows, ends)
+        return embeddings
+
+
+def text_tower(
+    source: Source,
+    weights: Weights,
+    settings: Mapping[str, Any],
+    picture: ViTConfig,
+    device: torch.device,
+    *,
+    max_numbers: int,
+) -> TextTower:
+    """The text tower beside a Vision Transformer; CheckpointError says why there is none that reads sentences for it.
+
+    Args:
+        source: where the file is.
+        weights: what was read of it.
+        settings: its metadata and what lies beside it.
+        picture: the architecture of the Vision Transformer.
+        device: where the tower computes.
+        max_numbers: parameters that the file may have.
+    """
+    unwrapped = weights.model
+    own = unwrapped.text or unwrapped.state
+    form = next((form for form in _FORMS if form.mark in own), None)
+    if form is None:
+        raise CheckpointError(
+            f"{source.name!r} has no text tower, so it reads no sentences: load a CLIP or SigLIP with both towers."
+        )
+    numbers = [own.get(name) for name in ("logit_scale", "logit_bias")]
+    if numbers[0] is None or any(one is not None and one.numel() != 1 for one in numbers):
+        raise CheckpointError(
+            f"The text tower of {source.name!r} cannot be used: its logit_scale is missing or no number."
+        )
+    scale, bias = (0.0 if one is None else float(one) for one in numbers)
+    if not (abs(scale) < 20 and math.isfinite(bias)):
+        raise CheckpointError(
+            f"The text tower of {source.name!r} cannot be used: its logit_scale or logit_bias is out of range."
+        )
+    shapes = form.convert({name: tensor.to("meta") for name, tensor in own.items()})
+    config, cleaning = form.read(_Named(shapes, own, settings, source.name))
+    if any(name.startswith("visual.head") for name in unwrapped.left_out):
+        raise CheckpointError(
+            f"{source.name!r} reads no sentences: the projection of its pictures, visual.head, is not read here."
+        )
+    size = picture.num_classes if picture.projection else 0 if picture.num_classes else picture.embed_dim
+    if config.embed_dim != size:
+        raise CheckpointError(
+            f"{source.name!r} reads no sentences: their {config.embed_dim} numbers are compared with an embedding of as many, "
+            "which its pictures do not have."
+        )
+    tokens = find_tokenizer(source.weights.parent, settings, config, cleaning, name=source.name)
+    return TextTower(
+        config=config,
+        scale=math.exp(scale),
+        bias=bias,
+        sigmoid=bool(_mapping(settings.get("text")).get("sigmoid", numbers[1] is not None)),
+        device=device,
+        read_state=lambda: form.convert(_read_again(source, weights.sha256, max_numbers)),
+        read_tokenizer=tokens,
+    )
+
+
+def _read_again(source: Source, sha256: str, max_numbers: int) -> State:
+    weights = read_weights(source.weights, max_numbers=max_numbers)
+    if weights.sha256 != sha256:
+        raise CheckpointError(
+            f"The file of {source.name!r} has changed since it was loaded: load it again to use its text tower."
+        )
+    return weights.model.text or weights.model.state
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A text tower as its file describes it.
+
+    Args:
+        shapes: of its parameters, under our names.
+        state: of the file, under its names.
+        settings: its metadata and what lies beside it.
+        name: of the model.
+    """
+
+    shapes: State
+    state: Mapping[str, Tensor]
+    settings: Mapping[str, Any]
+    name: str
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A way of naming the parameters of a text tower.
+
+    Args:
+        mark: a name that it has.
+        drop: what belongs to anything else.
+        rules: from its names to ours.
+        read: the architecture, and how sentences are cleaned; None leaves that to the tokenizer.
+    """
+
+    mark: str
+    drop: list[str]
+    rules: list[tuple[str, str]]
+    read: Callable[[_Named], tuple[TextConfig, Cleaning | None]]
+
+    def convert(self, state: Mapping[str, Tensor]) -> State:
+        """The parameters of the tower under the names of `TextTransformer`."""
+        converted = fuse_qkv(rename(state, self.rules, drop=self.drop))
+        if (projection := converted.pop("projection", None)) is not None:
+            converted["head.weight"] = projection.T
+        return converted
+
+
+def _ours(file: _Named) -> tuple[TextConfig, Cleaning | None]:
+    declared = file.settings.get("text")
+    if not isinstance(declared, Mapping):
+        raise CheckpointError(
+            f"The metadata of {file.name!r} lacks 'text', the configuration of its text tower."
+        )
+    values = {key: value for key, value in declared.items() if key not in ("sigmoid", "lower")}
+    return TextConfig.from_dict(values), "lower" if declared.get("lower") else "whitespace"
+
+
+def _open_clips(file: _Named) -> tuple[TextConfig, Cleaning | None]:
+    model = _mapping(file.settings.get("model_cfg", file.settings))
+    text = _mapping(model.get("text_cfg"))
+    is_siglip = "head.bias" in file.shapes  # where no configuration says it
+    pool, is_free = text.get("pool_type", "argmax"), text.get("no_causal_mask", is_siglip)
+    arguments = _mapping(text.get("tokenizer_kwargs"))
+    if text and pool not in (("last",) if is_free else ("argmax", "eos")):
+        raise _unknown(file.name, f"reads a sentence by {str(pool)[:40]!r}")
+    if unknown := set(arguments) - {"clean"}:
+        raise _unknown(file.name, f"has a tokenizer with {listed(sorted(map(str, unknown)))[:80]}")
+    is_quick = open_clip.OPENAI in file.state or model.get("quick_gelu") is True
+    is_tanh = _mapping(text.get("act_kwargs")).get("approximate") == "tanh"
+    config = _config(
+        file.shapes,
+        num_heads=text.get("heads"),
+        mlp="quick_gelu" if is_quick else "gelu_tanh" if is_tanh else "gelu",
+        norm_eps=_mapping(text.get("norm_kwargs")).get("eps", 1e-6 if is_siglip else 1e-5),
+        causal=not is_free,
+    )
+    return config, cleaning_of(arguments.get("clean"))
+
+
+def _transformers(file: _Named) -> tuple[TextConfig, Cleaning | None]:
+    text = _mapping(file.settings.get("text_config"))
+    is_siglip = "head.bias" in file.shapes
+    eps, act = (1e-6, "gelu_pytorch_tanh") if is_siglip else (1e-5, "quick_gelu")
+    is_quick = not is_siglip and quick_gelu.hub_weights_are(file.name, file.settings)
+    config = _config(
+        file.shapes,
+        num_heads=text.get("num_attention_heads"),
+        mlp="quick_gelu" if is_quick else activation(text.get("hidden_act"), act),
+        norm_eps=text.get("layer_norm_eps", eps),
+        causal=not is_siglip,
+    )
+    return config, None
+
+
+def _config(shapes: State, *, num_heads: Any, **settings: Any) -> TextConfig:
+    """The architecture of converted parameters: shapes say most of it; a KeyError or ValueError where they do not."""
+    vocabulary, width = shapes["token_embed.weight"].shape
+    numbers = (int(match[1]) for name in shapes if (match := re.match(r"blocks\.(\d+)\.", name)))
+    return TextConfig(
+        vocabulary=vocabulary,
+        context=len(shapes["pos_embed"]),
+        width=width,
+        depth=1 + max(numbers, default=-1),
+        num_heads=num_heads or (16 if width == _SIGLIP_SO400M else max(width // 64, 1)),
+        embed_dim=len(shapes["head.weight"]),
+        mlp_hidden=len(shapes["blocks.0.mlp.fc1.weight"]),
+        head_bias="head.bias" in shapes,
+        **settings,
+    )
+
+
+def _unknown(name: str, what: str) -> CheckpointError:
+    return CheckpointError(f"The text tower of {name!r} cannot be used: it {what}, which is not known here.")
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+_OPEN_CLIP = [
+    (r"^text\.", ""),
+    (r"^token_embedding\.", "token_embed."),
+    (r"^ln_final\.", "norm."),
+    (r"^text_projection$", "projection"),
+    (r"^text_projection\.", "head."),
+    *open_clip.RULES,
+]
+_TRANSFORMERS = [
+    (r"^text_model\.", ""),
+    (r"^embeddings\.token_embedding\.", "token_embed."),
+    (r"^final_layer_norm\.", "norm."),
+    (r"^text_projection\.", "head."),
+    *transformers_clip.RULES,
+]
+_NUMBERS = r"(logit_scale|logit_bias|attn_mask|input_resolution|context_length|vocab_size)$"
+_BESIDE = [r"(?!text\.)", r"text\.attn_mask$"]
+_FORMS = (
+    _Form("text.token_embed.weight", _BESIDE, [(r"^text\.", "")], _ours),
+    _Form("text.token_embedding.weight", _BESIDE, _OPEN_CLIP, _open_clips),
+    _Form("token_embedding.weight", [r"visual\.", _NUMBERS], _OPEN_CLIP, _open_clips),
+    _Form(
+        "text_model.embeddings.token_embedding.weight",
+        [r"(?!text_)", r".*position_ids$"],
+        _TRANSFORMERS,
+        _transformers,
+    ),
+)
