@@ -87,12 +87,12 @@ class Phrase(NamedTuple):
 
 
 def scene(seed: int, index: int, *, least: int = 1, most: int = MOST) -> Scene:
-    """The scene of a number: things that hardly overlap, whose colours and shapes repeat now and then; one that is alone is larger."""
+    """The scene of a number: things that hardly overlap, colours and shapes that repeat now and then; a single one is larger."""
     rng = np.random.default_rng((seed, index))
     things: list[Thing] = []
     for _ in range(int(rng.integers(least, most + 1))):
         shape, colour = (str(rng.choice(list(words))) for words in (SHAPES, COLOURS))
-        texture = str(rng.choice(TEXTURES)) if rng.random() < 0.5 else "plain"
+        texture = str(rng.choice(TEXTURES)) if rng.random() < (0.25 if most == 1 else 0.5) else "plain"
         if things and rng.random() < 0.35:
             shape = things[-1].shape
         if things and rng.random() < 0.25:

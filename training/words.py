@@ -11,6 +11,7 @@ import copy
 import itertools
 import json
 import logging
+import math
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -48,10 +49,15 @@ PREPROCESS = {
     "size": SIDE, "resize": f"short side {SIDE}, bicubic", "crop": "centre", "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5],
 }  # fmt: skip
 TEXT = {"width": 64, "depth": 2, "num_heads": 2, "mlp_hidden": 128}
-STAGES = ((0.45, 48, 1.0), (1.0, SIDE, 0.0))  # until: share of the time; side; share of things that are alone
+STAGES = ((0.55, 48, 1.0), (1.0, SIDE, 0.0))  # until: share of the time; side; share of things that are alone
 COUNT = 32  # scenes in a step
+WORD_STEPS = 400  # in which sentences learn their words, before they see pictures
 PATCHES = 600  # of those in a step, at most, that are compared with its sentences
 SENTENCES = 3  # true ones of each scene in a step
+BASE, SHARP = (
+    30.0,
+    3.5,
+)  # longest wave of the positions in patches / 2 pi; how clearly heads begin to look at a neighbour
 RECIPE = replace(Recipe(), other_rate=3e-3, matrix_rate=0.015)
 
 
@@ -76,9 +82,7 @@ class Pair(nn.Module):
         self.vision = VisionTransformer(ViTConfig.from_dict(VISION))
         self.text = TextTransformer(TextConfig(vocabulary, CONTEXT, embed_dim=EMBEDDING, **TEXT))
         initialise(self.vision)
-        table = self.vision.pos_embed
-        assert table is not None
-        table.data = 0.3 * sinusoidal_2d(self.vision.config.grid, table.shape[2], base=30.0)[None]
+        look_at_neighbours(self.vision)
         nn.init.normal_(self.text.token_embed.weight, std=0.02)
         self.logit_scale = nn.Parameter(torch.tensor(10.0).log())
 
@@ -109,6 +113,53 @@ class Pair(nn.Module):
         order = ends.argsort()
         parts = [self.text(tokens[part, : ends[part].max() + 1], ends[part]) for part in order.chunk(4)]
         return F.normalize(torch.cat(parts)[order.argsort()], dim=-1)
+
+
+@torch.no_grad()
+def look_at_neighbours(vision: VisionTransformer) -> None:
+    """Start with heads that look at the patch above, below, on the left and on the right, in all layers but the last two.
+
+    Positions are a code of sines and cosines, which a turn by f t moves by t patches: scores are sums of cos(f (place + t - key)).
+    Shapes are then learned from a few thousand scenes; the heads are free to look elsewhere.
+    """
+    assert vision.pos_embed is not None
+    dim, width = vision.config.embed_dim, vision.config.head_dim
+    vision.pos_embed.copy_(0.3 * sinusoidal_2d(vision.config.grid, dim, base=BASE))
+    quarter, count = dim // 4, width // 4  # pairs of the code on an axis, and those of them that a head reads
+    for block in vision.blocks[:-2]:
+        weight = block.attn.qkv.weight.view(3, 4, width, dim)
+        block.attn.proj.weight.mul_(3)
+        weight[2] *= 3
+        for head, shift in enumerate(((0, -1), (0, 1), (-1, 0), (1, 0))):  # columns, rows
+            for axis, by in enumerate(shift):
+                for pair in range(count):
+                    which = pair * quarter // count
+                    sine, cosine = 2 * axis * quarter + which, (2 * axis + 1) * quarter + which
+                    angle, row = by * BASE ** (-which / quarter), 2 * (axis * count + pair)
+                    for part, turn in ((0, angle), (1, 0.0)):  # queries, keys
+                        cos, sin = SHARP * math.cos(turn), SHARP * math.sin(turn)
+                        weight[part, head, row, [sine, cosine]] += torch.tensor([cos, sin])
+                        weight[part, head, row + 1, [sine, cosine]] += torch.tensor([-sin, cos])
+
+
+def learn_words(pair: Pair, words: Tokenizer, *, steps: int) -> None:
+    """Give each word a direction of its own before there are pictures: a sentence begins near the sum of its words' random vectors.
+
+    Else words whose meaning the pictures do not tell yet, such as those of shapes, become one, and nothing tells them apart again.
+    """
+    told = {word: torch.randn(EMBEDDING) for word in (*scenes.ATTRIBUTES, *scenes.RELATIONS, 0, 2, 3)}
+    ground = F.normalize(torch.randn(EMBEDDING), dim=0)
+    adam, rng = torch.optim.AdamW(pair.text.parameters(), lr=2e-3), np.random.default_rng(2)
+    for step in range(steps):
+        phrases = [scenes.true_phrase(scenes.scene(2, step * COUNT + index), rng) for index in range(COUNT)]
+        said = [[*one.first, *one.second, one.relation, one.count] for one in phrases]
+        sums = torch.stack([torch.stack([told[word] for word in one if word]).sum(0) for one in said])
+        sentences = [scenes.sentence(phrase, rng) for phrase in phrases]
+        directions = pair.directions(*tokens_of(words, [*sentences, scenes.GROUND]))
+        wanted = torch.cat((F.normalize(sums, dim=1), ground[None]))
+        (1 - (directions * wanted).sum(1)).mean().backward()
+        adam.step()
+        adam.zero_grad()
 
 
 def contrastive(logits: Tensor, is_true: Tensor, is_false: Tensor) -> Tensor:
@@ -206,15 +257,20 @@ class Run:
         torch.manual_seed(seed)
         self.words, self.seed = tokenizer(), seed
         self.pair = Pair(self.words.get_vocab_size())
+        learn_words(self.pair, self.words, steps=WORD_STEPS)
         self.average = copy.deepcopy(self.pair).eval()
-        matrices = [p for name, p in self.pair.named_parameters() if ".blocks." in name and p.ndim == 2]
+        matrices = [p for p in self.pair.vision.blocks.parameters() if p.ndim == 2]
         others = [p for p in self.pair.parameters() if not any(p is matrix for matrix in matrices)]
         self.muon = Muon(matrices, momentum=RECIPE.momentum, decay=RECIPE.matrix_decay)
         self.adam = torch.optim.AdamW(others, lr=RECIPE.other_rate, betas=RECIPE.betas, weight_decay=0.0)
         self.counters = {"step": 0, "spent": 0.0}
 
     def train_step(self, batch: Batch, progress: float) -> dict[str, float]:
-        """One update of the weights and of their moving average; the terms of the loss before it."""
+        """One update of the weights and of their moving average; the terms of the loss before it.
+
+        As long as things are alone, pictures learn from sentences and not the other way round.
+        """
+        self.pair.text.requires_grad_(progress >= STAGES[0][0])
         logits, *of_patches = self.pair(batch.pixels, batch.tokens, batch.ends, batch.corner)
         logits, of_one = logits[:, :-1], batch.is_of_one
         on, values = (one.flatten(0, 1)[batch.places] for one in of_patches)

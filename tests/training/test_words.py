@@ -19,6 +19,7 @@ from training.words import Batch, Pair, Run, contrastive, share_of_patches, toke
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(words, "COUNT", 5)
+    monkeypatch.setattr(words, "WORD_STEPS", 2)
     return 5
 
 
@@ -78,30 +79,83 @@ def test_the_share_of_a_patch_that_a_mask_covers() -> None:
 def test_the_pair_gives_the_pictures_what_the_model_itself_gives(few: int) -> None:
     torch.manual_seed(0)
     own = tokenizer()
-    pair, batch = Pair(own.get_vocab_size()), Batch(own, 0, 0, 48, 0.0)
+    pair, batch = Pair(own.get_vocab_size()), Batch(own, 0, 0, 96, 0.0)
     with torch.no_grad():
         logits, patches, values = pair(batch.pixels, batch.tokens, batch.ends)
         sentences = F.normalize(pair.text(batch.tokens, batch.ends), dim=-1)  # all of one width
         pictures = F.normalize(pair.vision(batch.pixels), dim=-1)
     torch.testing.assert_close(logits, 10 * pictures @ sentences.T, atol=1e-4, rtol=1e-4)
-    assert patches.shape == values.shape == (few, 36, len(sentences))
+    assert patches.shape == values.shape == (few, 144, len(sentences))
 
 
 def test_a_run_that_goes_on_from_its_checkpoint_ends_with_the_same_weights(few: int, tmp_path: Path) -> None:
     whole, first, second = Run(3), Run(3), Run(3)
     batches = [Batch(whole.words, 3, step, 48, 0.0) for step in range(2)]
     for batch in batches:
-        whole.train_step(batch, 0.3)
-    first.train_step(batches[0], 0.3)
+        whole.train_step(batch, 0.6)
+    first.train_step(batches[0], 0.6)
     words.store(tmp_path / "last.pt", first.state())
     second.restore(torch.load(tmp_path / "last.pt", weights_only=True))
-    second.train_step(batches[1], 0.3)
+    second.train_step(batches[1], 0.6)
     for name, one in whole.average.state_dict().items():
         torch.testing.assert_close(second.average.state_dict()[name], one, rtol=0, atol=0)
     moved = [
         not torch.equal(a, b) for a, b in zip(whole.pair.parameters(), Run(3).pair.parameters(), strict=True)
     ]
     assert all(moved)
+
+
+def test_sentences_do_not_change_while_things_are_alone(few: int) -> None:
+    run = Run(3)
+    before = {name: value.clone() for name, value in run.pair.state_dict().items()}
+    run.train_step(Batch(run.words, 3, 0, 48, 1.0), 0.1)
+    moved = {name for name, value in run.pair.state_dict().items() if not torch.equal(value, before[name])}
+    assert {name for name in before if name.startswith("vision.")} <= moved
+    assert not {name for name in moved if name.startswith("text.")}
+
+
+def test_words_get_directions_of_their_own_before_there_are_pictures() -> None:
+    torch.manual_seed(0)
+    own = tokenizer()
+    pair = Pair(own.get_vocab_size())
+    told = tokens_of(own, ["a red star", "a red heart", "a blue star", "red star"])
+
+    def cosines() -> torch.Tensor:
+        with torch.no_grad():
+            directions = pair.directions(*told)
+        return directions[0] @ directions[1:].T
+
+    assert cosines()[0] > 0.9
+    words.learn_words(pair, own, steps=60)
+    shape, colour, way = cosines().tolist()
+    assert max(shape, colour) < 0.8 < 0.95 < way
+
+
+def test_heads_begin_with_the_patches_above_below_left_and_right() -> None:
+    torch.manual_seed(0)
+    vision, maps = Pair(10).vision, []
+
+    def kernel(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **_: object) -> torch.Tensor:
+        maps.append((q @ k.mT)[0, :, len(vision.config.prefix) + 5 * 12 + 6, len(vision.config.prefix) :])
+        return words.two_products(q, k, v, attn_mask=None, scale=None)
+
+    with torch.no_grad(), words.attending_through(kernel):
+        vision(torch.zeros(1, 3, 96, 96))
+    assert [divmod(int(one.argmax()), 12) for one in maps[0]] == [(4, 6), (6, 6), (5, 5), (5, 7)]
+
+
+def test_a_small_picture_is_a_window_of_a_whole_one(few: int) -> None:
+    torch.manual_seed(0)
+    own = tokenizer()
+    pair, batch = Pair(own.get_vocab_size()), Batch(own, 0, 0, 48, 1.0)
+    assert all(0 <= place <= 6 for place in batch.corner)
+    with torch.no_grad():
+        here, there = (pair(batch.pixels, batch.tokens, batch.ends, corner)[1] for corner in ((0, 0), (4, 6)))
+        table = pair.vision.pos_embed.unflatten(1, (12, 12))
+        table[:, :6, :6] = table[:, 4:10, 6:].clone()
+        moved = pair(batch.pixels, batch.tokens, batch.ends, (0, 0))[1]
+    assert not torch.allclose(here, there, atol=1e-3)
+    torch.testing.assert_close(moved, there)
 
 
 def test_the_file_says_how_it_is_read(few: int, tmp_path: Path) -> None:
