@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from vit_viz.checkpoints.families.base import CLIP, IMAGENET
 from vit_viz.settings import setting
 
 DEFAULT_MODEL = "mini"
-BUNDLED = ("mini",)
+BUNDLED = MappingProxyType({
+    "mini": "A small ViT trained for this project on 200 classes of photos; no network needed.",
+    "mini-clip": "A small CLIP trained for this project on drawn scenes: ask it where \"a red circle\" is; no network needed.",
+})  # fmt: skip
+"""Name -> why one would look at it, in one sentence."""
 BUNDLED_LICENCE = "apache-2.0"
 """Of the bundled models, as assets/README.md and LICENSE say."""
 _HALF = (0.5, 0.5, 0.5)
