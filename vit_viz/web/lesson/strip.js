@@ -3,13 +3,13 @@
 import { clamp } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
 import { amountWords, percent } from '../../ui/kit/numbers.js';
-import { html } from '../kit/preact.js';
+import { html, useLayoutEffect, useRef } from '../kit/preact.js';
 import { othersInWords } from './pen.js';
 import { Piece } from './say.js';
 /** @import { Numbers } from './timeline.js' */
 
 const SLICE = 8; // patches that stand for all of them
-const [ROW, NARROW] = [12, 6]; // blocks beside each other
+const ROW = 12; // blocks beside each other
 const MLPS = /** @type {Record<string, string>} */ ({
   swiglu: 'gated MLP (SwiGLU)',
   swiglu_packed: 'gated MLP (SwiGLU)',
@@ -33,6 +33,11 @@ export function reachOf(part, layers) {
 /** @param {{n: Numbers, part: string, one: boolean, go: (part: string) => void}} props one: whether it is about one head alone */
 export function Strip({ n, part, one, go }) {
   const { trace } = n;
+  const strip = useRef(/** @type {any} */ (null));
+  useLayoutEffect(() => {
+    const here = strip.current.querySelector('[aria-current]');
+    if (here) strip.current.scrollLeft = here.offsetLeft - (strip.current.clientWidth - here.offsetWidth) / 2;
+  }, [part]);
   const { shape, position_kind: kind } = n.tokens?.facts ?? UNKNOWN;
   const { grid, prefix, layers, heads, photo, photo_size: size } = trace;
   const count = grid[0] * grid[1];
@@ -57,7 +62,11 @@ export function Strip({ n, part, one, go }) {
   const across = Math.ceil(layers / Math.ceil(layers / ROW));
   const mlp = MLPS[shape.mlp] ?? 'MLP';
   const wide = shape.hidden ? ` (${shape.hidden} numbers wide)` : '';
-  return html`<nav class="vv-lesson-strip" aria-label="The model, part by part: choose one to go there">
+  return html`<nav
+    class="vv-lesson-strip"
+    ref=${strip}
+    aria-label="The model, part by part: choose one to go there"
+  >
     ${box('photo', html`<img src=${routeUrl(photo)} alt="" style=${{ aspectRatio: `${size[1]} / ${size[0]}` }} />`, 'photo')}${arrow}
     ${box(
       'patches',
@@ -80,10 +89,7 @@ export function Strip({ n, part, one, go }) {
     )}${arrow}
     ${shape.pre_norm && html`${box('tokens', html`<i class="vv-lesson-vector vv-lesson-even"></i>`, 'norm')}${arrow}`}
     <div class="vv-lesson-blocks">
-      <div
-        style=${{ '--across': across, '--narrow': Math.min(across, NARROW) }}
-        data-many=${layers > 6 ? '' : undefined}
-      >
+      <div style=${{ '--across': across }}>
         ${Array.from({ length: layers }, (_, l) => html`<${Block} ...${{ l, heads, mlp, part, head: one ? n.head : null, go }} />`)}
       </div>
       <div class="vv-lesson-band" aria-hidden="true">

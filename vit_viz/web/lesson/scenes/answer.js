@@ -216,7 +216,8 @@ function drawSum(pen, n, u, each) {
   }
   const bottom = work.y + foot * 1.3 + rows * pitch;
   const a = ease(u * 2 - 1);
-  const rest = `${signed(givenBy(n)[2], 2)} from the embedding and what is always added`;
+  const others = wide ? 'the embedding and what is always added' : 'all else';
+  const rest = `${signed(givenBy(n)[2], 2)} from ${others}`;
   pen.text(rest, work.x, bottom, { size, a });
   const strong = /** @type {const} */ ({ size: 16, fill: 'ink', weight: 600, align: 'right', a });
   pen.number('answer-total', facts.total, `= ${fixed(facts.total, 2)}`, work.x + work.w, bottom, strong);

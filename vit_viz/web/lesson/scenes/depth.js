@@ -10,7 +10,7 @@ import { usual } from './heads.js';
 
 const LONGEST = 36; // seconds that all blocks together take
 const SHOWN = 3; // names, one below the other
-const SMALLEST = 40; // pixels across a photo
+const SMALLEST = 72; // pixels across a photo
 const ALIKE = 0.9; // cosine of an embedding that is nearly the last
 
 /** What the answer is read from, in words. @param {Numbers} n */
@@ -209,7 +209,7 @@ function drawPhoto(pen, v, n, done) {
     pen.tokens(ours, rowOf(depthOf(n).arrays.answer_looks, block), `what ${looks} at in block ${block}`);
   else pen.tokens(ours, alikeOf(n, end ? layers : 0), 'how like our patch, above the mean of all');
   const what = done && !end ? `what ${looks} at in block ${block}` : 'most like our patch';
-  pen.text(what, x + 10, y + h - 12, { fill: '#fff' });
+  if (pen.wide) pen.text(what, x + 10, y + h - 12, { fill: '#fff' });
 }
 
 /** Each block: where it looked, what was said after it, and which patches were like ours. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n @param {number} y */
