@@ -34,7 +34,7 @@ const BEATS = [
     5,
     'norm',
     (n) =>
-      told`After the last block all tokens are brought to one scale once more, by a last *norm*. Now ${reader(n)} is read.`,
+      told`After the last block all tokens are brought to one scale once more, by a last norm. Now ${reader(n)} is read.`,
   ],
   ['top', 8, 'head', saidOfTop],
   ['sum', 10, 'answer', saidOfSum],
@@ -44,7 +44,7 @@ const BEATS = [
     10,
     'photo',
     (n) =>
-      told`What heads gave they took from tokens, and most tokens stand for patches. Orange: the patches from which the heads took what speaks for ${about(n)}; blue: against it. From pixels to the answer, and back to the pixels.`,
+      told`What the heads gave, they took from tokens. Orange: patches from which they took what speaks for ${about(n)}; blue: against it. From pixels to the answer, and back to the pixels.`,
   ],
 ];
 
@@ -65,7 +65,7 @@ function saidOfTop(n) {
   const shares = unit.includes('sigmoid')
     ? 'Each score becomes a probability by itself'
     : 'Softmax makes shares of all scores';
-  return told`The classifier has a list of learned numbers for each name. As a query met a key, it is multiplied with what is read and added up: the *score* of that name. ${shares}; these come first.`;
+  return told`For each name the classifier has a list of learned numbers. As a query meets a key, it meets what is read: multiplied, number by number, and added up to the *score* of that name. ${shares}; these come first.`;
 }
 
 /** @type {Beat['say']} */
@@ -73,14 +73,14 @@ function saidOfSum(n) {
   const isPool = partsOf(n).facts.layers[0] === 'pool';
   const added = isPool ? 'The pool adds up what it reads' : 'In every block we only added';
   const parts = isPool ? 'its heads and its MLP' : 'the heads and the MLP of each block';
-  return told`${added}, so the score of ${about(n)}, ${{ strong: fixed(partsOf(n).facts.total, 2) }}, is a sum, too, while the scale of this photo's last norm is held: here is what ${parts} gave to it. Orange is for it, blue against it.`;
+  return told`${added}, so the score of ${about(n)}, ${{ strong: fixed(partsOf(n).facts.total, 2) }}, is a sum, too, with the scale of the last norm held as it is: here is what ${parts} gave to it. Orange is for it, blue against it.`;
 }
 
 /** @type {Beat['say']} */
 function saidOfHeads(n) {
   const { data, shape } = partsOf(n).arrays.heads;
   const place = data.indexOf(Math.max(...data));
-  return told`Now each head by itself, darker where it gave more. Head ${place % shape[1]} of ${blockOf(n, Math.floor(place / shape[1]))} gave most: ${signed(data[place], 2)}.`;
+  return told`Now each head by itself, stronger in colour where it gave more. Head ${place % shape[1]} of ${blockOf(n, Math.floor(place / shape[1]))} gave most: ${signed(data[place], 2)}.`;
 }
 
 /** @type {Scene} */
@@ -93,12 +93,7 @@ export const ANSWER = {
     before: 'answer-sum',
     shown: 'answer-sum',
     question: (n) => told`Guess: what gave most to the score of ${about(n)}?`,
-    choices: () => [
-      ['all heads of all blocks together'],
-      ['all MLPs together'],
-      ['the embedding, and what is always added'],
-      ['heads and MLPs about the same'],
-    ],
+    choices: () => [['all heads'], ['all MLPs'], ['all else'], ['heads and MLPs alike']],
     truth(n) {
       const given = givenBy(n);
       const [heads, mlps, rest] = given;
@@ -206,7 +201,7 @@ function drawSum(pen, n, u, each) {
       const value = arrays.heads.data[row * count + head];
       const [x, h] = [left + head * cell, Math.max(2, pitch - 4)];
       pen.box(x, y - h / 2, cell - 3, h, 'soft', each, 3);
-      const strength = (each * Math.abs(value)) / strongest;
+      const strength = (0.6 * each * Math.abs(value)) / strongest;
       pen.box(x, y - h / 2, cell - 3, h, value < 0 ? 'minus' : 'plus', strength, 3);
       const how = /** @type {const} */ ({ size: 12, fill: 'ink', align: 'center', a: each });
       if (cell > 40 && pitch > 16)

@@ -67,7 +67,7 @@ function sayScale(n) {
   const bias = hasBias
     ? ' Then the model adds what it has learned for the way from our patch to that token.'
     : '';
-  return told`Each score is ${how}, since a sum of ${d} products easily grows too large.${bias}`;
+  return told`Each score is ${how}, since a sum of ${d} products grows large, and the next step would give nearly all to one token.${bias}`;
 }
 
 /** What is said in each beat, and for how many seconds. @type {[string, number, Beat['say']][]} */
@@ -78,14 +78,14 @@ const BEATS = [
     ({ trace, layer, head }) => {
       const all = trace.prefix.length + trace.grid[0] * trace.grid[1] + trace.suffix.length;
       const last = layer === trace.layers - 1 ? ', the last' : '';
-      return told`All ${all} tokens go through ${trace.layers} *blocks*. In each they look at one another, in ${trace.heads} ways that are called *heads*. We stop at head ${head} of block ${layer}${last}.`;
+      return told`All ${all} tokens go through ${trace.layers} *blocks*. In each every token first looks at all tokens, in ${trace.heads} ways that are called *heads*, then works alone, then works alone. We stop at head ${head} of block ${layer}${last}.`;
     },
   ],
   [
     'query',
     4,
     (n) =>
-      told`To look, a copy of our token is brought to one scale (a *norm*), and a learned table makes ${wide(n)} numbers of it, its *query*: what it seeks.${headOf(n).facts.turned ? ' Its place turns them.' : ''}`,
+      told`To look, a copy of our token is brought to one scale (a *norm*: its numbers get the usual size 1), and a learned table makes ${wide(n)} numbers of it, its *query*: what it seeks.${headOf(n).facts.turned ? ' Its place turns them.' : ''}`,
   ],
   [
     'keys',
@@ -98,28 +98,28 @@ const BEATS = [
     'score',
     9,
     () =>
-      told`Query and key are multiplied, number by number, and all is added up: that is the *score* of that token.`,
+      told`How well? Query and key are multiplied, number by number, and the products are added up: that is the *score* of that token.`,
   ],
   ['scale', 5, sayScale],
   [
     'soft',
     7,
     () =>
-      told`*Softmax* makes shares of the scores: e (2.718) to the power of each, divided by the sum of all of these. High scores grow most, none is below 0, and together they are 100%.`,
+      told`*Softmax* makes shares of the scores: e (2.718) to the power of each, divided by the sum of all of these. High scores get most, no share is below 0, and together they are 100%.`,
   ],
   [
     'look',
     7,
     (n) => {
       const { order, most } = headOf(n);
-      return told`The shares are its *attention*. Most goes to ${sayToken(n, order[0])}: ${percent(most)}.`;
+      return told`These shares are the *attention* of our patch. Most goes to ${sayToken(n, order[0])}: ${percent(most)}.`;
     },
   ],
   [
     'take',
     8,
     (n) =>
-      told`Every token also makes a *value*, by a third table: ${wide(n)} numbers for what it gives. Each is taken by its share, and their sum is what our patch learns here.`,
+      told`Every token also makes a *value*, by a third table: ${wide(n)} numbers for what it gives. Our patch takes from each value its share; the sum of all is what this head brings back.`,
   ],
 ];
 
@@ -203,7 +203,7 @@ function drawMeeting(pen, head, n, v) {
     pen.piece(n.patch, mine.x, mine.y, mine.w, mine.h);
     pen.frame(mine, 'accent', q, 2);
     const word = { fill: 'ink', weight: 600, a: q * Math.abs(2 * take - 1) };
-    pen.text(take > 0.5 ? 'learns' : 'query', work.x + face + (isWide ? 8 : 4), line(work.y), word);
+    pen.text(take > 0.5 ? 'sum' : 'query', work.x + face + (isWide ? 8 : 4), line(work.y), word);
     const shown = clamp(v['ask-query'] * 2 - 0.8);
     pen.vector(arrays.query.data, vx, work.y + inset, vw, cell, {
       max: size.keys,

@@ -85,7 +85,7 @@ const BEATS = [
     6,
     'embed',
     (n) =>
-      told`A table of learned numbers, the same for every patch, makes ${factsOf(n).dim} others of them: for each of these every number of the list is multiplied by one of the table, and all are added up. Now the patch is a *token*.`,
+      told`The *embedding* makes a *token* of the list: ${factsOf(n).dim} numbers that stand for the patch from here on. Each is a sum of the list's numbers, times weights of a learned table that is the same for every patch: a convolution in steps of one patch.`,
   ],
   [
     'place',
@@ -105,9 +105,12 @@ const BEATS = [
       const has = (/** @type {RegExp} */ name) => prefix.some((one) => name.test(one));
       const many = prefix.length === 1 ? 'One more token joins' : `${prefix.length} more tokens join`;
       const others = { term: othersInWords({ ...trace, suffix: [] }) };
-      const role = pooling === 'class' && has(/^class/) ? ' The class token will carry the answer.' : '';
-      const notes = has(/^register/) ? ' Registers belong to no place: they are room for notes.' : '';
-      return told`${many} in front, learned and the same for every photo: ${others}.${role}${notes}`;
+      const role =
+        pooling === 'class' && has(/^class/)
+          ? ' The class token will gather from all others, and at the end the answer is read there.'
+          : '';
+      const notes = has(/^register/) ? ' Registers are room for notes.' : '';
+      return told`${many} in front, not cut from the photo but learned, the same for every photo: ${others}.${role}${notes}`;
     },
   ],
 ];

@@ -79,7 +79,7 @@ export const DEPTH = {
         : ['Guess: after which block is the answer nearly what it is at the end?'],
     choices: ({ trace }) =>
       thirds(trace.layers).map(([first, last]) => [
-        first === last ? `block ${first}` : `block ${first} to ${last}`,
+        first === last ? `block ${first}` : `blocks ${first} to ${last}`,
       ]),
     truth: (n) => thirds(n.trace.layers).findIndex(([, last]) => settled(n) - 1 <= last),
     verdict(n) {
@@ -132,7 +132,7 @@ function beats(n) {
 
 /** @type {Beat['say']} */
 const saidOfCosine = ({ patch }) =>
-  told`Back to the start: what becomes of our patch ${{ patch }} on its way? Two tokens are compared by their *cosine*: 1 where both point the same way, 0 where they have nothing in common. Lit: the patches most like ours.`;
+  told`Back to the start: what becomes of our patch ${{ patch }}? Picture tokens as arrows: the *cosine* of the angle between two is 1 where they point the same way, 0 at a right angle, −1 where they are opposed. Lit: the patches most like ours.`;
 
 /** @type {Beat['say']} */
 function saidOfReading(n) {
@@ -141,7 +141,10 @@ function saidOfReading(n) {
     return [
       `This model names nothing: ${reader(n)} becomes a list of numbers that describes the photo. After each block we ask how like the last it is.`,
     ];
-  const made = kind === 'value' ? 'the values that it returns' : 'one score for each name it knows';
+  const made =
+    kind === 'value'
+      ? 'the values that it returns'
+      : 'one score, and from that one share, for each name it knows';
   return told`At the end a last learned table, the *classifier*, turns ${reader(n)} into ${made}. It was trained for the end only, but we ask it early, after each block, to see the answer grow.`;
 }
 
@@ -150,7 +153,7 @@ function saidOfBlock(n, layer) {
   const [is] = saidAfter(n, layer + 1);
   const first = layer
     ? ''
-    : 'Each block adds what attention brings from other tokens, then what the MLP makes of it. ';
+    : `${n.trace.pooling === 'class' ? 'The class token asks and gathers as our patch did: each block adds' : 'Each block adds to every token'} what its heads bring and what the MLP makes of it. `;
   const value = amount(n, is.value);
   if (!isNamed(n)) return told`${first}After block ${layer}: ${is.name} ${{ strong: value }}.`;
   const how = layer > 0 && saidAfter(n, layer)[0].index === is.index ? 'still' : 'now';

@@ -70,7 +70,7 @@ const BEATS = [
     8,
     'attn',
     (n) =>
-      told`Nothing is replaced: the rows${arraysOf(n).rest.data.some(Boolean) ? ', and numbers that are the same for every photo,' : ''} are ${{ strong: 'added' }} to what the token was. That is a *residual connection*, and what so grows from block to block is the *residual stream*, the band below the blocks.`,
+      told`Nothing is replaced: the rows${arraysOf(n).rest.data.some(Boolean) ? ' and a constant list' : ''} are ${{ strong: 'added' }} to what the token was, which stays. That is a *residual connection*; what grows from block to block is the *residual stream*, the band below the blocks.`,
   ],
   [
     'mlp',
@@ -107,7 +107,7 @@ export const HEADS = {
       told`Guess: what will add more to our patch ${{ patch }} in block ${layer}?`,
     choices: ({ trace }) => [
       [`the ${trace.heads} heads together`],
-      ['the part that comes next, a small network'],
+      ['the network that comes next'],
       ['both about the same'],
     ],
     truth(n) {
@@ -117,7 +117,7 @@ export const HEADS = {
     },
     verdict(n) {
       const [attended, thought] = added(n).map(short);
-      return told`All heads together add a vector of length ${attended}, the network one of length ${thought}. Lengths do not simply add up: lists of numbers can point against each other.`;
+      return told`All heads together add a list of length ${attended}, the network one of length ${thought}. Lengths do not simply add up: lists of numbers can point against each other.`;
     },
   },
   whatIf: [{ change: 'head', label: 'a head were switched off', controls: ['layer', 'head'] }],
