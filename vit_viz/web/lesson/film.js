@@ -112,7 +112,7 @@ function drawing({ shown, player, store, still }, place, photo) {
     const top = place.getBoundingClientRect().top + (isFull ? 0 : window.scrollY);
     const lesson = /** @type {HTMLElement} */ (place.parentElement);
     const [strip, controls] = lesson.querySelectorAll('.vv-lesson-strip, .vv-lesson-controls');
-    const isFoot = getComputedStyle(controls).position === 'sticky';
+    const isFoot = getComputedStyle(controls).position !== 'static';
     const tallest =
       Math.max(window.innerHeight - top, Math.min(LOW, window.innerHeight) - strip.clientHeight) -
       (isFoot ? controls.clientHeight : 0);

@@ -56,7 +56,7 @@ export function Strip({ n, part, one, go }) {
       title="Goes to where the lesson tells of this part."
       onClick=${() => go(name)}
     >
-      <span class="vv-lesson-glyph" aria-hidden="true">${glyph}</span><span>${label}</span>
+      ${glyph && html`<span class="vv-lesson-glyph" aria-hidden="true">${glyph}</span>`}<span>${label}</span>
     </button>`;
   const arrow = html`<i class="vv-lesson-arrow" aria-hidden="true">→</i>`;
   const across = Math.ceil(layers / Math.ceil(layers / ROW));
@@ -92,9 +92,7 @@ export function Strip({ n, part, one, go }) {
       <div style=${{ '--across': across }}>
         ${Array.from({ length: layers }, (_, l) => html`<${Block} ...${{ l, heads, mlp, part, head: one ? n.head : null, go }} />`)}
       </div>
-      <div class="vv-lesson-band" aria-hidden="true">
-        <i style=${{ width: `${100 * reachOf(part, layers)}%` }}></i>
-      </div>
+      <div class="vv-lesson-band" style=${{ '--reach': `${100 * reachOf(part, layers)}%` }}></div>
       <span>${`${layers} blocks: attention (${heads} heads), ${mlp}${wide}; each adds to this band`}</span>
     </div>
     ${arrow}

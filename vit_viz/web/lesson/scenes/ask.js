@@ -78,7 +78,7 @@ const BEATS = [
     ({ trace, layer, head }) => {
       const all = trace.prefix.length + trace.grid[0] * trace.grid[1] + trace.suffix.length;
       const last = layer === trace.layers - 1 ? ', the last' : '';
-      return told`All ${all} tokens go through ${trace.layers} *blocks*. In each every token first looks at all tokens, in ${trace.heads} ways that are called *heads*, then works alone, then works alone. We stop at head ${head} of block ${layer}${last}.`;
+      return told`All ${all} tokens go through ${trace.layers} *blocks*. In each every token first looks at all tokens, in ${trace.heads} ways that are called *heads*, then works alone. We stop at head ${head} of block ${layer}${last}.`;
     },
   ],
   [

@@ -34,8 +34,7 @@ export const amount = (n, value) =>
  */
 export function saidAfter(n, state) {
   const { arrays, facts } = depthOf(n);
-  if (!facts.words.length)
-    return [{ index: 0, name: 'cosine with the end', value: arrays.agreement.data[state] }];
+  if (!facts.words.length) return [{ index: 0, name: 'cosine', value: arrays.agreement.data[state] }];
   const values = rowOf(arrays.tops, state);
   return facts.words
     .map((/** @type {string} */ name, /** @type {number} */ index) => ({ index, name, value: values[index] }))

@@ -77,7 +77,7 @@ const BEATS = [
     9,
     'mlp',
     (n) =>
-      told`Now the token works alone. A copy of it, brought to one scale again, goes through a small network, the *MLP*: a table makes ${arraysOf(n).hidden.data.length} numbers of it, and those below zero become almost nothing, so that ${percent(blockOf(n).facts.active)} of them ${isGated(n) ? 'let through what a second table makes: a *gate*' : 'go on'}.`,
+      told`Now the token works alone. A copy of it, brought to one scale again, goes through a small network, the *MLP*: a table makes ${arraysOf(n).hidden.data.length} numbers of it, and those below zero become almost nothing, so that ${percent(blockOf(n).facts.active)} of them ${isGated(n) ? ['let through what a second table makes: a ', { term: 'gate' }] : 'go on'}.`,
   ],
   [
     'after',
