@@ -36,7 +36,7 @@ export function Film({ lesson, n, now }) {
     </section>
     <div class="vv-lesson-film">
       <canvas role="img" aria-label=${wordsOf(say, trace.grid[1])}></canvas>
-      <canvas class="vv-lesson-ghost" aria-hidden="true"></canvas>
+      <canvas class="vv-layer" style=${{ opacity: 0 }} aria-hidden="true"></canvas>
       <${Chooser} ...${{ lesson, n, area: photo.value }} />
     </div>
     <ul class="vv-unseen" data-numbers></ul>

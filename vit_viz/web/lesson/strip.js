@@ -134,6 +134,6 @@ function Block({ l, heads, mlp, part, head, go }) {
     </button>`;
   const each = Array.from({ length: heads }, (_, h) => html`<i data-on=${glows(h) ? '' : undefined}></i>`);
   return html`<div class="vv-lesson-block" data-on=${isIn('attn') || isIn('mlp') ? '' : undefined}>
-    ${button('attn', `attention, ${heads} heads`, each)}${button('mlp', mlp, html`<i></i><span>${l}</span>`)}
+    ${button('attn', `attention, ${heads} heads`, each)}${button('mlp', mlp, html`<i data-on=${isIn('mlp') ? '' : undefined}></i><span>${l}</span>`)}
   </div>`;
 }
