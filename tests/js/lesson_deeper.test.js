@@ -190,10 +190,18 @@ test('of what folds out one panel is open, and a program is shown as it is', asy
   const part = {
     formula: '<math>f</math>',
     letters: 'l',
-    lines: [
-      { text: '<pre>ran</pre>', of: {} },
-      { text: '<pre>its own</pre>', of: { mlp: ['gelu'] } },
-      { text: '<pre>of others</pre>', of: { mlp: ['swiglu'] } },
+    ran: [
+      {
+        name: 'f',
+        place: 'vit.py',
+        lines: [
+          ['ran', {}],
+          ['not', { mlp: ['swiglu'] }],
+        ],
+        of: {},
+      },
+      { name: 'g', place: 'vit.py', lines: [['its own', null]], of: { mlp: ['gelu'] } },
+      { name: 'h', place: 'vit.py', lines: [['of others', {}]], of: { mlp: ['swiglu'] } },
     ],
     source: 'x = "<b>"',
     mistake: 'No.',
@@ -205,13 +213,14 @@ test('of what folds out one panel is open, and a program is shown as it is', asy
   for (const [i, words] of [
     'fl',
     'q[5, 8]of a head',
-    'ranits own',
+    'our code: f vit.pyrannotour code: g vit.pyits own',
     'x = "<b>"A common mistake No.Copy',
   ].entries()) {
     chips[i].click();
     await settle();
     const panels = root.querySelectorAll('[data-panel]');
     assert.equal(panels.length, 1);
+    if (i === 2) assert.deepEqual(texts(panels[0].querySelectorAll('mark')), ['ran']);
     assert.equal(panels[0].textContent.replace(/\s*\n\s*/g, '').trim(), words);
   }
   const copy = root.querySelector('[data-panel] button');

@@ -116,7 +116,7 @@ def _readings(
 ) -> list[_Reading]:
     """How the output reads the stream after the last block, [tokens, dim]; what does not depend on it is added to `rest`."""
     config, count = model.config, len(last)
-    mean = _mean_weights(model, count, edits).to(last)
+    mean = mean_weights(model, count, edits).to(last)
     first, second = torch.zeros(2, count, dtype=last.dtype, device=last.device)
     first[0] = second[min(1, count - 1)] = 1
     if config.dist_head:
@@ -140,7 +140,7 @@ def _readings(
     return readings
 
 
-def _mean_weights(model: VisionTransformer, count: int, edits: ActiveEdits | None) -> Tensor:
+def mean_weights(model: VisionTransformer, count: int, edits: ActiveEdits | None) -> Tensor:
     """By how much each token enters a mean over patches, [tokens]: removed ones are left out of it."""
     weights = torch.ones(count, dtype=torch.float64)
     if not model.config.pool_prefix:

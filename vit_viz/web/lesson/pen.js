@@ -1,7 +1,8 @@
 // What the scenes are drawn with, on one canvas: words, boxes, pieces of the photo, vectors, and the photo lit by attention. Made for one
 // size, photo and set of colours.
 
-import { clamp, suffixKinds } from '../../explorer/geometry.js';
+import { clamp } from '../../explorer/geometry.js';
+import { counted } from '../../ui/kit/numbers.js';
 import { endOf, largestOf, paintSigned } from '../kit/signed.js';
 import { topOf } from '../../explorer/frame.js';
 import { Picture } from '../../explorer/paint.js';
@@ -221,10 +222,10 @@ export class Pen {
 
   /** A token: its piece of the photo, or the letter of one that is no patch. @param {number} token @param {number} x @param {number} y @param {number} w @param {number} h */
   face(token, x, y, w, h, a = 1) {
-    const { prefix, suffix, grid } = this.trace;
+    const { prefix } = this.trace;
     const patch = token - prefix.length;
-    if (patch >= 0 && patch < grid[0] * grid[1]) return this.piece(patch, x, y, w, h, a);
-    const name = prefix[token] ?? suffix[patch - grid[0] * grid[1]] ?? '';
+    if (patch >= 0) return this.piece(patch, x, y, w, h, a);
+    const name = prefix[token];
     this.box(x, y, w, h, 'soft', a, 5);
     this.frame(
       { x: x + 0.5, y: y + 0.5, w: w - 1, h: h - 1 },
@@ -273,11 +274,7 @@ export class Pen {
     this.#fade(a);
     context.drawImage(this.plain, x, y, w, h);
     if (weights && depth > 0) {
-      const { prefix, grid } = trace;
-      const map = Float32Array.from(
-        { length: grid[0] * grid[1] },
-        (_, patch) => weights[prefix.length + patch],
-      );
+      const map = Float32Array.from(weights).subarray(trace.prefix.length);
       const sorted = map.slice().sort();
       const style = suited('light', trace.unlit);
       this.map.paint(map, layerTable(style, depth, new Uint32Array(256)), [sorted[0], topOf(sorted)]);
@@ -351,11 +348,10 @@ export class Pen {
    * @returns {{x: number, w: number}[]}
    */
   spots(focus, join = 1) {
-    const { prefix, suffix, grid } = this.trace;
+    const { prefix, grid } = this.trace;
     const patches = grid[0] * grid[1];
-    const widths = Array.from({ length: prefix.length + patches + suffix.length }, (_, token) => {
-      const isPatch = token >= prefix.length && token < prefix.length + patches;
-      let wide = isPatch ? 1 : Math.min(9, patches / 20) * join;
+    const widths = Array.from({ length: prefix.length + patches }, (_, token) => {
+      let wide = token < prefix.length ? Math.min(9, patches / 20) * join : 1;
       for (const [at, more, radius] of focus) wide += more * Math.exp(-(((token - at) / radius) ** 2));
       return wide;
     });
@@ -388,7 +384,7 @@ export class Pen {
     this.frame(spots[token], 'accent');
     const below = row.y + row.h + (UNDER - 4) * unit;
     this.text(words, row.x, below);
-    if (wide) this.text(`${spots.length} tokens in one row`, row.x + row.w, below, { align: 'right' });
+    this.text(`${counted(spots.length, 'token')} in one row`, row.x + row.w, below, { align: 'right' });
   }
 
   /** Each token at its place in the row, higher where it is wide. @param {{x: number, w: number}[]} spots @returns {Area[]} */
@@ -401,21 +397,4 @@ export class Pen {
       h: Math.min(h + 10 * clamp(w / 30), 60),
     }));
   }
-}
-
-/** How many tokens of each kind are no patches, in words: "the class token and 4 registers". @param {Trace} trace */
-export function othersInWords({ prefix, suffix, grid }) {
-  const kinds = new Map();
-  for (const name of prefix) {
-    const kind = name.replace(/ \d+$/, '');
-    kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-  }
-  for (const [kind, tokens] of suffixKinds({ grid, prefix: [], suffix })) kinds.set(kind, tokens.length);
-  const words = [...kinds].map(([kind, count]) => {
-    if (kind === 'register') return count === 1 ? 'a register' : `${count} registers`;
-    return count === 1 ? `the ${kind} token` : `${count} ${kind} tokens`;
-  });
-  return words.length > 1
-    ? `${words.slice(0, -1).join(', ')} and ${words[words.length - 1]}`
-    : (words[0] ?? '');
 }
