@@ -74,6 +74,10 @@ const MODELS = {
   embedding: EMBEDDING,
   value: { depth: { tops: array([LAYERS + 1, 1]) }, facts: { kind: 'value', words: ['age'], classes: [0] } },
   mean: { trace: { pooling: 'mean' } },
+  gate: {
+    tokens: { arrays: {}, facts: { shape: { mlp: 'swiglu' } } },
+    block: { arrays: numbers().block?.arrays, facts: { token: 11, activation: 'swiglu', active: 0.25 } },
+  },
   pool: {
     trace: { pooling: 'attention' },
     parts: {

@@ -9,7 +9,7 @@ import { kindsInWords } from './timeline.js';
 /** @import { Numbers } from './timeline.js' */
 
 const SLICE = 8; // patches that stand for all of them
-const [ROW, NARROW] = [12, 6]; // blocks beside each other
+const ROW = 12; // blocks beside each other
 const MLPS = /** @type {Record<string, string>} */ ({
   swiglu: 'gated MLP (SwiGLU)',
   swiglu_packed: 'gated MLP (SwiGLU)',
@@ -56,13 +56,17 @@ export function Strip({ n, part, one, go }) {
       title="Goes to where the lesson tells of this part."
       onClick=${() => go(name)}
     >
-      <span class="vv-lesson-glyph" aria-hidden="true">${glyph}</span><span>${label}</span>
+      ${glyph && html`<span class="vv-lesson-glyph" aria-hidden="true">${glyph}</span>`}<span>${label}</span>
     </button>`;
   const arrow = html`<i class="vv-lesson-arrow" aria-hidden="true">→</i>`;
   const across = Math.ceil(layers / Math.ceil(layers / ROW));
   const mlp = MLPS[shape.mlp] ?? 'MLP';
   const wide = shape.hidden ? ` (${shape.hidden} numbers wide)` : '';
-  return html`<nav class="vv-lesson-strip" aria-label="The model, part by part: choose one to go there">
+  return html`<nav
+    class="vv-lesson-strip"
+    ref=${strip}
+    aria-label="The model, part by part: choose one to go there"
+  >
     ${box('photo', html`<img src=${routeUrl(photo)} alt="" style=${{ aspectRatio: `${size[1]} / ${size[0]}` }} />`, 'photo')}${arrow}
     ${box(
       'patches',
@@ -85,10 +89,7 @@ export function Strip({ n, part, one, go }) {
     )}${arrow}
     ${shape.pre_norm && html`${box('tokens', html`<i class="vv-lesson-vector vv-lesson-even"></i>`, 'norm')}${arrow}`}
     <div class="vv-lesson-blocks">
-      <div
-        style=${{ '--across': across, '--narrow': Math.min(across, NARROW) }}
-        data-many=${layers > 6 ? '' : undefined}
-      >
+      <div style=${{ '--across': across }}>
         ${Array.from({ length: layers }, (_, l) => html`<${Block} ...${{ l, heads, mlp, part, head: one ? n.head : null, go }} />`)}
       </div>
       <div class="vv-lesson-band" aria-hidden="true">

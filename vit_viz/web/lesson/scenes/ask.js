@@ -66,7 +66,7 @@ function scaling(n) {
   const bias = hasBias
     ? ' Then the model adds what it has learned for the way from our patch to that token.'
     : '';
-  return told`Each score is ${how}, since a sum of ${d} products easily grows too large.${bias}`;
+  return told`Each score is ${how}, since a sum of ${d} products grows large, and the next step would give nearly all to one token.${bias}`;
 }
 
 /** Where the lesson stops: one head of one block. @param {Numbers} n */
@@ -176,7 +176,7 @@ function drawMeeting(pen, head, n, v) {
     pen.piece(n.patch, mine.x, mine.y, mine.w, mine.h);
     pen.frame(mine, 'accent', q, 2);
     const word = { fill: 'ink', weight: 600, a: q * Math.abs(2 * take - 1) };
-    pen.text(take > 0.5 ? 'learns' : 'query', work.x + face + (isWide ? 8 : 4), line(work.y), word);
+    pen.text(take > 0.5 ? 'sum' : 'query', work.x + face + (isWide ? 8 : 4), line(work.y), word);
     const shown = clamp(v['ask-query'] * 2 - 0.8);
     pen.vector(arrays.query.data, vx, work.y + inset, vw, cell, {
       max: size.keys,

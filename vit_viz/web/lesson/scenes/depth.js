@@ -10,7 +10,7 @@ import { lengthOf, usual } from './heads.js';
 
 const LONGEST = 36; // seconds that all blocks together take
 const SHOWN = 3; // names, one below the other
-const SMALLEST = 40; // pixels across a photo
+const SMALLEST = 72; // pixels across a photo
 const ALIKE = 0.9; // cosine of an embedding that is nearly the last
 
 /** What the answer is read from, in words: "the class token". @param {Numbers} n */
@@ -31,8 +31,7 @@ export const amount = (n, value) =>
  */
 export function saidAfter(n, state) {
   const { arrays, facts } = depthOf(n);
-  if (!facts.words.length)
-    return [{ index: 0, name: 'cosine with the end', value: arrays.agreement.data[state] }];
+  if (!facts.words.length) return [{ index: 0, name: 'cosine', value: arrays.agreement.data[state] }];
   const values = rowOf(arrays.tops, state);
   return facts.words
     .map((/** @type {string} */ name, /** @type {number} */ index) => ({ index, name, value: values[index] }))
@@ -77,7 +76,7 @@ export const DEPTH = {
         : ['Guess: after which block is the answer nearly what it is at the end?'],
     choices: ({ trace }) =>
       thirds(trace.layers).map(([first, last]) => [
-        first === last ? `block ${first}` : `block ${first} to ${last}`,
+        first === last ? `block ${first}` : `blocks ${first} to ${last}`,
       ]),
     truth: (n) => thirds(n.trace.layers).findIndex(([, last]) => settled(n) - 1 <= last),
     verdict(n) {
@@ -144,7 +143,7 @@ function saidOfBlock(n, layer) {
   const [is] = saidAfter(n, layer + 1);
   const first = layer
     ? ''
-    : 'Each block adds what attention brings from other tokens, then what the MLP makes of it. ';
+    : `${n.trace.pooling === 'class' ? 'The class token asks and gathers as our patch did: each block adds' : 'Each block adds to every token'} what its heads bring and what the MLP makes of it. `;
   const value = amount(n, is.value);
   if (!isNamed(n)) return told`${first}After block ${layer}: ${is.name} ${{ strong: value }}.`;
   const how = layer > 0 && saidAfter(n, layer)[0].index === is.index ? 'still' : 'now';
@@ -197,7 +196,7 @@ function drawPhoto(pen, v, n, done) {
     pen.tokens(ours, rowOf(depthOf(n).arrays.answer_looks, block), `what ${looks} at in block ${block}`);
   else pen.tokens(ours, alikeOf(n, end ? layers : 0), 'how like our patch, above the mean of all');
   const what = done && !end ? `what ${looks} at in block ${block}` : 'most like our patch';
-  pen.text(what, x + 10, y + h - 12, { fill: '#fff' });
+  if (pen.wide) pen.text(what, x + 10, y + h - 12, { fill: '#fff' });
 }
 
 /** Each block: where it looked, what was said after it, and which patches were like ours. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n @param {number} y */

@@ -76,7 +76,7 @@ export const HEADS = {
     },
     verdict(n) {
       const [attended, thought] = added(n).map(short);
-      return told`All heads together add a vector of length ${attended}, the network one of length ${thought}. Lengths do not simply add up: lists of numbers can point against each other.`;
+      return told`All heads together add a list of length ${attended}, the network one of length ${thought}. Lengths do not simply add up: lists of numbers can point against each other.`;
     },
   },
   whatIf: [{ change: 'head', label: 'a head were switched off', controls: ['layer', 'head'] }],
@@ -129,7 +129,8 @@ function draw(pen, v, n) {
   const { weights } = arraysOf(n);
   pen.lit(rowOf(weights, n.head), photo.x, photo.y, photo.w, photo.h);
   pen.frame(pen.at(n.patch), 'accent');
-  pen.text(`where it looks in head ${n.head}`, photo.x + 10, photo.y + photo.h - 12, { fill: '#fff' });
+  if (pen.wide)
+    pen.text(`where it looks in head ${n.head}`, photo.x + 10, photo.y + photo.h - 12, { fill: '#fff' });
   const [lines, tile] = [linesOf(pen, weights.shape[0]), tiles(pen, weights.shape[0])];
   for (let head = 0; head < weights.shape[0]; head++) drawHead(pen, v, n, { lines, tile, head });
   const a = Math.min(ease(v['heads-join'] * 2 - 1), 1 - v['heads-parts'] * 3);
