@@ -49,7 +49,8 @@ class ClassMapsOptions(OfMethodOptions):
     """Whose maps are set side by side, and for how many classes."""
 
     count: Annotated[
-        int, Option("classes", "How many of the model's first classes; sentences are all there.", low=1, high=32)
+        int,
+        Option("classes", "How many of the model's first classes; sentences are all there.", low=1, high=32),
     ] = 4
 
 

@@ -54,7 +54,9 @@ def gradients(
     """
     followed = [tensor for tensor in inputs if tensor is not None and tensor.requires_grad]
     computed = iter(
-        torch.autograd.grad(torch.unbind(value.reshape(-1)), followed, allow_unused=True, retain_graph=keep_graph)
+        torch.autograd.grad(
+            torch.unbind(value.reshape(-1)), followed, allow_unused=True, retain_graph=keep_graph
+        )
         if value.requires_grad and followed
         else [None] * len(followed)
     )

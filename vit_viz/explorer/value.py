@@ -116,7 +116,9 @@ _LIMITS: dict[str, Value] = {
 }
 
 
-_PLACES = frozenset({"model", "image", "mode", "size", "part", "edits", "sentences", "templates", "tab", "query"})
+_PLACES = frozenset(
+    {"model", "image", "mode", "size", "part", "edits", "sentences", "templates", "tab", "query"}
+)
 
 
 def link_fields(of_page: Mapping[str, Value] | None = None) -> list[Value]:

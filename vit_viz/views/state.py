@@ -171,7 +171,9 @@ class ViewState:
         """
         kept = self.query if self.query and not self.query[0].isdigit() else ""
         is_same = set(changes) <= {"mode", "size"} or (self.sentences and "model" not in changes)
-        target = self.target if is_same else ""  # of another photo the first class; a sentence stays the one that was written
+        target = (
+            self.target if is_same else ""
+        )  # of another photo the first class; a sentence stays the one that was written
         again: dict[str, Any] = {"part": ""} if "image" in changes else {}
         if {"model", "image", "part"} & set(changes):
             again |= {"size": 0}
