@@ -18,6 +18,7 @@ LEVELS = [
             "lazy",
             "memory",
             "outputs",
+            "prompts",
             "progress",
             "results",
             "sentences",

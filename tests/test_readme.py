@@ -15,7 +15,7 @@ import vit_viz
 from benchmarks.transformers_families import loading, refused
 from tests.test_docker import copied
 from vit_viz import rest
-from vit_viz.checkpoints.catalog import CATALOG, Entry, entry_of
+from vit_viz.checkpoints.catalog import BUNDLED, BUNDLED_LICENCE, CATALOG, Entry, entry_of
 from vit_viz.checkpoints.source import MAX_VISITORS_BYTES
 from vit_viz.images.decoder import MAX_SECONDS, MEMORY_BYTES
 from vit_viz.images.preprocess import MAX_PATCHES
@@ -49,6 +49,11 @@ def test_each_tab_is_described_and_nothing_else() -> None:
 def test_every_model_of_the_catalog_is_listed(entry: Entry) -> None:
     row = f"| `{entry.name}` | {entry.title} | {entry.good_for} | {entry.licence} | {entry.megabytes} MB |"
     assert row in DOCS["MODELS.md"]
+
+
+@pytest.mark.parametrize(("name", "good_for"), BUNDLED.items(), ids=list(BUNDLED))
+def test_every_bundled_model_is_listed(name: str, good_for: str) -> None:
+    assert f"| `{name}` | bundled | {good_for} | {BUNDLED_LICENCE} | none |" in DOCS["MODELS.md"]
 
 
 @pytest.mark.parametrize("row", ["load", "refused by name, with the reason"])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from training import data
 from training.recipe import Recipe
@@ -35,9 +37,9 @@ def metadata(folder: Path, facts: dict[str, Any]) -> dict[str, str]:
     return {name: json.dumps(value) for name, value in parts.items()}
 
 
-def export(weights: Path, out: Path, notes: dict[str, str]) -> None:
+def export(weights: Mapping[str, Tensor], out: Path, notes: dict[str, str]) -> None:
     """Store the weights in float16; the file appears whole or not at all."""
-    halves = {name: value.to(torch.float16).contiguous() for name, value in load_file(weights).items()}
+    halves = {name: value.to(torch.float16).contiguous() for name, value in weights.items()}
     partial = out.with_suffix(".partial")
     save_file(halves, partial, notes)
     partial.chmod(0o644)
@@ -54,7 +56,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--facts", type=Path, required=True, help="JSON file: the provenance")
     args = parser.parse_args()
-    export(args.weights, args.out, metadata(args.data, json.loads(args.facts.read_text())))
+    export(load_file(args.weights), args.out, metadata(args.data, json.loads(args.facts.read_text())))
 
 
 if __name__ == "__main__":

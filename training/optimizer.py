@@ -13,13 +13,12 @@ NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 def orthogonalised(matrices: Tensor, steps: int = 5) -> Tensor:
     """The nearest matrices whose singular values are all about 1: [count, rows, cols], rows <= cols.
 
-    Newton-Schulz iteration in bfloat16; the coefficients send singular values into [0.7, 1.2], fast.
+    Newton-Schulz iteration; the coefficients send singular values into [0.7, 1.2], fast.
 
     Source: Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks".
     """
     a, b, c = NEWTON_SCHULZ
-    x = matrices.bfloat16()
-    x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)
+    x = matrices / (matrices.norm(dim=(-2, -1), keepdim=True) + 1e-7)
     for _ in range(steps):
         gram = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
@@ -57,7 +56,7 @@ class Muon:
             for part, target in zip(square_parts(direction), square_parts(weight), strict=True):
                 by_shape.setdefault((part.shape[0], part.shape[1]), []).append((part, target))
         for (rows, cols), pairs in by_shape.items():
-            updates = orthogonalised(torch.stack([part for part, _ in pairs])).float()
+            updates = orthogonalised(torch.stack([part for part, _ in pairs]))
             for update, (_, target) in zip(updates, pairs, strict=True):
                 target.mul_(1 - rate * self.decay).sub_(update, alpha=rate * (cols / rows) ** 0.5)
 

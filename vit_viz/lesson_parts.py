@@ -15,19 +15,23 @@ from pathlib import Path
 _MODEL = Path(__file__).with_name("model") / "vit.py"
 
 
+Of = Mapping[str, tuple[str | bool | int, ...]]
+"""Which models are meant: what the `shape` of `lesson_tokens` says of them, by name; all, where nothing is said."""
+
+
 @dataclass(frozen=True)
 class Ran:
     """A function of vit_viz/model/vit.py, of which some lines do a part of the lesson.
 
     Args:
-        name: "Class.method".
-        marks: texts; the lines that contain one of them are meant.
-        of: which models run it: what the `shape` of `lesson_tokens` says of them, by name; all, where nothing is said.
+        name: "Class.method", or "function".
+        marks: texts; the lines that contain one of them are meant, where a model is such that it runs them.
+        of: which models run the function.
     """
 
     name: str
-    marks: tuple[str, ...]
-    of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    marks: Mapping[str, Of]
+    of: Of = field(default_factory=dict)
 
     @property
     def source(self) -> tuple[int, str]:
@@ -63,6 +67,12 @@ class LessonPart:
     mistake: str
     ran: tuple[Ran, ...]
 
+
+_UNFOLDED: Of = {"patch_embed": ("unfold",)}
+_PLACED: Of = {"position": ("learned", "sinusoidal_1d", "sinusoidal_2d")}
+_GELUS = ("gelu", "gelu_tanh")
+_ONE_HEAD: Of = {"dist_head": (False,)}
+_POOLED: Of = {"pooling": ("attention",)}
 
 PARTS: dict[str, LessonPart] = {
     "tokens": LessonPart(
@@ -103,9 +113,12 @@ def sequence(patches, prefix, positions):
         "squares. And a class token of random numbers in each forward pass: it is one parameter, learned, the same for "
         "every image.",
         ran=(
-            Ran("PatchEmbed.forward", ("self.proj(",)),
-            Ran("PatchEmbed.patches", ("F.unfold", "transpose"), {"patch_embed": ("unfold",)}),
-            Ran("VisionTransformer.tokens", ("torch.cat", "x = x + F.pad")),
+            Ran(
+                "PatchEmbed.forward",
+                {"proj(self.whole_patches": {"patch_embed": ("conv",)}, "proj(self.patches": _UNFOLDED},
+            ),
+            Ran("PatchEmbed.patches", {"F.unfold": {}, "transpose": {}}, _UNFOLDED),
+            Ran("VisionTransformer.tokens", {"torch.cat": {}, "x = x + F.pad": _PLACED}),
         ),
     ),
     "attention": LessonPart(
@@ -123,7 +136,16 @@ def attention(q, k, v):  # each [batch, heads, tokens, head_dim]
         mistake="A softmax along the queries (dim=-2, or dim=1 by counting wrong): then it is not a token's attention that "
         "sums to 1. And a division by the root of the token's width, or of the number of heads: a product of query and key "
         "has head_dim terms.",
-        ran=(Ran("Attention.forward", ("scaled_dot_product_attention(", "rotate(", "places.bias")),),
+        ran=(
+            Ran(
+                "Attention.forward",
+                {
+                    "scaled_dot_product_attention(": {},
+                    "rotate(": {"rotary": (True,)},
+                    "places.bias": {"relative": (True,)},
+                },
+            ),
+        ),
     ),
     "heads": LessonPart(
         formula=r"$y = W_O\, (o_1, \ldots, o_H) + b_O$",
@@ -151,7 +173,7 @@ class Attention(nn.Module):
         mistake="One projection for query, key and value: then what one patch seeks in another is what that seeks in it, "
         "as the scores are symmetric. And a reshape to [batch, heads, tokens, head_dim] without a transpose, which "
         "mixes tokens with heads.",
-        ran=(Ran("Attention.forward", ("qkv", "transpose(1, 2)", "self.proj")),),
+        ran=(Ran("Attention.forward", {"qkv": {}, "transpose(1, 2)": {}, "self.proj": {}}),),
     ),
     "block": LessonPart(
         formula=r"$x \leftarrow x + \mathrm{Attention}(\mathrm{norm}_1(x))$; then $x \leftarrow x + "
@@ -188,14 +210,15 @@ class Block(nn.Module):
         mistake="One norm for both parts: each learns a scale of its own. And two linear layers without a nonlinearity "
         "between them, which are no more than one.",
         ran=(
-            Ran("Block.forward", ("x +",)),
+            Ran("Block.forward", {"x +": {}}),
+            Ran("Mlp.forward", {"gelu(": {}, "self.fc2": {}}, {"mlp": ("quick_gelu", *_GELUS)}),
             Ran(
-                "Mlp.forward",
-                ("F.gelu", "torch.sigmoid", "self.fc2"),
-                {"mlp": ("gelu", "gelu_tanh", "quick_gelu")},
+                "gelu",
+                {"torch.sigmoid": {"mlp": ("quick_gelu",)}, "F.gelu": {"mlp": _GELUS}},
+                {"mlp": ("quick_gelu", *_GELUS)},
             ),
-            Ran("SwiGLU.forward", ("F.silu", "self.fc2"), {"mlp": ("swiglu",)}),
-            Ran("PackedSwiGLU.forward", ("F.silu",), {"mlp": ("swiglu_packed",)}),
+            Ran("SwiGLU.forward", {"F.silu": {}, "self.fc2": {}}, {"mlp": ("swiglu",)}),
+            Ran("PackedSwiGLU.forward", {"F.silu": {}}, {"mlp": ("swiglu_packed",)}),
         ),
     ),
     "model": LessonPart(
@@ -225,10 +248,29 @@ class ViT(nn.Module):
         mistake="A softmax at the end of the model: cross_entropy takes logits and has one itself. And no norm before the "
         "head: after many additions the stream is long, and no head was trained on that.",
         ran=(
-            Ran("VisionTransformer.forward", ("self.tokens(", "self.run_blocks(", "self.classify(")),
-            Ran("VisionTransformer.classify", ("self.head(self.pool",)),
-            Ran("VisionTransformer.pool", ("self.norm(x)", 'pooling == "class" else')),
-            Ran("AttentionPool.forward", ("scaled_dot_product_attention(",), {"pooling": ("attention",)}),
+            Ran(
+                "VisionTransformer.forward",
+                {"self.tokens(": {}, "self.run_blocks(": {}, "self.classify(": {}},
+            ),
+            Ran(
+                "VisionTransformer.classify",
+                {"self.head(self.pool": _ONE_HEAD, "head_dist(": {"dist_head": (True,)}},
+            ),
+            Ran(
+                "VisionTransformer.pool",
+                {
+                    "self.norm(x)": {"final_norm": (True,)},
+                    "self.attn_pool(patches)": _POOLED,
+                    "torch.cat((x": {"pool_concat": (True,)},
+                    'pooling == "class" else': {
+                        "pooling": ("class", "mean"),
+                        "pool_concat": (False,),
+                        "class_tokens": (1,),
+                    },
+                },
+                _ONE_HEAD,
+            ),
+            Ran("AttentionPool.forward", {"scaled_dot_product_attention(": {}}, _POOLED),
         ),
     ),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import CropBox
 from vit_viz.model import ViTConfig
 from vit_viz.model.positions import relative_index, rotate
-from vit_viz.model.vit import VisionTransformer
+from vit_viz.model.vit import SentenceHead, VisionTransformer
 
 pytestmark = pytest.mark.numbers
 
@@ -149,8 +150,18 @@ def read_by_hand(vit: VisionTransformer, z: Tensor, whole: Tensor, kept: Tensor)
     if config.class_tokens > 1:
         return vit.head(torch.cat([x[i] for i in config.class_read]))
     if config.pooling == "class":
-        return vit.head(held(vit.fc_norm, x[0], like[0]))
-    return vit.head(held(vit.fc_norm, x[kept].mean(0), like[kept].mean(0)))
+        return scored(vit.head, held(vit.fc_norm, x[0], like[0]), vit.fc_norm(like[0]))
+    mean = like[kept].mean(0)
+    return scored(vit.head, held(vit.fc_norm, x[kept].mean(0), mean), vit.fc_norm(mean))
+
+
+def scored(head: nn.Module, features: Tensor, like: Tensor) -> Tensor:
+    """What a head says of features; of sentences with the length that the embedding of `like` has."""
+    if not isinstance(head, SentenceHead):
+        return head(features)
+    length = head.projection(like).square().sum().sqrt()
+    cosines = [direction @ head.projection(features) / length for direction in head.directions]
+    return torch.stack([head.scale * cosine + head.bias for cosine in cosines])
 
 
 def by_hand(
@@ -207,7 +218,7 @@ def pool_by_hand(vit: VisionTransformer, pixels: Tensor, weights: Tensor) -> dic
     whole = gathered + thought
 
     def read(pooled: Tensor) -> float:
-        return float(weights @ vit.head(held(vit.fc_norm, pooled, whole)))
+        return float(weights @ scored(vit.head, held(vit.fc_norm, pooled, whole), vit.fc_norm(whole)))
 
     def gave(part: Tensor) -> float:
         return read(whole) - read(whole - part)
@@ -346,6 +357,54 @@ def test_without_classes_the_parts_are_of_an_embedding(name: str) -> None:
     alike = decomposition(vit, pixels, target=similarity(other))
     check(alike, hand(vit, pixels, other / (other.norm() * output.norm())))
     assert alike.output == pytest.approx(float(torch.cosine_similarity(output, other.double(), 0)), abs=1e-6)
+
+
+# --- sentences as classes
+
+SENTENCES: dict[str, dict[str, Any]] = {
+    "CLIP": {"pre_norm": True, "patch_bias": False, "head_bias": False, "num_classes": 9},
+    "CLIP, registers": {"reg_tokens": 2, "head_bias": False, "num_classes": 9, "mlp": "quick_gelu"},
+    "mean, projection with a bias": {"pooling": "mean", "fc_norm": True, "reg_tokens": 3, "num_classes": 9},
+    "SigLIP": {"class_token": False, "pooling": "attention", "mlp": "gelu_tanh", "num_classes": 0},
+    "SigLIP, norm behind": {"pooling": "attention", "fc_norm": True, "reg_tokens": 1, "num_classes": 9},
+}  # fmt: skip
+
+
+def with_sentences(seed: int = 7, **options: Any) -> VisionTransformer:
+    """A model whose classes are four sentences: 11 x cosine, and a bias as SigLIP has one."""
+    vit = model(**options)
+    directions = torch.randn(4, options["num_classes"] or DIM, generator=torch.Generator().manual_seed(seed))
+    bias = -2.5 if options.get("pooling") == "attention" else 0.0
+    vit.head = SentenceHead(vit.head, directions / directions.norm(dim=1, keepdim=True), 11.0, bias)
+    vit.config = replace(vit.config, num_classes=4)
+    return vit.eval().requires_grad_(False)
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_a_similarity_is_the_sum_of_its_parts_while_norm_and_length_are_held(name: str) -> None:
+    vit, pixels = with_sentences(**SENTENCES[name]), picture()
+    hand = pool_by_hand if vit.attn_pool is not None else by_hand
+    check(decomposition(vit, pixels, target=2), hand(vit, pixels, torch.tensor([0.0, 0, 1, 0])))
+    lead = decomposition(vit, pixels, target=(3, 1))
+    check(lead, hand(vit, pixels, torch.tensor([0.0, -1, 0, 1])))
+    logits = vit(pixels)[0]
+    assert lead.output == pytest.approx(float(logits[3] - logits[1]), rel=1e-5)
+    cosines = ((logits - vit.head.bias) / 11).tolist()
+    added = " - 2.5" if vit.head.bias else ""
+    said = f"A logit is 11 × cosine{added}; the cosines are {cosines[3]:.3f} and {cosines[1]:.3f}. "
+    assert lead.note.startswith(said)
+    assert "the last norm and the length of the embedding held at those of this photo" in lead.note
+
+
+@pytest.mark.parametrize("name", ["CLIP, registers", "mean, projection with a bias"])
+def test_inside_an_edit_a_similarity_has_the_length_of_the_edited_embedding(name: str) -> None:
+    vit, pixels = with_sentences(**SENTENCES[name]), picture(20, 30)
+    edits, scores, moved, removed = edits_by_hand()
+    with vv.edit(**edits):
+        found = decomposition(vit, pixels, target=2)
+    weights = torch.tensor([0.0, 0, 1, 0])
+    check(found, by_hand(vit, pixels, weights, scores=scores, moved=moved, removed=removed))
+    assert abs(found.output - float(vit(pixels)[0, 2])) > 1e-3
 
 
 def test_maps_of_layers_are_the_sums_of_those_of_their_heads() -> None:

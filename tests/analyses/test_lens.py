@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture.report import SOUND
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout
-from vit_viz.model import VisionTransformer, ViTConfig
+from vit_viz.model import SentenceHead, VisionTransformer, ViTConfig
 
 pytestmark = pytest.mark.numbers
 
@@ -88,6 +89,33 @@ def test_a_sequence_of_one_and_the_same_token_is_read_as_that_token_alone(option
     alone = read_alone(vit, token[None])[0]
     everywhere = vit.classify(token.expand(1, 15 + len(vit.config.prefix), -1))[0]
     assert_same(alone, everywhere)
+
+
+@pytest.mark.parametrize("pool", ["class", "mean", "attention"])
+def test_of_sentences_each_token_is_scored_by_its_own_cosines(photo, pool):
+    vit = model(
+        pooling=pool, num_classes=0 if pool == "attention" else 9, fc_norm=pool == "mean", reg_tokens=1
+    )
+    size = 20 if pool == "attention" else 9
+    directions = F.normalize(torch.randn(3, size, generator=torch.Generator().manual_seed(4)), dim=1)
+    vit.head = SentenceHead(vit.head, directions, 8.0, -1.5)
+    vit.config = replace(vit.config, num_classes=3)
+    found = logit_lens(vit, photo, target=2)
+    x = vit.tokens(photo)[0]
+    for state in range(3):
+        rows = []
+        for token in vit.norm(x)[2:]:
+            read = token
+            if pool == "attention":  # of one token it has all the weight
+                value = vit.attn_pool.kv(token)[20:]
+                read = vit.attn_pool.proj(value)
+                read = read + vit.attn_pool.mlp(vit.attn_pool.norm(read))
+            embedding = vit.head.projection(vit.fc_norm(read))
+            rows.append(8 * directions @ embedding / embedding.norm() - 1.5)
+        expected = torch.stack(rows).softmax(-1).reshape(*GRID, 3)
+        assert_same(found.maps.values[state], expected[..., 2])
+        assert (found.top[state] == expected.argmax(-1).numpy()).all()
+        x = vit.blocks[state](x[None])[0] if state < 2 else x
 
 
 def test_a_model_without_classes_is_compared_with_its_own_embedding(photo):

@@ -162,7 +162,7 @@ def test_methods_are_told_apart_by_their_cards_their_speed_and_what_they_see() -
     assert [name for name in METHODS if METHODS[name].words.class_blind] == [
         *("rollout", "value_rollout", "attention", "attention_flow")
     ]
-    assert METHODS.quick == tuple(METHODS)[:10]
+    assert METHODS.quick == tuple(METHODS)[:11]
     assert METHODS.usual.name == "relevance"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from vit_viz.analyses.value_paths import (
     sentence_patches,
 )
 from vit_viz.capture import edit
-from vit_viz.errors import ParameterError
+from vit_viz.errors import CaptureError, ParameterError
 
 pytestmark = pytest.mark.numbers
 
@@ -310,7 +311,14 @@ def test_edits_of_an_attention_that_is_replaced_are_refused_and_of_its_own_they_
 
 def test_a_model_of_classes_is_refused_in_a_sentence():
     loaded = kinds.loaded()
-    with pytest.raises(ParameterError, match=r"pass some as sentences="):
+    with pytest.raises(ParameterError, match=r"needs sentences.*name some as sentences"):
+        sentence_patches(loaded, pixels_of(loaded))
+
+
+def test_a_model_with_a_part_of_another_class_is_refused_in_a_sentence():
+    loaded = asked()
+    loaded.model.blocks[2].mlp = torch.nn.Sequential(loaded.model.blocks[2].mlp)
+    with pytest.raises(CaptureError, match="a part of another class"):
         sentence_patches(loaded, pixels_of(loaded))
 
 
@@ -336,3 +344,13 @@ def test_overlap_of_the_best_patches_with_masks_by_hand():
         sentence_overlap(found, {"a dog": dog[:, :20]})
     with pytest.raises(ParameterError, match="crop box"):
         sentence_overlap(replace(found, maps=replace(found.maps, crop_box=None)), masks)
+
+
+def test_the_documentation_has_each_published_setting():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "METHODS.md").read_text("utf-8")
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines()]
+    written = {row[0].removesuffix(" (the usual one)"): row[2:] for row in rows if len(row) == 6}
+    for name, path in VALUE_PATHS.items():
+        near = f"{path.prior:g} patches" if path.prior else "no"
+        kept = ["yes" if one else "no" for one in (path.residual, path.mlp)]
+        assert written[name] == [near, *kept, str(path.blocks)]

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 import vit_viz as vv
 from tests.comparing import assert_same
 from vit_viz.analyses.what_if import OtherPatches, WhatIf
-from vit_viz.errors import CaptureError, ParameterError
+from vit_viz.errors import ParameterError
 from vit_viz.model import Block, VisionTransformer
 from vit_viz.model.positions import rotate
 
@@ -175,7 +175,7 @@ def test_edits_of_the_model_stay_beside_a_change(make_model: MakeModel, pixels: 
         ({}, {"change": "head", "head": 5}, ParameterError, "Head 5 does not exist"),
         ({}, {"change": "head", "layer": 3}, ParameterError, "Layer 3 does not exist"),
         ({}, {"change": "patch", "patch": 17}, ParameterError, "larger than the input of 16 x 36"),
-        ({}, {"change": "axis", "edits": "off 0.1"}, CaptureError, "does not run over the last axis"),
+        ({}, {"change": "axis", "edits": "off 0.1"}, ParameterError, "take the edits back"),
     ],
 )
 def test_a_change_that_a_model_cannot_have_is_refused(

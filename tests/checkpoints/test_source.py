@@ -244,7 +244,10 @@ def test_the_default_model_can_be_set_by_the_environment(monkeypatch: pytest.Mon
     assert default_model() == "dino-s16"
 
 
-@pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.name)
+TIMMS = [entry for entry in CATALOG if entry.hub_id.startswith("timm/")]
+
+
+@pytest.mark.parametrize("entry", TIMMS, ids=lambda entry: entry.name)
 def test_the_catalog_agrees_with_timms_registry(entry: catalog.Entry) -> None:
     timm = pytest.importorskip("timm")
     cfg = timm.get_pretrained_cfg(entry.hub_id.removeprefix("timm/"))
@@ -259,14 +262,20 @@ def test_the_catalog_agrees_with_timms_registry(entry: catalog.Entry) -> None:
 @pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.name)
 def test_the_catalog_states_the_true_size(entry: catalog.Entry) -> None:
     timm = pytest.importorskip("timm")
-    name = entry.hub_id.removeprefix("timm/")
+    transformers = pytest.importorskip("transformers")
+    both = {"clip-b32": ("CLIPConfig", "CLIPModel"), "siglip-b16-text": ("SiglipConfig", "SiglipModel")}
     with torch.device("meta"):
-        model = timm.create_model(name, num_classes=timm.get_pretrained_cfg(name).num_classes)
+        if entry in TIMMS:
+            name = entry.hub_id.removeprefix("timm/")
+            model = timm.create_model(name, num_classes=timm.get_pretrained_cfg(name).num_classes)
+        else:  # whose sizes are the defaults of transformers
+            config, kind = (getattr(transformers, part) for part in both[entry.name])
+            model = kind(config())
     numbers = sum(parameter.numel() for parameter in model.parameters())
     assert entry.megabytes == pytest.approx(4 * numbers / 1e6, abs=1)
 
 
 def test_catalog_names_are_unique_and_no_hub_ids() -> None:
     names = [entry.name for entry in CATALOG]
-    assert len(names) == len(set(names)) == 12
+    assert len(names) == len(set(names)) == 14
     assert not any("/" in name or name in source.BUNDLED for name in names)

@@ -284,5 +284,12 @@ def test_parameters_that_do_not_fit_the_description_are_listed(tmp_path: Path) -
     path = tmp_path / "both.safetensors"
     own_file(path)
     changed(path, {"text.blocks.1.norm1.weight": None})
-    with pytest.raises(CheckpointError, match=r"1 missing: blocks.1.norm1.weight"):
+    assert "1 missing: blocks.1.norm1.weight" in refusal(path)
+
+
+def test_numbers_that_are_not_finite_are_refused_with_the_first_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "both.safetensors"
+    own_file(path)
+    changed(path, {"text.norm.weight": torch.full((24,), torch.nan)})
+    with pytest.raises(CheckpointError, match=r"norm.weight holds numbers that are not finite"):
         load(path, device="cpu").encode_text(["red"])

@@ -17,6 +17,7 @@ from vit_viz.analyses.attention import HeadMaps
 from vit_viz.analyses.explain import Explanations
 from vit_viz.analyses.position_tables import FilterComponents
 from vit_viz.analyses.registry import QUESTIONS
+from vit_viz.analyses.value_paths import SentencePatches
 from vit_viz.answer import Answer
 from vit_viz.errors import ExportError
 from vit_viz.figures import blocks
@@ -265,6 +266,21 @@ def test_segments_are_coloured_over_the_photo_where_they_lie() -> None:
     inside, other = pixels[20, 20], pixels[20, 40]
     assert len({tuple(inside), tuple(other), (255, 255, 255)}) == 3
     assert {"segment 0: 4 patches", "segment 1: 2 patches"} <= set(words(shown.marks))
+
+
+def test_sentences_have_a_map_each_on_one_scale_and_their_patches_a_colour() -> None:
+    values = np.array([[[0.1, 0.3, 0.2]], [[0.2, 0.2, 0.0]]], np.float32)
+    maps = TokenMaps(values, ("a dog", "grass"), "cosine", (-1, 1), False, "patches", PROVENANCE)
+    found = SentencePatches(maps, np.array([[1, 0, 0]]), np.array([[0.6, 0.7, 0.9]], np.float32))
+    marks = drawn(found).sheet.marks
+    dog, grass, best = (np.asarray(mark.image) for mark in marks if isinstance(mark, Bitmap))
+    step, wide = dog.shape[1] // 3, best.shape[1] // 3
+    assert (dog[0, -1] == grass[0, 0]).all()  # 0.2 in both
+    assert not (dog[0, 0] == grass[0, 0]).all()
+    assert (dog[0, step] == table("viridis")[-1]).all()
+    assert (best[0, wide] == best[0, -1]).all()
+    assert not (best[0, 0] == best[0, -1]).all()
+    assert {"a dog: 2 patches", "grass: 1 patch", "0.000", "0.300"} <= set(words(marks))
 
 
 def test_maps_of_several_methods_stand_side_by_side_under_their_labels() -> None:

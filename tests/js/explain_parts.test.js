@@ -207,6 +207,18 @@ test('of two classes it is the lead, of values the value, of a pool or an embedd
     made(['0.1'], /** @type {any} */ ({ ...LION, classes: values })).effect?.words ?? '',
     /the value of lion/,
   );
+  const alone = values.map((one) => ({ ...one, cosine: 0.3 })); // one sentence alone, which is scored by a logit all the same
+  const less = decomposed(['0.1']);
+  less.facts.total -= 2;
+  const ofSentence = madeOf(
+    /** @type {any} */ ({ ...LION, classes: alone }),
+    .../** @type {[any, any]} */ ([less, decomposed()]),
+    ['0.1'],
+  );
+  assert.match(
+    ofSentence.effect?.words ?? '',
+    /the logit of lion falls.* through later layers, the last norm and the length of the embedding\.$/,
+  );
   const none = made(['0.1'], /** @type {any} */ ({ classes: [], name: '', words: 'no classes', link: '' }));
   assert.deepEqual([none.effect, none.target], [null, 'its own embedding']);
   assert.match(none.whyNot, /^Parts are switched off only where a class is explained/);

@@ -66,9 +66,9 @@ test('the truth is told once it was seen, whatever was guessed', async () => {
   await show('heads-after', true);
   assert.match(
     card().textContent,
-    /No\. All heads together add a vector of length 4\.49, the network one of length 8\.97/,
+    /No\. All heads together add a list of length 4\.49, the network one of length 8\.97/,
   );
-  assert.deepEqual(texts([root.querySelector('[data-true]')]), ['the part that comes next, a small network']);
+  assert.deepEqual(texts([root.querySelector('[data-true]')]), ['the network that comes next']);
   assert.ok(root.querySelectorAll('button').every((/** @type {any} */ one) => one.disabled));
   guesses.value = { heads: 1 };
   await settle();
@@ -190,10 +190,18 @@ test('of what folds out one panel is open, and a program is shown as it is', asy
   const part = {
     formula: '<math>f</math>',
     letters: 'l',
-    lines: [
-      { text: '<pre>ran</pre>', of: {} },
-      { text: '<pre>its own</pre>', of: { mlp: ['gelu'] } },
-      { text: '<pre>of others</pre>', of: { mlp: ['swiglu'] } },
+    ran: [
+      {
+        name: 'f',
+        place: 'vit.py',
+        lines: [
+          ['ran', {}],
+          ['not', { mlp: ['swiglu'] }],
+        ],
+        of: {},
+      },
+      { name: 'g', place: 'vit.py', lines: [['its own', null]], of: { mlp: ['gelu'] } },
+      { name: 'h', place: 'vit.py', lines: [['of others', {}]], of: { mlp: ['swiglu'] } },
     ],
     source: 'x = "<b>"',
     mistake: 'No.',
@@ -205,13 +213,14 @@ test('of what folds out one panel is open, and a program is shown as it is', asy
   for (const [i, words] of [
     'fl',
     'q[5, 8]of a head',
-    'ranits own',
+    'our code: f vit.pyrannotour code: g vit.pyits own',
     'x = "<b>"A common mistake No.Copy',
   ].entries()) {
     chips[i].click();
     await settle();
     const panels = root.querySelectorAll('[data-panel]');
     assert.equal(panels.length, 1);
+    if (i === 2) assert.deepEqual(texts(panels[0].querySelectorAll('mark')), ['ran']);
     assert.equal(panels[0].textContent.replace(/\s*\n\s*/g, '').trim(), words);
   }
   const copy = root.querySelector('[data-panel] button');

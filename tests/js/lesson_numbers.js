@@ -7,7 +7,12 @@ export const HEADS = 5;
 const [HEAD_DIM, HIDDEN, ROWS, COLS, CLASSES] = [8, 56, 4, 6, 7];
 const PREFIX = ['class', 'register 0'];
 const DIM = HEADS * HEAD_DIM;
-const TOKENS = PREFIX.length + ROWS * COLS;
+/** Of a model without anything unusual. */
+const SHAPE = {
+  ...{ mlp: 'gelu', norm: 'layer', position: 'learned', read: 'the class token', classes: CLASSES },
+  ...{ final_norm: true, rotary: false, relative: false },
+};
+export const TOKENS = PREFIX.length + ROWS * COLS;
 
 /** An array whose numbers are a little different everywhere. @param {number[]} shape @param {(i: number) => number} [of] */
 export function array(shape, of = (i) => Math.sin(1 + i * 0.7)) {
@@ -19,41 +24,48 @@ export function array(shape, of = (i) => Math.sin(1 + i * 0.7)) {
 const answer = (arrays, facts) => ({ arrays, facts });
 
 /** What the scenes are drawn from, with other answers or another trace. @param {any} [more] @returns {Numbers & Record<string, any>} */
-export function numbers({ trace = {}, depth = {}, facts = {}, ...more } = {}) {
+export function numbers({ trace = {}, depth = {}, facts = {}, shape = {}, ...more } = {}) {
   const names = Array.from({ length: CLASSES }, (_, i) => `class ${i}`);
   const shares = array([HEADS, TOKENS], (i) => (1 + (i % 5)) / (3 * TOKENS));
   const vector = (/** @type {number} */ by) => array([DIM], (i) => by * Math.cos(i));
   return /** @type {any} */ ({
-    ...{
-      patch: 9,
-      layer: 1,
-      head: 2,
-      name: (/** @type {number} */ token) => PREFIX[token] ?? `patch ${token}`,
-    },
+    ...{ patch: 9, layer: 1, head: 2 },
     trace: {
       ...{ layers: LAYERS, heads: HEADS, grid: [ROWS, COLS], prefix: PREFIX, suffix: [], pooling: 'class' },
       ...{ about: { model: 'odd', image: 'lion' }, photo: '/p.png' },
       crop: { original: [40, 60], input: [40, 60], region: [0, 0, 40, 60] },
       ...trace,
     },
-    tokens: answer({}, { shape: { mlp: 'gelu' } }),
-    attention: answer({}, {}),
+    tokens: answer(
+      {
+        ...{ pixels: array([3, 10, 10]), flat: array([300]), token: vector(3), embedded: vector(2) },
+        ...{ position: vector(1), prefix: array([PREFIX.length, DIM]), places: array([ROWS, COLS]) },
+      },
+      { place: [1, 3], shape: { ...SHAPE, ...shape } },
+    ),
+    attention: answer(
+      {
+        ...{ query: array([HEAD_DIM]), keys: array([TOKENS, HEAD_DIM]), values: array([TOKENS, HEAD_DIM]) },
+        ...{ products: array([TOKENS]), scores: array([TOKENS]), output: array([HEAD_DIM]) },
+        weights: array([TOKENS], (i) => (1 + (i % 5)) / (3 * TOKENS)),
+      },
+      { token: PREFIX.length + 9, scale: HEAD_DIM ** -0.5, has_bias: false },
+    ),
     block: answer(
       {
         ...{ weights: shares, outputs: array([HEADS, HEAD_DIM]), contributions: array([HEADS, DIM]) },
         ...{ rest: vector(0.1), before: vector(3), attended: vector(1), middle: vector(4) },
         ...{ thought: vector(2), after: vector(6), hidden: array([HIDDEN]), activated: array([HIDDEN]) },
       },
-      { token: 11, layer: 1, activation: 'gelu', active: 0.25 },
+      { token: 11, layer: 1 },
     ),
     depth: answer(
       {
-        ...{ stream: array([LAYERS + 1, DIM]), looks: array([LAYERS, TOKENS]) },
+        stream: array([LAYERS + 1, DIM]),
         ...{
           answer_looks: array([LAYERS, TOKENS], (i) => (i % 7) / 90),
-          norms: array([LAYERS + 1], (i) => i + 2),
         },
-        ...{ alike: array([LAYERS + 1, ROWS, COLS]), parts: array([LAYERS, 2]) },
+        alike: array([LAYERS + 1, ROWS, COLS]),
         tops: array(
           [LAYERS + 1, CLASSES],
           (i) =>
@@ -68,7 +80,6 @@ export function numbers({ trace = {}, depth = {}, facts = {}, ...more } = {}) {
         unit: 'probability',
         words: names,
         classes: names.map((_, i) => i),
-        pooling: 'class',
         ...facts,
       },
     ),

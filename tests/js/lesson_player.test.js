@@ -42,12 +42,17 @@ const SCENES = [
     },
   },
   {
-    ...{ id: 'two', title: () => 'The second', draw() {} },
+    ...{ id: 'two', title: () => 'The second', draw() {}, needs: ['attention'] },
     beats: (/** @type {any} */ { layer }) => [
-      { id: 'two-a', seconds: 3, part: `attn${layer}`, needs: ['attention'], say: () => ['It ends.'] },
+      { id: 'two-a', seconds: 3, part: `attn${layer}`, say: () => ['It ends.'] },
     ],
   },
 ];
+/** Scenes of one beat each, and of one answer. @type {any[]} */
+const LONG = ['tokens', 'attention', 'block', 'depth'].map((name) => ({
+  ...{ id: name, title: () => name, draw() {}, needs: [name] },
+  beats: () => [{ id: `${name}-a`, seconds: 2, part: 'photo', say: () => ['So.'] }],
+}));
 const BEATS = placed(SCENES, /** @type {any} */ ({ layer: 1 }));
 
 test('a beat raises its own value in the first 70% of its time, and no other', () => {
@@ -174,7 +179,10 @@ test('it waits where it is held, and goes on by itself when it no longer is', ()
 // --- the room
 
 /** The tab with a source that answers when it is told; a photo of 4 x 6 patches. */
-async function open(search = '?tab=lesson&image=lion', { still = false, answers = true } = {}) {
+async function open(
+  search = '?tab=lesson&image=lion',
+  { still = false, answers = true, scenes = SCENES } = {},
+) {
   const browser = new Browser();
   browser.still = still;
   const image = class {
@@ -221,7 +229,7 @@ async function open(search = '?tab=lesson&image=lion', { still = false, answers 
   const page = { store, source, ask: asker(/** @type {any} */ (source)), turn: signal(0) };
   const element = dom.document.createElement('div');
   dom.document.body.append(element);
-  render(html`<${Lesson} page=${page} scenes=${SCENES} />`, element);
+  render(html`<${Lesson} page=${page} scenes=${scenes} />`, element);
   ending.after(() => render(null, element));
   await settle();
   const find = (/** @type {string} */ selector) => element.querySelector(selector);
@@ -311,6 +319,18 @@ test('a beat whose numbers are on their way says so; what plays waits for them, 
   assert.equal(find('.vv-lesson-say').textContent, 'It ends.');
 });
 
+test('what a scene needs is asked for when the one before it is played, or when a link leads there', async () => {
+  const names = (/** @type {any} */ { asked }) =>
+    asked.map((/** @type {any[]} */ [name]) => name.replace('lesson_', ''));
+  const opened = await open('?tab=lesson&image=lion', { scenes: LONG });
+  assert.deepEqual(names(opened), ['tokens', 'attention']);
+  await opened.pass(2.5);
+  assert.deepEqual(opened.now(), ['attention-a', true]);
+  assert.deepEqual(names(opened), ['tokens', 'attention', 'block']);
+  const linked = await open('?tab=lesson&image=lion&beat=depth-a', { scenes: LONG });
+  assert.deepEqual(names(linked).sort(), ['block', 'depth', 'tokens']);
+});
+
 test('another tab stops it, and so does a page that nobody sees', async () => {
   const { now, store } = await open();
   store.set({ tab: 'look' });
@@ -334,7 +354,7 @@ test('another patch in the middle keeps the beat, asks about that patch, and tak
 
 test('numbers of one patch are never told as those of another', async () => {
   const { page, store } = await open();
-  const { numbers } = numbersOf(/** @type {any} */ (page), 'lesson');
+  const { numbers } = numbersOf(/** @type {any} */ (page), 'lesson', signal(['tokens']));
   /** @type {[number, string][]} */
   const seen = [];
   const end = effect(() => {

@@ -1,21 +1,19 @@
-// The scenes of heads, depth and answer: what they say, what they ask to guess, and the numbers that they draw.
+// The scenes: what they say, what they ask to guess, and the numbers that they draw.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { ANSWER, givenBy } from '../../vit_viz/web/lesson/scenes/answer.js';
-import { ASK } from '../../vit_viz/web/lesson/scenes/ask.js';
 import { CUT } from '../../vit_viz/web/lesson/scenes/cut.js';
 import { DEPTH, saidAfter, settled } from '../../vit_viz/web/lesson/scenes/depth.js';
 import { HEADS as SCENE } from '../../vit_viz/web/lesson/scenes/heads.js';
+import { SCENES } from '../../vit_viz/web/lesson/room.js';
 import { endOf, placed, rowOf, told, values, wordsOf } from '../../vit_viz/web/lesson/timeline.js';
-import { HEADS, LAYERS, array, numbers } from './lesson_numbers.js';
+import { HEADS, LAYERS, TOKENS, array, numbers } from './lesson_numbers.js';
 /** @import { Numbers, Scene } from '../../vit_viz/web/lesson/timeline.js' */
 
-const SCENES = [SCENE, DEPTH, ANSWER];
-
-/** A pen that keeps the numbers which it draws, and refuses what a canvas would. @param {boolean} wide */
-function penOf(wide) {
+/** A pen that keeps the numbers which it draws, and refuses what a canvas would. @param {boolean} wide @param {Numbers} [n] */
+function penOf(wide, { trace } = numbers()) {
   /** @type {Map<string, number>} */
   const drawn = new Map();
   const checked =
@@ -28,6 +26,8 @@ function penOf(wide) {
     ...{ wide, unit: 1, photo: { x: 0, y: 0, w: 300, h: 200 }, work: { x: 340, y: 140, w: 800, h: 300 } },
     row: { x: 0, y: 400, w: 1100, h: 30, bar: 70 },
     at: () => ({ x: 10, y: 10, w: 20, h: 20 }),
+    ...{ trace, context: {}, scale: 1, spots: () => Array.from({ length: TOKENS }) },
+    standing: (/** @type {any[]} */ all) => all.map((_, i) => ({ x: 40 * i, y: 400, w: 40, h: 30 })),
     within: (/** @type {number} */ a, /** @type {() => void} */ draw) => void (a > 0 && draw()),
     number(/** @type {string} */ id, /** @type {number} */ value, /** @type {any[]} */ ...[, x, y, how]) {
       checked('number')(value, x, y);
@@ -57,7 +57,7 @@ function drawnAt(scene, id, n, wide = true) {
   const beats = placed(SCENES, n);
   const beat = beats.find((one) => one.id === id);
   assert.ok(beat, id);
-  const { pen, drawn } = penOf(wide);
+  const { pen, drawn } = penOf(wide, n);
   scene.draw(pen, values(beats, endOf(beat)), n, id);
   return drawn;
 }
@@ -74,6 +74,10 @@ const MODELS = {
   embedding: EMBEDDING,
   value: { depth: { tops: array([LAYERS + 1, 1]) }, facts: { kind: 'value', words: ['age'], classes: [0] } },
   mean: { trace: { pooling: 'mean' } },
+  gate: {
+    tokens: { arrays: {}, facts: { shape: { mlp: 'swiglu' } } },
+    block: { arrays: numbers().block?.arrays, facts: { token: 11, activation: 'swiglu', active: 0.25 } },
+  },
   pool: {
     trace: { pooling: 'attention' },
     parts: {
@@ -106,12 +110,12 @@ for (const [kind, how] of Object.entries(MODELS))
     assert.equal(new Set(beats.map(({ id }) => id)).size, beats.length);
     for (const beat of beats) {
       const words = wordsOf(beat.say(n), n.trace.grid[1]);
-      assert.match(words, /^[A-Z].*[.?]$/s);
+      assert.match(words, /^[A-Z0-9].*[.?]$/s);
       assert.doesNotMatch(words, /undefined|NaN|\[object|\*/);
       assert.match(beat.id, new RegExp(`^${beat.scene.id}-[a-z0-9]+$`));
       for (const wide of [true, false])
         for (const share of [0, 0.2, 0.5, 0.69, 0.999])
-          beat.scene.draw(penOf(wide).pen, values(beats, beat.start + share * beat.seconds), n, beat.id);
+          beat.scene.draw(penOf(wide, n).pen, values(beats, beat.start + share * beat.seconds), n, beat.id);
     }
   });
 
@@ -200,7 +204,7 @@ test('what is said after a block is what the head makes of that state', () => {
       near(drawn.get(`depth-said-${index}`), row[index]);
     }
     near(drawn.get(`depth-first-${layer}`), Math.max(...row));
-    near(drawn.get('depth-length'), arrays.norms.data[layer + 1]);
+    near(drawn.get('depth-length'), Math.hypot(...rowOf(arrays.stream, layer + 1)));
     assert.equal(drawn.has(`depth-first-${layer + 1}`), false);
   }
 });
@@ -230,28 +234,12 @@ test('the sum that is drawn has the parts of the answer, and its total', () => {
 });
 
 test('a token that edits forbid has no score to be drawn, and is none of the few', () => {
-  const tokens = 26;
-  const open = array([tokens], () => 1 / (tokens - 1));
-  const [scores, weights] = [array([tokens]), { ...open, data: open.data.slice() }];
+  const n = numbers();
+  const { scores, weights } = /** @type {any} */ (n.attention).arrays;
   [scores.data[3], weights.data[3]] = [-Infinity, 0];
-  const cells = {
-    query: array([8]),
-    keys: array([tokens, 8]),
-    values: array([tokens, 8]),
-    output: array([8]),
-  };
-  const attention = {
-    arrays: { ...cells, products: array([tokens]), scores, weights },
-    facts: { token: 11, scale: 0.35, has_bias: false, turned: false },
-  };
-  const n = numbers({ attention });
-  const beats = placed([ASK], n);
-  for (const beat of beats.slice(0, -2)) {
-    const { pen, drawn } = penOf(true);
-    const spots = () => Array.from({ length: tokens }, (_, i) => ({ x: i, y: 0, w: 1, h: 9 }));
-    Object.assign(pen, { spots, standing: spots });
-    ASK.draw(pen, values(beats, endOf(beat)), n, beat.id);
-    assert.ok(![...drawn.keys()].some((id) => /^(score|weight|product) 3$/.test(id)), beat.id);
+  for (const beat of placed(SCENES, n).filter(({ id }) => /^ask-(?!take)/.test(id))) {
+    const drawn = [...drawnAt(beat.scene, beat.id, n).keys()];
+    assert.ok(!drawn.some((id) => /^(score|weight|product) 3$/.test(id)), beat.id);
   }
 });
 
@@ -277,14 +265,112 @@ test('what a model does not have is not changed, nor told', () => {
     [DEPTH, ANSWER].map((scene) => possible(scene, pool)),
     [[], []],
   );
-  const placeless = numbers({
-    tokens: { arrays: {}, facts: { position_kind: 'none', shape: { rotary: false } } },
-  });
-  assert.deepEqual(possible(CUT, placeless), ['patch', 'shuffle']);
-  const ids = (/** @type {any} */ shape) =>
-    ANSWER.beats(numbers({ tokens: { arrays: {}, facts: { shape } } })).map(({ id }) => id);
+  const changes = [{}, { rotary: true }, { relative: true }].map((more) =>
+    possible(CUT, numbers({ shape: { position: 'none', ...more } })),
+  );
+  assert.deepEqual(changes[0], ['patch', 'shuffle']);
+  for (const some of changes.slice(1)) assert.deepEqual(some, ['patch', 'shuffle', 'positions']);
+  const ids = (/** @type {any} */ shape) => placed([ANSWER], numbers({ shape })).map(({ id }) => id);
   assert.deepEqual(
     [ids({ final_norm: true })[0], ids({ final_norm: false })[0]],
     ['answer-norm', 'answer-top'],
   );
+});
+
+/** What a beat says of a model. @param {string} id @param {any} how */
+function saidAt(id, how) {
+  const n = numbers(how);
+  return wordsOf(
+    placed(SCENES, n)
+      .find((one) => one.id === id)
+      ?.say(n) ?? [],
+    n.trace.grid[1],
+  );
+}
+
+/** Parts that not every model has: what says so, in which beats. @type {[string, any, RegExp, string[]][]} */
+const UNUSUAL = [
+  [
+    'a norm of patches',
+    { shape: { patch_norm: true } },
+    /all are added up\. Then they are brought to one/,
+    ['cut-embed'],
+  ],
+  [
+    'a norm before the blocks',
+    { shape: { pre_norm: true } },
+    /Before the first block .* one scale/,
+    ['cut-place'],
+  ],
+  [
+    'norms of queries and keys',
+    { shape: { qk_norm: true } },
+    /brought to one scale, too/,
+    ['ask-query', 'ask-keys'],
+  ],
+  [
+    'a norm of what heads bring',
+    { shape: { attn_norm: true } },
+    /They are brought to one scale/,
+    ['heads-join'],
+  ],
+  ['LayerScale', { shape: { layer_scale: true } }, /learned factor/, ['heads-parts', 'heads-after']],
+  ['a norm inside the MLP', { shape: { mlp_norm: true } }, /brought to one scale before/, ['heads-after']],
+  [
+    'rotary positions beside a table',
+    { shape: { rotary: true } },
+    /are added\. Later, .* hand of a clock/,
+    ['cut-place'],
+  ],
+  [
+    'rotary positions alone',
+    { shape: { rotary: true, position: 'none' } },
+    /nothing is added for that: .* clock/,
+    ['cut-place'],
+  ],
+  [
+    'a bias for offsets',
+    { shape: { relative: true, position: 'none' } },
+    /that: how far apart/,
+    ['cut-place'],
+  ],
+  ['no positions', { shape: { position: 'none' } }, /does not tell it: nothing is added\.$/, ['cut-place']],
+  [
+    'one block',
+    { trace: { layers: 1 }, layer: 0 },
+    /one block\. There .* head 2 of block 0\.$/,
+    ['ask-stop'],
+  ],
+  [
+    'one head',
+    { trace: { heads: 1 } },
+    /in one way that is called a head\.|That was the one head/,
+    ['ask-stop', 'heads-all'],
+  ],
+  ['no last norm', { shape: { final_norm: false } }, /is a sum, too: here/, ['answer-sum']],
+];
+for (const [name, how, words, beats] of UNUSUAL)
+  test(`of a model with ${name} it is said, and of no other`, () => {
+    for (const id of beats) {
+      assert.match(saidAt(id, how), words);
+      assert.doesNotMatch(saidAt(id, {}), words);
+    }
+  });
+
+test('the scale of a last norm is held wherever there is one, be it behind the pool', () => {
+  const held = /norm is held/;
+  assert.match(saidAt('answer-sum', {}), held);
+  assert.match(saidAt('answer-sum', { shape: { final_norm: false, fc_norm: true } }), held);
+});
+
+test('whatever is asked of a scene before its answers are there does without them', () => {
+  const answers = ['tokens', 'attention', 'block', 'depth', 'parts'];
+  const n = numbers(Object.fromEntries(answers.map((name) => [name, null])));
+  for (const scene of SCENES) {
+    assert.ok(scene.title(n));
+    assert.ok(placed([scene], n).length);
+    assert.equal(typeof (scene.guess?.isFor?.(n) ?? true), 'boolean');
+    for (const { isFor } of scene.whatIf ?? []) assert.equal(typeof (isFor?.(n) ?? true), 'boolean');
+    assert.ok(scene.fold?.shapes(n));
+  }
 });

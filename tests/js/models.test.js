@@ -111,6 +111,34 @@ test('the list opens with what is on this disk now, is looked through by letters
   assert.deepEqual([options(), find('model-open').focused], [[], true]);
 });
 
+test('what the arrows have reached stays chosen where the list comes anew, also at another place of it', async () => {
+  const renewed = later();
+  const lists = [models, renewed.promise, { ...models, offered: [MINI, DINO] }];
+  const { find, all, settle, store } = headerPage({
+    answers: {
+      offered: async () => ({ ...SAMPLES, models: await lists.shift() }),
+    },
+  });
+  await settle();
+  const active = () => all('[aria-selected=true]').map(({ dataset }) => dataset.name);
+  const press = async (/** @type {string} */ key) => {
+    find('model-text').fire('keydown', { key });
+    await settle();
+  };
+  find('model-open').click();
+  await settle();
+  await press('ArrowDown');
+  assert.deepEqual(active(), ['clip-b16']);
+  await renewed.give({ ...models, offered: [{ ...MINI, name: 'own', title: 'own' }, ...offered] });
+  await settle();
+  assert.deepEqual(active(), ['clip-b16']);
+  await press('Enter');
+  assert.equal(store.view.model.value, 'clip-b16');
+  find('model-open').click(); // and now it is not there any more
+  await settle();
+  assert.deepEqual(active(), ['mini']);
+});
+
 test('a download is asked about with its size and licence; it begins when that is agreed, and not where it is closed', async () => {
   const wanted = { title: 'A <b>', hub: 'a/b', size: '87 MB', licence: '' };
   const load = later();

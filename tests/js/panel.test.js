@@ -355,7 +355,7 @@ test('what is under way for another question or picture ends, and its answer is 
   await settle();
   assert.deepEqual([state(), drawn(), text('title')], ['done', keyOf('width', 'tower', undefined), 'Depth']);
   await go('?image=tower&ask=width&ask.power=5');
-  const isBusy = find('question-answer').classList.contains('vv-busy');
+  const isBusy = find('question-facts').classList.contains('vv-busy');
   assert.deepEqual([state(), isBusy, drawn()], ['running', true, undefined]);
 });
 
@@ -380,7 +380,7 @@ test('a question that there is not opens nothing, and closes what is open', asyn
   assert.deepEqual([isOpen(), place.search()], [false, '?ask=nothing']);
 });
 
-test('a figure that comes late stands below what is asked now, and never in the place of a newer one', async () => {
+test('a figure that comes late stands below what is asked now, and never in the place of a newer one; facts do not wait for it', async () => {
   /** @type {((value: any) => void)[]} */
   const files = [];
   const file = () => new Promise((done) => files.push(done));
@@ -394,21 +394,25 @@ test('a figure that comes late stands below what is asked now, and never in the 
     any(of('depth').at(-1)).done(TOLD);
     await settle();
   };
-  const isDone = () => [
-    any(find('question-picture')).src,
-    find('question-answer').classList.contains('vv-busy'),
-    drawn(),
-  ];
+  /** The figure, whether it and the facts are of before, and of what both are. */
+  const isDone = () => {
+    const picture = any(find('question-picture'));
+    const busy = [picture.parentNode, find('question-facts')].map(({ classList }) =>
+      classList.contains('vv-busy'),
+    );
+    return [picture.src, busy, drawn()];
+  };
   await answered();
   await go('?image=lion&ask=depth&ask.power=3');
   await send(0);
-  assert.deepEqual(isDone(), ['blob:0', true, undefined]);
+  assert.deepEqual(isDone(), ['blob:0', [true, true], undefined]);
   await answered();
+  assert.deepEqual(isDone(), ['blob:0', [true, false], undefined]);
   await go('?image=lion&ask=depth&ask.power=4');
   await answered();
   await send(2);
   await send(1);
-  assert.deepEqual(isDone(), ['blob:2', false, keyOf('depth', 'lion', 4)]);
+  assert.deepEqual(isDone(), ['blob:2', [false, false], keyOf('depth', 'lion', 4)]);
   assert.equal(fetched.length, 3);
 });
 

@@ -32,7 +32,10 @@ EXAMPLE = {
     for path in (ROOT / "assets" / "example").rglob("*")
     if path.is_file()
 }
-BUNDLED = {f"vit_viz/assets/{name}" for name in {"README.md", "imagenet1k.tsv", "mini.safetensors"} | EXAMPLE}
+BUNDLED = {
+    f"vit_viz/assets/{name}"
+    for name in {"README.md", "imagenet1k.tsv", "mini.safetensors", "words.txt"} | EXAMPLE
+}
 
 pytestmark = pytest.mark.slow
 

@@ -74,6 +74,23 @@ def test_one_sentence_alone_is_a_value(both: LoadedModel) -> None:
     assert_same(torch.tensor(alone.values), torch.tensor(beside.values), relative=1e-5)
 
 
+def test_which_sentence_fits_each_patch_is_a_question_with_figure_table_and_arrays(both: LoadedModel) -> None:
+    expected = vv.sentence_patches(both.with_prompts(SENTENCES), "shapes", path=vv.VALUE_PATHS["ClearCLIP"])
+    found = vv.run(both, "shapes", "sentence_patches", sentences=SENTENCES, attention="q-q", prior=0)
+    assert_same(torch.tensor(found.maps.values), torch.tensor(expected.maps.values), relative=1e-5)
+    assert found.maps.method == "patches and sentences, by ClearCLIP"
+    rows = found.to_dataframe()
+    assert {"maps", "best", "share"} == set(rows["numbers"])
+    figure = vv.figure(
+        both, "shapes", "sentence_patches", sentences=SENTENCES, attention="q-q", prior=0, format="svg"
+    ).data.decode()
+    for sentence in SENTENCES:
+        assert sentence in figure
+    assert "The sentence that fits each patch best" in figure
+    with pytest.raises(ParameterError, match="of a model with a text tower"):
+        vv.run("mini", "shapes", "sentence_patches")
+
+
 @pytest.mark.parametrize("templates", [("{}",), ("a photo of {}.", "of {}")])
 def test_a_target_may_be_a_sentence_or_two(both: LoadedModel, templates: tuple[str, ...]) -> None:
     one, other = (vv.Text(sentence, templates) for sentence in SENTENCES[:2])

@@ -71,6 +71,7 @@ def test_what_takes_no_class_is_the_same_for_every_class() -> None:
     assert len(without) > 1
     assert [name for name, question in without.items() if not question.words.class_blind] == [
         "classes",
+        "sentence_patches",
         "lesson_depth",
         "lesson_what_if",
     ]

@@ -34,8 +34,8 @@ SAMPLE = "twins"
 Arrays = dict[str, NDArray[Any]]
 
 MANY = {name for name, question in QUESTIONS.items() if question.cost == "many passes"}
-REFUSED_HERE = ("added_register", "rotary_similarity")
-"""The tiny model has no outliers that a register could take over, and its positions are learned."""
+REFUSED_HERE = ("added_register", "rotary_similarity", "sentence_patches", "head_words")
+"""The tiny model has no outliers that a register could take over, its positions are learned, and it has no text tower."""
 
 NAMES = [
     pytest.param(name, marks=[pytest.mark.slow] if name in MANY else [])

@@ -156,6 +156,25 @@ def test_the_first_beat_needs_no_answer(visit: Callable[..., Any], url: str) -> 
     expect(page.locator(".vv-lesson-stage[data-waits=tokens] .vv-lesson-say")).to_contain_text("computing")
 
 
+@pytest.mark.parametrize("beat", ["cut-see", "ask-stop", "heads-all", "depth-alike", "answer-norm"])
+def test_a_link_opens_its_beat_however_late_the_numbers_come(
+    beat: str, visit: Callable[..., Any], url: str
+) -> None:
+    page = visit(f"{url}?model=random/registers&image=shapes&mode=stretch")
+    held: list[Any] = []
+    for question in ("lesson_*", "decomposition*"):
+        page.route(f"**/api/v1/{question}", held.append)
+    page.goto(f"{url}?tab=lesson&model=random/registers&image=shapes&mode=stretch&beat={beat}")
+    waits = "" if beat == "cut-see" else "[data-waits]"
+    stage = page.locator(f".vv-lesson[data-beat={beat}] .vv-lesson-stage{waits}")
+    expect(stage.locator(".vv-lesson-say")).to_contain_text("computing" if waits else "This is the photo")
+    expect(page.locator("[data-part=embed]")).to_be_visible()
+    page.unroute_all()
+    for late in held:
+        late.continue_()
+    expect(page.locator(f".vv-lesson-stage[data-drawn={beat}]:not([data-waits])")).to_be_attached()
+
+
 def test_full_screen_is_in_the_link(visit: Callable[..., Any], url: str) -> None:
     page = opened(visit, url, "random/registers", STILL | {"full": "1"})
     box = page.locator(".vv-lesson").bounding_box()

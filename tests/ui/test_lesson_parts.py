@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import html
-import re
-from typing import get_args, get_type_hints
+from dataclasses import fields
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
 from vit_viz.lesson_parts import PARTS
 from vit_viz.model import ViTConfig
-from vit_viz.ui.kit.words import listing
 from vit_viz.ui.lesson import parts
 
 
@@ -20,27 +18,58 @@ def test_a_part_reaches_the_page_with_its_marked_lines(name: str) -> None:
     assert (told["source"], told["mistake"]) == (part.source, part.mistake)
     assert told["formula"].count("<math") == part.formula.count("$") // 2
     assert told["letters"].count("<math") == part.letters.count("$") // 2
-    for lines, ran in zip(told["lines"], part.ran, strict=True):
-        figure = lines["text"]
-        marked = [html.unescape(line) for line in re.findall(r"<mark>(.*?)</mark>", figure)]
-        assert all(any(mark in line for line in marked) for mark in ran.marks)
+    for listing, ran in zip(told["ran"], part.ran, strict=True):
+        marked = [(line, of) for line, of in listing["lines"] if of is not None]
+        for mark, of in ran.marks.items():
+            assert any(mark in line and shown == of for line, shown in marked), mark
         first, source = ran.source
-        assert f"vit_viz/model/vit.py, lines {first}-{first + source.count(chr(10))}" in figure
-        assert lines["of"] == ran.of
-        assert ran.name in figure
+        assert listing["place"] == f"vit_viz/model/vit.py, lines {first}-{first + source.count(chr(10))}"
+        assert (listing["name"], listing["of"]) == (ran.name, ran.of)
+        text = "\n".join(line for line, _ in listing["lines"])
+        assert text.count('"""') == 2, "of a docstring one line"
+        assert text.endswith(source.split("\n")[-1].strip())
 
 
-def test_a_listing_ends_at_the_last_line_of_its_function() -> None:
-    shown = listing("f", "vit_viz.model.vit", (7, "def f():\n    return 1\n"), ("return",))
-    assert "vit_viz/model/vit.py, lines 7-8<" in shown
-    assert "<mark>    return 1</mark>" in shown
+def _runs(of: Any, shape: dict[str, object]) -> bool:
+    return all(shape[name] in values for name, values in of.items())
 
 
-def test_which_models_run_a_function_is_said_in_words_of_their_configuration() -> None:
-    said = [of for part in PARTS.values() for ran in part.ran for of in ran.of.items()]
-    possible = {name: get_args(kind) for name, kind in get_type_hints(ViTConfig).items()}
+def test_which_models_run_a_line_is_said_in_words_of_their_configuration() -> None:
+    rans = [ran for part in PARTS.values() for ran in part.ran]
+    said = [item for ran in rans for of in (ran.of, *ran.marks.values()) for item in of.items()]
+    kinds = get_type_hints(ViTConfig) | {"rotary": bool, "relative": bool}
     assert said
     for name, values in said:
-        assert set(values) <= set(possible[name]), name
-    gates = [value for name, values in said if name == "mlp" for value in values]
-    assert sorted(gates) == sorted(possible["mlp"])  # each model runs one of them
+        possible = get_args(kinds[name]) or {bool: (True, False), int: range(9)}[kinds[name]]
+        assert set(values) <= set(possible), name
+
+
+@pytest.mark.parametrize(
+    ("options", "absent", "there"),
+    [
+        ({}, ("rotate(", "torch.sigmoid", "self.proj(self.patches", "attn_pool(", "head_dist("), ("F.gelu",)),
+        ({"mlp": "quick_gelu"}, ("F.gelu", "F.silu"), ("torch.sigmoid",)),
+        ({"mlp": "swiglu"}, ("F.gelu", "torch.sigmoid"), ("F.silu",)),
+        ({"position": "rotary"}, ("x = x + F.pad",), ("rotate(",)),
+        ({"dist_token": True, "dist_head": True}, ("self.head(self.pool",), ("head_dist(",)),
+        ({"pooling": "attention"}, ('pooling == "class" else',), ("attn_pool(",)),
+        ({"pool_concat": True}, ('pooling == "class" else',), ("torch.cat((x[:, 0]",)),
+        ({"patch_embed": "unfold"}, ("self.proj(self.whole_patches",), ("F.unfold",)),
+    ],
+)
+def test_of_a_model_those_lines_are_marked_that_it_runs(
+    options: dict[str, Any], absent: tuple[str, ...], there: tuple[str, ...]
+) -> None:
+    config = ViTConfig(**options)
+    shape = {field.name: getattr(config, field.name) for field in fields(config)}
+    shape |= {"rotary": config.position == "rotary", "relative": False}
+    marked = "\n".join(
+        line
+        for part in parts().values()
+        for listing in part["ran"]
+        if _runs(listing["of"], shape)
+        for line, of in listing["lines"]
+        if of is not None and _runs(of, shape)
+    )
+    assert [text for text in absent if text in marked] == []
+    assert [text for text in there if text not in marked] == []

@@ -21,8 +21,8 @@ from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import CropBox, Grid, place_words
 from vit_viz.images import Mode
 from vit_viz.labels import Labels
-from vit_viz.lazy import Tensor, torch
-from vit_viz.model import VisionTransformer
+from vit_viz.lazy import Tensor, nn, torch
+from vit_viz.model import SentenceHead, VisionTransformer
 from vit_viz.model.submodules import submodules_of
 from vit_viz.outputs import output_name
 from vit_viz.results import PatchMap
@@ -172,6 +172,7 @@ class Decomposition(Answer):
 
 
 _POOL_NOTE = "The model reads its answer by a learned pool, which is its last layer: the layers before act through the pool."
+_HELD = "last norm and the length of the embedding held at those"
 _TOLERANCE = 1e-3  # of the largest part: more than rounding explains in single precision
 
 
@@ -189,9 +190,10 @@ def decomposition(
     The token that the output is read from is a sum, z = e + sum_l (sum_h sum_i A_lh[o, i] v_lhi W_O,lh + b_O,l + mlp_l). With the
     scale s of the last norm held at that of this photo, the norm g (z - mean z) / s + b is linear in z, and so is the output: of
     each (layer, head, source token), MLP, the embedding and the biases one term, together the number that the model returned.
-    LayerScale multiplies inside. A mean over patches sums over tokens first, each with the scale of its own norm. A learned pool is
-    the last layer: its heads have the terms, and what layers before it do, they do through the pool. A bias of the values belongs
-    to the heads, that of an MLP to the MLP. Of a module that is not ours the sum is read from autograd's graph of one more pass.
+    LayerScale multiplies inside. The logit of a sentence is linear once the length of the picture's embedding is held, too.
+    A mean over patches sums over tokens first, each with the scale of its own norm. A learned pool is the last layer: its heads
+    have the terms, and what layers before it do, they do through the pool. A bias of the values belongs to the heads, that of an
+    MLP to the MLP. Of a module that is not ours the sum is read from autograd's graph of one more pass.
 
     Args:
         target: a class by its index or name, a pair (class, other class) for the lead of one over the other, or a similarity; None
@@ -273,7 +275,7 @@ def decomposition_of(
         fixed.describe(subject.labels),
         trace.provenance.with_parameters(method="decomposition", target=fixed.describe(), maps=maps),
         trace.crop_box,
-        f"{_POOL_NOTE} {NOTE}" if parts.layers == ("pool",) else NOTE,
+        _note(subject.model, fixed, outputs, parts.layers),
         suffix=trace.layout.suffix,
     )
     tolerance = max(_TOLERANCE, 8 * torch.finfo(subject.dtype).eps)
@@ -310,6 +312,23 @@ def _weights(target: Target, outputs: Tensor) -> Tensor:
     if target.other is not None:
         weights[target.other] -= 1
     return weights
+
+
+def _note(model: nn.Module, target: Target, outputs: Tensor, layers: tuple[str, ...]) -> str:
+    """What is held, and what the parts are not; of sentences, the cosines that their logits stand for."""
+    pool, head = (f"{_POOL_NOTE} " if layers == ("pool",) else ""), getattr(model, "head", None)
+    if not isinstance(head, SentenceHead) or target.index is None:
+        return pool + NOTE
+    cosines = [
+        formatted((float(outputs[index]) - head.bias) / head.scale, ".3f")
+        for index in (target.index, target.other)
+        if index is not None
+    ]
+    added = f" {'-' if head.bias < 0 else '+'} {abs(head.bias):.4g}" if head.bias else ""
+    return (
+        f"A logit is {head.scale:.4g} × cosine{added}; {'the cosine is' if len(cosines) == 1 else 'the cosines are'} "
+        f"{' and '.join(cosines)}. {pool}{NOTE.replace('last norm held at that', _HELD)}"
+    )
 
 
 def _about(target: Target, labels: Labels | None, *, is_negative: bool) -> str:
@@ -417,7 +436,7 @@ DECOMPOSITION = asks(
     "heads.",
     formula=r"$y = b + w \cdot e + \sum_{l, h, i} A_{l h}[o, i]\, v_{l h i} W_{O, l h} \cdot w + \sum_l w \cdot m_l$; $e$: the "
     r"embedding; $m_l$: what MLP $l$ adds; $o$: the token that the output is read from; $w$: the direction in which it is "
-    r"read, with the scale of the last norm held; $b$: biases",
+    r"read, with the scale of the last norm held, and of sentences the length of the embedding; $b$: biases",
     source="Gandelsman, Efros & Steinhardt 2024, arXiv:2310.05916",
     reads="tokens",
     place=Place("explain", {"explain_face": "parts"}, {"maps": ""}),

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vit_viz.analyses.attention import to_numpy, weighted_rows
-from vit_viz.analyses.direct_parts import Values, head_outputs, normed
+from vit_viz.analyses.direct_parts import Values, head_outputs, mean_weights, normed
 from vit_viz.analyses.options import Option
+from vit_viz.analyses.positions import position_vectors
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.spec import Job, Place, asks
 from vit_viz.analyses.tokens import cosines, patches_of, token_states
@@ -26,11 +27,11 @@ from vit_viz.answer import Answer, Provenance, axes
 from vit_viz.capture import Trace, is_edited, surrounding_edits
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.layers import exact
-from vit_viz.geometry import Grid, Query, TokenLayout, as_query
+from vit_viz.geometry import Query, TokenLayout, as_query
 from vit_viz.indices import checked_index, layer_index
-from vit_viz.lazy import F, Tensor, torch
-from vit_viz.model import Block, Mlp, PackedSwiGLU, SwiGLU, VisionTransformer, ViTConfig
-from vit_viz.model.positions import angles_of
+from vit_viz.lazy import F, Tensor, nn, torch
+from vit_viz.model import Block, Mlp, SwiGLU, VisionTransformer, ViTConfig
+from vit_viz.model.vit import gelu
 from vit_viz.outputs import UNITS, output_kind, output_name, shown
 
 if TYPE_CHECKING:
@@ -52,17 +53,15 @@ class LessonTokens(Answer):
             height, patch width].
         flat: the same normalised, in one row in the model's order, channel by channel, [channels * patch height * patch width].
         embedded: their linear map, after the norm that some models have there, [dim].
-        position: what is added because of the place, [dim]; zeros where nothing is, see `position_kind`.
+        position: what is added because of the place, [dim]; zeros where nothing is.
         token: the row that enters the first block, [dim]: the sum of both, after a `pre_norm`.
         prefix: the same rows of the tokens before the patches, [prefix, dim].
         places: how alike the patch's position is to that of each patch: cosine, of rotary positions the mean cosine of the
             relative phase, [rows, cols]; [0, 0] where positions are neither.
         place: the patch, (row, col).
-        index: its place among the patches, row by row.
-        position_kind: as `ViTConfig.position_kind`.
-        shape: what a drawing of the model depends on: patch_embed ("conv" or "unfold"), depth, heads, head_dim, hidden (numbers
-            inside an MLP), mlp (its nonlinearity), norm ("layer" or "rms"), pre_norm, final_norm, pooling, pool_text (the same in
-            words), classes (outputs; 0 of an embedding), rotary, relative_bias, layer_scale.
+        shape: what a drawing of the model and its words depend on: its `ViTConfig`, and hidden (numbers inside an MLP), classes
+            (outputs; 0 of an embedding), rotary and relative (whether scores depend on places, and on offsets), read (what the
+            answer is read from, in words).
     """
 
     pixels: Array
@@ -73,24 +72,15 @@ class LessonTokens(Answer):
     prefix: Array
     places: Array
     place: tuple[int, int]
-    index: int
-    grid: Grid
-    patch_size: tuple[int, int]
-    channels: int
-    dim: int
-    prefix_names: tuple[str, ...]
-    position_kind: str
     shape: Mapping[str, object]
     provenance: Provenance
 
     AXES = axes(
         pixels=("channel", "pixel row", "pixel col"),
         flat=("pixel",),
-        embedded=("number",),
-        position=("number",),
-        token=("number",),
         prefix=("token", "number"),
         places=("row", "col"),
+        **dict.fromkeys(("embedded", "position", "token"), ("number",)),
     )
     DRAWN = ("pixels", "token", "places")
 
@@ -104,15 +94,12 @@ class LessonAttention(Answer):
         keys: of all tokens, likewise, [tokens, head_dim].
         values: of all tokens, [tokens, head_dim].
         products: query times each key, [tokens].
-        bias: what is added to the scores, [tokens]: for the offset of the key, and -inf where an edit forbids to look there.
-        scores: products * scale + bias, [tokens].
+        scores: products * scale, and what the model adds for the offset of the key, [tokens]; -inf where an edit forbids to look
+            there.
         weights: their softmax, [tokens]; the sum is 1.
-        unscaled: the same without the scale; the sum is 1, too.
-        over_queries: the weights if the softmax ran along the queries, the wrong axis; the sum is anything.
         output: values weighted and added, as the head hands it on, [head_dim].
         token: index of the token that asks; `name`: in words.
         scale: factor of the products.
-        turned: whether queries and keys are turned by their places.
         has_bias: whether the model adds anything to the scores.
     """
 
@@ -120,18 +107,14 @@ class LessonAttention(Answer):
     keys: Array
     values: Array
     products: Array
-    bias: Array
     scores: Array
     weights: Array
-    unscaled: Array
-    over_queries: Array
     output: Array
     token: int
     name: str
     layer: int
     head: int
     scale: float
-    turned: bool
     has_bias: bool
     provenance: Provenance
 
@@ -140,7 +123,7 @@ class LessonAttention(Answer):
         keys=("token", "number"),
         values=("token", "number"),
         output=("number",),
-        **dict.fromkeys(("products", "bias", "scores", "weights", "unscaled", "over_queries"), ("token",)),
+        **dict.fromkeys(("products", "scores", "weights"), ("token",)),
     )
     DRAWN = ("products", "weights", "output")
 
@@ -158,8 +141,6 @@ class LessonBlock(Answer):
             the MLP adds; `after`: middle + thought, each [dim].
         hidden: inputs of the MLP's nonlinearity; of a gated MLP, of its gate, [hidden].
         activated: the nonlinearity of each, [hidden].
-        activation: its name, as `ViTConfig.mlp`.
-        active: share of `hidden` above 0.
         token: index of the token; `name`: in words.
     """
 
@@ -177,8 +158,6 @@ class LessonBlock(Answer):
     token: int
     name: str
     layer: int
-    activation: str
-    active: float
     provenance: Provenance
 
     AXES = axes(
@@ -198,29 +177,23 @@ class LessonDepth(Answer):
 
     Args:
         stream: the token in each state, [layers + 1, dim].
-        looks: what it looks at in each layer, mean of the heads, [layers, tokens].
-        answer_looks: the same of what the answer is read from; where a pool reads at the end, of all patches alike.
-        norms: length of the token in each state, [layers + 1].
+        answer_looks: what the tokens look at that the answer is read from, in each layer, mean of the heads, [layers, tokens];
+            where a learned query reads at the end, of all patches alike.
         alike: cosine of the token with each patch in each state, [layers + 1, rows, cols].
         tops: what the head would say of `classes` if it read each state, [layers + 1, classes]: shares, or values; none of an
             embedding. An extrapolation: the head was trained on the last state alone.
-        parts: lengths of what attention and MLP of each layer add to the token, [layers, 2].
         agreement: cosine of what the head would say of each state with what it says of the last, [layers + 1].
         token: index of the token; `name`: in words.
         classes: the first five of the last state, then what is among the first three of an earlier one, the last state first; at
             most 24; `words`: their names.
         kind: what `tops` are: "probability" or "value"; "embedding" where there are none.
         unit: of them, in words.
-        pooling: "class", "mean" or "attention".
     """
 
     stream: Array
-    looks: Array
     answer_looks: Array
-    norms: Array
     alike: Array
     tops: Array
-    parts: Array
     agreement: Array
     token: int
     name: str
@@ -228,20 +201,16 @@ class LessonDepth(Answer):
     words: tuple[str, ...]
     kind: Literal["probability", "value", "embedding"]
     unit: str
-    pooling: str
     provenance: Provenance
 
     AXES = axes(
         stream=("state", "number"),
-        looks=("layer", "token"),
         answer_looks=("layer", "token"),
-        norms=("state",),
         alike=("state", "row", "col"),
         tops=("state", "class"),
-        parts=("layer", "part"),
         agreement=("state",),
     )
-    DRAWN = ("looks", "answer_looks", "tops", "parts")
+    DRAWN = ("answer_looks", "alike", "tops")
 
 
 # --- the questions
@@ -260,26 +229,21 @@ def _tokens(job: Job, *, query: Query | None) -> LessonTokens:
                 mean, std = (torch.tensor(one)[:, None, None] for one in (recipe.mean, recipe.std))
                 pixels = pixels * std + mean
             embedded = model.patch_embed(of.subject.pixels.to(of.subject.dtype))[0, index]
-            table = None
+            position = torch.zeros_like(embedded)
             if config.position not in ("rotary", "none"):
-                table = model.position_table(layout.grid)[len(config.positioned_prefix) :]
-            similarity = position_similarity_of(table, angles_of(config, layout.grid), index, layout.grid)
+                position = model.position_table(layout.grid)[len(config.positioned_prefix) + index]
+            vectors = position_vectors(model, layout.grid)
         return LessonTokens(
             pixels=_fp32(pixels),
             flat=_fp32(flat),
             embedded=_fp32(embedded),
-            position=np.zeros(config.embed_dim, np.float32) if table is None else _fp32(table[index]),
+            position=_fp32(position),
             token=_fp32(of.stream[0, layout.num_prefix + index]),
             prefix=_fp32(of.stream[0, : layout.num_prefix]),
-            places=np.zeros((0, 0), np.float32) if similarity is None else similarity,
+            places=_fp32(
+                torch.zeros(0, 0) if vectors is None else (vectors @ vectors[index]).reshape(layout.grid)
+            ),
             place=place,
-            index=index,
-            grid=layout.grid,
-            patch_size=config.patch_size,
-            channels=config.in_chans,
-            dim=config.embed_dim,
-            prefix_names=layout.prefix,
-            position_kind=config.position_kind,
             shape=_shape(config, layout, has_classes=of.subject.has_classes),
             provenance=of.provenance.with_parameters(query=layout.name(layout.token(place))),
         )
@@ -303,24 +267,18 @@ def _attention(
         products, bias = keys @ asks_with, torch.zeros(len(keys), dtype=torch.float64)
         if attention.bias is not None:
             bias = attention.bias.expand(attention.shape)[head, token].cpu().double()
-        scores = products * attention.scale + bias
-        of_keys = attention.scores([head], None)[0].logsumexp(0).cpu().double()
         values, outputs, weights = of.gathered(number)
         return LessonAttention(
             query=_fp32(asks_with),
             keys=_fp32(keys),
             values=_fp32(values[head]),
             products=_fp32(products),
-            bias=_fp32(bias),
-            scores=_fp32(scores),
+            scores=_fp32(products * attention.scale + bias),
             weights=_fp32(weights[head]),
-            unscaled=_fp32((products + bias).softmax(-1)),
-            over_queries=_fp32((scores - of_keys).exp().nan_to_num(nan=0.0)),  # NaN: no query sees the key
             output=_fp32(outputs[head]),
             layer=number,
             head=head,
             scale=float(attention.scale),
-            turned=_is_rotary(of.model.config),
             has_bias=bool((bias.isfinite() & (bias != 0)).any()),  # a key that edits forbid adds no bias
             **of.named,
         )
@@ -335,32 +293,27 @@ def _block(job: Job, *, query: Query | None, layer: Annotated[int, _LAYER] = -1)
 def _depth(job: Job, *, query: Query | None) -> LessonDepth:
     """One token and the answer through all blocks."""
     with _followed(job, query, method="lesson depth") as of:
-        trace, subject, layout = of.trace, of.subject, of.trace.layout
-        read = replace(layout, pooling="mean") if layout.pooling == "attention" else layout
-        weights = torch.from_numpy(read.weights("pool")).to(trace.device, torch.float32)
+        trace, subject = of.trace, of.subject
         layers = range(trace.num_layers)
-        said = of.model.classify(of.stream.to(subject.dtype)).float()  # [states, outputs]
+        said = of.model.classify(of.stream[:, of.pooled].to(subject.dtype)).float()  # [states, outputs]
         with exact():
-            answer_looks = torch.stack([weighted_rows(trace, layer, weights).mean(0) for layer in layers])
-            blocks = [of.block(layer) for layer in layers]
+            answer_looks = torch.stack(
+                [weighted_rows(trace, layer, of.read_weights).mean(0) for layer in layers]
+            )
             alike = cosines(of.stream, of.stream[:, of.token, None])
         kind = output_kind(subject.output, said.shape[1]) if subject.has_classes else None
         told = said[:, :0] if kind is None else shown(said, kind)
         classes = _classes(told)
         return LessonDepth(
             stream=_fp32(of.stream[:, of.token]),
-            looks=np.stack([block.weights.mean(0) for block in blocks]),
             answer_looks=_fp32(answer_looks),
-            norms=_fp32(of.stream[:, of.token].norm(dim=-1)),
             alike=_fp32(patches_of(trace, alike)),
             tops=_fp32(told[:, list(classes)]),
-            parts=np.array([np.linalg.norm((one.attended, one.thought), axis=1) for one in blocks]),
             agreement=_fp32(cosines(said, said[-1])),
             classes=classes,
             words=tuple(output_name(index, subject.labels, subject.noun) for index in classes),
             kind="embedding" if kind is None else "value" if kind == "value" else "probability",
             unit="" if kind is None else UNITS[kind],
-            pooling=str(layout.pooling),
             **of.named,
         )
 
@@ -388,6 +341,24 @@ class _Followed:
     def stream(self) -> Tensor:
         """The residual stream before the first and after each block, fp32 [layers + 1, tokens, dim]."""
         return token_states(self.trace)
+
+    @property
+    def read_weights(self) -> Tensor:
+        """How much of each token is in what the answer is read from, [tokens]; where a query pools, as in a mean."""
+        layout = self.trace.layout
+        if layout.pooling == "class":
+            weights = torch.from_numpy(layout.weights("pool"))
+        else:
+            weights = mean_weights(self.model, layout.num_tokens, self.edits)
+        return weights.to(self.trace.device, torch.float32)
+
+    @property
+    def pooled(self) -> Tensor:
+        """The tokens that the pool and the head are given, [tokens] of yes and no: all but patches that edits remove."""
+        kept = mean_weights(self.model, self.trace.layout.num_tokens, self.edits) > 0
+        if not self.model.config.pool_prefix:
+            kept[: self.trace.layout.num_prefix] = True
+        return kept.to(self.trace.device)
 
     @property
     def named(self) -> dict[str, Any]:
@@ -418,8 +389,7 @@ class _Followed:
         attended = contributions.sum(0) + rest
         middle = before + attended
         inputs = normed(block.norm2, middle).to(next(mlp.parameters()))
-        hidden, thought = hidden_inputs(block, inputs), block.ls2(mlp(inputs)).to(before)
-        activation = self.model.config.mlp
+        (hidden, activated), thought = _hidden(mlp, inputs), block.ls2(mlp(inputs)).to(before)
         return LessonBlock(
             weights=_fp32(weights),
             outputs=_fp32(outputs),
@@ -431,10 +401,8 @@ class _Followed:
             thought=_fp32(thought),
             after=_fp32(middle + thought),
             hidden=_fp32(hidden),
-            activated=_fp32(activated(activation, hidden)),
+            activated=_fp32(activated),
             layer=layer,
-            activation=activation,
-            active=float((hidden > 0).float().mean()),
             **self.named,
         )
 
@@ -467,74 +435,32 @@ def _classes(told: Tensor) -> tuple[int, ...]:
     return tuple(dict.fromkeys(chosen))[:_MOST_CLASSES]
 
 
-def position_similarity_of(
-    table: Tensor | None, angles: Tensor | None, index: int, grid: Grid
-) -> Array | None:
-    """How alike one position is to all others, [rows, cols]: cosine of the vectors, or mean cosine of the relative phase.
-
-    Args:
-        table: positions of the patches, [n, dim]; None where nothing is added to them.
-        angles: of the rotary positions, [n, head_dim / 2].
-    """
-    if table is not None:
-        values = F.cosine_similarity(table[index : index + 1].double(), table.double(), dim=-1)
-    elif angles is not None:
-        values = (angles - angles[index]).double().cos().mean(-1)
-    else:
-        return None
-    return _fp32(values.reshape(grid))
-
-
-def hidden_inputs(block: Block, inputs: Tensor) -> Tensor:
-    """What the nonlinearity of a block's MLP receives: [..., dim] -> [..., hidden]; of a gated MLP, its gate."""
-    mlp = block.mlp
-    if isinstance(mlp, SwiGLU):
-        return mlp.fc1_g(inputs)  # type: ignore[no-any-return]  # calling a module is untyped
-    assert isinstance(mlp, Mlp | PackedSwiGLU)
-    hidden: Tensor = mlp.fc1(inputs)
-    return hidden.chunk(2, dim=-1)[0] if isinstance(mlp, PackedSwiGLU) else hidden
-
-
-def activated(activation: str, x: Tensor) -> Tensor:
-    """The nonlinearity of a configuration's MLP at x."""
-    if activation.startswith("swiglu"):
-        return F.silu(x)
-    if activation == "quick_gelu":
-        return x * torch.sigmoid(1.702 * x)
-    return F.gelu(x, approximate="tanh" if activation == "gelu_tanh" else "none")
-
-
-def _is_rotary(config: ViTConfig) -> bool:
-    return config.position == "rotary" or config.rotary_grid is not None
+def _hidden(mlp: nn.Module, inputs: Tensor) -> tuple[Tensor, Tensor]:
+    """What the nonlinearity of an MLP receives, or that of its gate, and what it makes of that, each [hidden]."""
+    if isinstance(mlp, Mlp):
+        hidden = mlp.fc1(inputs)
+        return hidden, gelu(hidden, mlp.activation)
+    gate = mlp.fc1_g(inputs) if isinstance(mlp, SwiGLU) else mlp.fc1(inputs).chunk(2, dim=-1)[0]
+    return gate, F.silu(gate)
 
 
 def _shape(config: ViTConfig, layout: TokenLayout, *, has_classes: bool) -> dict[str, object]:
-    """What a drawing of the model depends on; see `LessonTokens`."""
+    """What a drawing of the model and its words depend on; see `LessonTokens`."""
+    classes = " and ".join(layout.class_tokens)
     seen = "all tokens" if config.pool_prefix else "the patches"
-    pools = {"class": "class token", "mean": f"mean of {seen}", "attention": f"a learned query over {seen}"}
-    text = pools[config.pooling]
-    if config.pooling == "class" and len(layout.class_tokens) > 1:
-        text = ", ".join(layout.class_tokens)
-    if config.pool_concat:
-        text = "class token and mean of the patches"
-    names = (
-        "patch_embed",
-        "depth",
-        "head_dim",
-        "mlp",
-        "norm",
-        "pre_norm",
-        "final_norm",
-        "pooling",
-        "layer_scale",
-    )
-    return {name: getattr(config, name) for name in names} | {
-        "heads": config.num_heads,
+    pools = {
+        "class": f"the tokens {classes}" if len(layout.class_tokens) > 1 else "the class token",
+        "mean": f"the mean of {seen}",
+        "attention": f"what a learned query gathers from {seen}",
+    }
+    return config.to_dict() | {
         "hidden": int(config.mlp_hidden or 0) // (2 if config.mlp == "swiglu_packed" else 1),
-        "pool_text": text,
         "classes": config.num_classes if has_classes else 0,
-        "rotary": _is_rotary(config),
-        "relative_bias": config.relative_bias or config.shared_bias,
+        "rotary": config.position == "rotary" or config.rotary_grid is not None,
+        "relative": config.relative_bias or config.shared_bias,
+        "read": "the class token and the mean of the patches"
+        if config.pool_concat
+        else pools[config.pooling],
     }
 
 
@@ -568,7 +494,7 @@ LESSON_ATTENTION = asks(
     name="lesson_attention",
     label="Lesson: one patch asks",
     also_called="query, key, value, qkv, scores, softmax, scaled dot product, self-attention",
-    shows="one token in one head: query, keys, scores, weights, what is gathered, and the weights of two mistakes.",
+    shows="one token in one head: query, keys, scores, weights, and what is gathered.",
     hides="what the other heads do, and whether the answer depends on this one.",
     formula=r"$o = \sum_j a_j v_j$ with $a = \mathrm{softmax}(s\, q k^\top + b)$",
     source=f"{_ATTENTION}, section 3.2.1",

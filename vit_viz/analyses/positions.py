@@ -21,7 +21,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid, place_words
 from vit_viz.lazy import F, Tensor, nn, torch
 from vit_viz.model import VisionTransformer
-from vit_viz.model.positions import rotary_angles, sinusoidal_2d
+from vit_viz.model.positions import angles_of, sinusoidal_2d
 from vit_viz.results import Curve, PatchMap, TokenMatrix
 from vit_viz.sentences import formatted
 
@@ -117,23 +117,34 @@ def _similarities(model: VisionTransformer, grid: Grid) -> tuple[Tensor, dict[st
         raise ParameterError(
             "This model has no position embedding: its layers add a learned number to the scores for the offset of two patches."
         )
-    if config.position == "none":
+    vectors = position_vectors(model, grid)
+    if vectors is None:
         raise ParameterError(
             "This model has no position embedding: it knows where a patch is only from what the patches show."
         )
-    if config.position == "rotary":
-        angles = rotary_angles(grid, config.head_dim, base=config.rotary_base).double()  # [positions, pairs]
-        cos, sin = angles.cos(), angles.sin()
-        # the mean over pairs of cos(angle_i - angle_j)
-        phases = (cos @ cos.T + sin @ sin.T) / angles.shape[1]
+    if config.position_kind == "rotary":
         note = "This model learns no position embedding: it turns queries and keys by angles that depend on the position."
-        return phases, {}, "mean cosine of the relative phase", note
-    table = model.position_table(grid).detach().cpu().double()
-    names = config.positioned_prefix
-    patches = F.normalize(table[len(names) :], dim=-1)  # [positions, dim]
-    prefix = {name: row for name, row in zip(names, table, strict=False) if row.any()}
-    extra = {name: patches @ F.normalize(row, dim=-1) for name, row in prefix.items()}
-    return patches @ patches.T, extra, "cosine similarity", _note(model, grid)
+        return vectors @ vectors.T, {}, "mean cosine of the relative phase", note
+    named = zip(config.positioned_prefix, model.position_table(grid).detach().cpu().double(), strict=False)
+    extra = {name: vectors @ F.normalize(row, dim=-1) for name, row in named if row.any()}
+    return vectors @ vectors.T, extra, "cosine similarity", _note(model, grid)
+
+
+def position_vectors(model: VisionTransformer, grid: Grid) -> Tensor | None:
+    """Vectors whose products say how alike two positions of patches are, fp64 [positions, numbers]; None where none is known.
+
+    Of a table its rows at length 1, so that a product is a cosine; of rotary positions cosines and sines of the angles, so that it
+    is the mean over the pairs of cos(angle_i - angle_j).
+    """
+    config = model.config
+    if config.position not in ("rotary", "none"):
+        table = model.position_table(grid)[len(config.positioned_prefix) :]
+        return F.normalize(table.detach().cpu().double(), dim=-1)
+    angles = angles_of(config, grid)  # [positions, pairs]
+    if angles is None:
+        return None
+    angles = angles.double()
+    return torch.cat((angles.cos(), angles.sin()), dim=-1) / angles.shape[1] ** 0.5
 
 
 def _note(model: VisionTransformer, grid: Grid) -> str:

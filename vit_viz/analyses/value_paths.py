@@ -23,7 +23,7 @@ from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.spec import asks
 from vit_viz.analyses.tokens import patches_of, token_maps
 from vit_viz.answer import Answer, axes
-from vit_viz.capture import is_edited, surrounding_edits
+from vit_viz.capture import are_ours, is_edited, surrounding_edits
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.layers import exact
 from vit_viz.capture.trace import Trace
@@ -32,13 +32,14 @@ from vit_viz.geometry import TokenLayout, place_words
 from vit_viz.images import Mode
 from vit_viz.lazy import F, Tensor, torch
 from vit_viz.model import Block, SentenceHead, VisionTransformer
+from vit_viz.model.submodules import submodules_of
 from vit_viz.results import TokenMaps
 from vit_viz.sentences import formatted
 
 PROBE = "A probe: another model than yours. Its last attention is replaced, and each patch is read as if it were the whole answer."
 INVERTED = (
-    "Read this with care: the last vectors of single patches were never trained to agree with sentences, and in CLIP they tend to "
-    "say the opposite, so that the background fits best. Another attention shows what the patches hold."
+    "Read this with care: as a rule the last vectors of single patches are not trained to agree with sentences, and in CLIP they "
+    "tend to say the opposite, so that the background fits best. Another attention shows what the patches hold."
 )
 
 Looks = Literal["own", "identity", "v-v", "q-q", "k-k", "sum", "normalised"]
@@ -140,12 +141,12 @@ def sentence_patches(
 
     Raises:
         ParameterError: the classes are no sentences, there are fewer blocks, or edits change an attention that is replaced.
+        CaptureError: a part of the model is of another class than vit_viz's own.
 
     Source: as `VALUE_PATHS` says. Without what they do to the maps afterwards, and without any bias of positions that the model
     adds to the scores of queries and keys.
     """
     subject = PreparedImage.of(loaded, image, mode=mode, size=size)
-    _check(subject)
     return sentence_patches_of(subject, subject.trace(keep_residual=True), path)
 
 
@@ -184,7 +185,7 @@ def sentence_patches_of(
     return SentencePatches(maps, of_best, of_share)
 
 
-def sentence_overlap(found: SentencePatches, masks: Mapping[str, Any]) -> NDArray[np.float32]:
+def sentence_overlap(patches: SentencePatches, masks: Mapping[str, Any]) -> NDArray[np.float32]:
     """Intersection over union of the patches that a sentence fits best with what a mask says that it is about, [masks].
 
     In areas of patches, as pixels have it where each patch is drawn as a block; the mean over masks is the mIoU.
@@ -196,7 +197,7 @@ def sentence_overlap(found: SentencePatches, masks: Mapping[str, Any]) -> NDArra
     Raises:
         ParameterError: there is no such sentence, or a mask has another size than the photo.
     """
-    maps = found.maps
+    maps = patches.maps
     if maps.crop_box is None:
         raise ParameterError(
             "An overlap needs maps with a crop box, which says where their patches lie in the image."
@@ -206,7 +207,7 @@ def sentence_overlap(found: SentencePatches, masks: Mapping[str, Any]) -> NDArra
             raise ParameterError(f"There is no map of {sentence[:40]!r}; there are: {', '.join(maps.names)}.")
     there = {name: object_on_grid(maps.crop_box, maps.grid, mask=mask) for name, mask in masks.items()}
     return np.array(
-        [one.iou(found.best == maps.names.index(name)) for name, one in there.items()], dtype=np.float32
+        [one.iou(patches.best == maps.names.index(name)) for name, one in there.items()], dtype=np.float32
     )
 
 
@@ -218,8 +219,13 @@ def _check(subject: PreparedImage) -> tuple[VisionTransformer, SentenceHead]:
     model = subject.transformer("Which sentence each patch fits")
     if not isinstance(model.head, SentenceHead):
         raise ParameterError(
-            "Which sentence each patch fits is asked of a model with a text tower and of sentences: pass some as sentences=, or "
-            "take loaded.with_prompts([...])."
+            "Which sentence each patch fits needs sentences, of a model with a text tower: name some as sentences, such as "
+            "“a dog | grass”; in Python loaded.with_prompts([...]) has them."
+        )
+    if not are_ours(submodules_of(model)):
+        raise CaptureError(
+            "Which sentence each patch fits is computed from the weights of vit_viz's own classes, and this model has a part of "
+            "another class."
         )
     return model, model.head
 
@@ -256,11 +262,12 @@ def _gathered(block: Block, trace: Trace, layer: int, path: ValuePath, inputs: T
     if path.attention == "identity":
         return values
     prior = _prior(trace.layout, path.prior).to(values)
-    heads = [
-        _attention(trace, layer, head, path.attention, values[head], inputs, prior) @ values[head]
-        for head in range(len(values))
-    ]
-    output = torch.stack(heads)
+    output = torch.stack(
+        [
+            _attention(trace, layer, head, path.attention, v, inputs, prior) @ v
+            for head, v in enumerate(values)
+        ]
+    )
     return output if edits is None else edits.after(layer, output[None])[0]
 
 

@@ -16,7 +16,7 @@ from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.removal import change_in_words
 from vit_viz.analyses.spec import Job, Place, asks
 from vit_viz.answer import Answer, Table, axes
-from vit_viz.capture import edit
+from vit_viz.capture import edit, is_edited
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Grid
 from vit_viz.indices import checked_index
@@ -186,11 +186,12 @@ def _changed(
         reading = " and ".join(map(layout.describe, layout.class_tokens))
         knockout = dict.fromkeys(range(depth), forbidden)
         return subject, edit(knockout=knockout), f"With the {reading} cut off from all patches"
-    if change == "positions" and config.position_kind == "none" and config.rotary_grid is None:
-        raise ParameterError("This model has no positions: there are none to leave out.")
-    words = ["Without positions"] if change == "positions" else []
+    words = []
     if change == "positions":
-        subject = replace(subject, model=without_positions(model))
+        without = without_positions(model)
+        if without.config == config:
+            raise ParameterError("This model has no positions: there are none to leave out.")
+        subject, words = replace(subject, model=without), ["Without positions"]
     if seed:
         order = np.random.default_rng([seed, 0]).permutation(layout.num_patches)
         subject = replace(subject, pixels=rearranged(model, subject.pixels, torch.from_numpy(order)))
@@ -199,17 +200,20 @@ def _changed(
 
 
 def _unscaled(q: Tensor, k: Tensor, v: Tensor, *, attn_mask: Tensor | None, scale: float | None) -> Tensor:
-    """softmax(q k^T + bias) v; what a pool reads keeps its scale."""
-    is_layer = q.shape[-2] == k.shape[-2]
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask, scale=1.0 if is_layer else scale)
+    """softmax(q k^T + bias) v; a pool, which names no scale, keeps its own."""
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask, scale=scale and 1.0)
 
 
 def _along_queries(
     q: Tensor, k: Tensor, v: Tensor, *, attn_mask: Tensor | None, scale: float | None
 ) -> Tensor:
     """The same with the weights of each key, and not of each query, summing to 1."""
-    if q.shape[-2] != k.shape[-2] or scale is None:  # of a pool
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask, scale=scale)
+    if scale is None:  # of a pool
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask)
+    if is_edited():
+        raise ParameterError(
+            "With edits the softmax cannot run along the queries: take the edits back first."
+        )
     scores = q @ k.transpose(-1, -2) * scale  # [B, H, queries, keys]
     return (scores if attn_mask is None else scores + attn_mask).softmax(-2) @ v
 

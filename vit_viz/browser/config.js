@@ -205,8 +205,10 @@ export function positionedPrefix(/** @type {Config} */ config) {
 }
 
 /** Why positions of a model cannot be compared, in a sentence; '' where they can. */
-export function noPositions(/** @type {Config} */ { position, relative_bias: own, shared_bias: shared }) {
-  if (position !== 'none') return '';
+export function noPositions(
+  /** @type {Config} */ { position, rotary_grid: turned, relative_bias: own, shared_bias: shared },
+) {
+  if (position !== 'none' || turned) return '';
   return own || shared
     ? 'This model has no position embedding: its layers add a learned number to the scores for the offset of two patches.'
     : 'This model has no position embedding: it knows where a patch is only from what the patches show.';

@@ -37,7 +37,7 @@ const AXES = {
   LessonAttention: {
     ...axesOf(['query', 'output'], 'number'),
     ...axesOf(['keys', 'values'], 'token', 'number'),
-    ...axesOf(['products', 'bias', 'scores', 'weights', 'unscaled', 'over_queries'], 'token'),
+    ...axesOf(['products', 'scores', 'weights'], 'token'),
   },
   LessonBlock: {
     weights: ['head', 'token'],
@@ -46,9 +46,7 @@ const AXES = {
   },
   LessonDepth: {
     ...{ stream: ['state', 'number'], alike: ['state', 'row', 'col'], tops: ['state', 'class'] },
-    ...axesOf(['looks', 'answer_looks'], 'layer', 'token'),
-    ...axesOf(['norms', 'agreement'], 'state'),
-    parts: ['layer', 'part'],
+    ...{ answer_looks: ['layer', 'token'], agreement: ['state'] },
   },
   LessonTokens: {
     ...{ pixels: ['channel', 'pixel row', 'pixel col'], flat: ['pixel'], places: ['row', 'col'] },
@@ -78,7 +76,7 @@ const WITHIN = {
 };
 const WITH_SINGLE_NUMBERS = ['Trust', 'Faithfulness'];
 /** Types of which one single number stands in their table. @type {Record<string, string>} */
-const SINGLE_NUMBER = { LessonAttention: 'scale', LessonBlock: 'active' };
+const SINGLE_NUMBER = { LessonAttention: 'scale' };
 
 /** The type of a part. @param {Part} part @param {string} [question] whose answer it is */
 export function kindOf(part, question) {

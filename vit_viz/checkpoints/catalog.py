@@ -1,15 +1,20 @@
-"""A dozen models worth a look, as data: where they are, what they are good for, and on which terms."""
+"""Models worth a look, as data: where they are, what they are good for, and on which terms."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from vit_viz.checkpoints.families.base import CLIP, IMAGENET
 from vit_viz.settings import setting
 
 DEFAULT_MODEL = "mini"
-BUNDLED = ("mini",)
+BUNDLED = MappingProxyType({
+    "mini": "A small ViT trained for this project on 200 classes of photos; no network needed.",
+    "mini-clip": "A small CLIP trained for this project on drawn scenes: ask it where \"a red circle\" is; no network needed.",
+})  # fmt: skip
+"""Name -> why one would look at it, in one sentence."""
 BUNDLED_LICENCE = "apache-2.0"
 """Of the bundled models, as assets/README.md and LICENSE say."""
 _HALF = (0.5, 0.5, 0.5)
@@ -24,7 +29,7 @@ class Entry:
         hub_id: where it is on the Hub.
         title: for people.
         good_for: why one would look at it, in one sentence.
-        licence: as timm's registry has it.
+        licence: as timm's registry has it, or the card of the model on the Hub.
         megabytes: size of the download.
         input_size: (height, width) of the evaluation recipe, in pixels.
         crop_pct: share of the short side that the centre crop keeps.
@@ -88,6 +93,12 @@ CATALOG: tuple[Entry, ...] = (
     Entry("siglip-b16", "timm/vit_base_patch16_siglip_224.webli", "SigLIP ViT-B/16",
           "No class token: a learned attention pool reads the patches, and shows what it reads.",
           "apache-2.0", 372, mean=_HALF, std=_HALF),
+    Entry("clip-b32", "laion/CLIP-ViT-B-32-laion2B-s34B-b79K", "CLIP ViT-B/32 with its text tower",
+          "Reads sentences, too: what it sees can be asked for in words. The quickest of its kind.",
+          "mit", 605, (224, 224), 1.0, *CLIP),
+    Entry("siglip-b16-text", "google/siglip-base-patch16-224", "SigLIP ViT-B/16 with its text tower",
+          "Reads sentences, and says of each by itself whether it holds.",
+          "apache-2.0", 813, (224, 224), 1.0, _HALF, _HALF),
     Entry("mae-b16", "timm/vit_base_patch16_224.mae", "MAE ViT-B/16",
           "Trained to paint in hidden patches: attention to neighbours and textures more than to objects.",
           "cc-by-nc-4.0", 343),

@@ -100,7 +100,7 @@ class LoadedModel(Model):
             >>> import vit_viz as vv
             >>> loaded = vv.load("mini")
             >>> loaded.text_missing
-            "'mini' has no text tower, so it reads no sentences: load a CLIP or SigLIP with both towers."
+            "'mini' has no text tower, so it reads no sentences: load a CLIP or SigLIP with both towers, as clip-b32."
         """
         return self._tower().encode(sentences, templates)
 

@@ -15,7 +15,9 @@ from vit_viz.model.config import highest, words_of
 
 MAX_JSON_BYTES = 10_000_000
 SETTINGS_FILES = ("config.json", "preprocessor_config.json", "processor_config.json")
-_GENERIC = ("model", "pytorch_model")  # save_pretrained's names, which do not name the model
+_OPEN_CLIPS = "open_clip_config.json"
+_GENERIC = ("model", "pytorch_model", "open_clip_model", "open_clip_pytorch_model")
+"""Names of save_pretrained and of open_clip, which do not name the model."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +52,15 @@ def local_checkpoint(ref: str | Path) -> Source | None:
         return _folder(path)
     if not is_there:
         return None
-    beside = [path.parent / name for name in SETTINGS_FILES]
     origin = f"the local file {path.name}"
     if path.stem in _GENERIC:
-        return Source(path.stem, path, origin, read_settings(*beside))
+        return Source(path.stem, path, origin, _settings_in(path.parent))
     settings: dict[str, Any] = {}
     with suppress(CheckpointError, OSError):  # it may be of anything
-        if beside[0].exists() and _is_alone(path):
-            settings = read_settings(*beside)
+        if any((path.parent / name).exists() for name in (SETTINGS_FILES[0], _OPEN_CLIPS)) and _is_alone(
+            path
+        ):
+            settings = _settings_in(path.parent)
     return Source(path.stem, path, origin, settings, may_be_of_another=bool(settings))
 
 
@@ -72,6 +75,29 @@ def read_settings(config: Path | None, preprocessor: Path | None, processor: Pat
     if extra := nested if isinstance(nested, dict) else _read_json(preprocessor):
         settings["preprocessor"] = extra
     return settings
+
+
+def _settings_in(folder: Path) -> dict[str, Any]:
+    """The JSON files of a folder, where open_clip's own stands for config.json."""
+    settings = read_settings(*(folder / name for name in SETTINGS_FILES))
+    return settings or _of_open_clip(_read_json(folder / _OPEN_CLIPS))
+
+
+def _of_open_clip(settings: dict[str, Any]) -> dict[str, Any]:
+    """open_clip's configuration, with what it says of a vision tower of timm's and of preprocessing under timm's names."""
+    recipe = settings.get("preprocess_cfg")
+    tower: Any = settings
+    for part in ("model_cfg", "vision_cfg"):
+        tower = tower.get(part) if isinstance(tower, dict) else {}
+    if isinstance(tower, dict) and "timm_model_name" in tower:
+        settings["architecture"] = tower["timm_model_name"]
+    if isinstance(recipe, dict):
+        mode = _RESIZE_MODES.get(str(recipe.get("resize_mode", "shortest")))
+        settings["pretrained_cfg"] = recipe | {"crop_pct": 1.0, "crop_mode": mode}
+    return settings
+
+
+_RESIZE_MODES = {"shortest": "center", "squash": "squash", "longest": "border"}
 
 
 def _is_alone(path: Path) -> bool:
@@ -99,7 +125,7 @@ def _folder(path: Path) -> Source:
         name=folder if files[0].stem in _GENERIC else files[0].stem,
         weights=files[0],
         origin=f"the local folder {folder}",
-        settings=read_settings(*(path / name for name in SETTINGS_FILES)),
+        settings=_settings_in(path),
     )
 
 

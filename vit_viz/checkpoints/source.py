@@ -6,7 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -22,6 +22,7 @@ from vit_viz.checkpoints.local import (
     local_checkpoint,
     read_settings,
 )
+from vit_viz.checkpoints.tokenizing import FILES as TOKENIZER_FILES, MAX_TOKENIZER_BYTES
 from vit_viz.checkpoints.visitor_models import repository_folder, visitor_model_cache
 from vit_viz.checkpoints.weights import MAX_NUMBERS, SUFFIXES, hash_file
 from vit_viz.errors import Cancelled, CheckpointError
@@ -174,6 +175,10 @@ class _Hub:
             if self.entry is not None:
                 settings.setdefault("pretrained_cfg", self.entry.settings)
             weights = self._weights(commit, offline)
+            if settings.get("model_type") in ("clip", "siglip"):  # whose sentences need what lies beside them
+                with suppress(CheckpointError):  # pictures do not
+                    for name in TOKENIZER_FILES:
+                        self._optional(name, weights.parent.name, offline)
         return Source(
             name=self.entry.name if self.entry is not None else self.repo,
             weights=weights,
@@ -308,7 +313,7 @@ class _Hub:
         cache = blob.parents[2]
         cache.mkdir(parents=True, exist_ok=True)
         # where the Hub does not say how many bytes come, a visitor's file may be the largest; the owner's are not bounded so
-        largest = MAX_VISITORS_BYTES if filename == _WEIGHTS else MAX_JSON_BYTES
+        largest = MAX_VISITORS_BYTES if filename == _WEIGHTS else _largest(filename)
         needed = size if size is not None else largest if is_visitors else 0
         with models.room(cache, needed, name=self.repo, is_visitors=is_visitors):
             part = models.part(blob, is_visitors=is_visitors)
@@ -367,8 +372,9 @@ class _Hub:
     def _check_size(self, filename: str, size: int) -> None:
         """Refuse what is larger than it may be, before the download where the Hub says how large it is."""
         if filename != _WEIGHTS:
-            if size > MAX_JSON_BYTES:
-                raise CheckpointError(f"The {filename} of {self.repo!r} is larger than any configuration.")
+            if size > _largest(filename):
+                what = "tokenizer" if filename in TOKENIZER_FILES else "configuration"
+                raise CheckpointError(f"The {filename} of {self.repo!r} is larger than any {what}.")
         elif self.is_visitors and size > MAX_VISITORS_BYTES:
             raise CheckpointError(
                 f"{self.repo!r} is too large to be opened here: its weights take more than {MAX_VISITORS_BYTES / 1e9:g} GB; "
@@ -376,6 +382,11 @@ class _Hub:
             )
         elif size > _MAX_BYTES:
             raise CheckpointError(f"{self.repo!r} is larger than any model that we load.")
+
+
+def _largest(filename: str) -> int:
+    """Bytes that a file beside the weights may have."""
+    return MAX_TOKENIZER_BYTES if filename in TOKENIZER_FILES else MAX_JSON_BYTES
 
 
 def _is_commit(revision: str) -> bool:

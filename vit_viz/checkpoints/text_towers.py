@@ -143,7 +143,7 @@ def text_tower(
     form = next((form for form in _FORMS if form.mark in own), None)
     if form is None:
         raise CheckpointError(
-            f"{source.name!r} has no text tower, so it reads no sentences: load a CLIP or SigLIP with both towers."
+            f"{source.name!r} has no text tower, so it reads no sentences: load a CLIP or SigLIP with both towers, as clip-b32."
         )
     numbers = [own.get(name) for name in ("logit_scale", "logit_bias")]
     if numbers[0] is None or any(one is not None and one.numel() != 1 for one in numbers):
@@ -157,6 +157,7 @@ def text_tower(
         )
     shapes = form.convert({name: tensor.to("meta") for name, tensor in own.items()})
     config, cleaning = form.read(_Named(shapes, own, settings, source.name))
+    build(TextTransformer, config, shapes)  # which lists what does not fit, before anything is read
     if any(name.startswith("visual.head") for name in unwrapped.left_out):
         raise CheckpointError(
             f"{source.name!r} reads no sentences: the projection of its pictures, visual.head, is not read here."

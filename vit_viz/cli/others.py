@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from vit_viz import samples
 from vit_viz.checkpoints import LoadedModel, Model, load
-from vit_viz.checkpoints.catalog import BUNDLED, CATALOG
+from vit_viz.checkpoints.catalog import BUNDLED, BUNDLED_LICENCE, CATALOG
 from vit_viz.checkpoints.source import is_hub_id, on_this_machine
 from vit_viz.cli.asking import session_of
 from vit_viz.cli.commands import OTHER_BYTES, OTHER_NUMBERS
@@ -37,11 +37,17 @@ SURVEY_IS_YOURS = "vit-viz: the Survey tab is not shown, because others can reac
 
 def models(flags: argparse.Namespace) -> int:
     """List the models that have a name."""
-    bundled = [{"name": name, "title": "the bundled model", "megabytes": 0} for name in BUNDLED]
+    bundled = [
+        {"name": name, "title": "bundled", "megabytes": 0, "licence": BUNDLED_LICENCE, "good_for": good_for}
+        for name, good_for in BUNDLED.items()
+    ]
     if flags.json:
         print(json.dumps([*bundled, *(asdict(entry) for entry in CATALOG)]))
         return 0
-    rows = [[str(one["name"]), str(one["title"]), "-", "", "No network needed."] for one in bundled]
+    rows = [
+        [str(one["name"]), str(one["title"]), "-", str(one["licence"]), str(one["good_for"])]
+        for one in bundled
+    ]
     rows += [[e.name, e.title, f"{e.megabytes} MB", e.licence, e.good_for] for e in CATALOG]
     print(table(rows, head=("name", "model", "download", "licence", "worth a look because")))
     return 0

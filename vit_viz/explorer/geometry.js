@@ -174,6 +174,11 @@ export function placeWords(/** @type {number} */ patch, /** @type {number} */ co
 /** How to read that, where it is first met. */
 export const PLACES = 'Patches are named by (row, column), counted from 0 at the top left.';
 
+/** A token that is no patch, in words: "class token", "register 0". */
+export function tokenWords(/** @type {string} */ name) {
+  return /\d$/.test(name) ? name : `${name} token`;
+}
+
 /** A query in words, as captions say it. @param {string} query @param {Pick<Trace, 'grid' | 'prefix' | 'suffix' | 'pooling' | 'unread'>} trace */
 export function queryWords(query, trace) {
   if (query === 'pool') {
@@ -187,7 +192,7 @@ export function queryWords(query, trace) {
     };
     return `pool (${kinds[trace.pooling] ?? trace.pooling})`;
   }
-  if (isNamed(query, trace)) return /\d$/.test(query) ? query : `${query} token`;
+  if (isNamed(query, trace)) return tokenWords(query);
   const patches = queryPatches(query, trace);
   if (patches.length !== 1) return `region of ${patches.length} patches`;
   return `patch ${placeWords(patches[0], trace.grid[1])}`;

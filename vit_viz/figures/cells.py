@@ -98,11 +98,11 @@ def _segments(segments: Segments, scene: Scene) -> Drawn:
 
 
 @drawn.register(SentencePatches)
-def _sentences(found: SentencePatches, scene: Scene) -> Drawn:
+def _sentences(patches: SentencePatches, scene: Scene) -> Drawn:
     """The map of each sentence, and below them which fits each patch best."""
-    maps = drawn(found.maps, scene)
+    maps = drawn(patches.maps, scene)
     above = blocks.title_block("The sentence that fits each patch best", scene.inner, size=blocks.TEXT)
-    regions = _regions(found.best, found.maps.names, found.maps.crop_box, scene)
+    regions = _regions(patches.best, patches.maps.names, patches.maps.crop_box, scene)
     return Drawn([*maps.blocks, above, *regions], maps.provenance, maps.title, maps.caption)
 
 

@@ -21,6 +21,7 @@ from vit_viz.images.part import Part, format_part
 from vit_viz.labels import Labels
 from vit_viz.outputs import Output
 from vit_viz.progress import ProgressLike, StopCheck, bar, part_of
+from vit_viz.prompts import PLAIN, Prompts
 from vit_viz.session.edits import EditsLike
 from vit_viz.session.questions import TargetWord, request_for
 from vit_viz.session.run import Images, images_of, session_and_subjects
@@ -55,6 +56,8 @@ def figure(
     size: int = 0,
     part: Part | None = None,
     edits: EditsLike = "",
+    sentences: Sequence[str] | str = (),
+    templates: Sequence[str] | str = PLAIN,
     query: Query | None = None,
     target: TargetWord = None,
     output: Output | None = None,
@@ -71,8 +74,8 @@ def figure(
         'vit_viz_lion_look_mini_layer-3_head-1.svg'
 
     Args:
-        loaded, image, name, layout, labels, mode, size, part, edits, query, output, progress, cancelled: as `vit_viz.run` takes
-            them. Under the map of pixels is what they show where their normalisation is known, else nothing.
+        loaded, image, name, layout, labels, mode, size, part, edits, sentences, templates, query, output, progress, cancelled: as
+            `vit_viz.run` takes them. Under the map of pixels is what they show where their normalisation is known, else nothing.
         target: likewise, but no function, which a file could not name.
         format: png, svg, pdf, csv, npz; gif and webp go through the layers of "look".
         width_cm: in print.
@@ -102,6 +105,7 @@ def figure(
         size=size,
         part=part,
         edits=edits,
+        prompts=Prompts.of(sentences, templates),
     )
     parameters = {key: value for key, value in options.items() if key not in _DRAWING}
     figures = []

@@ -214,7 +214,9 @@ class ViTConfig:
 
     @property
     def position_kind(self) -> str:
-        """What says where a patch is: `position`, or "relative" where nothing does but a bias for offsets."""
+        """What says where a patch is: `position`; "rotary" or "relative" where scores alone depend on it."""
+        if self.position == "none" and self.rotary_grid is not None:
+            return "rotary"
         is_relative = self.position == "none" and (self.relative_bias or self.shared_bias)
         return "relative" if is_relative else self.position
 

@@ -293,12 +293,15 @@ class Mlp(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, N, D] -> [B, N, D]."""
-        x = self.fc1(x)  # [B, N, hidden]
-        if self.activation == "quick_gelu":
-            x = x * torch.sigmoid(1.702 * x)
-        else:
-            x = F.gelu(x, approximate="tanh" if self.activation == "gelu_tanh" else "none")
+        x = gelu(self.fc1(x), self.activation)  # [B, N, hidden]
         return self.fc2(self.norm(x))  # [B, N, D]
+
+
+def gelu(x: Tensor, kind: str) -> Tensor:
+    """The nonlinearity of an MLP without a gate, of a kind that `ViTConfig.mlp` names."""
+    if kind == "quick_gelu":
+        return x * torch.sigmoid(1.702 * x)
+    return F.gelu(x, approximate="tanh" if kind == "gelu_tanh" else "none")
 
 
 class SwiGLU(nn.Module):

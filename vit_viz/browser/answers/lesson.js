@@ -1,7 +1,7 @@
 // The numbers of the lesson, one token of one photo on its way through a model: vit_viz/analyses/lesson.py.
 
 import { Attention, Places } from '../attend.js';
-import { headDim, noPositions, positionedPrefix } from '../config.js';
+import { noPositions, positionedPrefix } from '../config.js';
 import { patchesOf } from '../model.js';
 import { shown } from '../outputs.js';
 import { positionTable } from '../positions.js';
@@ -10,12 +10,11 @@ import { dot } from './eigen.js';
 import { numbers } from './form.js';
 import { classTokens, layoutOf, queryWeights, tokenName } from './layout.js';
 import { UNITS } from './lens.js';
-import { positionKind, vectorsAt } from './positions.js';
+import { vectorsAt } from './positions.js';
 import { best } from './removal.js';
 import { hasClasses, kindOf, outputName } from './targets.js';
 import { cosines } from './tokens.js';
 import { checkIndex, HEAD, LAYER } from './what_if.js';
-/** @import { Config } from '../config.js' */
 /** @import { Context } from './form.js' */
 /** @import { About } from './index.js' */
 
@@ -37,7 +36,7 @@ function middleOf(/** @type {Context} */ context) {
 function lessonTokens(context, _options, about) {
   const { engine, traced } = context;
   const { config, parameters, machine } = engine.model;
-  const { grid, prefix, first } = layoutOf(context);
+  const { grid, first } = layoutOf(context);
   const [dim, token] = [config.embed_dim, tokenOf(context, about)];
   const index = (token < first ? middleOf(context) : token) - first;
   const row = (/** @type {Float32Array} */ all, /** @type {number} */ width, at = index) =>
@@ -67,39 +66,27 @@ function lessonTokens(context, _options, about) {
     prefix: numbers([first, dim], traced.residual[0].subarray(0, first * dim)),
     places: numbers(alike.length ? grid : [0, 0], alike),
     place: [Math.floor(index / grid[1]), index % grid[1]],
-    index,
-    grid,
-    patch_size: config.patch_size,
-    channels: config.in_chans,
-    dim,
-    prefix_names: prefix,
-    position_kind: positionKind(config),
     shape: shapeOf(context),
   };
 }
 
-/** What a drawing of the model depends on. */
+/** What a drawing of the model and its words depend on. */
 function shapeOf(/** @type {Context} */ context) {
   const { config } = context.engine.model;
-  const { patch_embed, depth, mlp, norm, pre_norm, final_norm, pooling, layer_scale } = config;
-  const read = classTokens(context.traced.prefix);
+  const classes = classTokens(context.traced.prefix);
   const seen = config.pool_prefix ? 'all tokens' : 'the patches';
   const pools = {
-    class: read.length > 1 ? read.join(', ') : 'class token',
-    ...{ mean: `mean of ${seen}`, attention: `a learned query over ${seen}` },
+    class: classes.length > 1 ? `the tokens ${classes.join(' and ')}` : 'the class token',
+    ...{ mean: `the mean of ${seen}`, attention: `what a learned query gathers from ${seen}` },
   };
   return {
-    ...{ patch_embed, depth, mlp, norm, pre_norm, final_norm, pooling, layer_scale },
-    ...{ heads: config.num_heads, head_dim: headDim(config), rotary: isRotary(config) },
-    hidden: config.mlp_hidden / (mlp === 'swiglu_packed' ? 2 : 1),
+    ...config,
+    hidden: config.mlp_hidden / (config.mlp === 'swiglu_packed' ? 2 : 1),
     classes: hasClasses(context) ? config.num_classes : 0,
-    relative_bias: config.relative_bias || config.shared_bias,
-    pool_text: config.pool_concat ? 'class token and mean of the patches' : pools[pooling],
+    rotary: config.position === 'rotary' || Boolean(config.rotary_grid),
+    relative: config.relative_bias || config.shared_bias,
+    read: config.pool_concat ? 'the class token and the mean of the patches' : pools[config.pooling],
   };
-}
-
-function isRotary(/** @type {Config} */ { position, rotary_grid: grid }) {
-  return position === 'rotary' || Boolean(grid);
 }
 
 /** @param {Context} context @param {{layer: number, head: number}} options @param {About} about */
@@ -126,46 +113,22 @@ function lessonAttention(context, { layer, head }, about) {
   );
   const row = added.subarray(token * tokens, (token + 1) * tokens);
   const scores = products.map((product, key) => product * scale + row[key]);
-  const unscaled = products.map((product, key) => product + row[key]);
   const { values, outputs } = insideAttention(context, layer, token);
   return {
     query: numbers([width], query),
     keys: numbers([tokens, width], keys),
     values: numbers([tokens, width], ofHead(values)),
     products: numbers([tokens], products),
-    bias: numbers([tokens], row),
     scores: numbers([tokens], scores),
     weights: numbers([tokens], shown(scores, 'softmax')),
-    unscaled: numbers([tokens], shown(unscaled, 'softmax')),
-    over_queries: numbers([tokens], alongQueries(scores, { queries, keys, added }, width)),
     output: numbers([width], outputs.subarray(head * width, (head + 1) * width)),
     token,
     name: tokenName(context, token),
     layer,
     head,
     scale,
-    turned: isRotary(engine.model.config),
     has_bias: row.some((one) => Number.isFinite(one) && one !== 0),
   };
-}
-
-/**
- * The weights of one query if the softmax ran along the queries; 0 for a key that no query sees.
- * @param {Float64Array} scores of the query @param {Record<'queries' | 'keys' | 'added', Float32Array>} of the head, queries times the scale
- * @param {number} width
- */
-function alongQueries(scores, { queries, keys, added }, width) {
-  const tokens = scores.length;
-  const column = new Float64Array(tokens);
-  return scores.map((score, key) => {
-    for (let query = 0; query < tokens; query++) {
-      let sum = added[query * tokens + key];
-      for (let i = 0; i < width; i++) sum += queries[query * width + i] * keys[key * width + i];
-      column[query] = sum;
-    }
-    const most = Math.max(...column);
-    return Math.exp(score - most) / column.reduce((sum, one) => sum + Math.exp(one - most), 0) || 0;
-  });
 }
 
 /** In the attention of a layer: the values of all tokens, [heads, tokens, head_dim], and what all heads gather for one of them, [dim]. @param {Context} context @param {number} layer @param {number} token */
@@ -256,8 +219,6 @@ function lessonBlock(context, { layer }, about) {
     token,
     name: tokenName(context, token),
     layer,
-    activation: context.engine.model.config.mlp,
-    active: hidden.filter((one) => one > 0).length / hidden.length,
   };
 }
 
@@ -270,15 +231,14 @@ async function lessonDepth(context, _options, about) {
   const [token, dim, states] = [tokenOf(context, about), config.embed_dim, residual.length];
   const own = residual.map((state) => state.subarray(token * dim, (token + 1) * dim));
   const read =
-    pooling === 'attention'
-      ? Float64Array.from({ length: tokens }, (_, i) => (i < first ? 0 : 1 / patches))
-      : queryWeights(context, 'pool');
-  const [looks, answerLooks, parts] = [[], [], []].map(() => /** @type {ArrayLike<number>[]} */ ([]));
+    pooling === 'class'
+      ? queryWeights(context, 'pool')
+      : Float64Array.from({ length: tokens }, (_, i) => Number(config.pool_prefix || i >= first));
+  const whole = read.reduce((sum, one) => sum + one, 0);
+  const weights = read.map((one) => one / whole);
+  const answerLooks = /** @type {ArrayLike<number>[]} */ ([]);
   for (let layer = 0; layer < layers.length; layer++) {
-    looks.push(fused(gathered(context, layer, alone(context, token), 'row'), 'mean'));
-    answerLooks.push(fused(gathered(context, layer, read, 'row'), 'mean'));
-    const { attended, thought } = insideBlock(context, layer, token);
-    parts.push([attended, thought].map((one) => Math.sqrt(dot(one, one))));
+    answerLooks.push(fused(gathered(context, layer, weights, 'row'), 'mean'));
     await context.step((layer + 1) / layers.length);
   }
   const said = residual.map((state) =>
@@ -289,17 +249,13 @@ async function lessonDepth(context, _options, about) {
   const [last, ...earlier] = told.map((_, i) => told[states - 1 - i]);
   const followed = told.length ? [...best(last, 5), ...earlier.flatMap((one) => best(one, 3))] : [];
   const classes = [...new Set(followed)].slice(0, MOST_CLASSES);
-  const norms = own.map((one) => Math.sqrt(dot(one, one)));
   const alike = residual.map((state, i) => cosines(state, own[i], tokens).subarray(first, first + patches));
   const agreement = said.map((one) => cosines(one, said[states - 1], 1)[0]);
   return {
     stream: stacked(own),
-    looks: stacked(looks),
     answer_looks: stacked(answerLooks),
-    norms: numbers([states], norms),
     alike: stacked(alike, [states, ...grid]),
     tops: stacked(said.map((_, state) => classes.map((index) => told[state][index]))),
-    parts: stacked(parts),
     agreement: numbers([states], agreement),
     token,
     name: tokenName(context, token),
@@ -307,7 +263,6 @@ async function lessonDepth(context, _options, about) {
     words: classes.map((index) => outputName(context, index)),
     kind: kind === null ? 'embedding' : kind === 'value' ? 'value' : 'probability',
     unit: kind ? UNITS[kind] : '',
-    pooling,
   };
 }
 

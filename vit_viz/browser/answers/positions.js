@@ -42,8 +42,9 @@ function chosenGrid(config, { rows, cols }) {
   return rows ? checkedGrid(rows, cols) : checkedGrid(...trainedGrid(config));
 }
 
-/** What says where a patch is: "relative" where nothing does but a bias for offsets. */
-export function positionKind(/** @type {Config} */ { position, relative_bias: own, shared_bias: shared }) {
+/** What says where a patch is; "rotary" or "relative" where scores alone depend on it. @param {Config} config */
+function positionKind({ position, rotary_grid: turned, relative_bias: own, shared_bias: shared }) {
+  if (position === 'none' && turned) return 'rotary';
   return position === 'none' && (own || shared) ? 'relative' : position;
 }
 
@@ -73,7 +74,7 @@ export function vectorsAt(context, grid) {
   const { config } = context.engine.model;
   const why = noPositions(config);
   if (why) throw new Error(why);
-  if (config.position === 'rotary') {
+  if (positionKind(config) === 'rotary') {
     const { cosines, sines } = /** @type {NonNullable<ReturnType<typeof rotaryOf>>} */ (
       rotaryOf(config, grid, headDim(config))
     );

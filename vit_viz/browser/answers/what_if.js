@@ -8,7 +8,6 @@ import { numbers } from './form.js';
 import { classTokens, described, layoutOf } from './layout.js';
 import { UNITS } from './lens.js';
 import { randomOrder } from './orders.js';
-import { positionKind } from './positions.js';
 import { best, changeInWords, cosine } from './removal.js';
 import { hasClasses, outputName } from './targets.js';
 import { fixed } from './words.js';
@@ -86,7 +85,7 @@ function changed(context, { change, layer, head, seed }) {
   }
   if (change === 'axis') {
     if (edits.size)
-      throw new Error('Attention whose softmax does not run over the last axis cannot be edited.');
+      throw new Error('With edits the softmax cannot run along the queries: take the edits back first.');
     const outputs = inEach((own) => ({ ...own, isOverQueries: true }));
     return { outputs, words: 'With the softmax along the queries' };
   }
@@ -108,7 +107,8 @@ function changed(context, { change, layer, head, seed }) {
 /** The same without positions or with shuffled patches, or both. @param {Context} context @param {boolean} isUnplaced @param {number} seed */
 function moved({ engine, traced }, isUnplaced, seed) {
   const { input, grid } = traced;
-  if (isUnplaced && positionKind(engine.model.config) === 'none' && !engine.model.config.rotary_grid)
+  const { position, rotary_grid: turned, relative_bias: own, shared_bias: shared } = engine.model.config;
+  if (isUnplaced && position === 'none' && !turned && !own && !shared)
     throw new Error('This model has no positions: there are none to leave out.');
   const model = isUnplaced ? withoutPositions(engine.model) : engine.model;
   const order = seed ? randomOrder(seed, 0, grid[0] * grid[1]) : undefined;

@@ -55,7 +55,7 @@ def _offer(session: Session, name: str) -> Value:
     elif (path := bundled_file(f"{ref}.safetensors") if ref in BUNDLED else Path(ref)).is_file():
         sizes.append(_megabytes(path.stat().st_size))
     licence = entry.licence if entry is not None else BUNDLED_LICENCE if ref in BUNDLED else ""
-    about = entry.good_for if entry is not None else "Bundled with vit_viz." if ref in BUNDLED else ""
+    about = entry.good_for if entry is not None else BUNDLED.get(ref, "")
     hub = entry.hub_id if entry is not None else ref if is_hub_id(ref) and not Path(ref).exists() else ""
     return {
         "name": name,

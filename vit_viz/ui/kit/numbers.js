@@ -68,6 +68,9 @@ export function fixed(value, decimals) {
   return Number(text) ? text : text.replace('-', '');
 }
 
+/** How many of something: "1 head", "6 heads". @param {number} count @param {string} one @param {string} [many] */
+export const counted = (count, one, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;
+
 /** A time for people, as they would guess it. */
 export function duration(/** @type {number} */ seconds) {
   return seconds < 90 ? `${Math.max(1, Math.round(seconds))}\u00a0s` : `${Math.round(seconds / 60)}\u00a0min`;

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import html
 import re
-import textwrap
-from collections.abc import Iterable
 from functools import cache
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -41,37 +38,6 @@ def explain(*parts: tuple[str, str], shows: str, hides: str) -> str:
 def formulas(*parts: tuple[str, str]) -> str:
     """The inside of the "?" as HTML."""
     return "".join(f"<p class=vv-math>{typeset(line)}</p><p>{typeset(words)}</p>" for line, words in parts)
-
-
-def listing(name: str, module: str, source: tuple[int, str], marks: Iterable[str]) -> str:
-    """A function of ours as HTML, with its place; of its docstring the first line alone, so that the code stays on the screen.
-
-    Args:
-        source: its first line in the module's file, and its text.
-        marks: texts; the lines that contain one of them are marked.
-    """
-    first, text = source
-    place = f"{module.replace('.', '/')}.py, lines {first}-{first + text.rstrip().count(chr(10))}"
-    shown = _without_long_docstring(textwrap.dedent(text))
-    marked = [
-        f"<mark>{html.escape(line)}</mark>" if any(mark in line for mark in marks) else html.escape(line)
-        for line in shown
-    ]
-    return (
-        f"<figure class=vv-listing><figcaption>our code: <b>{html.escape(name)}</b> <span>{html.escape(place)}</span></figcaption>"
-        f'<pre tabindex=0 aria-label="Source of {html.escape(name)}"><code>'
-        + "\n".join(marked)
-        + "</code></pre></figure>"
-    )
-
-
-def _without_long_docstring(source: str) -> list[str]:
-    """The lines of a function with only the first line of its docstring."""
-    lines = source.rstrip("\n").split("\n")
-    first = ast.parse(source).body[0].body[0]  # type: ignore[attr-defined]  # the source of one function
-    if isinstance(first, ast.Expr) and first.end_lineno is not None and first.end_lineno > first.lineno:
-        lines[first.lineno - 1 : first.end_lineno] = [f'{lines[first.lineno - 1]} ..."""']
-    return lines
 
 
 @cache

@@ -33,6 +33,8 @@ import { signed } from '../kit/signed.js';
 const KEPT = 0.05; // of what was promised: what a part did may differ by so much and still be called the same
 const FEW = 3; // heads that are named one by one
 const POOL = 'The heads of a pool cannot be switched off here: edits are of the layers before it.';
+const LATER = 'later layers and the last norm';
+const LATER_OF_SENTENCE = 'later layers, the last norm and the length of the embedding';
 const EMBEDDING =
   'Parts are switched off only where a class is explained: without one, the number that they sum to changes with them.';
 
@@ -49,7 +51,7 @@ export function madeOf(target, answer, earlier, off) {
     ...{ now, before, off, sum, unit, note, whyNot },
     decimals: decimalsOf([now.total, before.total]),
     outside: outsideOf(answer),
-    effect: off.length && !whyNot ? effectOf(whatOf(target), before, now, off) : null,
+    effect: off.length && !whyNot ? effectOf(whatOf(target), before, now, off, laterOf(target)) : null,
   };
 }
 
@@ -105,25 +107,31 @@ function outsideOf({ arrays: { terms }, facts: { prefix, suffix } }) {
 /** What is explained, in words. @param {Target} target */
 function whatOf({ classes = [], chosen, other }) {
   const [first, second] = [chosen, other].map((index) => classes.find((one) => one.index === index));
-  const of = first?.value === undefined ? 'the logit of' : 'the value of';
+  const of = first?.value === undefined || first.cosine !== undefined ? 'the logit of' : 'the value of';
   return second ? `the lead of ${first?.name} over ${second.name}` : `${of} ${first?.name}`;
+}
+
+/** What is held in the parts, and changes all the same where a head is off. @param {Target} target */
+function laterOf({ classes = [] }) {
+  return classes[0]?.cosine === undefined ? LATER : LATER_OF_SENTENCE;
 }
 
 /**
  * What the parts that are off promised, what switching them off did, and where the difference went.
  * @param {string} what is explained @param {Numbers} before @param {Numbers} now @param {string[]} off
+ * @param {string} [later] through which the rest came
  */
-export function effectOf(what, before, now, off) {
+export function effectOf(what, before, now, off, later = LATER) {
   const parts = off.map((place) => {
     const [layer, head] = place.split('.').map(Number);
     return before.heads[layer][head];
   });
   const [promised, did] = [-total(parts), now.total - before.total];
-  return { promised, did, words: effectWords(what, before, now, off, promised) };
+  return { promised, did, words: effectWords(what, before, now, off, promised, later) };
 }
 
-/** @param {string} what @param {Numbers} before @param {Numbers} now @param {string[]} off @param {number} promised */
-function effectWords(what, before, now, off, promised) {
+/** @param {string} what @param {Numbers} before @param {Numbers} now @param {string[]} off @param {number} promised @param {string} later */
+function effectWords(what, before, now, off, promised, later) {
   const digits = decimalsOf([now.total, before.total]);
   const did = now.total - before.total;
   const rest = did - promised;
@@ -133,7 +141,7 @@ function effectWords(what, before, now, off, promised) {
   if (Math.abs(rest) <= KEPT * Math.max(Math.abs(promised), Math.abs(did), 1e-12))
     return `${first}: as ${its} promised.`;
   const foretold = `${its} promised a ${promised < 0 ? 'fall' : 'rise'} of ${written(Math.abs(promised))}`;
-  const through = `later layers and the last norm${mostOf(before, now, off, rest, digits)}`;
+  const through = `${later}${mostOf(before, now, off, rest, digits)}`;
   const gap = written(Math.abs(rest));
   if (promised * rest > 0) return `${first}; ${foretold}. The other ${gap} came through ${through}.`;
   if (promised * did > 0) return `${first}; ${foretold}. It was made up for, by ${gap}, in ${through}.`;

@@ -58,7 +58,14 @@ export function Model({ header: { source, known: facts, offered, renew, model, c
     // on a screen that is touched the keyboard would cover the list
     if (!globalThis.matchMedia('(pointer: coarse)').matches) input.current?.focus();
   }, [popover.isOpen]);
-  useLayoutEffect(() => box.activate(place), [popover.isOpen, text, models, chosen]);
+  const before = useRef(shown);
+  useLayoutEffect(() => box.activate(place), [popover.isOpen, text, chosen]);
+  useLayoutEffect(() => {
+    const reached = before.current[box.active]?.name; // by the keys: it stays the one where the list comes anew
+    const now = shown.findIndex(({ name }) => name === reached);
+    box.activate(now < 0 ? place : now);
+  }, [models]);
+  useLayoutEffect(() => void (before.current = shown));
 
   return html`<div id="vv-model" class="vv-anchor">
     <button

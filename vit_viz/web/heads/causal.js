@@ -13,7 +13,7 @@ import { capital, correlation, tableOf } from './words.js';
  * A causal map as far as it is computed.
  * @typedef {{table?: Table, estimate?: (number | null)[][], done?: number, error?: string}} Effect
  *
- * @typedef {Chosen & {name: string, link: string}} Target
+ * @typedef {Chosen & {name: string, link: string, reads?: boolean}} Target reads: whether the model has a text tower
  */
 
 const STOPPED = 'Stopped; the heads that were done are shown.';

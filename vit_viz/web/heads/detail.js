@@ -24,6 +24,7 @@ import {
   scaleWords,
   valueWords,
 } from './words.js';
+import { Written } from './written.js';
 /** @import { LayerStore } from '../../explorer/layers.js' */
 /** @import { Rows } from './maps.js' */
 /** @import { Named } from './names.js' */
@@ -104,6 +105,7 @@ export function Detail({ seen }) {
         </ul>
       </div>`
     }
+    <${Written} seen=${seen} />
     <div class="vv-heads-pair">
       <${MiniMatrix} ...${{ layers, place: marks.chosen.value, enlarge: () => go('matrix') }} />
       ${map && html`<${Kin} ...${{ rows, place, lit, choose }} />`}
@@ -130,7 +132,8 @@ function Name({ named, margin }) {
 /** What switching a head off does, where that was measured or estimated. @param {Seen['numbers']} numbers @param {Place} place */
 function roleWords({ target, effect, estimate }, { layer, head }) {
   const [measured, guessed] = [effect?.table?.values[layer]?.[head], estimate?.[layer]?.[head]];
-  const amount = target?.classes?.[0]?.value === undefined ? 'logit' : 'value';
+  const [first] = target?.classes ?? [];
+  const amount = first?.value === undefined || first.cosine !== undefined ? 'logit' : 'value';
   const of = target?.name ? `${amount} of ${target.name}` : 'answer';
   if (typeof measured === 'number') return `Switched off, the ${of} changes by ${short(measured)}.`;
   return typeof guessed === 'number'

@@ -1,6 +1,6 @@
 // What was found about the heads on this photo, in one sentence with its numbers; less where nothing stands out.
 
-import { amountWords, fixed, percent, short } from '../../ui/kit/numbers.js';
+import { amountWords, counted, fixed, percent, short } from '../../ui/kit/numbers.js';
 import { amountOf, capital, headWords, isShare, layerMeans, sizeOf, valueWords } from './words.js';
 /** @import { Table } from './words.js' */
 /** @import { Amount } from '../../ui/kit/numbers.js' */
@@ -82,9 +82,6 @@ export function saidWords(answers, name) {
   return last ? `<${amountWords(last, tenths).replace('<', '')}` : '';
 }
 
-const counted = (/** @type {number} */ count, /** @type {string} */ words, many = `${words}s`) =>
-  count ? `${count} ${count === 1 ? words : many}` : '';
-
 /** @typedef {{heads: Map<string, string>, temperatures: Map<number, number>, forbidden: string[]}} Edited */
 
 /** What is edited. @param {Edited} edits */
@@ -97,7 +94,7 @@ export function editedWords({ heads, temperatures, forbidden }) {
     off && `${counted(off, 'head')} off`,
     others && `${counted(others, 'head')} replaced`,
     warm && `temperature of ${counted(warm, 'layer')}`,
-    counted(forbidden.length, 'view') && `${counted(forbidden.length, 'view')} forbidden`,
+    forbidden.length && `${counted(forbidden.length, 'view')} forbidden`,
   ].filter(Boolean);
   return capital(what.join(', ')) || NOTHING;
 }

@@ -4,9 +4,12 @@ import { html, useState } from '../kit/preact.js';
 /** @import { Fold, Numbers } from './timeline.js' */
 
 /**
- * What Python says of a part; what is HTML is escaped there.
- * @typedef {{formula: string, letters: string, lines: {text: string, of: Record<string, string[]>}[], source: string, mistake: string}}
- *   Part formula, letters, text: HTML; of: models that run these lines, by what is said of their shape; source: a program, as text
+ * Which models are meant: values of their shape, by name. @typedef {Record<string, any[]>} Of
+ * A function of ours; each line has beside it, where it is marked, which models run it.
+ * @typedef {{name: string, place: string, lines: [text: string, of: Of | null][], of: Of}} Ran
+ *
+ * What Python says of a part; formula and letters are HTML, escaped there; source: a program.
+ * @typedef {{formula: string, letters: string, ran: Ran[], source: string, mistake: string}} Part
  */
 
 const asIs = (/** @type {string} */ text) => ({ dangerouslySetInnerHTML: { __html: text } });
@@ -18,7 +21,7 @@ export function Folds({ fold, parts, n }) {
   if (!fold || !told.length) return null;
   const shapes = fold.shapes(n);
   const shape = n.tokens?.facts.shape;
-  const ran = (/** @type {Part['lines'][number]} */ { of }) =>
+  const runs = (/** @type {Of} */ of) =>
     Object.entries(of).every(([name, values]) => values.includes(shape[name]));
   /** @type {[string, any][]} */
   const panels = [
@@ -34,7 +37,9 @@ export function Folds({ fold, parts, n }) {
     [
       'The lines that ran',
       shape &&
-        told.flatMap(({ lines }) => lines.filter(ran)).map(({ text }) => html`<div ...${asIs(text)}></div>`),
+        told.flatMap(({ ran }) =>
+          ran.filter(({ of }) => runs(of)).map((one) => html`<${Listing} ...${one} runs=${runs} />`),
+        ),
     ],
     ['Build it yourself', told.map((part) => html`<${Build} ...${part} />`)],
   ];
@@ -54,8 +59,19 @@ export function Folds({ fold, parts, n }) {
           </button>`,
       )}
     </div>
-    ${panels.map(([name, panel]) => open === name && html`<div class="vv-card vv-lesson-panel" key=${name} data-panel=${name}>${panel}</div>`)}
+    ${panels.map(([name, panel]) => open === name && html`<div class="vv-card vv-stack" key=${name} data-panel=${name}>${panel}</div>`)}
   </section>`;
+}
+
+/** A function of ours, the lines marked that this model ran. @param {Ran & {runs: (of: Of) => boolean}} props */
+function Listing({ name, place, lines, runs }) {
+  return html`<figure class="vv-listing">
+    <figcaption>our code: <b>${name}</b> <span>${place}</span></figcaption>
+    <pre tabindex="0" aria-label=${`Source of ${name}`}><code>${lines.map(([text, of]) => [
+      of && runs(of) ? html`<mark>${text}</mark>` : text,
+      '\n',
+    ])}</code></pre>
+  </figure>`;
 }
 
 /** Shapes of the data, in its order. @param {{shapes: [name: string, shape: string, what: string][]}} props */

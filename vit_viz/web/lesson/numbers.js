@@ -22,9 +22,9 @@ const NAMES = /** @type {AnswerName[]} */ (Object.keys(QUESTIONS));
 /**
  * The numbers of what the page looks at, each null until it is there; null altogether until the photo is opened. An answer is never one
  * of another patch, layer or photo.
- * @param {Page} page @param {string} tab
+ * @param {Page} page @param {string} tab @param {import('../kit/preact.js').Signal<AnswerName[]>} near those that are asked for
  */
-export function numbersOf(page, tab) {
+export function numbersOf(page, tab, near) {
   const { store, ask } = page;
   const open = opened(page, tab);
   const of = computed(() => {
@@ -40,7 +40,7 @@ export function numbersOf(page, tab) {
       const { trace, patch, layer, head } = of.value;
       return { ...trace.about, ...options({ query: patchQuery([patch], trace.grid[1]), layer, head }) };
     });
-    const isSeen = () => store.view.tab.value === tab;
+    const isSeen = () => store.view.tab.value === tab && near.value.includes(name);
     const told = async (
       /** @type {string} */ one,
       /** @type {any} */ about,
@@ -62,9 +62,7 @@ export function numbersOf(page, tab) {
   const numbers = computed(() => {
     if (!of.value) return null;
     const answers = questions.map((one, place) => [NAMES[place], one.value.value]);
-    const { trace } = of.value;
-    const name = (/** @type {number} */ token) => nameOf(trace, token);
-    return /** @type {Numbers} */ ({ ...of.value, ...Object.fromEntries(answers), name });
+    return /** @type {Numbers} */ ({ ...of.value, ...Object.fromEntries(answers) });
   });
   return { numbers, error };
 }
@@ -82,12 +80,4 @@ function pointOf({ opening, layers, heads }, layer, head) {
     layer: Math.min(layer ?? opening.layer, layers - 1),
     head: typeof one === 'number' ? Math.min(one, heads - 1) : 0,
   };
-}
-
-/** @param {import('../../explorer/geometry.js').Trace} trace @param {number} token */
-function nameOf({ prefix, suffix, grid: [rows, cols] }, token) {
-  const patch = token - prefix.length;
-  if (patch >= 0 && patch < rows * cols) return `patch (${Math.floor(patch / cols)}, ${patch % cols})`;
-  const name = prefix[token] ?? suffix[patch - rows * cols];
-  return /\d$/.test(name) ? name : `${name} token`;
 }

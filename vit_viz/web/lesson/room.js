@@ -30,7 +30,7 @@ import { beatAt, endOf, isMissing, moved, partAt, placed } from './timeline.js';
 import { Choice, WhatIfs } from './what_if.js';
 /** @import { Page } from '../kit/page.js' */
 /** @import { Part } from './folds.js' */
-/** @import { Numbers, Placed, Scene } from './timeline.js' */
+/** @import { AnswerName, Numbers, Placed, Scene } from './timeline.js' */
 
 const TAB = 'lesson';
 /** In the order in which they play. @type {Scene[]} */
@@ -54,7 +54,8 @@ export function mount(element, { parts }) {
  */
 function lessonOf(page, scenes) {
   const { store } = page;
-  const { numbers, error } = numbersOf(page, TAB);
+  const near = signal(/** @type {AnswerName[]} */ (['tokens']));
+  const { numbers, error } = numbersOf(page, TAB, near);
   const still = matchMedia('(prefers-reduced-motion: reduce)');
   const shown = signal(/** @type {{n: Numbers, beats: Placed[]} | null} */ (null));
   const guesses = signal(/** @type {Record<string, number | null>} */ ({})); // by the scene; null: passed over
@@ -120,6 +121,12 @@ function lessonOf(page, scenes) {
   }
 
   effect(() => {
+    const [scene] = (store.view.beat.value || OF_STEPS[store.view.step.value] || '').split('-');
+    const at = Math.max(0, scenes.findIndex(({ id: one }) => one === scene)); // prettier-ignore
+    const needed = scenes.slice(Math.max(0, at - 1), at + 2).flatMap(({ needs = [] }) => needs);
+    untracked(() => (near.value = [...new Set([...near.value, ...needed])]));
+  });
+  effect(() => {
     const n = numbers.value;
     if (n) untracked(() => take(n));
   });
@@ -176,6 +183,8 @@ export function Lesson({ page, scenes, parts = {} }) {
       <div class="vv-lesson-controls">
         <${Buttons} ...${{ lesson, now }} />
         <${Scrub} ...${{ lesson }} />
+      </div>
+      <div class="vv-lesson-options">
         <${Choice} ...${{ store, name: 'layer', value: n.layer, count: n.trace.layers }} />
         <${Choice} ...${{ store, name: 'head', value: n.head, count: n.trace.heads }} />
         <button

@@ -2,26 +2,31 @@
 
 import { clamp } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
-import { amountWords, percent } from '../../ui/kit/numbers.js';
+import { amountWords, counted, percent } from '../../ui/kit/numbers.js';
 import { html } from '../kit/preact.js';
-import { othersInWords } from './pen.js';
 import { Piece } from './say.js';
+import { kindsInWords } from './timeline.js';
 /** @import { Numbers } from './timeline.js' */
 
 const SLICE = 8; // patches that stand for all of them
-const [ROW, NARROW] = [12, 6]; // blocks beside each other
+const ROW = 12; // blocks beside each other
 const MLPS = /** @type {Record<string, string>} */ ({
   swiglu: 'gated MLP (SwiGLU)',
   swiglu_packed: 'gated MLP (SwiGLU)',
 });
-const POSITIONS = /** @type {Record<string, string>} */ ({
-  rotary: 'places turn queries and keys',
-  relative: 'distances are added to scores',
-  none: 'no places',
-});
 
 /** What is drawn until the model's shape is known. @type {any} */
-const UNKNOWN = { shape: { classes: 1, final_norm: true }, position_kind: '' };
+const UNKNOWN = { classes: 1, final_norm: true, position: 'learned' };
+
+/** How the model is told of places. @param {any} shape */
+function placesInWords({ position, rotary, relative }) {
+  const ways = [
+    !['none', 'rotary'].includes(position) && '+ place',
+    rotary && 'places turn queries and keys',
+    relative && 'distances are added to scores',
+  ].filter(Boolean);
+  return ways.join(', ') || 'no places';
+}
 
 /** How far the residual stream has come at a part, in [0, 1]. @param {string} part @param {number} layers */
 export function reachOf(part, layers) {
@@ -33,11 +38,11 @@ export function reachOf(part, layers) {
 /** @param {{n: Numbers, part: string, one: boolean, go: (part: string) => void}} props one: whether it is about one head alone */
 export function Strip({ n, part, one, go }) {
   const { trace } = n;
-  const { shape, position_kind: kind } = n.tokens?.facts ?? UNKNOWN;
+  const shape = n.tokens?.facts.shape ?? UNKNOWN;
   const { grid, prefix, layers, heads, photo, photo_size: size } = trace;
   const count = grid[0] * grid[1];
-  const others = othersInWords({ ...trace, suffix: [] });
-  const place = POSITIONS[kind] ?? '+ place';
+  const others = kindsInWords(prefix);
+  const place = placesInWords(shape);
   const col = n.patch % grid[1];
   const first = n.patch - col + clamp(col - SLICE / 2, Math.max(0, grid[1] - SLICE));
   const shown = Array.from({ length: Math.min(SLICE, grid[1]) }, (_, i) => first + i);
@@ -51,13 +56,17 @@ export function Strip({ n, part, one, go }) {
       title="Goes to where the lesson tells of this part."
       onClick=${() => go(name)}
     >
-      <span class="vv-lesson-glyph" aria-hidden="true">${glyph}</span><span>${label}</span>
+      ${glyph && html`<span class="vv-lesson-glyph" aria-hidden="true">${glyph}</span>`}<span>${label}</span>
     </button>`;
   const arrow = html`<i class="vv-lesson-arrow" aria-hidden="true">→</i>`;
   const across = Math.ceil(layers / Math.ceil(layers / ROW));
   const mlp = MLPS[shape.mlp] ?? 'MLP';
   const wide = shape.hidden ? ` (${shape.hidden} numbers wide)` : '';
-  return html`<nav class="vv-lesson-strip" aria-label="The model, part by part: choose one to go there">
+  return html`<nav
+    class="vv-lesson-strip"
+    ref=${strip}
+    aria-label="The model, part by part: choose one to go there"
+  >
     ${box('photo', html`<img src=${routeUrl(photo)} alt="" style=${{ aspectRatio: `${size[1]} / ${size[0]}` }} />`, 'photo')}${arrow}
     ${box(
       'patches',
@@ -65,7 +74,7 @@ export function Strip({ n, part, one, go }) {
         (patch) =>
           html`<${Piece} trace=${trace} patch=${patch} look=${patch === n.patch ? 'vv-lesson-mine' : ''} />`,
       ),
-      `${count} patches`,
+      counted(count, 'patch', 'patches'),
       'vv-lesson-patches',
     )}${arrow}
     ${box('embed', html`<i class="vv-lesson-vector"></i>`, 'embedding')}${arrow}
@@ -80,16 +89,15 @@ export function Strip({ n, part, one, go }) {
     )}${arrow}
     ${shape.pre_norm && html`${box('tokens', html`<i class="vv-lesson-vector vv-lesson-even"></i>`, 'norm')}${arrow}`}
     <div class="vv-lesson-blocks">
-      <div
-        style=${{ '--across': across, '--narrow': Math.min(across, NARROW) }}
-        data-many=${layers > 6 ? '' : undefined}
-      >
+      <div style=${{ '--across': across }}>
         ${Array.from({ length: layers }, (_, l) => html`<${Block} ...${{ l, heads, mlp, part, head: one ? n.head : null, go }} />`)}
       </div>
       <div class="vv-lesson-band" aria-hidden="true">
         <i style=${{ width: `${100 * reachOf(part, layers)}%` }}></i>
       </div>
-      <span>${`${layers} blocks: attention (${heads} heads), ${mlp}${wide}; each adds to this band`}</span>
+      <span
+        >${`${counted(layers, 'block')}: attention (${counted(heads, 'head')}), ${mlp}${wide}; each adds to this band`}</span
+      >
     </div>
     ${arrow}
     ${
@@ -130,6 +138,6 @@ function Block({ l, heads, mlp, part, head, go }) {
     </button>`;
   const each = Array.from({ length: heads }, (_, h) => html`<i data-on=${glows(h) ? '' : undefined}></i>`);
   return html`<div class="vv-lesson-block" data-on=${isIn('attn') || isIn('mlp') ? '' : undefined}>
-    ${button('attn', `attention, ${heads} heads`, each)}${button('mlp', mlp, html`<i></i><span>${l}</span>`)}
+    ${button('attn', `attention, ${counted(heads, 'head')}`, each)}${button('mlp', mlp, html`<i></i><span>${l}</span>`)}
   </div>`;
 }

@@ -1,7 +1,7 @@
 // The lesson as data: scenes of beats. A beat says one thing and raises one value of its own name, and everything that is drawn is a
 // function of these values, so that playing, scrubbing, stepping and stills are the same.
 
-import { clamp, placeWords } from '../../explorer/geometry.js';
+import { clamp, placeWords, tokenWords } from '../../explorer/geometry.js';
 /** @import { Pen } from './pen.js' */
 
 /**
@@ -9,17 +9,21 @@ import { clamp, placeWords } from '../../explorer/geometry.js';
  * @typedef {{arrays: Record<string, {shape: number[], data: any}>, facts: any, words?: string}} Answer
  *
  * What a scene is drawn from: the answers by name, null until they are there, and what they are of. trace: the tokens, their grid, and
- * how many layers and heads there are; patch: the one that is followed, the first of all being 0; name: of a token, in words.
+ * how many layers and heads there are; patch: the one that is followed, the first of all being 0.
  * @typedef {{tokens: Answer | null, attention: Answer | null, block: Answer | null, depth: Answer | null, parts: Answer | null, patch:
- *   number, layer: number, head: number, trace: import('../../explorer/geometry.js').Trace & {about: any, opening: any}, name: (token:
- *   number) => string}} Numbers
+ *   number, layer: number, head: number, trace: import('../../explorer/geometry.js').Trace & {about: any, opening: any}}} Numbers
  * @typedef {'tokens' | 'attention' | 'block' | 'depth' | 'parts'} AnswerName
  *
  * What is said, as data: texts, terms where they are first met, what is stressed, and pieces of the photo.
  * @typedef {(string | {term: string} | {strong: string} | {patch: number})[]} Say
  *
- * part: of the strip, by name: photo, patches, embed, tokens, attn3, mlp3, norm, head, answer; needs: answers without which it waits.
- * @typedef {{id: string, seconds: number, part: string | ((u: number) => string), say: (n: Numbers) => Say, needs?: AnswerName[]}} Beat
+ * part: of the strip, by name: photo, patches, embed, tokens, attn3, mlp3, norm, head, answer; needs: answers without which it waits, where
+ * these are not those of its scene; isFor: whether this model has what it tells of.
+ * @typedef {{id: string, seconds: number, part: string | ((u: number) => string), say: (n: Numbers) => Say, needs?: AnswerName[], isFor?:
+ *   (n: Numbers) => boolean}} Beat
+ *
+ * For how many seconds each beat of a scene plays, and at which part.
+ * @typedef {Record<string, [seconds: number, part: string, more?: Partial<Beat>]>} Times
  *
  * A question to the reader. isFor: whether there is a truth to guess; before: the beat that waits for the guess; shown: the beat at whose end the truth is told, else that one.
  * @typedef {{isFor?: (n: Numbers) => boolean, before: string, shown?: string, question: (n: Numbers) => Say, choices: (n: Numbers) => Say[], truth: (n: Numbers) =>
@@ -32,7 +36,7 @@ import { clamp, placeWords } from '../../explorer/geometry.js';
  * @typedef {{shapes: (n: Numbers) => [name: string, shape: string, what: string][], build: string[]}} Fold
  *
  * draw: a picture of the values, of which those of beats that come later are 0; at: the beat.
- * @typedef {{id: string, title: (n: Numbers) => string, beats: (n: Numbers) => Beat[], draw: (pen: Pen, v: Record<string, number>, n:
+ * @typedef {{id: string, title: (n: Numbers) => string, needs?: AnswerName[], beats: (n: Numbers) => Beat[], draw: (pen: Pen, v: Record<string, number>, n:
  *   Numbers, at: string) => void, guess?: Guess, whatIf?: WhatIf[], fold?: Fold}} Scene
  *
  * @typedef {Beat & {scene: Scene, start: number, end: number}} Placed
@@ -50,12 +54,19 @@ export function ease(share) {
   return x * x * (3 - 2 * x);
 }
 
-/** All beats of some scenes, one after the other. @param {Scene[]} scenes @param {Numbers} n @returns {Placed[]} */
+/** All beats of some scenes that are for this model, one after the other. @param {Scene[]} scenes @param {Numbers} n @returns {Placed[]} */
 export function placed(scenes, n) {
   let end = 0;
-  return scenes.flatMap((scene) =>
-    scene.beats(n).map((beat) => ({ ...beat, scene, start: end, end: (end += beat.seconds) })),
-  );
+  return scenes.flatMap((scene) => {
+    const possible = scene.beats(n).filter(({ isFor }) => isFor?.(n) !== false);
+    return possible.map((one) => ({
+      needs: scene.needs,
+      ...one,
+      scene,
+      start: end,
+      end: (end += one.seconds),
+    }));
+  });
 }
 
 /** The beat at a time; the first and the last reach beyond the ends. @param {Placed[]} beats @param {number} t in seconds */
@@ -91,9 +102,11 @@ export function moved(before, now, t) {
     : Math.min(t, endOf(now[now.length - 1]));
 }
 
+/** @typedef {number | Say[number] | Say} Piece of a template */
+
 /**
  * What is said, from a template: *a term* where it is first met; pieces of it are texts, numbers, or what is said.
- * @param {TemplateStringsArray} texts @param {...(number | Say[number] | Say)} pieces @returns {Say}
+ * @param {TemplateStringsArray} texts @param {...Piece} pieces @returns {Say}
  */
 export function told(texts, ...pieces) {
   const said = texts.flatMap((text, i) => [
@@ -102,6 +115,30 @@ export function told(texts, ...pieces) {
   ]);
   return said.filter((one) => one !== '');
 }
+
+/**
+ * What a beat says, from such a template; pieces may also be functions of the numbers.
+ * @param {TemplateStringsArray} texts @param {...(Piece | ((n: Numbers) => Piece))} pieces @returns {Beat['say']}
+ */
+export const said =
+  (texts, ...pieces) =>
+  (n) =>
+    told(texts, ...pieces.map((one) => (typeof one === 'function' ? one(n) : one)));
+
+/**
+ * The beats of a scene, in the order of their times.
+ * @param {string} scene @param {Times} times @param {Record<string, Beat['say']>} says
+ * @param {number | ''} [layer] of the parts, which are then named without it
+ * @returns {Beat[]}
+ */
+export const beatsOf = (scene, times, says, layer = '') =>
+  Object.entries(times).map(([name, [seconds, part, more]]) => ({
+    ...{ id: `${scene}-${name}`, seconds, part: `${part}${layer}`, say: says[name] },
+    ...more,
+  }));
+
+/** What the model is, as far as what is said depends on it: `shape` of `LessonTokens`. @param {Numbers} n */
+export const shapeOf = ({ tokens }) => /** @type {Answer} */ (tokens).facts.shape;
 
 /** A row of an array, along its first axis. @param {Answer['arrays'][string]} array @param {number} i @returns {Float32Array} */
 export function rowOf({ data, shape }, i) {
@@ -121,8 +158,20 @@ export function wordsOf(say, cols) {
 }
 
 /** A token within a sentence: a piece of the photo, or its name. @param {Numbers} n @param {number} token @returns {Say} */
-export function sayToken({ trace: { prefix, grid }, patch, name }, token) {
+export function sayToken({ trace: { prefix }, patch }, token) {
   const index = token - prefix.length;
-  if (index < 0 || index >= grid[0] * grid[1]) return [`the ${name(token)}`];
+  if (index < 0) return [`the ${tokenWords(prefix[token])}`];
   return index === patch ? ['itself ', { patch }] : ['the patch ', { patch: index }];
+}
+
+/** How many tokens of each kind there are, in words: "the class token and 4 registers". @param {string[]} names */
+export function kindsInWords(names) {
+  const kinds = names.map((name) => name.replace(/ \d+$/, ''));
+  const words = [...new Set(kinds)].map((kind) => {
+    const count = kinds.filter((one) => one === kind).length;
+    if (kind === 'register') return count === 1 ? 'a register' : `${count} registers`;
+    return count === 1 ? `the ${kind} token` : `${count} ${kind} tokens`;
+  });
+  const last = words.pop() ?? '';
+  return words.length ? `${words.join(', ')} and ${last}` : last;
 }

@@ -110,7 +110,7 @@ export function Choice({ store, name, value, count }) {
 /** Names with what they had and have, as bars; of other patches how many there are. @param {Answer} answer @param {Numbers} n */
 function rowsOf({ arrays, facts }, { trace }) {
   if (facts.change === 'patch') {
-    const now = trace.prefix.length + trace.grid[0] * trace.grid[1] + trace.suffix.length;
+    const now = trace.prefix.length + trace.grid[0] * trace.grid[1];
     const pairs = [now ** 2, facts.pairs];
     const row = (/** @type {string} */ name, /** @type {number[]} */ [was, is]) => ({
       ...{ name, was: was / Math.max(was, is), is: is / Math.max(was, is) },

@@ -165,7 +165,8 @@ function Panel({ page: { store, source, ask }, retry, error: unknown, question, 
   const state = stateOf({ isFailed: Boolean(error), isDone, isWanted });
   void store.linkOf(DRAWN); // how it is drawn
   const saved = answer && store.saved(question.name, answer.to.body);
-  const isDrawn = answer?.to.key === now?.key && JSON.stringify(saved) === drawn;
+  const isOld = answer?.to.key !== now?.key;
+  const isDrawn = !isOld && JSON.stringify(saved) === drawn;
 
   useLayoutEffect(() => {
     const { current } = dialog;
@@ -210,7 +211,7 @@ function Panel({ page: { store, source, ask }, retry, error: unknown, question, 
       button=${{ class: 'vv-button vv-question-go', 'data-on': '' }}
     />
     <${Problem} look="vv-error vv-question-error" words=${error} />
-    ${answer && !error && html`<${Answered} ...${{ source, question, told: answer.told, saved, isBusy: !isDrawn, drawn: setDrawn }} />`}
+    ${answer && !error && html`<${Answered} ...${{ source, question, told: answer.told, saved, isOld, isDrawn, drawn: setDrawn }} />`}
   </dialog>`;
 }
 
@@ -397,14 +398,15 @@ function changeOf({ controls }, possible, parameters, store) {
 }
 
 /**
- * Facts and figure; busy as long as they are not those of what is asked.
- * @param {{source: Page['source'], question: Question, told: any, saved: Saved, isBusy: boolean, drawn: (asked: string) => void}} props
+ * Facts and figure, each busy as long as it is not that of what is asked: the facts come first.
+ * @param {{source: Page['source'], question: Question, told: any, saved: Saved, isOld: boolean, isDrawn: boolean, drawn: (asked: string)
+ *   => void}} props
  */
-function Answered({ source, question, told, saved, isBusy, drawn }) {
+function Answered({ source, question, told, saved, isOld, isDrawn, drawn }) {
   const facts = useMemo(() => factsOf(told), [told]);
-  return html`<div class=${`vv-question-answer ${isBusy ? 'vv-busy' : ''}`}>
-    <${Figure} ...${{ source, question, saved, drawn }} />
-    <dl class="vv-question-facts vv-stack">
+  return html`<div class="vv-question-answer">
+    <${Figure} ...${{ source, question, saved, isDrawn, drawn }} />
+    <dl class=${`vv-question-facts vv-stack ${isOld ? 'vv-busy' : ''}`}>
       ${facts.map(
         ([name, words]) =>
           html`<div key=${name}>
@@ -418,9 +420,9 @@ function Answered({ source, question, told, saved, isBusy, drawn }) {
 
 /**
  * The figure of an answer, which takes the place of the one before once it is there.
- * @param {{source: Page['source'], question: Question, saved: Saved, drawn: (asked: string) => void}} props
+ * @param {{source: Page['source'], question: Question, saved: Saved, isDrawn: boolean, drawn: (asked: string) => void}} props
  */
-function Figure({ source, question, saved, drawn }) {
+function Figure({ source, question, saved, isDrawn, drawn }) {
   const written = JSON.stringify(saved);
   const hasFigure = question.formats.includes('png');
   const [{ url, error }, show] = useState({ url: '', error: '' });
@@ -442,7 +444,7 @@ function Figure({ source, question, saved, drawn }) {
     return () => end.abort();
   }, [written]);
   const caption = hasFigure ? error : 'This answer is numbers without a figure.';
-  return html`<figure class="vv-stack">
+  return html`<figure class=${`vv-stack ${isDrawn ? '' : 'vv-busy'}`}>
     ${url && html`<img class="vv-question-picture" src=${url} alt=${`${question.label}: ${question.shows}`} />`}
     ${caption && html`<figcaption class="vv-small">${caption}</figcaption>`}
   </figure>`;

@@ -1,9 +1,9 @@
 // What can be chosen in the Tokens tab: the controls of the chosen row, the tokens that are no patches, and the class of the lens.
 
+import { tokenWords } from '../../explorer/geometry.js';
 import { Slider, Switch, Typed } from '../kit/option.js';
 import { Classes, Toggle } from '../kit/parts.js';
 import { html } from '../kit/preact.js';
-import { namedToken } from './questions.js';
 /** @import { Option } from '../../explorer/options.js' */
 /** @import { Choices, Target } from '../kit/parts.js' */
 /** @import { Measure } from './questions.js' */
@@ -97,7 +97,7 @@ export function Controls({
               aria-pressed=${String(token === scene?.pinned)}
               onClick=${() => pin(name)}
             >
-              ${namedToken(name)}
+              ${tokenWords(name)}
             </button>`,
         )}
       </div>

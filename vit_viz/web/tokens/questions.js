@@ -1,7 +1,7 @@
 // The questions of the Tokens tab: what the photos of each need, how they are drawn, and what is said of them.
 
-import { placeWords } from '../../explorer/geometry.js';
-import { cosine, cosines, percent, rangeOf, short } from '../../ui/kit/numbers.js';
+import { placeWords, tokenWords } from '../../explorer/geometry.js';
+import { cosine, cosines, counted, percent, rangeOf, short } from '../../ui/kit/numbers.js';
 import { coloursOf } from './colours.js';
 import { asking } from './held.js';
 import { segmentPixels } from './plate.js';
@@ -59,20 +59,13 @@ function valueOf({ patch, named }, { arrays }, state, under = '') {
 const sum = (/** @type {ArrayLike<number>} */ values) =>
   Array.from(values).reduce((all, one) => all + one, 0);
 const meanOf = (/** @type {ArrayLike<number>} */ values) => sum(values) / values.length;
-const count = (/** @type {number} */ number, words = 'patch|patches') =>
-  `${number} ${words.split('|')[number === 1 ? 0 : 1]}`;
 const patchAt = (/** @type {number} */ patch, /** @type {number} */ cols) =>
   `patch ${placeWords(patch, cols)}`;
-
-/** A token that is no patch, in words. @param {string} name */
-export function namedToken(name) {
-  return /\d$/.test(name) ? name : `${name} token`;
-}
 
 /** Which token is pointed at, with its place in the model: "Patch (7, 7) after layer 4". @param {Scene} scene @param {number} state */
 function who(scene, state) {
   const { cols, measure, named, patch } = scene;
-  const name = patch === undefined ? `The ${namedToken(named)}` : `Patch ${placeWords(patch, cols)}`;
+  const name = patch === undefined ? `The ${tokenWords(named)}` : `Patch ${placeWords(patch, cols)}`;
   const role = measure === 'layers' ? 'tokens' : QUESTIONS[measure].role(scene.options);
   const where = scene.namesOf(measure)[state];
   if (role !== 'tokens') return `${name}, by the ${role} of ${where}`;
@@ -154,7 +147,7 @@ const similarity = {
     if (!same) return `${start}no ${self === undefined ? '' : 'other '}patch carries the same direction`;
     if (same === others) return `${start}all patches carry the same direction`;
     if (same > others / 2) return `${start}most patches carry the same direction, ${same} of ${others}`;
-    return `${start}${count(same, 'patch carries|patches carry')} the same direction`;
+    return `${start}${counted(same, 'patch carries', 'patches carry')} the same direction`;
   },
 
   readout({ values }, scene, state) {
@@ -233,7 +226,7 @@ const norms = {
     const { token_factor: factor } = scene.options;
     const long = outliersOf(scene, told.facts, state).length;
     if (times === null)
-      return `${long ? count(long, 'patch is|patches are') : 'No patch is'} longer than ${factor} medians, ${scene.namesOf('norms')[state]}`;
+      return `${long ? counted(long, 'patch is', 'patches are') : 'No patch is'} longer than ${factor} medians, ${scene.namesOf('norms')[state]}`;
     const outlier = times > factor ? 'an outlier, ' : '';
     return `${who(scene, state)}: ${outlier}${Number(times.toPrecision(2))} times as long as the median`;
   },
@@ -243,7 +236,7 @@ const norms = {
     const { length } = lengthOf(told, scene, state);
     const { thresholds, received, fair } = told.arrays;
     const patches = outliersOf(scene, told.facts, state).length;
-    const all = patches ? [count(patches)] : [];
+    const all = patches ? [counted(patches, 'patch', 'patches')] : [];
     for (const [name, values] of othersOf(told.arrays, 'maps.'))
       if (values[state] > thresholds.data[state]) all.push(/\d$/.test(name) ? name : `the ${name} token`);
     const of = (/** @type {{data: any}} */ array) => percent(array.data[state]);
@@ -260,7 +253,7 @@ export function registerWords({ outlier_patches: [before, after], state, name, n
   const all = neurons.map((/** @type {{layer: number}} */ { layer }) => layer);
   const layers = [...new Set(all)].sort((a, b) => a - b);
   const where = `layer${layers.length === 1 ? '' : 's'} ${layers.join(', ')}`;
-  return `After layer ${state - 1}, ${count(before, 'patch was an outlier|patches were outliers')}; with ${name} added there ${after === 1 ? 'is' : 'are'} ${after}. It took over ${all.length} neurons of ${where}, without training.`;
+  return `After layer ${state - 1}, ${counted(before, 'patch was an outlier', 'patches were outliers')}; with ${name} added there ${after === 1 ? 'is' : 'are'} ${after}. It took over ${all.length} neurons of ${where}, without training.`;
 }
 
 /** The maps before and after a register was added that stand side by side, each pair on one scale. @param {Answer} told @param {Scene} scene */
@@ -412,7 +405,7 @@ const layers = {
   readout({ arrays }, { patch, cols }, state) {
     const others = othersOf(arrays)
       .slice(0, 5)
-      .map(([name, values]) => `${namedToken(name)} ${short(values[state])}`);
+      .map(([name, values]) => `${tokenWords(name)} ${short(values[state])}`);
     if (patch !== undefined)
       others.unshift(`${patchAt(patch, cols)} ${short(lineOf(arrays.values, state)[patch])}`);
     return `Cosine with itself before the layer (1: only the length changed): ${others.join('; ')}`;
@@ -458,7 +451,7 @@ const segments = {
     const { labels, sizes, share } = labelsOf(told);
     if (scene.patch === undefined) {
       const largest = share(sizes.indexOf(Math.max(...sizes)));
-      return `${count(sizes.length, 'segment|segments')}, the largest with ${largest} of the patches, ${scene.namesOf('segments')[layer]}`;
+      return `${counted(sizes.length, 'segment')}, the largest with ${largest} of the patches, ${scene.namesOf('segments')[layer]}`;
     }
     const segment = labels[scene.patch];
     const words =

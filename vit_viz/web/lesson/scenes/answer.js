@@ -2,10 +2,10 @@
 
 import { fixed } from '../../../ui/kit/numbers.js';
 import { largestOf, signed } from '../../kit/signed.js';
-import { ease, rowOf, told } from '../timeline.js';
+import { beatsOf, said, ease, rowOf, shapeOf, told } from '../timeline.js';
 import { drawSaid, reader, saidAfter } from './depth.js';
 /** @import { Pen } from '../pen.js' */
-/** @import { Answer, Beat, Numbers, Scene } from '../timeline.js' */
+/** @import { Answer, Numbers, Scene, Times } from '../timeline.js' */
 
 const TOP = 5;
 const SAME = 0.05; // of the whole: sums that differ by less are called about the same
@@ -27,78 +27,60 @@ const blockOf = (n, row) =>
     .facts.layers[row].replace(/^(?=\d)/, 'block ')
     .replace('pool', 'the pool');
 
-/** What is said in each beat, for how many seconds, and at which part. @type {[string, number, string, Beat['say']][]} */
-const BEATS = [
-  [
-    'norm',
-    5,
-    'norm',
-    (n) =>
-      told`After the last block all tokens are brought to one scale once more, by a last *norm*. Now ${reader(n)} is read.`,
-  ],
-  ['top', 8, 'head', saidOfTop],
-  ['sum', 10, 'answer', saidOfSum],
-  ['heads', 8, 'answer', saidOfHeads],
-  [
-    'where',
-    10,
-    'photo',
-    (n) =>
-      told`What heads gave they took from tokens, and most tokens stand for patches. Orange: the patches from which the heads took what speaks for ${about(n)}; blue: against it. From pixels to the answer, and back to the pixels.`,
-  ],
-];
-
-/** @param {Numbers} n @returns {Beat[]} */
-const beats = ({ tokens }) =>
-  BEATS.filter(([id]) => id !== 'norm' || tokens?.facts.shape.final_norm !== false).map(
-    ([id, seconds, part, words]) => ({
-      ...{ id: `answer-${id}`, seconds, part, say: words, needs: ['depth', 'parts'] },
-    }),
-  );
-
-/** @type {Beat['say']} */
+/** What becomes of what is read. @param {Numbers} n */
 function saidOfTop(n) {
   const { kind, unit } = /** @type {Answer} */ (n.depth).facts;
   if (kind === 'embedding')
     return told`What comes out is the *embedding* of the photo: a list of numbers by which photos can be compared.`;
-  if (kind === 'value') return ['The classifier makes of it the values that the model returns.'];
+  if (kind === 'value') return told`The classifier makes of it the values that the model returns.`;
   const shares = unit.includes('sigmoid')
     ? 'Each score becomes a probability by itself'
     : 'Softmax makes shares of all scores';
-  return told`The classifier has a list of learned numbers for each name. As a query met a key, it is multiplied with what is read and added up: the *score* of that name. ${shares}; these come first.`;
+  return told`For each name the classifier has a list of learned numbers. As a query meets a key, it meets what is read: multiplied, number by number, and added up to the *score* of that name. ${shares}; these come first.`;
 }
 
-/** @type {Beat['say']} */
+/** That the score is a sum. @param {Numbers} n */
 function saidOfSum(n) {
   const isPool = partsOf(n).facts.layers[0] === 'pool';
   const added = isPool ? 'The pool adds up what it reads' : 'In every block we only added';
   const parts = isPool ? 'its heads and its MLP' : 'the heads and the MLP of each block';
-  return told`${added}, so the score of ${about(n)}, ${{ strong: fixed(partsOf(n).facts.total, 2) }}, is a sum, too, while the scale of this photo's last norm is held: here is what ${parts} gave to it. Orange is for it, blue against it.`;
+  const { final_norm: last, fc_norm: pooled } = shapeOf(n);
+  const held = last || pooled ? ", while the scale of this photo's last norm is held" : '';
+  return told`${added}, so the score of ${about(n)}, ${{ strong: fixed(partsOf(n).facts.total, 2) }}, is a sum, too${held}: here is what ${parts} gave to it. Orange is for it, blue against it.`;
 }
 
-/** @type {Beat['say']} */
+/** Which head gave most. @param {Numbers} n */
 function saidOfHeads(n) {
   const { data, shape } = partsOf(n).arrays.heads;
   const place = data.indexOf(Math.max(...data));
-  return told`Now each head by itself, darker where it gave more. Head ${place % shape[1]} of ${blockOf(n, Math.floor(place / shape[1]))} gave most: ${signed(data[place], 2)}.`;
+  return told`Now each head by itself, stronger in colour where it gave more. Head ${place % shape[1]} of ${blockOf(n, Math.floor(place / shape[1]))} gave most: ${signed(data[place], 2)}.`;
 }
+
+/** @type {Times} */
+const TIMES = {
+  ...{ norm: [5, 'norm', { isFor: ({ tokens }) => tokens?.facts.shape.final_norm !== false }] },
+  ...{ top: [8, 'head'], sum: [10, 'answer'], heads: [8, 'answer'], where: [10, 'photo'] },
+};
+const SAID = {
+  norm: said`After the last block all tokens are brought to one scale once more, by a last *norm*. Now ${reader} is read.`,
+  top: saidOfTop,
+  sum: saidOfSum,
+  heads: saidOfHeads,
+  where: said`What heads gave they took from tokens, and most tokens stand for patches. Orange: the patches from which the heads took what speaks for ${about}; blue: against it. From pixels to the answer, and back to the pixels.`,
+};
 
 /** @type {Scene} */
 export const ANSWER = {
   id: 'answer',
   title: () => 'The answer, and what it is made of',
-  beats,
+  needs: ['tokens', 'depth', 'parts'],
+  beats: () => beatsOf('answer', TIMES, SAID),
   draw,
   guess: {
     before: 'answer-sum',
     shown: 'answer-sum',
     question: (n) => told`Guess: what gave most to the score of ${about(n)}?`,
-    choices: () => [
-      ['all heads of all blocks together'],
-      ['all MLPs together'],
-      ['the embedding, and what is always added'],
-      ['heads and MLPs about the same'],
-    ],
+    choices: () => [['all heads'], ['all MLPs'], ['all else'], ['heads and MLPs alike']],
     truth(n) {
       const given = givenBy(n);
       const [heads, mlps, rest] = given;
@@ -139,15 +121,15 @@ function draw(pen, v, n) {
   const looks = /** @type {Answer} */ (n.depth).arrays.answer_looks;
   const where = ease(v['answer-where']);
   pen.lit(rowOf(looks, looks.shape[0] - 1), x, y, w, h, 1, 1 - ease(v['answer-sum']));
-  const { prefix, grid } = n.trace;
+  const { prefix } = n.trace;
   const taken = takenFrom(n);
-  const patches = taken.subarray(prefix.length, prefix.length + grid[0] * grid[1]);
+  const patches = taken.subarray(prefix.length);
   if (where > 0) pen.signed(patches, x, y, w, h, where);
   const ours = prefix.length + n.patch;
   if (v['answer-sum'] > 0.5) pen.tokens(ours, taken, 'what all heads took from each token for the score');
   else pen.tokens(ours, rowOf(looks, looks.shape[0] - 1), 'share of attention in the last block');
   pen.frame(pen.at(n.patch), 'accent', 1 - where);
-  const said = {
+  const top = {
     id: 'answer-top',
     low: n.trace.layers - 1,
     f: 1,
@@ -155,7 +137,7 @@ function draw(pen, v, n) {
     pitch: Math.min(pen.work.h / TOP, 50 * pen.unit),
     shown: TOP,
   };
-  pen.within(1 - v['answer-sum'] * 4, () => drawSaid(pen, n, said));
+  pen.within(1 - v['answer-sum'] * 4, () => drawSaid(pen, n, top));
   pen.within(v['answer-sum'] * 4 - 1, () => drawSum(pen, n, v['answer-sum'], ease(v['answer-heads'])));
 }
 
@@ -206,7 +188,7 @@ function drawSum(pen, n, u, each) {
       const value = arrays.heads.data[row * count + head];
       const [x, h] = [left + head * cell, Math.max(2, pitch - 4)];
       pen.box(x, y - h / 2, cell - 3, h, 'soft', each, 3);
-      const strength = (each * Math.abs(value)) / strongest;
+      const strength = (0.6 * each * Math.abs(value)) / strongest;
       pen.box(x, y - h / 2, cell - 3, h, value < 0 ? 'minus' : 'plus', strength, 3);
       const how = /** @type {const} */ ({ size: 12, fill: 'ink', align: 'center', a: each });
       if (cell > 40 && pitch > 16)
@@ -216,7 +198,8 @@ function drawSum(pen, n, u, each) {
   }
   const bottom = work.y + foot * 1.3 + rows * pitch;
   const a = ease(u * 2 - 1);
-  const rest = `${signed(givenBy(n)[2], 2)} from the embedding and what is always added`;
+  const others = wide ? 'the embedding and what is always added' : 'all else';
+  const rest = `${signed(givenBy(n)[2], 2)} from ${others}`;
   pen.text(rest, work.x, bottom, { size, a });
   const strong = /** @type {const} */ ({ size: 16, fill: 'ink', weight: 600, align: 'right', a });
   pen.number('answer-total', facts.total, `= ${fixed(facts.total, 2)}`, work.x + work.w, bottom, strong);

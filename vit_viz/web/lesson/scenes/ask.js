@@ -1,11 +1,11 @@
 // The second scene: one patch asks, all tokens answer. A query meets every key, scores become shares, and values are gathered by them.
 
 import { clamp } from '../../../explorer/geometry.js';
-import { percent } from '../../../ui/kit/numbers.js';
+import { counted, percent } from '../../../ui/kit/numbers.js';
 import { largestOf, signed } from '../../kit/signed.js';
-import { ease, mix, rowOf, sayToken, told } from '../timeline.js';
+import { beatsOf, said, ease, mix, rowOf, sayToken, shapeOf, told } from '../timeline.js';
 /** @import { Area, Pen } from '../pen.js' */
-/** @import { Answer, Beat, Numbers, Scene, Say } from '../timeline.js' */
+/** @import { Answer, Numbers, Scene, Times } from '../timeline.js' */
 
 const ROWS = 6; // tokens that stand for all of them
 const LINES = 6; // drawn on the photo
@@ -56,10 +56,9 @@ function headOf(n) {
 
 const wide = (/** @type {Numbers} */ n) => headOf(n).arrays.query.data.length;
 
-/** What is done to scores before they are compared. @param {Numbers} n @returns {Say} */
-function sayScale(n) {
-  const { scale, has_bias: hasBias } = headOf(n).facts;
-  const d = wide(n);
+/** What is done to scores before they are compared. @param {Numbers} n */
+function scaling(n) {
+  const [{ scale, has_bias: hasBias }, d] = [headOf(n).facts, wide(n)];
   const isRoot = Math.abs(scale * Math.sqrt(d) - 1) < 1e-3;
   const how = isRoot
     ? `divided by √${d} = ${Math.sqrt(d).toFixed(2)}`
@@ -67,61 +66,35 @@ function sayScale(n) {
   const bias = hasBias
     ? ' Then the model adds what it has learned for the way from our patch to that token.'
     : '';
-  return told`Each score is ${how}, since a sum of ${d} products easily grows too large.${bias}`;
+  return told`Each score is ${how}, since a sum of ${d} products grows large, and the next step would give nearly all to one token.${bias}`;
 }
 
-/** What is said in each beat, and for how many seconds. @type {[string, number, Beat['say']][]} */
-const BEATS = [
-  [
-    'stop',
-    6,
-    ({ trace, layer, head }) => {
-      const all = trace.prefix.length + trace.grid[0] * trace.grid[1] + trace.suffix.length;
-      const last = layer === trace.layers - 1 ? ', the last' : '';
-      return told`All ${all} tokens go through ${trace.layers} *blocks*. In each they look at one another, in ${trace.heads} ways that are called *heads*. We stop at head ${head} of block ${layer}${last}.`;
-    },
-  ],
-  [
-    'query',
-    4,
-    (n) =>
-      told`To look, a copy of our token is brought to one scale (a *norm*), and a learned table makes ${wide(n)} numbers of it, its *query*: what it seeks.${headOf(n).facts.turned ? ' Its place turns them.' : ''}`,
-  ],
-  [
-    'keys',
-    5,
-    (n) =>
-      told`Every token also makes a *key*, by another table: ${wide(n)} numbers for what it has.${headOf(n).facts.turned ? ' Its own place turns them.' : ''} Here are ${headOf(n).few.length} of them.`,
-  ],
-  ['fit', 4, () => told`The better a key fits the query, the more our patch will look at that token.`],
-  [
-    'score',
-    9,
-    () =>
-      told`Query and key are multiplied, number by number, and all is added up: that is the *score* of that token.`,
-  ],
-  ['scale', 5, sayScale],
-  [
-    'soft',
-    7,
-    () =>
-      told`*Softmax* makes shares of the scores: e (2.718) to the power of each, divided by the sum of all of these. High scores grow most, none is below 0, and together they are 100%.`,
-  ],
-  [
-    'look',
-    7,
-    (n) => {
-      const { order, most } = headOf(n);
-      return told`The shares are its *attention*. Most goes to ${sayToken(n, order[0])}: ${percent(most)}.`;
-    },
-  ],
-  [
-    'take',
-    8,
-    (n) =>
-      told`Every token also makes a *value*, by a third table: ${wide(n)} numbers for what it gives. Each is taken by its share, and their sum is what our patch learns here.`,
-  ],
-];
+/** Where the lesson stops: one head of one block. @param {Numbers} n */
+function stop({ trace: { layers, heads, prefix, grid }, layer, head }) {
+  const all = prefix.length + grid[0] * grid[1];
+  const blocks = layers === 1 ? told`one *block*. There` : told`${layers} *blocks*. In each`;
+  const ways =
+    heads === 1 ? told`one way that is called a *head*` : told`${heads} ways that are called *heads*`;
+  const last = layer === layers - 1 && layers > 1 ? ', the last' : '';
+  return told`All ${all} tokens go through ${blocks} they look at one another, in ${ways}. We stop at head ${head} of block ${layer}${last}.`;
+}
+
+/** @type {Times} */
+const TIMES = {
+  ...{ stop: [6, 'attn'], query: [4, 'attn'], keys: [5, 'attn'], fit: [4, 'attn'], score: [9, 'attn'] },
+  ...{ scale: [5, 'attn'], soft: [7, 'attn'], look: [7, 'attn'], take: [8, 'attn'] },
+};
+const SAID = {
+  stop,
+  query: said`To look, a copy of our token is brought to one scale (a *norm*), and a learned table makes ${wide} numbers of it, its *query*: what it seeks.${(n) => (shapeOf(n).qk_norm ? ' These are brought to one scale, too.' : '')}${(n) => (shapeOf(n).rotary ? ' Its place turns them.' : '')}`,
+  keys: said`Every token also makes a *key*, by another table: ${wide} numbers for what it has.${(n) => (shapeOf(n).qk_norm ? ' These are brought to one scale, too.' : '')}${(n) => (shapeOf(n).rotary ? ' The place of each patch turns them.' : '')} Here are ${(n) => headOf(n).few.length} of them.`,
+  fit: said`The better a key fits the query, the more our patch will look at that token.`,
+  score: said`Query and key are multiplied, number by number, and all is added up: that is the *score* of that token.`,
+  scale: scaling,
+  soft: said`*Softmax* makes shares of the scores: e (2.718) to the power of each, divided by the sum of all of these. High scores grow most, none is below 0, and together they are 100%.`,
+  look: said`The shares are its *attention*. Most goes to ${(n) => sayToken(n, headOf(n).order[0])}: ${(n) => percent(headOf(n).most)}.`,
+  take: said`Every token also makes a *value*, by a third table: ${wide} numbers for what it gives. Each is taken by its share, and their sum is what our patch learns here.`,
+};
 
 /** @type {Scene['draw']} */
 function draw(pen, v, n) {
@@ -143,7 +116,7 @@ function drawRow(pen, { me, few, arrays, facts, most, highest }, v) {
   const spots = pen.standing(pen.spots([[me, 12, 5], ...focus]));
   spots.forEach(({ x, y, w, h }, token) => pen.face(token, x, y, w, h));
   pen.frame(spots[me], 'accent');
-  const all = `${spots.length} tokens in one row`;
+  const all = `${counted(spots.length, 'token')} in one row`;
   pen.text(all, row.x + row.w, row.y + row.h + 25 * unit, { align: 'right' });
   if (v['ask-score'] <= 0) return;
   const [scaled, soft] = [ease(v['ask-scale']), ease(v['ask-soft'])];
@@ -203,7 +176,7 @@ function drawMeeting(pen, head, n, v) {
     pen.piece(n.patch, mine.x, mine.y, mine.w, mine.h);
     pen.frame(mine, 'accent', q, 2);
     const word = { fill: 'ink', weight: 600, a: q * Math.abs(2 * take - 1) };
-    pen.text(take > 0.5 ? 'learns' : 'query', work.x + face + (isWide ? 8 : 4), line(work.y), word);
+    pen.text(take > 0.5 ? 'sum' : 'query', work.x + face + (isWide ? 8 : 4), line(work.y), word);
     const shown = clamp(v['ask-query'] * 2 - 0.8);
     pen.vector(arrays.query.data, vx, work.y + inset, vw, cell, {
       max: size.keys,
@@ -216,8 +189,7 @@ function drawMeeting(pen, head, n, v) {
     if (a <= 0) return;
     const top = rows + place * pitch;
     const patch = token - n.trace.prefix.length;
-    const isPatch = patch >= 0 && patch < n.trace.grid[0] * n.trace.grid[1];
-    const start = isPatch ? pen.at(patch) : { x: -30, y: work.y, w: face, h: face };
+    const start = patch >= 0 ? pen.at(patch) : { x: -30, y: work.y, w: face, h: face };
     pen.face(
       token,
       mix(start.x, work.x, a),
@@ -227,7 +199,7 @@ function drawMeeting(pen, head, n, v) {
       a,
     );
     if (token === me) pen.frame({ x: work.x, y: top, w: face, h: face }, 'accent', a, 2);
-    const name = token === me ? 'its own' : isPatch ? '' : n.name(token).replace(/ token$| \d+$/, '');
+    const name = token === me ? 'its own' : (n.trace.prefix[token]?.replace(/ \d+$/, '') ?? '');
     pen.text(name, work.x + face + 6, line(top), { size: 12, a: ease(v['ask-keys'] * 3 - 2) });
     const key = rowOf(arrays.keys, token);
     const met = clamp(v['ask-score'] * (many + 0.6) - place);
@@ -295,7 +267,7 @@ function drawGathering(pen, { order, arrays, most, gathered, size }, v, take, to
   order.slice(0, FLYING).forEach((token, place) => {
     const f = ease(v['ask-take'] * 3.6 - (2.4 * place) / FLYING - 0.2);
     const patch = token - trace.prefix.length;
-    if (patch < 0 || patch >= trace.grid[0] * trace.grid[1] || f <= 0 || f >= 1) return;
+    if (patch < 0 || f <= 0 || f >= 1) return;
     const from = pen.at(patch);
     const end = 5 + 22 * Math.sqrt(arrays.weights.data[token] / most);
     const w = mix(from.w, end, f);
@@ -317,10 +289,7 @@ function drawGathering(pen, { order, arrays, most, gathered, size }, v, take, to
 function drawLines(pen, { order, me, arrays, most }, n, looks, a) {
   const { trace, photo, context, unit, wide: isWide } = pen;
   const first = trace.prefix.length;
-  const count = trace.grid[0] * trace.grid[1];
-  const shown = order
-    .filter((token) => token !== me && token >= first && token < first + count)
-    .slice(0, LINES);
+  const shown = order.filter((token) => token !== me && token >= first).slice(0, LINES);
   const from = pen.at(n.patch);
   const taken = [from, ...shown.map((token) => pen.at(token - first))];
   shown.forEach((token, place) => {
@@ -368,8 +337,7 @@ function isFree({ x, y, w, h }, within, taken) {
 function kindsOf({ trace, attention }) {
   const weights = /** @type {Answer} */ (attention).arrays.weights.data;
   const me = /** @type {Answer} */ (attention).facts.token;
-  const [first, end] = [trace.prefix.length, trace.prefix.length + trace.grid[0] * trace.grid[1]];
-  const kind = (/** @type {number} */ token) => (token === me ? 0 : token >= first && token < end ? 1 : 2);
+  const kind = (/** @type {number} */ token) => (token === me ? 0 : token >= trace.prefix.length ? 1 : 2);
   const shares = [0, 0, 0];
   weights.forEach(
     (/** @type {number} */ weight, /** @type {number} */ token) => (shares[kind(token)] += weight),
@@ -381,10 +349,8 @@ function kindsOf({ trace, attention }) {
 export const ASK = {
   id: 'ask',
   title: () => 'One patch asks, all tokens answer',
-  beats: ({ layer }) =>
-    BEATS.map(([name, seconds, words]) => ({
-      ...{ id: `ask-${name}`, seconds, say: words, part: `attn${layer}`, needs: ['attention'] },
-    })),
+  needs: ['tokens', 'attention'],
+  beats: (n) => beatsOf('ask', TIMES, SAID, n.layer),
   draw,
   guess: {
     before: 'ask-score',

@@ -1,143 +1,100 @@
 // The first scene: the photo is cut into patches, which fly into a row, and one of them becomes a token.
 
 import { clamp } from '../../../explorer/geometry.js';
+import { counted } from '../../../ui/kit/numbers.js';
 import { largestOf } from '../../kit/signed.js';
-import { othersInWords } from '../pen.js';
-import { ease, mix, told } from '../timeline.js';
+import { beatsOf, ease, kindsInWords, mix, said, shapeOf, told } from '../timeline.js';
 /** @import { Pen } from '../pen.js' */
-/** @import { Answer, Beat, Numbers, Scene, Say } from '../timeline.js' */
+/** @import { Answer, Numbers, Scene, Times } from '../timeline.js' */
 
 /** A size in words: "128 × 128 pixels", "60 pixels high and 100 wide". @param {number} tall @param {number} wide */
 const sizeInWords = (tall, wide) =>
   tall === wide ? `${tall} × ${wide} pixels` : `${tall} pixels high and ${wide} wide`;
 
 /** @param {Numbers} n */
-function shapeOf({ trace: { crop, grid, prefix, suffix }, tokens }) {
+function sizesOf({ trace: { crop, grid, prefix }, tokens }) {
   const [rows, cols] = grid;
-  const [tall, wide] =
-    tokens?.facts.patch_size ?? [crop.input[0] / rows, crop.input[1] / cols].map(Math.round);
-  const channels = tokens?.facts.channels ?? 3;
+  const [channels, tall, wide] = tokens?.arrays.pixels.shape ?? [
+    ...[3, Math.round(crop.input[0] / rows), Math.round(crop.input[1] / cols)],
+  ];
   const count = rows * cols;
-  return { rows, cols, tall, wide, channels, count, all: count + prefix.length + suffix.length };
+  return { rows, cols, tall, wide, channels, count, all: count + prefix.length };
 }
-
-/** What is said of the place of a patch. @type {Record<string, (row: number, col: number) => Say>} */
-const PLACES = {
-  rotary: () =>
-    told`A token does not know where it was cut. In this model nothing is added for that: its place will turn its numbers, like the hand of a clock, wherever tokens are compared.`,
-  relative: () =>
-    told`A token does not know where it was cut. In this model nothing is added for that: how far apart two patches are will count when they are compared.`,
-  none: () =>
-    told`A token does not know where it was cut, and this model does not tell it: nothing is added.`,
-  learned: (row, col) =>
-    told`A token does not know where it was cut, so the learned numbers of its place, row ${row} and column ${col}, are added.`,
-};
-const waves = (/** @type {number} */ row, /** @type {number} */ col) =>
-  told`A token does not know where it was cut, so numbers that stand for its place, row ${row} and column ${col}, are added: waves of many lengths.`;
-
-/** How many numbers a pixel is, in words. @param {number} channels */
-function pixelInWords(channels) {
-  if (channels === 3) return 'three numbers: how red, how green and how blue it is';
-  return channels === 1 ? 'one number: how bright it is' : `${channels} numbers`;
-}
-
-/** What is said in each beat, for how many seconds, and at which part of the strip. @type {[string, number, string, Beat['say']][]} */
-const BEATS = [
-  [
-    'see',
-    3,
-    'photo',
-    ({ trace }) => told`This is the photo as the model gets it: ${sizeInWords(...trace.crop.input)}.`,
-  ],
-  [
-    'grid',
-    4,
-    'patches',
-    (n) => {
-      const { rows, cols, tall, wide } = shapeOf(n);
-      return told`It is cut into ${rows} × ${cols} pieces, each ${sizeInWords(tall, wide)}. They are called *patches*.`;
-    },
-  ],
-  [
-    'row',
-    6,
-    'patches',
-    (n) =>
-      told`The patches are laid in one row, line by line, like the words of a page: ${shapeOf(n).count} of them.`,
-  ],
-  [
-    'patch',
-    5,
-    'embed',
-    (n) => {
-      const { tall, wide, channels } = shapeOf(n);
-      return told`We follow this one, ${{ patch: n.patch }}. Each of its ${tall * wide} pixels is ${pixelInWords(channels)}.`;
-    },
-  ],
-  [
-    'list',
-    5,
-    'embed',
-    (n) => told`Written as one list, the patch is ${productOf(n).join(' × ')} = ${numbersIn(n)} numbers.`,
-  ],
-  [
-    'embed',
-    6,
-    'embed',
-    (n) =>
-      told`A table of learned numbers, the same for every patch, makes ${factsOf(n).dim} others of them: for each of these every number of the list is multiplied by one of the table, and all are added up. Now the patch is a *token*.`,
-  ],
-  [
-    'place',
-    6,
-    'tokens',
-    (n) => {
-      const { position_kind: kind, place } = factsOf(n);
-      return (PLACES[kind] ?? waves)(place[0], place[1]);
-    },
-  ],
-  [
-    'join',
-    6,
-    'tokens',
-    ({ trace }) => {
-      const { prefix, pooling } = trace;
-      const has = (/** @type {RegExp} */ name) => prefix.some((one) => name.test(one));
-      const many = prefix.length === 1 ? 'One more token joins' : `${prefix.length} more tokens join`;
-      const others = { term: othersInWords({ ...trace, suffix: [] }) };
-      const role = pooling === 'class' && has(/^class/) ? ' The class token will carry the answer.' : '';
-      const notes = has(/^register/) ? ' Registers belong to no place: they are room for notes.' : '';
-      return told`${many} in front, learned and the same for every photo: ${others}.${role}${notes}`;
-    },
-  ],
-];
-const KNOWN = 3; // beats that need no answer
 
 const factsOf = (/** @type {Numbers} */ n) => /** @type {Answer} */ (n.tokens).facts;
 
 /** The sides of a patch, and its channels where there are several. @param {Numbers} n */
 function productOf(n) {
-  const { tall, wide, channels } = shapeOf(n);
+  const { tall, wide, channels } = sizesOf(n);
   return [tall, wide, ...(channels > 1 ? [channels] : [])];
 }
 
 const numbersIn = (/** @type {Numbers} */ n) => productOf(n).reduce((all, one) => all * one, 1);
 
-/** @type {Scene['beats']} */
-const beats = ({ trace }) =>
-  BEATS.filter(([name]) => name !== 'join' || trace.prefix.length).map(
-    ([name, seconds, part, words], place) => ({
-      ...{ id: `cut-${name}`, seconds, part, say: words },
-      ...(place >= KNOWN && { needs: ['tokens'] }),
-    }),
-  );
+/** How many numbers a pixel is, in words. @param {Numbers} n */
+function pixelInWords(n) {
+  const { channels } = sizesOf(n);
+  if (channels === 3) return 'three numbers: how red, how green and how blue it is';
+  return channels === 1 ? 'one number: how bright it is' : `${channels} numbers`;
+}
+
+/** Whether anything says where a patch was cut. @param {any} shape */
+const tellsPlaces = ({ position, rotary, relative }) =>
+  !['none', 'rotary'].includes(position) || rotary || relative;
+
+/** What tells the model where a patch was cut. @param {Numbers} n */
+function placeInWords(n) {
+  const { place, shape } = factsOf(n);
+  const where = `row ${place[0]} and column ${place[1]}`;
+  const later = [
+    shape.rotary && 'its place will turn its numbers, like the hand of a clock, wherever tokens are compared',
+    shape.relative && 'how far apart two patches are will count when they are compared',
+  ].filter(Boolean);
+  const also = later.length ? ` Later, ${later.join(', and ')}.` : '';
+  if (shape.position === 'learned')
+    return `, so the learned numbers of its place, ${where}, are added.${also}`;
+  if (shape.position.startsWith('sinusoidal'))
+    return `, so numbers that stand for its place, ${where}, are added: waves of many lengths.${also}`;
+  if (!tellsPlaces(shape)) return ', and this model does not tell it: nothing is added.';
+  return `. In this model nothing is added for that: ${later.join(', and ')}.`;
+}
+
+/** Which tokens come before the patches, and what for. @param {Numbers} n */
+function othersJoin(n) {
+  const { prefix, pooling } = n.trace;
+  const many = prefix.length === 1 ? 'One more token joins' : `${prefix.length} more tokens join`;
+  const read = shapeOf(n).read;
+  const role = pooling === 'class' ? ` ${read[0].toUpperCase()}${read.slice(1)} will carry the answer.` : '';
+  const notes = prefix.some((one) => /^register/.test(one))
+    ? ' Registers belong to no place: they are room for notes.'
+    : '';
+  return told`${many} in front, learned and the same for every photo: ${{ term: kindsInWords(prefix) }}.${role}${notes}`;
+}
+
+const KNOWN = { needs: [] };
+/** @type {Times} */
+const TIMES = {
+  ...{ see: [3, 'photo', KNOWN], grid: [4, 'patches', KNOWN], row: [6, 'patches', KNOWN] },
+  ...{ patch: [5, 'embed'], list: [5, 'embed'], embed: [6, 'embed'], place: [6, 'tokens'] },
+  ...{ join: [6, 'tokens', { isFor: (n) => n.trace.prefix.length > 0 }] },
+};
+const SAID = {
+  see: said`This is the photo as the model gets it: ${(n) => sizeInWords(...n.trace.crop.input)}.`,
+  grid: said`It is cut into ${(n) => n.trace.grid.join(' × ')} pieces, each ${(n) => sizeInWords(sizesOf(n).tall, sizesOf(n).wide)}. They are called *patches*.`,
+  row: said`The patches are laid in one row, line by line, like the words of a page: ${(n) => sizesOf(n).count} of them.`,
+  patch: said`We follow this one, ${({ patch }) => ({ patch })}. Each of its ${(n) => sizesOf(n).tall * sizesOf(n).wide} pixels is ${pixelInWords}.`,
+  list: said`Written as one list, the patch is ${(n) => productOf(n).join(' × ')} = ${numbersIn} numbers.`,
+  embed: said`A table of learned numbers, the same for every patch, makes ${(n) => n.tokens?.arrays.token.data.length} others of them: for each of these every number of the list is multiplied by one of the table, and all are added up.${(n) => (shapeOf(n).patch_norm ? ' Then they are brought to one scale.' : '')} Now the patch is a *token*.`,
+  place: said`A token does not know where it was cut${placeInWords}${(n) => (shapeOf(n).pre_norm ? ' Before the first block each token is brought to one scale.' : '')}`,
+  join: othersJoin,
+};
 
 /** How far the tokens that are no patches have come. @param {Record<string, number>} v */
 const joined = (v) => ease(v['cut-join'] ?? 0);
 
 /** @type {Scene['draw']} */
 function draw(pen, v, n) {
-  const { rows, cols, tall, wide, count, all } = shapeOf(n);
+  const { rows, cols, tall, wide, count, all } = sizesOf(n);
   const { photo, row, work, unit, wide: isWide } = pen;
   const { prefix, crop } = n.trace;
   const pick = ease(v['cut-patch']);
@@ -175,7 +132,8 @@ function draw(pen, v, n) {
   };
   for (let token = 0; token < all; token++) line(token);
   pen.frame(spots[me], 'accent', pick);
-  const words = join < 0.5 ? `${count} patches in one row` : `${all} tokens in one row`;
+  const words =
+    join < 0.5 ? `${counted(count, 'patch', 'patches')} in one row` : `${counted(all, 'token')} in one row`;
   const under = { align: /** @type {const} */ ('right'), a: ease(v['cut-row'] * 2 - 1) };
   pen.text(words, row.x + row.w, row.y + row.h + 25 * unit, under);
 
@@ -210,7 +168,7 @@ function draw(pen, v, n) {
 /** One patch: its pixels, these as a list, the token, and its place. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n */
 function drawToken(pen, v, n) {
   const { work, unit: u, wide: isWide } = pen;
-  const { tall, wide, channels, cols } = shapeOf(n);
+  const { tall, wide, channels, cols } = sizesOf(n);
   const { arrays } = /** @type {Answer} */ (n.tokens);
   const [from, p, join] = [pen.at(n.patch), ease(v['cut-patch']), joined(v)];
   const side = (isWide ? 150 : 84) * u;
@@ -320,13 +278,14 @@ function drawOthers(pen, n, { x, y, w, h, pitch }, join) {
 export const CUT = {
   id: 'cut',
   title: () => 'A photo becomes a row of tokens',
-  beats,
+  needs: ['tokens'],
+  beats: () => beatsOf('cut', TIMES, SAID),
   draw,
   guess: {
     before: 'cut-list',
     question: () => told`How many numbers does the model get for this one patch?`,
     choices(n) {
-      const { tall, wide, count } = shapeOf(n);
+      const { tall, wide, count } = sizesOf(n);
       return [tall + wide, numbersIn(n), count * 10].map((many) => [String(many)]);
     },
     truth: () => 1,
@@ -339,13 +298,13 @@ export const CUT = {
       change: 'positions',
       label: 'nobody told the places',
       controls: ['seed'],
-      isFor: ({ tokens }) => tokens?.facts.position_kind !== 'none' || tokens.facts.shape.rotary,
+      isFor: (n) => n.tokens !== null && tellsPlaces(shapeOf(n)),
     },
   ],
   fold: {
     build: ['tokens'],
     shapes(n) {
-      const { tall, wide, channels, count, all } = shapeOf(n);
+      const { tall, wide, channels, count, all } = sizesOf(n);
       const dim = n.tokens ? factsOf(n).dim : '';
       return [
         ['photo', `[${channels}, ${n.trace.crop.input.join(', ')}]`, 'channels, height, width'],

@@ -3,26 +3,23 @@
 import { clamp } from '../../../explorer/geometry.js';
 import { percent, short } from '../../../ui/kit/numbers.js';
 import { largestOf } from '../../kit/signed.js';
-import { ease, mix, rowOf, told } from '../timeline.js';
-import { usual } from './heads.js';
+import { beatsOf, ease, mix, rowOf, said, shapeOf, told } from '../timeline.js';
+import { lengthOf, usual } from './heads.js';
 /** @import { Pen } from '../pen.js' */
-/** @import { Answer, AnswerName, Beat, Numbers, Say, Scene } from '../timeline.js' */
+/** @import { Answer, Beat, Numbers, Say, Scene, Times } from '../timeline.js' */
 
 const LONGEST = 36; // seconds that all blocks together take
 const SHOWN = 3; // names, one below the other
-const SMALLEST = 40; // pixels across a photo
+const SMALLEST = 72; // pixels across a photo
 const ALIKE = 0.9; // cosine of an embedding that is nearly the last
 
-/** What the answer is read from, in words. @param {Numbers} n */
-export function reader({ trace: { pooling }, tokens }) {
-  const text = tokens?.facts.shape?.pool_text ?? 'class token';
-  if (pooling === 'class') return text.includes(',') ? `the tokens ${text}` : `the ${text}`;
-  if (pooling === 'mean') return `the ${text.startsWith('mean') ? text : 'mean of the patches'}`;
-  return 'what a learned query gathers from all patches, as a pool,';
-}
+/** What the answer is read from, in words: "the class token". @param {Numbers} n */
+export const reader = (n) => shapeOf(n).read;
 
-const NEEDS = /** @type {AnswerName[]} */ (['depth']);
 const depthOf = (/** @type {Numbers} */ n) => /** @type {Answer} */ (n.depth);
+
+/** Of our token in a state. @param {Numbers} n @param {number} state */
+const lengthAt = (n, state) => lengthOf(rowOf(depthOf(n).arrays.stream, state));
 
 /** What a name gets, as it is written. @param {Numbers} n @param {number} value */
 export const amount = (n, value) =>
@@ -34,8 +31,7 @@ export const amount = (n, value) =>
  */
 export function saidAfter(n, state) {
   const { arrays, facts } = depthOf(n);
-  if (!facts.words.length)
-    return [{ index: 0, name: 'cosine with the end', value: arrays.agreement.data[state] }];
+  if (!facts.words.length) return [{ index: 0, name: 'cosine', value: arrays.agreement.data[state] }];
   const values = rowOf(arrays.tops, state);
   return facts.words
     .map((/** @type {string} */ name, /** @type {number} */ index) => ({ index, name, value: values[index] }))
@@ -67,10 +63,11 @@ export const DEPTH = {
   id: 'depth',
   title: ({ trace }) =>
     trace.pooling === 'class' ? 'The class token collects the answer' : 'Block by block, the answer forms',
+  needs: ['tokens', 'depth'],
   beats,
   draw,
   guess: {
-    isFor: (n) => isNamed(n) || depthOf(n).facts.kind === 'embedding', // one number is always like itself
+    isFor: ({ depth }) => depth?.facts.kind === 'embedding' || depth?.facts.words.length > 1, // one number is always like itself
     before: 'depth-0',
     shown: 'depth-end',
     question: (n) =>
@@ -79,7 +76,7 @@ export const DEPTH = {
         : ['Guess: after which block is the answer nearly what it is at the end?'],
     choices: ({ trace }) =>
       thirds(trace.layers).map(([first, last]) => [
-        first === last ? `block ${first}` : `block ${first} to ${last}`,
+        first === last ? `block ${first}` : `blocks ${first} to ${last}`,
       ]),
     truth: (n) => thirds(n.trace.layers).findIndex(([, last]) => settled(n) - 1 <= last),
     verdict(n) {
@@ -102,7 +99,7 @@ export const DEPTH = {
     build: ['model'],
     shapes({ trace, depth }) {
       if (!depth) return [];
-      const { stream, looks, tops } = depth.arrays;
+      const { stream, answer_looks: looks, tops } = depth.arrays;
       const states = trace.layers + 1;
       return [
         ['stream', `[${states}, ${looks.shape[1]}, ${stream.shape[1]}]`, 'all tokens, after each block'],
@@ -113,34 +110,30 @@ export const DEPTH = {
   },
 };
 
-/** @param {Numbers} n @returns {Beat[]} */
-function beats(n) {
-  const { layers } = n.trace;
-  const seconds = clamp(LONGEST / layers, 5, 1.6);
-  const last = `mlp${layers - 1}`;
-  return [
-    { id: 'depth-alike', seconds: 9, part: 'tokens', needs: NEEDS, say: saidOfCosine },
-    { id: 'depth-read', seconds: 8, part: 'head', needs: NEEDS, say: saidOfReading },
-    ...Array.from({ length: layers }, (_, layer) => ({
-      ...{ id: `depth-${layer}`, seconds: layer ? seconds : 8, needs: NEEDS },
-      part: (/** @type {number} */ u) => `${u < 0.5 ? 'attn' : 'mlp'}${layer}`,
-      say: (/** @type {Numbers} */ now) => saidOfBlock(now, layer),
-    })),
-    { id: 'depth-end', seconds: 7, part: last, needs: NEEDS, say: saidAtEnd },
-  ];
+/** @type {Times} */
+const TIMES = { alike: [9, 'tokens'], read: [8, 'head'], end: [7, 'mlp'] };
+const SAID = {
+  alike: said`Back to the start: what becomes of our patch ${({ patch }) => ({ patch })} on its way? Two tokens are compared by their *cosine*: 1 where both point the same way, 0 where they have nothing in common. Lit: the patches most like ours.`,
+  read: saidOfReading,
+  end: said`Our patch ${({ patch }) => ({ patch })} went the same way: its length was ${(n) => short(lengthAt(n, 0))} and is ${(n) => short(lengthAt(n, n.trace.layers))}. Lit: the patches that are most like it now, when each has taken in what it looked at.`,
+};
+
+/** Those of all blocks stand before the last. @param {Numbers} n @returns {Beat[]} */
+function beats({ trace: { layers } }) {
+  const [alike, read, end] = beatsOf('depth', TIMES, SAID);
+  const blocks = Array.from({ length: layers }, (_, layer) => ({
+    ...{ id: `depth-${layer}`, seconds: layer ? clamp(LONGEST / layers, 5, 1.6) : 8 },
+    part: (/** @type {number} */ u) => `${u < 0.5 ? 'attn' : 'mlp'}${layer}`,
+    say: (/** @type {Numbers} */ n) => saidOfBlock(n, layer),
+  }));
+  return [alike, read, ...blocks, { ...end, part: `mlp${layers - 1}` }];
 }
 
-/** @type {Beat['say']} */
-const saidOfCosine = ({ patch }) =>
-  told`Back to the start: what becomes of our patch ${{ patch }} on its way? Two tokens are compared by their *cosine*: 1 where both point the same way, 0 where they have nothing in common. Lit: the patches most like ours.`;
-
-/** @type {Beat['say']} */
+/** @param {Numbers} n */
 function saidOfReading(n) {
   const { kind } = depthOf(n).facts;
   if (kind === 'embedding')
-    return [
-      `This model names nothing: ${reader(n)} becomes a list of numbers that describes the photo. After each block we ask how like the last it is.`,
-    ];
+    return told`This model names nothing: ${reader(n)} becomes a list of numbers that describes the photo. After each block we ask how like the last it is.`;
   const made = kind === 'value' ? 'the values that it returns' : 'one score for each name it knows';
   return told`At the end a last learned table, the *classifier*, turns ${reader(n)} into ${made}. It was trained for the end only, but we ask it early, after each block, to see the answer grow.`;
 }
@@ -150,24 +143,18 @@ function saidOfBlock(n, layer) {
   const [is] = saidAfter(n, layer + 1);
   const first = layer
     ? ''
-    : 'Each block adds what attention brings from other tokens, then what the MLP makes of it. ';
+    : `${n.trace.pooling === 'class' ? 'The class token asks and gathers as our patch did: each block adds' : 'Each block adds to every token'} what its heads bring and what the MLP makes of it. `;
   const value = amount(n, is.value);
   if (!isNamed(n)) return told`${first}After block ${layer}: ${is.name} ${{ strong: value }}.`;
   const how = layer > 0 && saidAfter(n, layer)[0].index === is.index ? 'still' : 'now';
   return told`${first}After block ${layer} it would ${how} say ${{ strong: is.name }}, ${value}.`;
 }
 
-/** @type {Beat['say']} */
-function saidAtEnd(n) {
-  const { data } = depthOf(n).arrays.norms;
-  return told`Our patch ${{ patch: n.patch }} went the same way: its length was ${short(data[0])} and is ${short(data[data.length - 1])}. Lit: the patches that are most like it now, when each has taken in what it looked at.`;
-}
-
 /** @type {Scene['draw']} */
 function draw(pen, v, n) {
   const { work, wide, unit: u } = pen;
   const { layers, prefix } = n.trace;
-  const { stream, norms } = depthOf(n).arrays;
+  const { stream } = depthOf(n).arrays;
   const done = Array.from({ length: layers }, (_, l) => ease(v[`depth-${l}`])).reduce((a, b) => a + b, 0);
   const low = Math.min(layers - 1, Math.floor(done));
   const f = done - low;
@@ -180,7 +167,7 @@ function draw(pen, v, n) {
   const now = from.map((one, i) => mix(one, to[i], f));
   const width = work.w - tall - 8 - (wide ? 110 * u : 84);
   pen.vector(now, work.x + tall + 8, work.y, width, tall, { max: usual(from) });
-  const length = norms.data[Math.round(done)];
+  const length = lengthAt(n, Math.round(done));
   const words = `length ${short(length)}`;
   pen.number('depth-length', length, words, work.x + work.w, work.y + tall * 0.7, { align: 'right' });
 
@@ -209,7 +196,7 @@ function drawPhoto(pen, v, n, done) {
     pen.tokens(ours, rowOf(depthOf(n).arrays.answer_looks, block), `what ${looks} at in block ${block}`);
   else pen.tokens(ours, alikeOf(n, end ? layers : 0), 'how like our patch, above the mean of all');
   const what = done && !end ? `what ${looks} at in block ${block}` : 'most like our patch';
-  pen.text(what, x + 10, y + h - 12, { fill: '#fff' });
+  if (pen.wide) pen.text(what, x + 10, y + h - 12, { fill: '#fff' });
 }
 
 /** Each block: where it looked, what was said after it, and which patches were like ours. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n @param {number} y */
@@ -273,7 +260,7 @@ function fitted(name, width, size) {
 
 /** How like ours each patch is, as weights of all tokens: none below the mean. @param {Numbers} n @param {number} state */
 function alikeOf(n, state) {
-  const { alike, looks } = depthOf(n).arrays;
+  const { alike, answer_looks: looks } = depthOf(n).arrays;
   const row = rowOf(alike, state);
   const mean = row.reduce((a, b) => a + b, 0) / row.length;
   const weights = new Float32Array(looks.shape[1]);

@@ -2,20 +2,22 @@
 
 import { clamp } from '../../../explorer/geometry.js';
 import { percent, short } from '../../../ui/kit/numbers.js';
-import { ease, mix, rowOf, told } from '../timeline.js';
+import { beatsOf, said, ease, mix, rowOf, shapeOf, told } from '../timeline.js';
 /** @import { Pen } from '../pen.js' */
-/** @import { Answer, Beat, Numbers, Scene } from '../timeline.js' */
+/** @import { Answer, Numbers, Scene, Times } from '../timeline.js' */
 
 const NEAR = 0.1; // lengths that differ by less than this share are called about the same
 
-const lengthOf = (/** @type {ArrayLike<number>} */ vector) => Math.hypot(...Array.from(vector));
+export const lengthOf = (/** @type {ArrayLike<number>} */ vector) => Math.hypot(...Array.from(vector));
 /** Where the colours of a vector are full: twice its usual size, since a few numbers are far larger. @param {ArrayLike<number>} vector */
 export const usual = (vector) => (2 * lengthOf(vector)) / Math.sqrt(vector.length);
-const blockOf = (/** @type {Numbers} */ n) => /** @type {Answer} */ (n.block);
+const arraysOf = (/** @type {Numbers} */ n) => /** @type {Answer} */ (n.block).arrays;
 
-const arraysOf = (/** @type {Numbers} */ n) => blockOf(n).arrays;
-
-const isGated = (/** @type {Numbers} */ n) => blockOf(n).facts.activation.startsWith('swiglu');
+/** The share of numbers above 0 in the MLP. @param {Numbers} n */
+function active(n) {
+  const { data } = arraysOf(n).hidden;
+  return data.filter((/** @type {number} */ one) => one > 0).length / data.length;
+}
 
 /** Which head brings most, by the length of its part. @param {Numbers} n */
 function strongest(n) {
@@ -28,77 +30,34 @@ function strongest(n) {
 /** What attention and the MLP add, as lengths. @param {Numbers} n */
 const added = (n) => ['attended', 'thought'].map((name) => lengthOf(arraysOf(n)[name].data));
 
-/** What is said in each beat, for how many seconds, and at which part of the block. @type {[string, number, 'attn' | 'mlp', Beat['say']][]} */
-const BEATS = [
-  [
-    'all',
-    6,
-    'attn',
-    ({ trace, layer, patch }) =>
-      told`That was one head; block ${layer} has ${trace.heads}. Each makes queries, keys and values with tables of its own, so each looks elsewhere: here is where our patch ${{ patch }} looks in each.`,
-  ],
-  [
-    'gather',
-    4,
-    'attn',
-    (n) =>
-      told`What each head brings back is the sum of the values it took: ${arraysOf(n).outputs.shape[1]} numbers.`,
-  ],
-  [
-    'join',
-    5,
-    'attn',
-    (n) =>
-      told`Side by side they are one list again: ${arraysOf(n).outputs.shape.join(' × ')} = ${arraysOf(n).outputs.data.length} numbers.`,
-  ],
-  [
-    'parts',
-    7,
-    'attn',
-    (n) =>
-      told`One more learned table, the *output projection*, turns that list into ${arraysOf(n).before.data.length} numbers, as many as a token has. Each head has a part of the table to itself, so we can see what each gives: a row for each.`,
-  ],
-  [
-    'length',
-    8,
-    'attn',
-    (n) =>
-      told`How much is that? A list of numbers is measured by its *length*: square each number, add the squares up and take the root, as for the diagonal of a rectangle. Head ${strongest(n).head} gives most: ${short(strongest(n).length)}.`,
-  ],
-  [
-    'add',
-    8,
-    'attn',
-    (n) =>
-      told`Nothing is replaced: the rows${arraysOf(n).rest.data.some(Boolean) ? ', and numbers that are the same for every photo,' : ''} are ${{ strong: 'added' }} to what the token was. That is a *residual connection*, and what so grows from block to block is the *residual stream*, the band below the blocks.`,
-  ],
-  [
-    'mlp',
-    9,
-    'mlp',
-    (n) =>
-      told`Now the token works alone. A copy of it, brought to one scale again, goes through a small network, the *MLP*: a table makes ${arraysOf(n).hidden.data.length} numbers of it, and those below zero become almost nothing, so that ${percent(blockOf(n).facts.active)} of them ${isGated(n) ? 'let through what a second table makes: a *gate*' : 'go on'}.`,
-  ],
-  [
-    'after',
-    9,
-    'mlp',
-    (n) =>
-      told`One more table makes ${arraysOf(n).before.data.length} numbers of these, and they are added, too: our token came with length ${short(lengthOf(arraysOf(n).before.data))} and goes on with ${short(lengthOf(arraysOf(n).after.data))}. All other tokens do the same at the same time, with their own numbers and the same tables.`,
-  ],
-];
+/** Where the heads look. @param {Numbers} n */
+const allHeads = ({ trace: { heads }, layer, patch }) =>
+  heads === 1
+    ? told`That was the one head of block ${layer}: here is where our patch ${{ patch }} looks in it.`
+    : told`That was one head; block ${layer} has ${heads}. Each makes queries, keys and values with tables of its own, so each looks elsewhere: here is where our patch ${{ patch }} looks in each.`;
 
-/** @param {Numbers} n @returns {Beat[]} */
-const beats = ({ layer }) =>
-  BEATS.map(([id, seconds, kind, words]) => ({
-    ...{ id: `heads-${id}`, seconds, part: `${kind}${layer}`, say: words, needs: ['block'] },
-  }));
+/** @type {Times} */
+const TIMES = {
+  ...{ all: [6, 'attn'], gather: [4, 'attn'], join: [5, 'attn'], parts: [7, 'attn'], length: [8, 'attn'] },
+  ...{ add: [8, 'attn'], mlp: [9, 'mlp'], after: [9, 'mlp'] },
+};
+const SAID = {
+  all: allHeads,
+  gather: said`What each head brings back is the sum of the values it took: ${(n) => arraysOf(n).outputs.shape[1]} numbers.`,
+  join: said`Side by side they are one list again: ${(n) => arraysOf(n).outputs.shape.join(' × ')} = ${(n) => arraysOf(n).outputs.data.length} numbers.${(n) => (shapeOf(n).attn_norm ? ' They are brought to one scale.' : '')}`,
+  parts: said`One more learned table, the *output projection*, turns that list into ${(n) => arraysOf(n).before.data.length} numbers, as many as a token has.${(n) => (shapeOf(n).layer_scale ? ' A learned factor makes each of these larger or smaller.' : '')} Each head has a part of the table to itself, so we can see what each gives: a row for each.`,
+  length: said`How much is that? A list of numbers is measured by its *length*: square each number, add the squares up and take the root, as for the diagonal of a rectangle. Head ${(n) => strongest(n).head} gives most: ${(n) => short(strongest(n).length)}.`,
+  add: said`Nothing is replaced: the rows${(n) => (arraysOf(n).rest.data.some(Boolean) ? ', and numbers that are the same for every photo,' : '')} are ${{ strong: 'added' }} to what the token was. That is a *residual connection*, and what so grows from block to block is the *residual stream*, the band below the blocks.`,
+  mlp: said`Now the token works alone. A copy of it, brought to one scale again, goes through a small network, the *MLP*: a table makes ${(n) => arraysOf(n).hidden.data.length} numbers of it, and those below zero become almost nothing, so that ${(n) => percent(active(n))} of them ${(n) => (shapeOf(n).mlp.startsWith('swiglu') ? 'let through what a second table makes: a *gate*' : 'go on')}.`,
+  after: said`One more table makes ${(n) => arraysOf(n).before.data.length} numbers of these${(n) => (shapeOf(n).mlp_norm ? ', brought to one scale before' : '')},${(n) => (shapeOf(n).layer_scale ? ' a learned factor scales each,' : '')} and they are added, too: our token came with length ${(n) => short(lengthOf(arraysOf(n).before.data))} and goes on with ${(n) => short(lengthOf(arraysOf(n).after.data))}. All other tokens do the same at the same time, with their own numbers and the same tables.`,
+};
 
 /** @type {Scene} */
 export const HEADS = {
   id: 'heads',
   title: () => 'All heads answer; what they bring is added',
-  beats,
+  needs: ['tokens', 'block'],
+  beats: (n) => beatsOf('heads', TIMES, SAID, n.layer),
   draw,
   guess: {
     before: 'heads-mlp',
@@ -106,7 +65,7 @@ export const HEADS = {
     question: ({ patch, layer }) =>
       told`Guess: what will add more to our patch ${{ patch }} in block ${layer}?`,
     choices: ({ trace }) => [
-      [`the ${trace.heads} heads together`],
+      [trace.heads === 1 ? 'the head' : `the ${trace.heads} heads together`],
       ['the part that comes next, a small network'],
       ['both about the same'],
     ],
@@ -117,7 +76,7 @@ export const HEADS = {
     },
     verdict(n) {
       const [attended, thought] = added(n).map(short);
-      return told`All heads together add a vector of length ${attended}, the network one of length ${thought}. Lengths do not simply add up: lists of numbers can point against each other.`;
+      return told`All heads together add a list of length ${attended}, the network one of length ${thought}. Lengths do not simply add up: lists of numbers can point against each other.`;
     },
   },
   whatIf: [{ change: 'head', label: 'a head were switched off', controls: ['layer', 'head'] }],
@@ -170,7 +129,8 @@ function draw(pen, v, n) {
   const { weights } = arraysOf(n);
   pen.lit(rowOf(weights, n.head), photo.x, photo.y, photo.w, photo.h);
   pen.frame(pen.at(n.patch), 'accent');
-  pen.text(`where it looks in head ${n.head}`, photo.x + 10, photo.y + photo.h - 12, { fill: '#fff' });
+  if (pen.wide)
+    pen.text(`where it looks in head ${n.head}`, photo.x + 10, photo.y + photo.h - 12, { fill: '#fff' });
   const [lines, tile] = [linesOf(pen, weights.shape[0]), tiles(pen, weights.shape[0])];
   for (let head = 0; head < weights.shape[0]; head++) drawHead(pen, v, n, { lines, tile, head });
   const a = Math.min(ease(v['heads-join'] * 2 - 1), 1 - v['heads-parts'] * 3);
