@@ -82,7 +82,7 @@ def _of_tokens(trace: Trace, query: Query) -> tuple[Tensor, Tensor]:
 GRAD_ECLIP = explains(
     _grad_eclip,
     label="Grad-ECLIP",
-    also_called="eclip, clip explanation, gradient of clip, text heatmap",
+    also_called="eclip, clip explanation, gradient of clip",
     shows="which patches gave the last attention what raises the target, most where their keys fit the query of the output.",
     hides="what earlier layers moved between patches, evidence against the target, and how much attention a patch really got.",
     formula=r"$(s_i \sum_c g_c v_{ic})^{+}$ with $g = \partial y / \partial o$ of what the last attention gathers for the output, "

@@ -306,7 +306,7 @@ SENTENCE_PATCHES = asks(
     lambda job, options: sentence_patches_of(job.image, job.tokens, options),
     name="sentence_patches",
     label="Best sentence for each patch",
-    also_called="open-vocabulary segmentation, zero-shot segmentation, text heatmap, where is, maskclip, sclip, clearclip, naclip, "
+    also_called="open-vocabulary segmentation, zero-shot segmentation, where is, maskclip, sclip, clearclip, naclip, "
     "gem, dense clip",
     shows="how well each patch fits each sentence, and which fits best: a probe, another model than yours.",
     hides="what your model reads from a patch: its last attention is replaced, so relevance and LeGrad say more of its own answer.",
