@@ -28,7 +28,9 @@ def test_a_thing_is_listed_as_what_it_is(page: str) -> None:
     for kind, name in listed:
         thing = getattr(vv, name)
         expected = (
-            "function"
+            "data"
+            if not callable(thing)
+            else "function"
             if not isinstance(thing, type)
             else "exception"
             if issubclass(thing, Exception)
