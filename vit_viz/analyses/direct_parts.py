@@ -391,7 +391,7 @@ def _readings_of_pool(
     pool = model.attn_pool
     assert pool is not None
     _, along, _, attention = _through_pool(model, head, last, weights, trace, {})
-    each = along.unflatten(-1, (pool.num_heads, -1)).unbind(-2)
+    each = along.reshape(*along.shape[:-1], pool.num_heads, -1).unbind(-2)
     readings = []
     for own, weight, looks in zip(each, Values(pool.kv, pool.num_heads).weight(last), attention, strict=True):
         direction, rates, _ = _held(model.norm, last, own @ weight)
