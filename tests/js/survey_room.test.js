@@ -83,6 +83,17 @@ test('nothing is asked before the tab is open; then the dots and the photos, and
   assert.deepEqual(room.news(), [['chosen', { ...QUESTION, layer: 0, where: 'is_right' }]]);
 });
 
+test('who comes back to the same choice finds the tab as it was: nothing is drawn anew or asked again', async (t) => {
+  const room = await open(t, { link: LINK });
+  await room.press('Copy link to these photos');
+  room.news();
+  for (const tab of ['look', 'survey']) {
+    room.store.set({ tab });
+    await settle();
+  }
+  assert.deepEqual([Boolean(room.button('Copied')), room.news()], [true, []]);
+});
+
 test('the open photo is marked among the surveyed ones, by questions that are read as the survey reads photos', async (t) => {
   const room = await open(t, { link: LINK });
   const said = () => room.find('.vv-survey-place').textContent;

@@ -114,6 +114,15 @@ RANKED = """async (address) => {
 }"""
 
 
+HEIGHTS = """(one) => {
+  const empty = one.cloneNode();
+  one.after(empty);
+  const heights = [empty.offsetHeight, one.offsetHeight];
+  empty.remove();
+  return heights;
+}"""
+
+
 def test_an_open_photo_of_the_survey_has_the_place_of_its_own_row(
     visit: Callable[..., Any], start_app: Callable[..., Server]
 ) -> None:
@@ -136,6 +145,8 @@ def test_an_open_photo_of_the_survey_has_the_place_of_its_own_row(
         page.goto(f"{url}?tab=survey&model=mini&image={image[1]}&{axes}")
         said = page.locator(".vv-survey-place")
         expect(said).to_contain_text("The open photo, marked: ")
+        empty, full = said.evaluate(HEIGHTS)
+        assert empty == full  # what is beside and below it stands still when it comes
         columns = page.evaluate(RANKED, f"vit_viz/survey/points?{axes}")
         places = re.findall(r", more than ([\d,]+) of ([\d,]+)", said.inner_text())
         for column, place in zip(columns, places, strict=True):

@@ -72,7 +72,10 @@ export function makeState(page, ask, survey) {
   };
   /** @type {ReturnType<typeof linked> | null} */
   let last = null; // while another tab is open it stays, and nothing is asked
-  const choice = computed(() => (last = view.tab.value === 'survey' ? linked() : last));
+  const choice = computed(() => {
+    const now = view.tab.value === 'survey' ? linked() : last;
+    return JSON.stringify(now) === JSON.stringify(last) ? last : (last = now);
+  });
   const brush = computed(() => parted(choice.value?.where ?? ''));
 
   /** @param {(now: ReturnType<typeof linked>) => [string, any] | null} question */
