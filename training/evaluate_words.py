@@ -1,4 +1,4 @@
-"""Print how well maps of sentences meet the things that they name: `python -m training.evaluate_words`.
+"""Print how well maps of sentences meet the things that they name: `python -m training.evaluate_words MODEL`.
 
 On held-out scenes of two to four things (scenes.py, another seed than that of the training). A sentence says colour and shape of
 a thing that is the only such one in its scene; the contrast is that sentence against one of another thing. The methods are the
@@ -136,7 +136,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--model", default="mini-clip", help="the bundled model, or a file")
+    parser.add_argument("model", help="the file of a model with a text tower")
     parser.add_argument("--scenes", type=int, default=200)
     parser.add_argument(
         "--methods", nargs="+", default=list(METHODS), help="all of them take half an hour; default: all"

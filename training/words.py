@@ -253,11 +253,11 @@ def two_products(q: Tensor, k: Tensor, v: Tensor, *, attn_mask: Tensor | None, s
 class Run:
     """Everything that changes during the training, and how it is stored."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, word_steps: int) -> None:
         torch.manual_seed(seed)
         self.words, self.seed = tokenizer(), seed
         self.pair = Pair(self.words.get_vocab_size())
-        learn_words(self.pair, self.words, steps=WORD_STEPS)
+        learn_words(self.pair, self.words, steps=word_steps)
         self.average = copy.deepcopy(self.pair).eval()
         matrices = [p for p in self.pair.vision.blocks.parameters() if p.ndim == 2]
         others = [p for p in self.pair.parameters() if not any(p is matrix for matrix in matrices)]
@@ -355,7 +355,8 @@ def main() -> None:
     args.work.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     torch.set_num_threads(args.threads)
-    run, last = Run(args.seed), args.work / "last.pt"
+    last = args.work / "last.pt"
+    run = Run(args.seed, word_steps=0 if last.exists() else WORD_STEPS)
     if last.exists():
         run.restore(torch.load(last, weights_only=True))
     with attending_through(two_products):

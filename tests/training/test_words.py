@@ -19,7 +19,6 @@ from training.words import Batch, Pair, Run, contrastive, share_of_patches, toke
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(words, "COUNT", 5)
-    monkeypatch.setattr(words, "WORD_STEPS", 2)
     return 5
 
 
@@ -89,7 +88,7 @@ def test_the_pair_gives_the_pictures_what_the_model_itself_gives(few: int) -> No
 
 
 def test_a_run_that_goes_on_from_its_checkpoint_ends_with_the_same_weights(few: int, tmp_path: Path) -> None:
-    whole, first, second = Run(3), Run(3), Run(3)
+    whole, first, second = Run(3, word_steps=2), Run(3, word_steps=2), Run(3, word_steps=2)
     batches = [Batch(whole.words, 3, step, 48, 0.0) for step in range(2)]
     for batch in batches:
         whole.train_step(batch, 0.6)
@@ -100,13 +99,14 @@ def test_a_run_that_goes_on_from_its_checkpoint_ends_with_the_same_weights(few: 
     for name, one in whole.average.state_dict().items():
         torch.testing.assert_close(second.average.state_dict()[name], one, rtol=0, atol=0)
     moved = [
-        not torch.equal(a, b) for a, b in zip(whole.pair.parameters(), Run(3).pair.parameters(), strict=True)
+        not torch.equal(a, b)
+        for a, b in zip(whole.pair.parameters(), Run(3, word_steps=2).pair.parameters(), strict=True)
     ]
     assert all(moved)
 
 
 def test_sentences_do_not_change_while_things_are_alone(few: int) -> None:
-    run = Run(3)
+    run = Run(3, word_steps=2)
     before = {name: value.clone() for name, value in run.pair.state_dict().items()}
     run.train_step(Batch(run.words, 3, 0, 48, 1.0), 0.1)
     moved = {name for name, value in run.pair.state_dict().items() if not torch.equal(value, before[name])}
@@ -159,7 +159,7 @@ def test_a_small_picture_is_a_window_of_a_whole_one(few: int) -> None:
 
 
 def test_the_file_says_how_it_is_read(few: int, tmp_path: Path) -> None:
-    run = Run(0)
+    run = Run(0, word_steps=0)
     run.export(tmp_path / "pair.safetensors", {"name": "odd"})
     assert [path.name for path in tmp_path.iterdir()] == ["pair.safetensors"]
     with safe_open(tmp_path / "pair.safetensors", "pt") as file:

@@ -12,7 +12,6 @@ from vit_viz.settings import setting
 DEFAULT_MODEL = "mini"
 BUNDLED = MappingProxyType({
     "mini": "A small ViT trained for this project on 200 classes of photos; no network needed.",
-    "mini-clip": "A small CLIP trained for this project on drawn scenes: ask it where \"a red circle\" is; no network needed.",
 })  # fmt: skip
 """Name -> why one would look at it, in one sentence."""
 BUNDLED_LICENCE = "apache-2.0"
