@@ -66,9 +66,9 @@ test('the truth is told once it was seen, whatever was guessed', async () => {
   await show('heads-after', true);
   assert.match(
     card().textContent,
-    /No\. All heads together add a vector of length 4\.49, the network one of length 8\.97/,
+    /No\. All heads together add a list of length 4\.49, the network one of length 8\.97/,
   );
-  assert.deepEqual(texts([root.querySelector('[data-true]')]), ['the part that comes next, a small network']);
+  assert.deepEqual(texts([root.querySelector('[data-true]')]), ['the network that comes next']);
   assert.ok(root.querySelectorAll('button').every((/** @type {any} */ one) => one.disabled));
   guesses.value = { heads: 1 };
   await settle();

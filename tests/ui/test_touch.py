@@ -252,6 +252,7 @@ def test_a_phone_on_its_side_shows_the_photo_and_heads_beside_it(phone: Any) -> 
 
 FOOT = {
     "look": "#vv-explorer .vx-row",
+    "lesson": ".vv-lesson-controls",
     "explain": ".vv-play-slider",
     "heads": ".vv-heads-look .vv-row",
     "tokens": ".vv-tokens-choices > .vv-row",

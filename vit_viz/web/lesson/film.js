@@ -7,7 +7,7 @@ import { KEY_WORDS } from '../../ui/kit/elements.js';
 import { usePointing } from '../kit/grid.js';
 import { Pointed } from '../kit/parts.js';
 import { effect, html, signal, untracked, useLayoutEffect, useMemo, useRef } from '../kit/preact.js';
-import { Pen } from './pen.js';
+import { NARROW, Pen } from './pen.js';
 import { Said } from './say.js';
 import { beatAt, ease, endOf, isMissing, values, wordsOf } from './timeline.js';
 /** @import { Signal } from '../kit/preact.js' */
@@ -16,6 +16,8 @@ import { beatAt, ease, endOf, isMissing, values, wordsOf } from './timeline.js';
 /** @import { Numbers, Placed } from './timeline.js' */
 
 const WORDS = [136, 170]; // units that the words beside the photo take, and where they have less room
+const BELOW = 130; // pixels that they take below it
+const LOW = 500; // pixels of a window so low that header and tabs are scrolled away
 const FADES = 500; // milliseconds in which one still becomes the next
 
 /** @param {{lesson: Playing, n: Numbers, now: Placed}} props */
@@ -34,7 +36,7 @@ export function Film({ lesson, n, now }) {
     </section>
     <div class="vv-lesson-film">
       <canvas role="img" aria-label=${wordsOf(say, trace.grid[1])}></canvas>
-      <canvas class="vv-lesson-ghost" aria-hidden="true"></canvas>
+      <canvas class="vv-layer" style=${{ opacity: 0 }} aria-hidden="true"></canvas>
       <${Chooser} ...${{ lesson, n, area: photo.value }} />
     </div>
     <ul class="vv-unseen" data-numbers></ul>
@@ -108,12 +110,17 @@ function drawing({ shown, player, store, still }, place, photo) {
     if (key === made) return pen;
     made = key;
     const top = place.getBoundingClientRect().top + (isFull ? 0 : window.scrollY);
-    const tallest = window.innerHeight - top;
+    const lesson = /** @type {HTMLElement} */ (place.parentElement);
+    const [strip, controls] = lesson.querySelectorAll('.vv-lesson-strip, .vv-lesson-controls');
+    const isFoot = getComputedStyle(controls).position !== 'static';
+    const tallest =
+      Math.max(window.innerHeight - top, Math.min(LOW, window.innerHeight) - strip.clientHeight) -
+      (isFoot ? controls.clientHeight : 0);
     pen = new Pen(canvas, {
       trace,
       image,
       tallest,
-      words: WORDS[width < 1000 ? 1 : 0],
+      words: width > NARROW ? WORDS[width < 1000 ? 1 : 0] : BELOW,
       gray: channels === 1,
     });
     place.style.setProperty('--vv-lesson-unit', String(pen.unit));

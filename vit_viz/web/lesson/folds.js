@@ -59,7 +59,7 @@ export function Folds({ fold, parts, n }) {
           </button>`,
       )}
     </div>
-    ${panels.map(([name, panel]) => open === name && html`<div class="vv-card vv-lesson-panel" key=${name} data-panel=${name}>${panel}</div>`)}
+    ${panels.map(([name, panel]) => open === name && html`<div class="vv-card vv-stack" key=${name} data-panel=${name}>${panel}</div>`)}
   </section>`;
 }
 

@@ -43,8 +43,8 @@ function Card({ guess, n, chosen, choose, isTold, isOpen }) {
     chosen === truth ? 'Right. ' : 'No. ',
     html`<${Said} ...${{ say: guess.verdict(n), trace }} />`,
   ];
-  return html`<section class="vv-lesson-guess vv-card" data-open=${isOpen ? '' : undefined}>
-    <p class="vv-lesson-question"><${Said} ...${{ say: guess.question(n), trace }} /></p>
+  return html`<section class="vv-lesson-guess vv-card vv-stack" data-open=${isOpen ? '' : undefined}>
+    <p class="vv-strong"><${Said} ...${{ say: guess.question(n), trace }} /></p>
     <div class="vv-row" role="group" aria-label="Guesses">
       ${guess.choices(n).map(
         (say, place) =>

@@ -31,7 +31,7 @@ const COLOURS = {
 /** Of what is drawn on a photo, which is dark under it. */
 const GLOW = '#f5b83d';
 const UNDER = 32; // units of what stands under the row
-const NARROW = 760; // pixels of the stage, below which the photo stands above what is explained
+export const NARROW = 760; // pixels of the stage, below which the photo stands above what is explained
 
 /** A vector as the eye sees it: of numbers that share a pixel, the one farthest from 0. @param {ArrayLike<number>} numbers @param {number} cells */
 function gathered(numbers, cells) {
@@ -51,18 +51,18 @@ function gathered(numbers, cells) {
  */
 function areasOf(input, width, u, isWide, tallest, words) {
   const aspect = input[1] / input[0];
-  const [above, bar, line] = isWide ? [16 * u, 64 * u, 28 * u] : [18, 44, 22];
+  const [above, bar, line] = isWide ? [16 * u, 64 * u, 28 * u] : [10, 32, 22];
   const rest = above + bar + line + UNDER * u;
   const [widest, highest] = isWide
-    ? [Math.min(width * 0.4, 640 * u), clamp(tallest - rest, 640 * u, 400 * u)]
-    : [width, Math.min(width * 0.66, 250)];
+    ? [Math.min(width * 0.4, 640 * u), clamp(tallest - rest, 640 * u, 260 * u)]
+    : [width, clamp(tallest - words - rest - 220, 300, 150)];
   const w = Math.min(widest, highest * aspect);
   const h = w / aspect;
   const photo = { x: isWide ? 0 : (width - w) / 2, y: 0, w, h };
-  const work = { x: 0, y: h + 24, w: width, h: 226 };
+  const work = { x: 0, y: h + 16, w: width, h: 204 };
   if (isWide) {
     const [x, y] = [w + 40 * u, words * u];
-    Object.assign(work, { x, y, w: width - x, h: Math.max(h, highest, y + 270 * u) - y });
+    Object.assign(work, { x, y, w: width - x, h: Math.max(h, highest, y + 240 * u) - y });
   }
   return { photo, work, row: { x: 0, y: work.y + work.h + above + bar, w: width, h: line, bar } };
 }
@@ -86,7 +86,7 @@ export class Pen {
    * @param {object} of
    * @param {Trace} of.trace @param {HTMLImageElement} of.image its photo, loaded
    * @param {number} of.tallest most pixels that the picture may be high
-   * @param {number} of.words pixels that the words beside the photo take
+   * @param {number} of.words what the words beside the photo take, in units; below it, in pixels
    * @param {boolean} of.gray whether the model sees no colours
    */
   constructor(canvas, { trace, image, tallest, words, gray }) {
@@ -159,7 +159,7 @@ export class Pen {
     this.#fade(a);
     context.fillStyle = this.colour[fill] ?? fill;
     context.textAlign = align;
-    context.font = `${weight} ${this.wide ? size * this.unit : Math.max(12, size - 2)}px ${this.font}`;
+    context.font = `${weight} ${Math.max(12, this.wide ? size * this.unit : size - 2)}px ${this.font}`;
     context.fillText(words, x, y);
   }
 
@@ -198,10 +198,14 @@ export class Pen {
   frame({ x, y, w, h }, stroke, a = 1, width = 2.5) {
     if (w <= 0 || h <= 0 || a <= 0) return;
     this.#fade(a);
-    this.context.strokeStyle = this.colour[stroke] ?? stroke;
-    this.context.lineWidth = width;
     this.context.beginPath();
     this.context.roundRect(x, y, w, h, Math.min(4, w / 2, h / 2));
+    if (stroke === 'accent') this.#stroke(this.colour.ground, width + 2.5);
+    this.#stroke(this.colour[stroke] ?? stroke, width);
+  }
+
+  #stroke(/** @type {string} */ colour, /** @type {number} */ width) {
+    Object.assign(this.context, { strokeStyle: colour, lineWidth: width });
     this.context.stroke();
   }
 
@@ -380,7 +384,8 @@ export class Pen {
     this.frame(spots[token], 'accent');
     const below = row.y + row.h + (UNDER - 4) * unit;
     this.text(words, row.x, below);
-    this.text(`${counted(spots.length, 'token')} in one row`, row.x + row.w, below, { align: 'right' });
+    if (wide)
+      this.text(`${counted(spots.length, 'token')} in one row`, row.x + row.w, below, { align: 'right' });
   }
 
   /** Each token at its place in the row, higher where it is wide. @param {{x: number, w: number}[]} spots @returns {Area[]} */

@@ -183,6 +183,8 @@ export function Lesson({ page, scenes, parts = {} }) {
       <div class="vv-lesson-controls">
         <${Buttons} ...${{ lesson, now }} />
         <${Scrub} ...${{ lesson }} />
+      </div>
+      <div class="vv-lesson-options">
         <${Choice} ...${{ store, name: 'layer', value: n.layer, count: n.trace.layers }} />
         <${Choice} ...${{ store, name: 'head', value: n.head, count: n.trace.heads }} />
         <button

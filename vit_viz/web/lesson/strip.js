@@ -3,13 +3,13 @@
 import { clamp } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
 import { amountWords, counted, percent } from '../../ui/kit/numbers.js';
-import { html } from '../kit/preact.js';
+import { html, useLayoutEffect, useRef } from '../kit/preact.js';
 import { Piece } from './say.js';
 import { kindsInWords } from './timeline.js';
 /** @import { Numbers } from './timeline.js' */
 
 const SLICE = 8; // patches that stand for all of them
-const [ROW, NARROW] = [12, 6]; // blocks beside each other
+const ROW = 12; // blocks beside each other
 const MLPS = /** @type {Record<string, string>} */ ({
   swiglu: 'gated MLP (SwiGLU)',
   swiglu_packed: 'gated MLP (SwiGLU)',
@@ -39,6 +39,11 @@ export function reachOf(part, layers) {
 export function Strip({ n, part, one, go }) {
   const { trace } = n;
   const shape = n.tokens?.facts.shape ?? UNKNOWN;
+  const strip = useRef(/** @type {any} */ (null));
+  useLayoutEffect(() => {
+    const here = strip.current.querySelector('[aria-current]');
+    if (here) strip.current.scrollLeft = here.offsetLeft - (strip.current.clientWidth - here.offsetWidth) / 2;
+  }, [part]);
   const { grid, prefix, layers, heads, photo, photo_size: size } = trace;
   const count = grid[0] * grid[1];
   const others = kindsInWords(prefix);
@@ -56,13 +61,17 @@ export function Strip({ n, part, one, go }) {
       title="Goes to where the lesson tells of this part."
       onClick=${() => go(name)}
     >
-      <span class="vv-lesson-glyph" aria-hidden="true">${glyph}</span><span>${label}</span>
+      ${glyph && html`<span class="vv-lesson-glyph" aria-hidden="true">${glyph}</span>`}<span>${label}</span>
     </button>`;
   const arrow = html`<i class="vv-lesson-arrow" aria-hidden="true">→</i>`;
   const across = Math.ceil(layers / Math.ceil(layers / ROW));
   const mlp = MLPS[shape.mlp] ?? 'MLP';
   const wide = shape.hidden ? ` (${shape.hidden} numbers wide)` : '';
-  return html`<nav class="vv-lesson-strip" aria-label="The model, part by part: choose one to go there">
+  return html`<nav
+    class="vv-lesson-strip"
+    ref=${strip}
+    aria-label="The model, part by part: choose one to go there"
+  >
     ${box('photo', html`<img src=${routeUrl(photo)} alt="" style=${{ aspectRatio: `${size[1]} / ${size[0]}` }} />`, 'photo')}${arrow}
     ${box(
       'patches',
@@ -85,15 +94,10 @@ export function Strip({ n, part, one, go }) {
     )}${arrow}
     ${shape.pre_norm && html`${box('tokens', html`<i class="vv-lesson-vector vv-lesson-even"></i>`, 'norm')}${arrow}`}
     <div class="vv-lesson-blocks">
-      <div
-        style=${{ '--across': across, '--narrow': Math.min(across, NARROW) }}
-        data-many=${layers > 6 ? '' : undefined}
-      >
+      <div style=${{ '--across': across }}>
         ${Array.from({ length: layers }, (_, l) => html`<${Block} ...${{ l, heads, mlp, part, head: one ? n.head : null, go }} />`)}
       </div>
-      <div class="vv-lesson-band" aria-hidden="true">
-        <i style=${{ width: `${100 * reachOf(part, layers)}%` }}></i>
-      </div>
+      <div class="vv-lesson-band" style=${{ '--reach': `${100 * reachOf(part, layers)}%` }}></div>
       <span
         >${`${counted(layers, 'block')}: attention (${counted(heads, 'head')}), ${mlp}${wide}; each adds to this band`}</span
       >
@@ -137,6 +141,6 @@ function Block({ l, heads, mlp, part, head, go }) {
     </button>`;
   const each = Array.from({ length: heads }, (_, h) => html`<i data-on=${glows(h) ? '' : undefined}></i>`);
   return html`<div class="vv-lesson-block" data-on=${isIn('attn') || isIn('mlp') ? '' : undefined}>
-    ${button('attn', `attention, ${counted(heads, 'head')}`, each)}${button('mlp', mlp, html`<i></i><span>${l}</span>`)}
+    ${button('attn', `attention, ${counted(heads, 'head')}`, each)}${button('mlp', mlp, html`<i data-on=${isIn('mlp') ? '' : undefined}></i><span>${l}</span>`)}
   </div>`;
 }

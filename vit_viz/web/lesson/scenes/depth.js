@@ -10,7 +10,7 @@ import { lengthOf, usual } from './heads.js';
 
 const LONGEST = 36; // seconds that all blocks together take
 const SHOWN = 3; // names, one below the other
-const SMALLEST = 40; // pixels across a photo
+const SMALLEST = 72; // pixels across a photo
 const ALIKE = 0.9; // cosine of an embedding that is nearly the last
 
 /** What the answer is read from, in words: "the class token". @param {Numbers} n */
@@ -31,8 +31,7 @@ export const amount = (n, value) =>
  */
 export function saidAfter(n, state) {
   const { arrays, facts } = depthOf(n);
-  if (!facts.words.length)
-    return [{ index: 0, name: 'cosine with the end', value: arrays.agreement.data[state] }];
+  if (!facts.words.length) return [{ index: 0, name: 'cosine', value: arrays.agreement.data[state] }];
   const values = rowOf(arrays.tops, state);
   return facts.words
     .map((/** @type {string} */ name, /** @type {number} */ index) => ({ index, name, value: values[index] }))
@@ -77,7 +76,7 @@ export const DEPTH = {
         : ['Guess: after which block is the answer nearly what it is at the end?'],
     choices: ({ trace }) =>
       thirds(trace.layers).map(([first, last]) => [
-        first === last ? `block ${first}` : `block ${first} to ${last}`,
+        first === last ? `block ${first}` : `blocks ${first} to ${last}`,
       ]),
     truth: (n) => thirds(n.trace.layers).findIndex(([, last]) => settled(n) - 1 <= last),
     verdict(n) {
@@ -114,7 +113,7 @@ export const DEPTH = {
 /** @type {Times} */
 const TIMES = { alike: [9, 'tokens'], read: [8, 'head'], end: [7, 'mlp'] };
 const SAID = {
-  alike: said`Back to the start: what becomes of our patch ${({ patch }) => ({ patch })} on its way? Two tokens are compared by their *cosine*: 1 where both point the same way, 0 where they have nothing in common. Lit: the patches most like ours.`,
+  alike: said`Back to the start: what becomes of our patch ${({ patch }) => ({ patch })}? Picture tokens as arrows: the *cosine* of the angle between two is 1 where they point the same way, 0 at a right angle, −1 where they are opposed. Lit: the patches most like ours.`,
   read: saidOfReading,
   end: said`Our patch ${({ patch }) => ({ patch })} went the same way: its length was ${(n) => short(lengthAt(n, 0))} and is ${(n) => short(lengthAt(n, n.trace.layers))}. Lit: the patches that are most like it now, when each has taken in what it looked at.`,
 };
@@ -135,7 +134,10 @@ function saidOfReading(n) {
   const { kind } = depthOf(n).facts;
   if (kind === 'embedding')
     return told`This model names nothing: ${reader(n)} becomes a list of numbers that describes the photo. After each block we ask how like the last it is.`;
-  const made = kind === 'value' ? 'the values that it returns' : 'one score for each name it knows';
+  const made =
+    kind === 'value'
+      ? 'the values that it returns'
+      : 'one score, and from that one share, for each name it knows';
   return told`At the end a last learned table, the *classifier*, turns ${reader(n)} into ${made}. It was trained for the end only, but we ask it early, after each block, to see the answer grow.`;
 }
 
@@ -144,7 +146,7 @@ function saidOfBlock(n, layer) {
   const [is] = saidAfter(n, layer + 1);
   const first = layer
     ? ''
-    : 'Each block adds what attention brings from other tokens, then what the MLP makes of it. ';
+    : `${n.trace.pooling === 'class' ? 'The class token asks and gathers as our patch did: each block adds' : 'Each block adds to every token'} what its heads bring and what the MLP makes of it. `;
   const value = amount(n, is.value);
   if (!isNamed(n)) return told`${first}After block ${layer}: ${is.name} ${{ strong: value }}.`;
   const how = layer > 0 && saidAfter(n, layer)[0].index === is.index ? 'still' : 'now';
@@ -197,7 +199,7 @@ function drawPhoto(pen, v, n, done) {
     pen.tokens(ours, rowOf(depthOf(n).arrays.answer_looks, block), `what ${looks} at in block ${block}`);
   else pen.tokens(ours, alikeOf(n, end ? layers : 0), 'how like our patch, above the mean of all');
   const what = done && !end ? `what ${looks} at in block ${block}` : 'most like our patch';
-  pen.text(what, x + 10, y + h - 12, { fill: '#fff' });
+  if (pen.wide) pen.text(what, x + 10, y + h - 12, { fill: '#fff' });
 }
 
 /** Each block: where it looked, what was said after it, and which patches were like ours. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n @param {number} y */
