@@ -47,6 +47,8 @@ KINDS: dict[str, dict[str, Any]] = {
         **dict.fromkeys(("qkv_bias", "proj_bias", "mlp_bias", "patch_bias", "head_bias"), False),
     },
     "table and rotary": {"rotary_grid": (3, 5), "rotary_base": 10_000.0, "mlp": "gelu_tanh"},
+    "turned by places, no table": {"position": "none", "rotary_grid": (3, 5)},
+    "a mean of all tokens": {"pooling": "mean", "pool_prefix": True, "reg_tokens": 1},
     "a pool behind registers": {"pooling": "attention", "reg_tokens": 2},
     "padded": {"pad": True, "img_size": (23, 40), "position": "sinusoidal_1d"},
     "remainder dropped": {"drop_remainder": True, "img_size": (26, 45)},
