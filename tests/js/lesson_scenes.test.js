@@ -74,10 +74,7 @@ const MODELS = {
   embedding: EMBEDDING,
   value: { depth: { tops: array([LAYERS + 1, 1]) }, facts: { kind: 'value', words: ['age'], classes: [0] } },
   mean: { trace: { pooling: 'mean' } },
-  gate: {
-    tokens: { arrays: {}, facts: { shape: { mlp: 'swiglu' } } },
-    block: { arrays: numbers().block?.arrays, facts: { token: 11, activation: 'swiglu', active: 0.25 } },
-  },
+  gate: { shape: { mlp: 'swiglu' } },
   pool: {
     trace: { pooling: 'attention' },
     parts: {
@@ -293,7 +290,7 @@ const UNUSUAL = [
   [
     'a norm of patches',
     { shape: { patch_norm: true } },
-    /all are added up\. Then they are brought to one/,
+    /steps of one patch\. Then they are brought to one/,
     ['cut-embed'],
   ],
   [
@@ -344,7 +341,7 @@ const UNUSUAL = [
   [
     'one head',
     { trace: { heads: 1 } },
-    /in one way that is called a head\.|That was the one head/,
+    /in one way that is called a head, then|That was the one head/,
     ['ask-stop', 'heads-all'],
   ],
   ['no last norm', { shape: { final_norm: false } }, /is a sum, too: here/, ['answer-sum']],
@@ -358,7 +355,7 @@ for (const [name, how, words, beats] of UNUSUAL)
   });
 
 test('the scale of a last norm is held wherever there is one, be it behind the pool', () => {
-  const held = /norm is held/;
+  const held = /norm held as it is/;
   assert.match(saidAt('answer-sum', {}), held);
   assert.match(saidAt('answer-sum', { shape: { final_norm: false, fc_norm: true } }), held);
 });

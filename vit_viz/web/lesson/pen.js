@@ -384,7 +384,8 @@ export class Pen {
     this.frame(spots[token], 'accent');
     const below = row.y + row.h + (UNDER - 4) * unit;
     this.text(words, row.x, below);
-    this.text(`${counted(spots.length, 'token')} in one row`, row.x + row.w, below, { align: 'right' });
+    if (wide)
+      this.text(`${counted(spots.length, 'token')} in one row`, row.x + row.w, below, { align: 'right' });
   }
 
   /** Each token at its place in the row, higher where it is wide. @param {{x: number, w: number}[]} spots @returns {Area[]} */

@@ -3,7 +3,7 @@
 import { clamp } from '../../explorer/geometry.js';
 import { routeUrl } from '../../explorer/source.js';
 import { amountWords, counted, percent } from '../../ui/kit/numbers.js';
-import { html } from '../kit/preact.js';
+import { html, useLayoutEffect, useRef } from '../kit/preact.js';
 import { Piece } from './say.js';
 import { kindsInWords } from './timeline.js';
 /** @import { Numbers } from './timeline.js' */
@@ -38,6 +38,11 @@ export function reachOf(part, layers) {
 /** @param {{n: Numbers, part: string, one: boolean, go: (part: string) => void}} props one: whether it is about one head alone */
 export function Strip({ n, part, one, go }) {
   const { trace } = n;
+  const strip = useRef(/** @type {any} */ (null));
+  useLayoutEffect(() => {
+    const here = strip.current.querySelector('[aria-current]');
+    if (here) strip.current.scrollLeft = here.offsetLeft - (strip.current.clientWidth - here.offsetWidth) / 2;
+  }, [part]);
   const shape = n.tokens?.facts.shape ?? UNKNOWN;
   const { grid, prefix, layers, heads, photo, photo_size: size } = trace;
   const count = grid[0] * grid[1];
@@ -92,9 +97,7 @@ export function Strip({ n, part, one, go }) {
       <div style=${{ '--across': across }}>
         ${Array.from({ length: layers }, (_, l) => html`<${Block} ...${{ l, heads, mlp, part, head: one ? n.head : null, go }} />`)}
       </div>
-      <div class="vv-lesson-band" aria-hidden="true">
-        <i style=${{ width: `${100 * reachOf(part, layers)}%` }}></i>
-      </div>
+      <div class="vv-lesson-band" style=${{ '--reach': `${100 * reachOf(part, layers)}%` }}></div>
       <span
         >${`${counted(layers, 'block')}: attention (${counted(heads, 'head')}), ${mlp}${wide}; each adds to this band`}</span
       >
@@ -138,6 +141,6 @@ function Block({ l, heads, mlp, part, head, go }) {
     </button>`;
   const each = Array.from({ length: heads }, (_, h) => html`<i data-on=${glows(h) ? '' : undefined}></i>`);
   return html`<div class="vv-lesson-block" data-on=${isIn('attn') || isIn('mlp') ? '' : undefined}>
-    ${button('attn', `attention, ${counted(heads, 'head')}`, each)}${button('mlp', mlp, html`<i></i><span>${l}</span>`)}
+    ${button('attn', `attention, ${counted(heads, 'head')}`, each)}${button('mlp', mlp, html`<i data-on=${isIn('mlp') ? '' : undefined}></i><span>${l}</span>`)}
   </div>`;
 }

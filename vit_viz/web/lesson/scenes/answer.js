@@ -45,7 +45,7 @@ function saidOfSum(n) {
   const added = isPool ? 'The pool adds up what it reads' : 'In every block we only added';
   const parts = isPool ? 'its heads and its MLP' : 'the heads and the MLP of each block';
   const { final_norm: last, fc_norm: pooled } = shapeOf(n);
-  const held = last || pooled ? ", while the scale of this photo's last norm is held" : '';
+  const held = last || pooled ? ', with the scale of the last norm held as it is' : '';
   return told`${added}, so the score of ${about(n)}, ${{ strong: fixed(partsOf(n).facts.total, 2) }}, is a sum, too${held}: here is what ${parts} gave to it. Orange is for it, blue against it.`;
 }
 
@@ -62,11 +62,11 @@ const TIMES = {
   ...{ top: [8, 'head'], sum: [10, 'answer'], heads: [8, 'answer'], where: [10, 'photo'] },
 };
 const SAID = {
-  norm: said`After the last block all tokens are brought to one scale once more, by a last *norm*. Now ${reader} is read.`,
+  norm: said`After the last block all tokens are brought to one scale once more, by a last norm. Now ${reader} is read.`,
   top: saidOfTop,
   sum: saidOfSum,
   heads: saidOfHeads,
-  where: said`What heads gave they took from tokens, and most tokens stand for patches. Orange: the patches from which the heads took what speaks for ${about}; blue: against it. From pixels to the answer, and back to the pixels.`,
+  where: said`What the heads gave, they took from tokens. Orange: patches from which they took what speaks for ${about}; blue: against it. From pixels to the answer, and back to the pixels.`,
 };
 
 /** @type {Scene} */

@@ -76,7 +76,7 @@ function stop({ trace: { layers, heads, prefix, grid }, layer, head }) {
   const ways =
     heads === 1 ? told`one way that is called a *head*` : told`${heads} ways that are called *heads*`;
   const last = layer === layers - 1 && layers > 1 ? ', the last' : '';
-  return told`All ${all} tokens go through ${blocks} they look at one another, in ${ways}. We stop at head ${head} of block ${layer}${last}.`;
+  return told`All ${all} tokens go through ${blocks} every token first looks at all tokens, in ${ways}, then works alone. We stop at head ${head} of block ${layer}${last}.`;
 }
 
 /** @type {Times} */
@@ -86,14 +86,14 @@ const TIMES = {
 };
 const SAID = {
   stop,
-  query: said`To look, a copy of our token is brought to one scale (a *norm*), and a learned table makes ${wide} numbers of it, its *query*: what it seeks.${(n) => (shapeOf(n).qk_norm ? ' These are brought to one scale, too.' : '')}${(n) => (shapeOf(n).rotary ? ' Its place turns them.' : '')}`,
+  query: said`To look, a copy of our token is brought to one scale (a *norm*: its numbers get the usual size 1), and a learned table makes ${wide} numbers of it, its *query*: what it seeks.${(n) => (shapeOf(n).qk_norm ? ' These are brought to one scale, too.' : '')}${(n) => (shapeOf(n).rotary ? ' Its place turns them.' : '')}`,
   keys: said`Every token also makes a *key*, by another table: ${wide} numbers for what it has.${(n) => (shapeOf(n).qk_norm ? ' These are brought to one scale, too.' : '')}${(n) => (shapeOf(n).rotary ? ' The place of each patch turns them.' : '')} Here are ${(n) => headOf(n).few.length} of them.`,
   fit: said`The better a key fits the query, the more our patch will look at that token.`,
-  score: said`Query and key are multiplied, number by number, and all is added up: that is the *score* of that token.`,
+  score: said`How well? Query and key are multiplied, number by number, and the products are added up: that is the *score* of that token.`,
   scale: scaling,
-  soft: said`*Softmax* makes shares of the scores: e (2.718) to the power of each, divided by the sum of all of these. High scores grow most, none is below 0, and together they are 100%.`,
-  look: said`The shares are its *attention*. Most goes to ${(n) => sayToken(n, headOf(n).order[0])}: ${(n) => percent(headOf(n).most)}.`,
-  take: said`Every token also makes a *value*, by a third table: ${wide} numbers for what it gives. Each is taken by its share, and their sum is what our patch learns here.`,
+  soft: said`*Softmax* makes shares of the scores: e (2.718) to the power of each, divided by the sum of all of these. High scores get most, no share is below 0, and together they are 100%.`,
+  look: said`These shares are the *attention* of our patch. Most goes to ${(n) => sayToken(n, headOf(n).order[0])}: ${(n) => percent(headOf(n).most)}.`,
+  take: said`Every token also makes a *value*, by a third table: ${wide} numbers for what it gives. Our patch takes from each value its share; the sum of all is what this head brings back.`,
 };
 
 /** @type {Scene['draw']} */

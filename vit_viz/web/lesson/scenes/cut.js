@@ -64,11 +64,12 @@ function othersJoin(n) {
   const { prefix, pooling } = n.trace;
   const many = prefix.length === 1 ? 'One more token joins' : `${prefix.length} more tokens join`;
   const read = shapeOf(n).read;
-  const role = pooling === 'class' ? ` ${read[0].toUpperCase()}${read.slice(1)} will carry the answer.` : '';
-  const notes = prefix.some((one) => /^register/.test(one))
-    ? ' Registers belong to no place: they are room for notes.'
-    : '';
-  return told`${many} in front, learned and the same for every photo: ${{ term: kindsInWords(prefix) }}.${role}${notes}`;
+  const role =
+    pooling === 'class'
+      ? ` ${read[0].toUpperCase()}${read.slice(1)} will gather from all others, and at the end the answer is read there.`
+      : '';
+  const notes = prefix.some((one) => /^register/.test(one)) ? ' Registers are room for notes.' : '';
+  return told`${many} in front, not cut from the photo but learned, the same for every photo: ${{ term: kindsInWords(prefix) }}.${role}${notes}`;
 }
 
 const KNOWN = { needs: [] };
@@ -84,7 +85,7 @@ const SAID = {
   row: said`The patches are laid in one row, line by line, like the words of a page: ${(n) => sizesOf(n).count} of them.`,
   patch: said`We follow this one, ${({ patch }) => ({ patch })}. Each of its ${(n) => sizesOf(n).tall * sizesOf(n).wide} pixels is ${pixelInWords}.`,
   list: said`Written as one list, the patch is ${(n) => productOf(n).join(' × ')} = ${numbersIn} numbers.`,
-  embed: said`A table of learned numbers, the same for every patch, makes ${(n) => n.tokens?.arrays.token.data.length} others of them: for each of these every number of the list is multiplied by one of the table, and all are added up.${(n) => (shapeOf(n).patch_norm ? ' Then they are brought to one scale.' : '')} Now the patch is a *token*.`,
+  embed: said`The *embedding* makes a *token* of the list: ${(n) => n.tokens?.arrays.token.data.length} numbers that stand for the patch from here on. Each is a sum of the list's numbers, times weights of a learned table that is the same for every patch: a convolution in steps of one patch.${(n) => (shapeOf(n).patch_norm ? ' Then they are brought to one scale.' : '')}`,
   place: said`A token does not know where it was cut${placeInWords}${(n) => (shapeOf(n).pre_norm ? ' Before the first block each token is brought to one scale.' : '')}`,
   join: othersJoin,
 };

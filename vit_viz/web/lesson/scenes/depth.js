@@ -113,7 +113,7 @@ export const DEPTH = {
 /** @type {Times} */
 const TIMES = { alike: [9, 'tokens'], read: [8, 'head'], end: [7, 'mlp'] };
 const SAID = {
-  alike: said`Back to the start: what becomes of our patch ${({ patch }) => ({ patch })} on its way? Two tokens are compared by their *cosine*: 1 where both point the same way, 0 where they have nothing in common. Lit: the patches most like ours.`,
+  alike: said`Back to the start: what becomes of our patch ${({ patch }) => ({ patch })}? Picture tokens as arrows: the *cosine* of the angle between two is 1 where they point the same way, 0 at a right angle, −1 where they are opposed. Lit: the patches most like ours.`,
   read: saidOfReading,
   end: said`Our patch ${({ patch }) => ({ patch })} went the same way: its length was ${(n) => short(lengthAt(n, 0))} and is ${(n) => short(lengthAt(n, n.trace.layers))}. Lit: the patches that are most like it now, when each has taken in what it looked at.`,
 };
@@ -134,7 +134,10 @@ function saidOfReading(n) {
   const { kind } = depthOf(n).facts;
   if (kind === 'embedding')
     return told`This model names nothing: ${reader(n)} becomes a list of numbers that describes the photo. After each block we ask how like the last it is.`;
-  const made = kind === 'value' ? 'the values that it returns' : 'one score for each name it knows';
+  const made =
+    kind === 'value'
+      ? 'the values that it returns'
+      : 'one score, and from that one share, for each name it knows';
   return told`At the end a last learned table, the *classifier*, turns ${reader(n)} into ${made}. It was trained for the end only, but we ask it early, after each block, to see the answer grow.`;
 }
 

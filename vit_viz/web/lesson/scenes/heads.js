@@ -47,8 +47,8 @@ const SAID = {
   join: said`Side by side they are one list again: ${(n) => arraysOf(n).outputs.shape.join(' × ')} = ${(n) => arraysOf(n).outputs.data.length} numbers.${(n) => (shapeOf(n).attn_norm ? ' They are brought to one scale.' : '')}`,
   parts: said`One more learned table, the *output projection*, turns that list into ${(n) => arraysOf(n).before.data.length} numbers, as many as a token has.${(n) => (shapeOf(n).layer_scale ? ' A learned factor makes each of these larger or smaller.' : '')} Each head has a part of the table to itself, so we can see what each gives: a row for each.`,
   length: said`How much is that? A list of numbers is measured by its *length*: square each number, add the squares up and take the root, as for the diagonal of a rectangle. Head ${(n) => strongest(n).head} gives most: ${(n) => short(strongest(n).length)}.`,
-  add: said`Nothing is replaced: the rows${(n) => (arraysOf(n).rest.data.some(Boolean) ? ', and numbers that are the same for every photo,' : '')} are ${{ strong: 'added' }} to what the token was. That is a *residual connection*, and what so grows from block to block is the *residual stream*, the band below the blocks.`,
-  mlp: said`Now the token works alone. A copy of it, brought to one scale again, goes through a small network, the *MLP*: a table makes ${(n) => arraysOf(n).hidden.data.length} numbers of it, and those below zero become almost nothing, so that ${(n) => percent(active(n))} of them ${(n) => (shapeOf(n).mlp.startsWith('swiglu') ? 'let through what a second table makes: a *gate*' : 'go on')}.`,
+  add: said`Nothing is replaced: the rows${(n) => (arraysOf(n).rest.data.some(Boolean) ? ' and a constant list' : '')} are ${{ strong: 'added' }} to what the token was, which stays. That is a *residual connection*; what grows from block to block is the *residual stream*, the band below the blocks.`,
+  mlp: said`Now the token works alone. A copy of it, brought to one scale again, goes through a small network, the *MLP*: a table makes ${(n) => arraysOf(n).hidden.data.length} numbers of it, and those below zero become almost nothing, so that ${(n) => percent(active(n))} of them ${(n) => (shapeOf(n).mlp.startsWith('swiglu') ? ['let through what a second table makes: a ', { term: 'gate' }] : 'go on')}.`,
   after: said`One more table makes ${(n) => arraysOf(n).before.data.length} numbers of these${(n) => (shapeOf(n).mlp_norm ? ', brought to one scale before' : '')},${(n) => (shapeOf(n).layer_scale ? ' a learned factor scales each,' : '')} and they are added, too: our token came with length ${(n) => short(lengthOf(arraysOf(n).before.data))} and goes on with ${(n) => short(lengthOf(arraysOf(n).after.data))}. All other tokens do the same at the same time, with their own numbers and the same tables.`,
 };
 
@@ -66,7 +66,7 @@ export const HEADS = {
       told`Guess: what will add more to our patch ${{ patch }} in block ${layer}?`,
     choices: ({ trace }) => [
       [trace.heads === 1 ? 'the head' : `the ${trace.heads} heads together`],
-      ['the part that comes next, a small network'],
+      ['the network that comes next'],
       ['both about the same'],
     ],
     truth(n) {
