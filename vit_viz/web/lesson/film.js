@@ -16,7 +16,7 @@ import { beatAt, ease, endOf, isMissing, values, wordsOf } from './timeline.js';
 /** @import { Numbers, Placed } from './timeline.js' */
 
 const WORDS = [136, 170]; // units that the words beside the photo take, and where they have less room
-const BELOW = 130; // pixels that they take below it
+const BELOW = 134; // pixels that they take below it
 const LOW = 500; // pixels of a window so low that header and tabs are scrolled away
 const FADES = 500; // milliseconds in which one still becomes the next
 
