@@ -38,11 +38,6 @@ export function reachOf(part, layers) {
 /** @param {{n: Numbers, part: string, one: boolean, go: (part: string) => void}} props one: whether it is about one head alone */
 export function Strip({ n, part, one, go }) {
   const { trace } = n;
-  const strip = useRef(/** @type {any} */ (null));
-  useLayoutEffect(() => {
-    const here = strip.current.querySelector('[aria-current]');
-    if (here) strip.current.scrollLeft = here.offsetLeft - (strip.current.clientWidth - here.offsetWidth) / 2;
-  }, [part]);
   const shape = n.tokens?.facts.shape ?? UNKNOWN;
   const strip = useRef(/** @type {any} */ (null));
   useLayoutEffect(() => {
