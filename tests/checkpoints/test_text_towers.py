@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
+import weakref
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from torch import Tensor
 from tests.comparing import assert_same
 from tests.model.inside import randomise
 from vit_viz.checkpoints import LoadedModel, load
+from vit_viz.checkpoints.weights import Weights, read_weights
 from vit_viz.errors import CheckpointError, ParameterError
 from vit_viz.model import SentenceHead, VisionTransformer, ViTConfig
 from vit_viz.model.text import TextConfig, TextTransformer
@@ -178,6 +182,22 @@ def test_the_tower_is_read_when_the_first_sentence_is_asked_about(tmp_path: Path
     own_file(path)  # another training run wrote over it
     with pytest.raises(CheckpointError, match=r"'both' has changed since it was loaded"):
         loaded.encode_text(["red"])
+
+
+def test_nothing_of_the_file_is_kept_until_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_file(tmp_path / "both.safetensors")
+    read: list[weakref.ref[Weights]] = []
+
+    def noted(path: Path, *, max_numbers: int) -> Weights:
+        weights = read_weights(path, max_numbers=max_numbers)
+        read.append(weakref.ref(weights))
+        return weights
+
+    monkeypatch.setattr(import_module("vit_viz.checkpoints.load"), "read_weights", noted)
+    loaded = load(tmp_path / "both.safetensors", device="cpu")
+    gc.collect()
+    assert loaded.text is not None
+    assert [one() for one in read] == [None]
 
 
 def test_a_copy_on_another_device_has_its_own_tower(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self
 
 from cachetools import LRUCache
@@ -102,6 +103,7 @@ class TextTower:
                 parts = [self._embed(texts[i : i + _BATCH]) for i in range(0, len(texts), _BATCH)]
                 each = F.normalize(torch.cat(parts), dim=-1).view(len(new), len(templates), -1)
                 known |= dict(zip(new, F.normalize(each.mean(1), dim=-1), strict=True))
+                # copies, since a row would keep all rows beside it
                 self._kept.update({(one, templates): known[one].clone() for one in new})
         return torch.stack([known[one] for one in sentences])
 
@@ -175,18 +177,18 @@ def text_tower(
         bias=bias,
         sigmoid=bool(_mapping(settings.get("text")).get("sigmoid", numbers[1] is not None)),
         device=device,
-        read_state=lambda: form.convert(_read_again(source, weights.sha256, max_numbers)),
+        read_state=partial(_read_state, form, source, weights.sha256, max_numbers),
         read_tokenizer=tokens,
     )
 
 
-def _read_again(source: Source, sha256: str, max_numbers: int) -> State:
+def _read_state(form: _Form, source: Source, sha256: str, max_numbers: int) -> State:
     weights = read_weights(source.weights, max_numbers=max_numbers)
     if weights.sha256 != sha256:
         raise CheckpointError(
             f"The file of {source.name!r} has changed since it was loaded: load it again to use its text tower."
         )
-    return weights.model.text or weights.model.state
+    return form.convert(weights.model.text or weights.model.state)
 
 
 @dataclass(frozen=True)
