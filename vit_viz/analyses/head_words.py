@@ -192,7 +192,7 @@ def _head_words(
 
 HEAD_WORDS = asks(
     _head_words,
-    label="Which words a head writes",
+    label="Words that a head writes",
     also_called="text span, textspan, concepts, what a head means, clip heads, name a head, decompose clip",
     shows="the words towards which, and away from which, a head of a CLIP or SigLIP writes for this photo, and how much of it they "
     "explain.",

@@ -30,7 +30,7 @@ from vit_viz.capture.layers import exact
 from vit_viz.geometry import Query, TokenLayout, as_query
 from vit_viz.indices import checked_index, layer_index
 from vit_viz.lazy import F, Tensor, nn, torch
-from vit_viz.model import Block, Mlp, SwiGLU, VisionTransformer, ViTConfig
+from vit_viz.model import Block, Mlp, PackedSwiGLU, SwiGLU, VisionTransformer, ViTConfig
 from vit_viz.model.vit import gelu
 from vit_viz.outputs import UNITS, output_kind, output_name, shown
 
@@ -440,6 +440,7 @@ def _hidden(mlp: nn.Module, inputs: Tensor) -> tuple[Tensor, Tensor]:
     if isinstance(mlp, Mlp):
         hidden = mlp.fc1(inputs)
         return hidden, gelu(hidden, mlp.activation)
+    assert isinstance(mlp, SwiGLU | PackedSwiGLU)
     gate = mlp.fc1_g(inputs) if isinstance(mlp, SwiGLU) else mlp.fc1(inputs).chunk(2, dim=-1)[0]
     return gate, F.silu(gate)
 

@@ -144,7 +144,8 @@ def position_vectors(model: VisionTransformer, grid: Grid) -> Tensor | None:
     if angles is None:
         return None
     angles = angles.double()
-    return torch.cat((angles.cos(), angles.sin()), dim=-1) / angles.shape[1] ** 0.5
+    turned: Tensor = torch.cat((angles.cos(), angles.sin()), dim=-1) / angles.shape[1] ** 0.5
+    return turned
 
 
 def _note(model: VisionTransformer, grid: Grid) -> str:
