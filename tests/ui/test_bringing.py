@@ -64,3 +64,4 @@ def test_the_keys_paste_with_nothing_focused_and_whoever_types_pastes_text(page:
         shows(page, width)
     page.evaluate(PASTE, ["body", [("notes.pdf", "application/pdf", "JVBERg==")]])
     page.locator(NOTE).get_by_text("notes.pdf is no picture.").wait_for()
+    assert page.evaluate("getComputedStyle(document.documentElement).scrollPaddingBottom") == "96px"

@@ -53,6 +53,7 @@ def test_a_lost_server_is_one_sentence_that_covers_nothing_and_the_page_goes_on_
     bar = page.locator(".vv-lost")
     expect(bar).to_contain_text("The server does not answer.")
     assert bar.evaluate(COVERED) == []
+    assert page.evaluate("getComputedStyle(document.documentElement).scrollPaddingTop") == "96px"
     bar.get_by_role("button", name="Reload").click()
     expect(bar).to_contain_text("Still no answer")
     page.get_by_role("button", name="Sample image twins").click()

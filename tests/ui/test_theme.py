@@ -80,6 +80,14 @@ def test_no_rule_has_an_orange_or_a_blue_of_its_own() -> None:
             )
 
 
+def test_no_rule_for_all_screens_looks_through_the_page_or_a_whole_tab() -> None:
+    """The browser looks through all that lies below :has at each change, unless only children are named."""
+    through = re.compile(r"(?:&|body|html|#vv-tab-\w+|#vv-\w+-tab):(?:not\(:)?has\((?!> )")
+    for file in _PACKAGE.rglob("*.css"):
+        lines = file.read_text("utf-8").splitlines()
+        assert [line for line in lines if through.match(line)] == [], file
+
+
 def test_no_legend_has_another_colour_for_more_or_less() -> None:
     channels = re.compile(r"red[^.\n]{0,20},? green", re.I)  # of a picture, not of a scale
     legend = re.compile(

@@ -91,6 +91,7 @@ export function makeBar(ask) {
     const page = document.querySelector('.gradio-container') ?? document.body;
     const place = [...document.querySelectorAll('dialog:modal')].at(-1) ?? page;
     if (bar.parentElement !== place) place.prepend(bar);
+    document.documentElement.dataset.lost = '';
   };
   return { bar, show };
 }

@@ -14,6 +14,10 @@ export function BringNote({ taker, said }) {
     listenToPastes(taker);
     listenToDrops(taker, /** @type {HTMLElement} */ (drop.current));
   }, []);
+  useLayoutEffect(
+    () => void document.documentElement.toggleAttribute('data-note', Boolean(said.value)),
+    [said.value],
+  );
   return html`<p class="vv-bring-note" role="status" hidden=${!said.value}>${said.value}</p>
     <div class="vv-drop-here" hidden ref=${drop}>Drop pictures to look at them</div>`;
 }
