@@ -120,7 +120,7 @@ def look_at_neighbours(vision: VisionTransformer) -> None:
     """Start with heads that look at the patch above, below, on the left and on the right, in all layers but the last two.
 
     Positions are a code of sines and cosines, which a turn by f t moves by t patches: scores are sums of cos(f (place + t - key)).
-    Shapes are then learned from a few thousand scenes; the heads are free to look elsewhere.
+    As in a convolution; the heads are free to look elsewhere later.
     """
     assert vision.pos_embed is not None
     dim, width = vision.config.embed_dim, vision.config.head_dim
