@@ -26,8 +26,7 @@ from vit_viz.checkpoints.unwrapping import listed
 from vit_viz.checkpoints.weights import Weights, read_weights
 from vit_viz.errors import CheckpointError, ParameterError
 from vit_viz.lazy import F, Tensor, torch
-from vit_viz.model import ViTConfig, use_fastest_linear
-from vit_viz.model.text import TextConfig, TextTransformer
+from vit_viz.model import TextConfig, TextTransformer, ViTConfig, use_fastest_linear
 
 _KEPT = 4096  # embeddings; of 768 numbers each they take 12 MB
 _BATCH = 64

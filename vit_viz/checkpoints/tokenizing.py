@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from vit_viz.checkpoints.weights import check_regular
 from vit_viz.errors import CheckpointError
-from vit_viz.model.text import TextConfig
+from vit_viz.model import TextConfig
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
