@@ -110,13 +110,13 @@ class TextTower:
         """The same tower on another device, where it is read anew."""
         return replace(self, device=device)
 
-    @torch.no_grad()
     def _embed(self, texts: Sequence[str]) -> Tensor:
         tokens = [self.tokenizer.ids(text) for text in texts]
         longest = max(map(len, tokens))
         rows = torch.tensor([one + [0] * (longest - len(one)) for one in tokens], device=self.device)
         ends = torch.tensor([len(one) - 1 for one in tokens], device=self.device)
-        embeddings: Tensor = self.model(rows, ends)
+        with torch.no_grad():
+            embeddings: Tensor = self.model(rows, ends)
         return embeddings
 
 
