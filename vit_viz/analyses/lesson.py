@@ -30,8 +30,7 @@ from vit_viz.capture.layers import exact
 from vit_viz.geometry import Query, TokenLayout, as_query
 from vit_viz.indices import checked_index, layer_index
 from vit_viz.lazy import F, Tensor, nn, torch
-from vit_viz.model import Block, Mlp, PackedSwiGLU, SwiGLU, VisionTransformer, ViTConfig
-from vit_viz.model.vit import gelu
+from vit_viz.model import Block, Mlp, PackedSwiGLU, SwiGLU, VisionTransformer, ViTConfig, gelu
 from vit_viz.outputs import UNITS, output_kind, output_name, shown
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         SentenceHead,
         SwiGLU,
         VisionTransformer,
+        gelu,
     )
 else:
     globals().update(late_names(__file__))
@@ -37,6 +38,7 @@ __all__ = [
     "TextTransformer",
     "ViTConfig",
     "VisionTransformer",
+    "gelu",
     "set_linear",
     "use_fastest_linear",
 ]
