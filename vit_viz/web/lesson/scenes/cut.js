@@ -233,9 +233,10 @@ function drawSum(pen, v, n, { x, y, w, h, pitch }) {
   const table = `× one table of ${flat.data.length} × ${facts.dim} learned numbers = the token`;
   label(pen.wide ? table : '× a learned table = the token', y, ease(grow * 3));
   const place = v['cut-place'];
+  const goesIn = `the token that goes in${facts.shape.pre_norm ? ', at one scale' : ''}`;
   if (!largestOf(position.data)) {
     row(token, y + pitch, ease(place), place > 0 ? 1 : 0);
-    return label('the token that goes in', y + pitch, ease(place), true);
+    return label(goesIn, y + pitch, ease(place), true);
   }
   const [q, r] = [clamp(place * 2), clamp(place * 2 - 1)];
   const [below, sum] = [y + pitch, y + 2 * pitch];
@@ -244,7 +245,7 @@ function drawSum(pen, v, n, { x, y, w, h, pitch }) {
   row(embedded, mix(y, sum, ease(r)), r > 0 ? 1 - r : 0);
   row(position, mix(below, sum, ease(r)), r > 0 ? 1 - r : 0);
   row(token, sum, r);
-  label('= the token that goes in', sum, r, true);
+  label(`= ${goesIn}`, sum, r, true);
 }
 
 /** The photo, lit where places are most like that of the patch. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n @param {number} y @param {number} side */
