@@ -20,10 +20,11 @@ from torch import Tensor, nn
 import tests.conftest  # noqa: F401 - lets timm import beside a CPU build of torch
 from benchmarks import transformers_families
 from benchmarks.watching import Outcome, Seen, difference, randomised
+from vit_viz.checkpoints.building import build
 from vit_viz.checkpoints.families import family_of
 from vit_viz.checkpoints.families.base import Checkpoint
-from vit_viz.checkpoints.load import build
 from vit_viz.errors import UnknownFamily
+from vit_viz.model import VisionTransformer
 
 TINY = {"embed_dim": 96, "depth": 2, "num_heads": 4, "patch_size": 4}
 SIDE, SIDE_WITH_REMAINDER = 16, 18
@@ -90,6 +91,7 @@ def shapes_fit(name: str) -> bool:
     family = family_of(checkpoint)
     state = family.convert(checkpoint)
     model = build(
+        VisionTransformer,
         family.infer_config(checkpoint, state).config,
         {key: tensor.to("meta") for key, tensor in state.items()},
     )
@@ -117,7 +119,7 @@ def parity_error(name: str, *, has_remainder: bool = False) -> float:
     checkpoint = Checkpoint(state=reference.state_dict(), config=settings, name=name)
     family = family_of(checkpoint)
     state = family.convert(checkpoint)
-    model = build(family.infer_config(checkpoint, state).config, state)
+    model = build(VisionTransformer, family.infer_config(checkpoint, state).config, state)
     pixels = torch.randn(1, model.config.in_chans, side, side)
     return difference(observed(model, pixels), observed(reference, pixels))
 

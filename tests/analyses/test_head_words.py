@@ -30,7 +30,7 @@ from vit_viz.capture import surrounding_edits
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.layers import exact
 from vit_viz.checkpoints import LoadedModel
-from vit_viz.errors import Cancelled, CheckpointError, ParameterError
+from vit_viz.errors import Cancelled, ParameterError
 from vit_viz.model import VisionTransformer
 
 pytestmark = pytest.mark.numbers
@@ -195,7 +195,7 @@ def test_asked_by_name_a_head_has_its_words() -> None:
 
 
 def test_what_cannot_be_asked_is_refused_in_a_sentence() -> None:
-    with pytest.raises(CheckpointError, match="'mini' has no text tower"):
+    with pytest.raises(ParameterError, match="'mini' has no text tower"):
         vv.run("mini", "lion", "head_words")
     with pytest.raises(ParameterError, match="The words of a head need a text tower"):
         vv.run(vv.load("mini").model, torch.zeros(1, 3, 128, 128), "head_words")

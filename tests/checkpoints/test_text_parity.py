@@ -20,7 +20,7 @@ from tests.comparing import assert_same
 from tests.model.inside import randomise
 from vit_viz.checkpoints import LoadedModel, load
 from vit_viz.checkpoints.tokenizing import MAX_TOKENIZER_BYTES
-from vit_viz.model.text import SentenceHead
+from vit_viz.model import SentenceHead
 
 pytestmark = pytest.mark.numbers
 

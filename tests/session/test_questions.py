@@ -70,6 +70,7 @@ def test_what_takes_no_class_is_the_same_for_every_class() -> None:
     without = {name: question for name, question in QUESTIONS.items() if not question.takes_target}
     assert len(without) > 1
     assert [name for name, question in without.items() if not question.words.class_blind] == [
+        "class_maps",
         "classes",
         "sentence_patches",
         "lesson_depth",

@@ -271,7 +271,9 @@ def _offsets(inputs: LayerInput, tile: Tile) -> Tensor:
 
 def _squares(_inputs: LayerInput, tile: Tile) -> Tensor:
     lengths: Tensor = torch.linalg.vector_norm(tile.between, dim=2)  # row by row, as `_alike`
-    return lengths.square().sum(1)
+    if lengths.device.type != "mps":  # which has no double precision
+        lengths = lengths.double()  # nearly as much is taken away again, in `_variances`
+    return lengths.square().sum(1).float()
 
 
 def _alike(inputs: LayerInput, tile: Tile) -> Tensor:

@@ -153,9 +153,10 @@ def _head_words(
     head: Annotated[int, Option("head", "The head, counted from 0.", low=0, high=999)] = 0,
 ) -> HeadWords:
     """The words along which one head of a layer writes."""
-    if not isinstance(job.loaded, LoadedModel):
+    if not isinstance(job.loaded, LoadedModel) or job.loaded.text is None:
         raise ParameterError(
-            "The words of a head need a text tower: open a CLIP or SigLIP with vit_viz.load."
+            getattr(job.loaded, "text_missing", "")
+            or "The words of a head need a text tower: open a CLIP or SigLIP with vit_viz.load."
         )
     trace, subject = job.tokens, job.image
     model = subject.transformer("What a head writes")

@@ -32,7 +32,7 @@ from vit_viz.capture.returned import (
     place_of_scores,
     scores_of,
 )
-from vit_viz.checkpoints import Model
+from vit_viz.checkpoints import LoadedModel, Model
 from vit_viz.checkpoints.declared_outputs import Outputs, declared_output, outputs_of
 from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import CropBox, TokenLayout
@@ -121,7 +121,9 @@ class PreparedImage:
             target: what will be explained, of which a function is needed here.
         """
         named, picture = as_model(loaded), as_picture(image)
-        if isinstance(named, Model) and not named.has_classes and (words := words_of(target)):
+        is_asked = isinstance(named, LoadedModel) and named.text is not None and not named.has_classes
+        if is_asked and (words := words_of(target)):
+            assert isinstance(named, LoadedModel)
             named = named.with_prompts(words)
         source = as_known_model(named, picture)
         crop_box: CropBox | None = None

@@ -145,6 +145,14 @@ def sentence_patches(
 
     Source: as `VALUE_PATHS` says. Without what they do to the maps afterwards, and without any bias of positions that the model
     adds to the scores of queries and keys.
+
+    Example:
+        >>> import vit_viz as vv
+        >>> try:
+        ...     vv.sentence_patches("mini", "lion")
+        ... except vv.ParameterError as error:
+        ...     print(str(error).partition(":")[0])
+        Which sentence each patch fits needs sentences, of a model with a text tower
     """
     subject = PreparedImage.of(loaded, image, mode=mode, size=size)
     return sentence_patches_of(subject, subject.trace(keep_residual=True), path)
@@ -196,6 +204,18 @@ def sentence_overlap(patches: SentencePatches, masks: Mapping[str, Any]) -> NDAr
 
     Raises:
         ParameterError: there is no such sentence, or a mask has another size than the photo.
+
+    Example:
+        >>> import vit_viz as vv
+        >>> import numpy as np
+        >>> from vit_viz.analyses.value_paths import SentencePatches
+        >>> from vit_viz.geometry import CropBox
+        >>> cosines, box = np.array([[[0.9, 0.1]], [[0.2, 0.7]]]), CropBox((8, 16), (8, 16), (0, 0, 8, 16))
+        >>> maps = vv.TokenMaps(cosines, ("a dog", "grass"), "cosine", (-1, 1), True, "by hand", crop_box=box)
+        >>> patches = SentencePatches(maps, best=np.array([[0, 1]]), share=np.array([[0.7, 0.6]]))
+        >>> dog = np.ones((8, 1), bool) & (np.arange(16) < 4)  # half of the left patch
+        >>> print(vv.sentence_overlap(patches, {"a dog": dog}))
+        [0.5]
     """
     maps = patches.maps
     if maps.crop_box is None:

@@ -53,7 +53,8 @@ def request_for(
         raise ParameterError(
             f"{question.name!r} is about a picture: pass a picture, its path or the name of a sample."
         )
-    if question.takes_target and not subject.prompts and not session.model(subject.model).has_classes:
+    is_unasked = question.takes_target and not subject.prompts and not _is_numbered(target)
+    if is_unasked and getattr(session.model(subject.model), "text", None) is not None:
         subject = replace(subject, prompts=words_of(target, subject.prompts.templates))
     layers = session.trace_of(subject).num_layers
     parameters = chosen.for_layers(layers).values()
@@ -106,13 +107,18 @@ def _target(session: Session, subject: Subject, question: AnyQuestion, target: T
         if target is not None:
             raise ParameterError(f"{question.name!r} takes no target.")
         return {}
-    if isinstance(target, str) and all(part.isdigit() for part in target.split("-")):
+    if isinstance(target, str) and _is_numbered(target):
         first, *others = (int(part) for part in target.split("-"))
         target = (first, *others) if others else first  # type: ignore[assignment]  # a longer one is refused by the analysis
     labels = session.model_of(subject).labels
     if isinstance(target, tuple):
         return {"target": tuple(_class(one, labels) for one in target)}
     return {"target": target if target is None or callable(target) else _class(target, labels)}
+
+
+def _is_numbered(target: TargetWord) -> bool:
+    """Whether a text names classes by numbers, as "291-292" does."""
+    return isinstance(target, str) and all(part.isdigit() for part in target.split("-"))
 
 
 def _class(value: ClassWord, labels: Any) -> int:

@@ -105,7 +105,7 @@ def test_a_size_or_an_edit_that_is_not_possible_is_told_and_the_rest_of_the_link
         ("edits=off+9.9", "Layer 9 does not exist"),
     ):
         told = facts(call(f"model=odd&image=shapes&{link}"))
-        assert told["instead"] == {"size": 0, "part": "", "edits": ""}
+        assert told["instead"] == {"size": 0, "part": "", "edits": "", "sentences": "", "templates": ""}
         assert words in told["refused"]
 
 

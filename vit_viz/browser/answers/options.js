@@ -8,7 +8,7 @@
  */
 
 /** What is said of the picture: how it becomes the model's input, and what is changed inside the model. */
-const OF_PICTURE = ['mode', 'size', 'part', 'edits'];
+const OF_PICTURE = ['mode', 'size', 'part', 'edits', 'sentences', 'templates'];
 
 /**
  * Reads the body of a question: the value of each option, and what it is about. Throws a sentence where something is not possible.
@@ -30,6 +30,10 @@ export function readBody(name, { needs, options = {}, takesQuery, takesTarget, t
     if (['model', 'figure', ...(isOfPicture ? ['image'] : []), ...allowed].includes(key)) continue;
     throw new Error(`'${name}' takes no '${key.slice(0, 40)}'; it takes: ${allowed.join(', ')}.`);
   }
+  if (isOfPicture && body.sentences?.length)
+    throw new Error(
+      `'${body.model || 'This model'}' has no text tower here, so it reads no sentences: ask in the app.`,
+    );
   const read = Object.entries(options).map(([key, option]) => {
     if (!(key in body)) return [key, usualOf(option, layers)];
     return [key, valueOf(`The ${spelled(`${name}'s ${key}`)}`, option, body[key], layers)];
