@@ -25,15 +25,7 @@ export function readBody(name, { needs, options = {}, takesQuery, takesTarget, t
     ),
     ...Object.keys(options),
   ];
-  if (!isOfPicture && body.image) throw new Error(`'${name}' is about a model. It takes no image.`);
-  for (const key of Object.keys(body)) {
-    if (['model', 'figure', ...(isOfPicture ? ['image'] : []), ...allowed].includes(key)) continue;
-    throw new Error(`'${name}' takes no '${key.slice(0, 40)}'; it takes: ${allowed.join(', ')}.`);
-  }
-  if (isOfPicture && body.sentences?.length)
-    throw new Error(
-      `'${body.model || 'This model'}' has no text tower here, so it reads no sentences: ask in the app.`,
-    );
+  checkNames(name, body, isOfPicture, allowed);
   const read = Object.entries(options).map(([key, option]) => {
     if (!(key in body)) return [key, usualOf(option, layers)];
     return [key, valueOf(`The ${spelled(`${name}'s ${key}`)}`, option, body[key], layers)];
@@ -48,6 +40,22 @@ export function readBody(name, { needs, options = {}, takesQuery, takesTarget, t
       model: body.model || 'This model',
     },
   };
+}
+
+/**
+ * Throws where a body says what the question does not take, or is asked of a model with sentences, which no model of a page reads.
+ * @param {string} name @param {Record<string, any>} body @param {boolean} isOfPicture @param {string[]} allowed
+ */
+function checkNames(name, body, isOfPicture, allowed) {
+  if (!isOfPicture && body.image) throw new Error(`'${name}' is about a model. It takes no image.`);
+  for (const key of Object.keys(body)) {
+    if (['model', 'figure', ...(isOfPicture ? ['image'] : []), ...allowed].includes(key)) continue;
+    throw new Error(`'${name}' takes no '${key.slice(0, 40)}'; it takes: ${allowed.join(', ')}.`);
+  }
+  if (body.sentences?.length)
+    throw new Error(
+      `'${body.model || 'This model'}' has no text tower here, so it reads no sentences: ask in the app.`,
+    );
 }
 
 /** As links write it: [3, 4] is "3,4", and [[3, 4], [3, 5]] is "3,4;3,5". @param {any} value @returns {string} */
