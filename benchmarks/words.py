@@ -20,8 +20,8 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from vit_viz.capture.state import held_states
 from vit_viz.checkpoints import load
+from vit_viz.checkpoints.digest import held_states
 from vit_viz.model import TextConfig, TextTransformer, VisionTransformer, ViTConfig
 from vit_viz.prompts import Prompts
 from vit_viz.session.questions import ask

@@ -1,7 +1,8 @@
 """Train the bundled model of pictures and sentences on a CPU: `python -m training.words --work FOLDER --minutes 40`.
 
-A Vision Transformer and a text tower learn together which sentences are true of which scene (scenes.py). FOLDER/last.pt is written
-every two minutes, and the same command continues from it; `--export FILE` writes the model at the end as the app loads it.
+A Vision Transformer, which begins with the first blocks of `mini`, and a text tower learn together which sentences are true of
+which scene (scenes.py). FOLDER/last.pt is written every two minutes, and the same command continues from it; `--export FILE`
+writes the model at the end as the app loads it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import json
 import logging
 import math
 import time
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
+from safetensors.torch import load_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
@@ -29,11 +32,9 @@ from training import scenes
 from training.export import export
 from training.optimizer import Muon
 from training.recipe import Recipe
-from training.student import initialise
 from training.train import store
 from vit_viz.model import VisionTransformer, ViTConfig
 from vit_viz.model.kernel import attending_through
-from vit_viz.model.positions import sinusoidal_2d
 from vit_viz.model.text import TextConfig, TextTransformer
 
 log = logging.getLogger("training")
@@ -41,24 +42,22 @@ log = logging.getLogger("training")
 SIDE = 96
 CONTEXT = 24
 EMBEDDING = 64
-VISION = {
-    "patch_size": 8, "img_size": SIDE, "embed_dim": 96, "depth": 5, "num_heads": 4, "mlp_ratio": 2, "num_classes": EMBEDDING,
-    "reg_tokens": 2, "no_embed_class": True, "global_pool": "token", "head_bias": False, "projection": True,
+VISION = Recipe().model | {
+    "img_size": SIDE, "depth": 4, "mlp_ratio": 2, "num_classes": EMBEDDING, "head_bias": False, "projection": True,
 }  # fmt: skip
 PREPROCESS = {
     "size": SIDE, "resize": f"short side {SIDE}, bicubic", "crop": "centre", "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5],
 }  # fmt: skip
 TEXT = {"width": 64, "depth": 2, "num_heads": 2, "mlp_hidden": 128}
-STAGES = ((0.55, 48, 1.0), (1.0, SIDE, 0.0))  # until: share of the time; side; share of things that are alone
+STAGES = (
+    (0.25, 48, 1.0),
+    (1.0, SIDE, 0.15),
+)  # until: share of the time; side; share of things that are alone
 COUNT = 32  # scenes in a step
-WORD_STEPS = 400  # in which sentences learn their words, before they see pictures
 PATCHES = 600  # of those in a step, at most, that are compared with its sentences
 SENTENCES = 3  # true ones of each scene in a step
-BASE, SHARP = (
-    30.0,
-    3.5,
-)  # longest wave of the positions in patches / 2 pi; how clearly heads begin to look at a neighbour
-RECIPE = replace(Recipe(), other_rate=3e-3, matrix_rate=0.015)
+START = Path("assets/mini.safetensors")
+RECIPE = Recipe()
 
 
 def tokenizer() -> Tokenizer:
@@ -81,8 +80,7 @@ class Pair(nn.Module):
         super().__init__()
         self.vision = VisionTransformer(ViTConfig.from_dict(VISION))
         self.text = TextTransformer(TextConfig(vocabulary, CONTEXT, embed_dim=EMBEDDING, **TEXT))
-        initialise(self.vision)
-        look_at_neighbours(self.vision)
+        start_with(self.vision, {name: value.float() for name, value in load_file(START).items()})
         nn.init.normal_(self.text.token_embed.weight, std=0.02)
         self.logit_scale = nn.Parameter(torch.tensor(10.0).log())
 
@@ -116,50 +114,25 @@ class Pair(nn.Module):
 
 
 @torch.no_grad()
-def look_at_neighbours(vision: VisionTransformer) -> None:
-    """Start with heads that look at the patch above, below, on the left and on the right, in all layers but the last two.
+def start_with(vision: VisionTransformer, mini: Mapping[str, Tensor]) -> None:
+    """Begin as the first blocks of `mini`: of its positions those in the middle, of each MLP the hidden numbers that do most.
 
-    Positions are a code of sines and cosines, which a turn by f t moves by t patches: scores are sums of cos(f (place + t - key)).
-    As in a convolution; the heads are free to look elsewhere later.
+    A hidden number does as much as the lengths of its weights to it and from it say, multiplied.
     """
-    assert vision.pos_embed is not None
-    dim, width = vision.config.embed_dim, vision.config.head_dim
-    vision.pos_embed.copy_(0.3 * sinusoidal_2d(vision.config.grid, dim, base=BASE))
-    quarter, count = dim // 4, width // 4  # pairs of the code on an axis, and those of them that a head reads
-    for block in vision.blocks[:-2]:
-        weight = block.attn.qkv.weight.view(3, 4, width, dim)
-        block.attn.proj.weight.mul_(3)
-        weight[2] *= 3
-        for head, shift in enumerate(((0, -1), (0, 1), (-1, 0), (1, 0))):  # columns, rows
-            for axis, by in enumerate(shift):
-                for pair in range(count):
-                    which = pair * quarter // count
-                    sine, cosine = 2 * axis * quarter + which, (2 * axis + 1) * quarter + which
-                    angle, row = by * BASE ** (-which / quarter), 2 * (axis * count + pair)
-                    for part, turn in ((0, angle), (1, 0.0)):  # queries, keys
-                        cos, sin = SHARP * math.cos(turn), SHARP * math.sin(turn)
-                        weight[part, head, row, [sine, cosine]] += torch.tensor([cos, sin])
-                        weight[part, head, row + 1, [sine, cosine]] += torch.tensor([-sin, cos])
-
-
-def learn_words(pair: Pair, words: Tokenizer, *, steps: int) -> None:
-    """Give each word a direction of its own before there are pictures: a sentence begins near the sum of its words' random vectors.
-
-    Else words whose meaning the pictures do not tell yet, such as those of shapes, become one, and nothing tells them apart again.
-    """
-    told = {word: torch.randn(EMBEDDING) for word in (*scenes.ATTRIBUTES, *scenes.RELATIONS, 0, 2, 3)}
-    ground = F.normalize(torch.randn(EMBEDDING), dim=0)
-    adam, rng = torch.optim.AdamW(pair.text.parameters(), lr=2e-3), np.random.default_rng(2)
-    for step in range(steps):
-        phrases = [scenes.true_phrase(scenes.scene(2, step * COUNT + index), rng) for index in range(COUNT)]
-        said = [[*one.first, *one.second, one.relation, one.count] for one in phrases]
-        sums = torch.stack([torch.stack([told[word] for word in one if word]).sum(0) for one in said])
-        sentences = [scenes.sentence(phrase, rng) for phrase in phrases]
-        directions = pair.directions(*tokens_of(words, [*sentences, scenes.GROUND]))
-        wanted = torch.cat((F.normalize(sums, dim=1), ground[None]))
-        (1 - (directions * wanted).sum(1)).mean().backward()
-        adam.step()
-        adam.zero_grad()
+    grid, hidden = vision.config.grid, vision.blocks[0].mlp.fc1.out_features
+    state = {name: mini[name] for name in vision.state_dict() if not name.startswith("head.")}
+    table = mini["pos_embed"]
+    side = math.isqrt(table.shape[1])
+    top, left = ((side - count) // 2 for count in grid)
+    square = table.unflatten(1, (side, side))
+    state["pos_embed"] = square[:, top : top + grid[0], left : left + grid[1]].flatten(1, 2)
+    for layer in range(vision.config.depth):
+        into, out = (f"blocks.{layer}.mlp.{name}.weight" for name in ("fc1", "fc2"))
+        chosen = (mini[into].norm(dim=1) * mini[out].norm(dim=0)).topk(hidden).indices
+        bias = into.replace("weight", "bias")
+        state |= {into: mini[into][chosen], bias: mini[bias][chosen], out: mini[out][:, chosen]}
+    vision.load_state_dict(state, strict=False)  # all but the head
+    nn.init.normal_(vision.head.weight, std=0.02)
 
 
 def contrastive(logits: Tensor, is_true: Tensor, is_false: Tensor) -> Tensor:
@@ -253,11 +226,10 @@ def two_products(q: Tensor, k: Tensor, v: Tensor, *, attn_mask: Tensor | None, s
 class Run:
     """Everything that changes during the training, and how it is stored."""
 
-    def __init__(self, seed: int, *, word_steps: int) -> None:
+    def __init__(self, seed: int) -> None:
         torch.manual_seed(seed)
         self.words, self.seed = tokenizer(), seed
         self.pair = Pair(self.words.get_vocab_size())
-        learn_words(self.pair, self.words, steps=word_steps)
         self.average = copy.deepcopy(self.pair).eval()
         matrices = [p for p in self.pair.vision.blocks.parameters() if p.ndim == 2]
         others = [p for p in self.pair.parameters() if not any(p is matrix for matrix in matrices)]
@@ -266,11 +238,7 @@ class Run:
         self.counters = {"step": 0, "spent": 0.0}
 
     def train_step(self, batch: Batch, progress: float) -> dict[str, float]:
-        """One update of the weights and of their moving average; the terms of the loss before it.
-
-        As long as things are alone, pictures learn from sentences and not the other way round.
-        """
-        self.pair.text.requires_grad_(progress >= STAGES[0][0])
+        """One update of the weights and of their moving average; the terms of the loss before it."""
         logits, *of_patches = self.pair(batch.pixels, batch.tokens, batch.ends, batch.corner)
         logits, of_one = logits[:, :-1], batch.is_of_one
         on, values = (one.flatten(0, 1)[batch.places] for one in of_patches)
@@ -356,7 +324,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     torch.set_num_threads(args.threads)
     last = args.work / "last.pt"
-    run = Run(args.seed, word_steps=0 if last.exists() else WORD_STEPS)
+    run = Run(args.seed)
     if last.exists():
         run.restore(torch.load(last, weights_only=True))
     with attending_through(two_products):

@@ -78,6 +78,12 @@ class Prompts:
         return BETWEEN.join(self.sentences)
 
     @property
+    def parameters(self) -> dict[str, str]:
+        """What a result of them is told apart by."""
+        said = {"sentences": str(self), "templates": self.template_words}
+        return {name: text for name, text in said.items() if text}
+
+    @property
     def template_words(self) -> str:
         """The templates as one text; "" for the plain one."""
         return "" if self.templates == PLAIN else BETWEEN.join(self.templates)

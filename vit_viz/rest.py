@@ -46,7 +46,7 @@ from starlette.types import Receive, Scope, Send
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
 from vit_viz.answer import arrays_of
-from vit_viz.capture.state import held_states
+from vit_viz.checkpoints.digest import held_states
 from vit_viz.errors import BusyError, Cancelled, ParameterError, VitVizError
 from vit_viz.figures import files
 from vit_viz.figures.export import MOST_LINES

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from tests.capture.models import pixels, timm_vit
 from vit_viz.capture import trace
-from vit_viz.capture.state import held_states, make_up_of, weights_of
+from vit_viz.capture.state import make_up_of
+from vit_viz.checkpoints.digest import held_states, weights_of
 from vit_viz.errors import CaptureError
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -141,6 +142,54 @@ def test_answers_of_other_sentences_are_other_answers_and_few_models_of_sentence
         session.model_of(replace(subject, prompts=Prompts((f"red {number}",))))
     assert session.model_of(first) is not kept
     assert next(kept.model.parameters()) is next(both.model.parameters())
+
+
+@pytest.mark.parametrize("edits", ["", "off 0.1"])
+def test_other_sentences_score_the_pass_that_was_made(both: LoadedModel, edits: str) -> None:
+    passes: list[object] = []
+    both.model.patch_embed.register_forward_hook(lambda *_: passes.append(1))
+    session, (subject,) = session_and_subjects(both, ["shapes"], edits=edits)
+    for residual in ("trace", "token trace"):
+        session.run(subject.request(residual))
+        made = len(passes)
+        for sentences in (SENTENCES, SENTENCES[:1], SENTENCES[1:]):
+            request = replace(subject, prompts=Prompts(sentences)).request(residual)
+            assert session.keeps(request)
+            scored = session.run(request)
+            assert len(passes) == made
+            whole, (own,) = session_and_subjects(both.with_prompts(sentences), ["shapes"], edits=edits)
+            assert_same(scored.logits, whole.trace_of(own).logits, relative=1e-5)
+            assert dict(scored.provenance.parameters)["sentences"] == " | ".join(sentences)
+            made = len(passes)
+    embedding = session.trace_of(subject).logits
+    assert embedding is not None
+    assert embedding.numel() == both.config.num_classes
+
+
+def test_while_a_tower_reads_a_sentence_another_visitor_is_answered(
+    both: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, (subject,) = session_and_subjects(both, ["shapes"], edits="")
+    session.model_of(replace(subject, prompts=Prompts(SENTENCES[:1])))
+    reads, goes_on = threading.Event(), threading.Event()
+    own = LoadedModel.with_prompts
+
+    def slow(loaded: LoadedModel, prompts: Prompts) -> LoadedModel:
+        reads.set()
+        assert goes_on.wait(60)
+        return own(loaded, prompts)
+
+    monkeypatch.setattr(LoadedModel, "with_prompts", slow)
+    waiting = threading.Thread(
+        target=session.model_of, args=(replace(subject, prompts=Prompts(SENTENCES[1:])),)
+    )
+    waiting.start()
+    try:
+        assert reads.wait(60)
+        assert session.model_of(replace(subject, prompts=Prompts(SENTENCES[:1]))).labels is not None
+    finally:
+        goes_on.set()
+        waiting.join()
 
 
 def test_a_model_without_a_text_tower_says_so(tmp_path: Path) -> None:

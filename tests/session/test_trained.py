@@ -24,9 +24,8 @@ from torch.nn.utils import prune
 import vit_viz as vv
 from tests.session.test_session import Counted, picture
 from tests.session.test_session_keeps import with_a_full_gpu
-from vit_viz.capture.state import weights_of
 from vit_viz.checkpoints import LoadedModel, Model
-from vit_viz.checkpoints.digest import weights_digest
+from vit_viz.checkpoints.digest import weights_digest, weights_of
 from vit_viz.checkpoints.plain_module import plain_module
 from vit_viz.figures.replay import record_of, replay
 from vit_viz.rest import Computed

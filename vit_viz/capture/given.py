@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vit_viz.capture.state import weights_of
 from vit_viz.capture.trace import Trace
 from vit_viz.capture.wrappers import preprocess_within, unwrapped_module
 from vit_viz.checkpoints import Model, load
 from vit_viz.checkpoints.declared_outputs import declared_labels
+from vit_viz.checkpoints.digest import weights_of
 from vit_viz.checkpoints.plain_module import device_of, plain_module
 from vit_viz.checkpoints.unwrapping import listed
 from vit_viz.errors import ImageError, ParameterError

@@ -8,19 +8,12 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from vit_viz.capture.per_module import PerModule
-from vit_viz.checkpoints.digest import weights_digest, write_count
+from vit_viz.checkpoints.digest import looked_up, write_count
 from vit_viz.lazy import Tensor, nn
 from vit_viz.model.submodules import submodules_of
-
-Seen = TypeVar("Seen")
-
-
-def weights_of(module: nn.Module) -> str:
-    """Which weights a module has now, see `weights_digest`; equal in any process."""
-    return _looked_up(module, weights_digest)
 
 
 def make_up_of(module: nn.Module) -> int:
@@ -29,7 +22,7 @@ def make_up_of(module: nn.Module) -> int:
     Of attributes values, text and containers of these, and which functions, tensors and other objects they are, not what is inside
     those. A module that is again as it was has the number of then; no two modules have the same.
     """
-    return _looked_up(module, _numbered)
+    return looked_up(module, _numbered)
 
 
 def construction_of(module: nn.Module) -> int:
@@ -37,34 +30,7 @@ def construction_of(module: nn.Module) -> int:
 
     What takes dozens of passes to find out of a module, how numbers flow through it, is remembered by this.
     """
-    return _looked_up(module, _numbered_construction)
-
-
-def _looked_up(module: nn.Module, look: Callable[[nn.Module], Seen]) -> Seen:
-    """What is seen of a module now, or inside `held_states` what was seen there at first."""
-    held: dict[Any, Any] | None = getattr(_HELD, "seen", None)
-    if held is None:
-        return look(module)
-    if (module, look) not in held:
-        held[module, look] = look(module)
-    seen: Seen = held[module, look]
-    return seen
-
-
-@contextmanager
-def held_states() -> Iterator[None]:
-    """Look at each module once in this thread: all parts of one answer are of the same weights, which are read once."""
-    if getattr(_HELD, "seen", None) is not None:
-        yield
-        return
-    _HELD.seen = {}
-    try:
-        yield
-    finally:
-        _HELD.seen = None
-
-
-_HELD = threading.local()
+    return looked_up(module, _numbered_construction)
 
 
 def writes_to(module: nn.Module) -> tuple[tuple[int, int, int], ...]:

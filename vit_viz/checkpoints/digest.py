@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +16,42 @@ from vit_viz.model.submodules import submodules_of
 
 _ROW = 509
 """Words of 8 bytes in a row; a prime, so that rows of a weight, of 192 or 768 numbers, never lie one below the other."""
+
+
+Seen = TypeVar("Seen")
+
+
+def weights_of(module: nn.Module) -> str:
+    """Which weights a module has now, see `weights_digest`; equal in any process."""
+    return looked_up(module, weights_digest)
+
+
+def looked_up(thing: nn.Module | Tensor, look: Callable[[Any], Seen]) -> Seen:
+    """What is seen of a module or tensor now, or inside `held_states` what was seen there at first."""
+    held: dict[Any, Any] | None = getattr(_HELD, "seen", None)
+    if held is None:
+        return look(thing)
+    key = id(thing), look
+    if key not in held:
+        held[key] = thing, look(thing)  # with the thing, so that no other one comes to lie in its place
+    seen: Seen = held[key][1]
+    return seen
+
+
+@contextmanager
+def held_states() -> Iterator[None]:
+    """Look at each module once in this thread: all parts of one answer are of the same weights, which are read once."""
+    if getattr(_HELD, "seen", None) is not None:
+        yield
+        return
+    _HELD.seen = {}
+    try:
+        yield
+    finally:
+        _HELD.seen = None
+
+
+_HELD = threading.local()
 
 
 def weights_digest(module: nn.Module) -> str:
@@ -33,7 +72,7 @@ def weights_digest(module: nn.Module) -> str:
                 if tensor is None:
                     continue
                 try:
-                    pieces += _content(tensor)
+                    pieces += looked_up(tensor, _content)
                     words.append(f"{name} {tensor.dtype} {tensor.shape}")
                 except (RuntimeError, TypeError, ValueError):
                     words.append(f"{name} {id(tensor):x} {write_count(tensor)}")

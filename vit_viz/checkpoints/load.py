@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from vit_viz.answer import Provenance
 from vit_viz.checkpoints.building import build
-from vit_viz.checkpoints.digest import weights_digest
+from vit_viz.checkpoints.digest import weights_of
 from vit_viz.checkpoints.families import family_of
 from vit_viz.checkpoints.families.base import Checkpoint, Family, Inferred
 from vit_viz.checkpoints.local import Source
@@ -156,7 +156,6 @@ class LoadedModel(Model):
         directions = tower.encode(prompts.sentences, prompts.templates).to(self.device)
         model.head = SentenceHead(projection, directions, tower.scale, tower.bias)
         model.config = replace(self.config, num_classes=len(directions), projection=False)
-        said = {"sentences": str(prompts), "templates": prompts.template_words}
         kind: Output = "sigmoid" if tower.sigmoid else "value" if len(directions) == 1 else "softmax"
         return replace(
             self,
@@ -164,8 +163,8 @@ class LoadedModel(Model):
             config=model.config,
             labels=Labels(prompts.sentences),
             output=kind,
-            provenance=self.provenance.with_parameters(**{name: text for name, text in said.items() if text}),
-            known_weights={weights_digest(model): self.provenance.weights},
+            provenance=self.provenance.with_parameters(**prompts.parameters),
+            known_weights={weights_of(model): self.provenance.weights},
         )
 
     def _tower(self) -> TextTower:

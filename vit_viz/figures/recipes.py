@@ -12,7 +12,7 @@ from vit_viz.analyses.explain import COMPARISON, EXPLAIN_ALL
 from vit_viz.analyses.prepared_image import ModelLike, Picture
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.analyses.spec import AnyQuestion
-from vit_viz.capture.state import held_states
+from vit_viz.checkpoints.digest import held_states
 from vit_viz.figures.files import Encoded, file_of
 from vit_viz.figures.request import DrawingOptions, FigureRequest, Output as FileOutput, figure_for
 from vit_viz.geometry import Query, TokenLayout, format_query

@@ -399,7 +399,11 @@ class SentenceHead(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits [..., S] of pooled features [..., D]."""
-        return self.scale * F.normalize(self.projection(x), dim=-1) @ self.directions.T + self.bias
+        return self.scores(self.projection(x))
+
+    def scores(self, embedding: Tensor) -> Tensor:
+        """The same of the embedding itself [..., E]."""
+        return self.scale * F.normalize(embedding, dim=-1) @ self.directions.T + self.bias
 
 
 def _norm(config: ViTConfig, dim: int) -> nn.Module:

@@ -7,6 +7,7 @@ single-flight, device, model. Nothing that is kept holds on to a model, so a mod
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
@@ -16,6 +17,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
+from cachetools import LRUCache
 from PIL import Image
 
 from vit_viz.analyses.classes import answers_classes
@@ -33,8 +35,9 @@ from vit_viz.checkpoints import Model
 from vit_viz.geometry import CropBox
 from vit_viz.images.part import cut, part_words
 from vit_viz.lazy import Tensor, nn, torch
+from vit_viz.model import SentenceHead, VisionTransformer
 from vit_viz.progress import Progress, StopCheck, part_of
-from vit_viz.prompts import Prompts
+from vit_viz.prompts import NO_PROMPTS, Prompts
 from vit_viz.session.cache import ByteCache
 from vit_viz.session.edits import NO_EDITS
 from vit_viz.session.models import MODEL_BYTES, ModelPool, Pace
@@ -106,7 +109,7 @@ class Engine:
         self._hearers: dict[object, tuple[Hashable, Progress]] = {}  # of passes, each under a key of its own
         self.pool = BufferPool(max_idle_bytes=idle)
         self._pictures = pictures
-        self._asked: WeakKeyDictionary[Model, dict[Prompts, Model]] = WeakKeyDictionary()
+        self._asked: WeakKeyDictionary[Model, LRUCache[Prompts, Model]] = WeakKeyDictionary()
         self._asking = threading.Lock()
 
     def run(
@@ -116,20 +119,26 @@ class Engine:
         progress: Progress | None = None,
         cancelled: StopCheck | None = None,
         preview: Callable[[Any], None] | None = None,
-        elsewhere: Callable[[], Any] | None = None,
+        elsewhere: Callable[[Request], Any] | None = None,
     ) -> Any:
         """The answer to a request, as `Session.run` has it.
 
         Args:
-            elsewhere: computes it in place of this device; what comes back is kept here.
+            elsewhere: computes a request in place of this device; what comes back is kept here.
         """
         computed(request)  # which refuses what there is not
         subject = request.subject
+        if request != (passed := _unscored(request)):
+            return self._scored(
+                request, self.run(passed, progress=progress, cancelled=cancelled, elsewhere=elsewhere)
+            )
         if subject.image:  # too large a one is refused before anything is computed, here or elsewhere
             whole = self._pictures.picture(subject.image, owner=request.owner)[0]
             size = (whole.height, whole.width)
             check_input(self._model(request), subject, size, max_patches=self._pictures.max_patches)
-        compute = elsewhere or partial(self._compute, request, progress, cancelled, preview)
+        compute = partial(self._compute, request, progress, cancelled, preview)
+        if elsewhere is not None:
+            compute = partial(elsewhere, request)
         with self._hearing(request, progress):
             answer = self._kept(request, compute, answer_bytes, cancelled)
         if isinstance(answer, Trace):
@@ -208,7 +217,9 @@ class Engine:
 
     def keeps(self, request: Request) -> bool:
         """Whether the answer to a request is at hand."""
-        return self.models.has(request.subject.model) and self._store.peek(self._key(request)) is not None
+        if not self.models.has(request.subject.model):
+            return False
+        return self._store.peek(self._key(_unscored(request))) is not None
 
     def keep(self, key: Hashable, compute: Callable[[], T], image: str, digest: str, **options: Any) -> T:
         """What is kept or computed under a key that holds the image's digest; not kept where the picture has gone meanwhile."""
@@ -299,6 +310,16 @@ class Engine:
 
         return self._kept(request.about("edits"), work_out, lambda edits: edits.nbytes, cancelled)
 
+    def _scored(self, request: Request, passed: Trace) -> Trace:
+        """A pass of the model with sentences: that of the model itself, and what they make of the embedding that came out."""
+        loaded, scored = self._model(request), copy.copy(passed)
+        assert isinstance(loaded.model, VisionTransformer)
+        assert isinstance(loaded.model.head, SentenceHead)
+        assert passed.logits is not None
+        scored.logits = loaded.model.head.scores(passed.logits)
+        scored.provenance = passed.provenance.with_parameters(**request.subject.prompts.parameters)
+        return scored
+
     def _record(self, request: Request, cancelled: StopCheck | None, *, keep_residual: bool) -> Trace:
         loaded, picture = self._model(request), self._model_input(request)
         turn = partial(
@@ -388,12 +409,13 @@ class Engine:
         if not prompts:
             return loaded
         with self._asking:
-            kept = self._asked.setdefault(loaded, {})
-            if prompts not in kept:
-                kept[prompts] = loaded.with_prompts(prompts)
-                for oldest in list(kept)[:-_MOST_PROMPTS]:
-                    del kept[oldest]
-            return kept[prompts]
+            kept = self._asked.setdefault(loaded, LRUCache(_MOST_PROMPTS))
+            asked = kept.get(prompts)
+        if asked is None:  # a tower may be read for seconds, in which others ask, too
+            asked = loaded.with_prompts(prompts)
+            with self._asking:
+                asked = kept.setdefault(prompts, asked)
+        return asked
 
     def _input_options(self, request: Request) -> dict[str, Any]:
         """How the picture becomes the model's input, as `Preprocess.apply` takes it."""
@@ -413,6 +435,12 @@ class Engine:
         """The picture, or the part of it that is meant."""
         subject = request.subject
         return cut(self._pictures.picture(subject.image, owner=request.owner)[0], subject.part)
+
+
+def _unscored(request: Request) -> Request:
+    """The request for a pass without the sentences that score it, which change nothing before the model's end."""
+    is_of_pass = request.question in (TRACE.name, TOKEN_TRACE.name)
+    return replace(request, subject=replace(request.subject, prompts=NO_PROMPTS)) if is_of_pass else request
 
 
 def _second(request: Request) -> str:

@@ -15,10 +15,11 @@ from vit_viz.analyses.prepared_image import ModelLike, Picture
 from vit_viz.analyses.spec import AnswerT, AnyQuestion, Question
 from vit_viz.capture import trace
 from vit_viz.capture.given import as_model, as_picture, as_pixels
-from vit_viz.capture.state import held_states, make_up_of
+from vit_viz.capture.state import make_up_of
 from vit_viz.capture.wrappers import preprocess_within, unwrapped_module
 from vit_viz.checkpoints import Model, load
 from vit_viz.checkpoints.catalog import BUNDLED, entry_of
+from vit_viz.checkpoints.digest import held_states
 from vit_viz.checkpoints.plain_module import own_preprocess, plain_module
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import Query, TokenLayout

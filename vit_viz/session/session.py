@@ -19,9 +19,10 @@ from vit_viz import samples
 from vit_viz.analyses.classes import answers_classes, top_classes
 from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.capture import Trace, innermost_edit
-from vit_viz.capture.state import held_states, make_up_of
+from vit_viz.capture.state import make_up_of
 from vit_viz.checkpoints import LoadedModel, Model
 from vit_viz.checkpoints.catalog import default_model
+from vit_viz.checkpoints.digest import held_states
 from vit_viz.checkpoints.source import Progress as Fetched
 from vit_viz.images import Mode, decode
 from vit_viz.images.part import cut
@@ -226,7 +227,7 @@ class Session:
             ask = partial(Engine.run, request=request, progress=progress, cancelled=ends, preview=preview)
             if is_worth_a_gpu:
                 try:
-                    return ask(self.engine, elsewhere=partial(self._lent, request))
+                    return ask(self.engine, elsewhere=self._lent)
                 except GpuRefusedError:
                     self.notice(REFUSED)
             answer = self._where_there_is_room(request, ask)
