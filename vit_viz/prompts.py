@@ -1,13 +1,19 @@
-"""Sentences that a picture is scored by, and the templates that they are read in, cleaned or refused as people bring them."""
+"""Sentences that a picture is scored by, and the templates that they are read in, cleaned or refused as people bring them.
+
+A picture may stand in the place of a sentence, where a session knows its name: "@lion" means "more like this photo", "@lion 3,4"
+more like this patch of it, and without a name those of the photo that is asked about.
+"""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from vit_viz.errors import ParameterError
+from vit_viz.geometry import place_words
 
 BETWEEN = " | "
 """Stands between sentences, and between templates, where several are one text."""
@@ -17,6 +23,8 @@ PLAIN = ("{}",)
 
 MOST_SENTENCES, LONGEST = 32, 300  # sentences, and characters of one
 _MOST_TEMPLATES = 100
+_PICTURE = re.compile(r"@(?P<name>[^\s@|]*)(?: (?P<row>\d{1,4}),(?P<col>\d{1,4}))?")
+_ID = 25  # characters, from which on a name is the id of an upload, which says nothing
 _JOINERS = "\u200c\u200d"  # that some scripts are written with; other signs without a shape only mislead
 
 
@@ -46,7 +54,7 @@ class Prompts:
     """Sentences as the classes of a model with a text tower: what a picture is scored by.
 
     Args:
-        sentences: cleaned of what has no shape, each once. None: the model as it is.
+        sentences: cleaned of what has no shape, each once; one that begins with @ is a picture. None: the model as it is.
         templates: each with {} where the sentence goes; of several the mean embedding is taken.
 
     Raises:
@@ -60,6 +68,11 @@ class Prompts:
         for name, most in (("sentences", MOST_SENTENCES), ("templates", _MOST_TEMPLATES)):
             object.__setattr__(self, name, _cleaned(getattr(self, name), name, most))
         object.__setattr__(self, "templates", self.templates or PLAIN)
+        for one in self.sentences:
+            if one.startswith("@") and not _PICTURE.fullmatch(one):
+                raise ParameterError(
+                    f"A picture in the place of a sentence is @, its name, perhaps a patch, as in '@lion 3,4': not {one[:40]!r}."
+                )
         for template in self.templates:
             if template.count("{}") != 1:
                 raise ParameterError(
@@ -76,6 +89,22 @@ class Prompts:
 
     def __str__(self) -> str:
         return BETWEEN.join(self.sentences)
+
+    @property
+    def pictures(self) -> dict[str, tuple[str, tuple[int, int] | None]]:
+        """By sentence the name of the picture that stands in its place, "" for that which is asked about, and a patch of it."""
+        found = {one: _PICTURE.fullmatch(one) for one in self.sentences if one.startswith("@")}
+        return {
+            one: (match["name"], None if match["row"] is None else (int(match["row"]), int(match["col"])))
+            for one, match in found.items()
+            if match
+        }
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each is called: the sentence itself, or in words the picture in its place."""
+        pictures = self.pictures
+        return tuple(_named(*pictures[one]) if one in pictures else one for one in self.sentences)
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -129,6 +158,11 @@ def _cleaned(given: Iterable[str] | str, what: str, most: int) -> tuple[str, ...
     if len(cleaned) > most:
         raise ParameterError(f"At most {most} {what} are compared at a time, not {len(cleaned)}.")
     return tuple(cleaned)
+
+
+def _named(name: str, patch: tuple[int, int] | None) -> str:
+    photo = "this photo" if not name else f"the photo “{name}”" if len(name) < _ID else "another photo"
+    return photo if patch is None else f"patch {place_words(patch)} of {photo}"
 
 
 def _has_shape(sign: str) -> bool:

@@ -193,6 +193,21 @@ def sentence_patches_of(
     return SentencePatches(maps, of_best, of_share)
 
 
+def patch_embedding(subject: PreparedImage, trace: Trace, patch: tuple[int, int]) -> Tensor:
+    """What a patch would be among the model's pictures, read as `sentence_patches` reads it by default, [outputs], fp32.
+
+    Args:
+        trace: one that kept the residual stream.
+
+    Raises:
+        ParameterError: there is no such patch, or the model is not ours.
+    """
+    model, token = subject.transformer("What a patch is like"), trace.layout.token(patch)
+    with torch.no_grad(), subject.turn(), undisturbed(model), exact():
+        streamed = _streamed(model, trace, VALUE_PATHS["NACLIP"], subject.dtype)
+        return read_alone(model, streamed[token : token + 1].to(subject.dtype))[0].float()
+
+
 def sentence_overlap(patches: SentencePatches, masks: Mapping[str, Any]) -> NDArray[np.float32]:
     """Intersection over union of the patches that a sentence fits best with what a mask says that it is about, [masks].
 

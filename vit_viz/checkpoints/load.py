@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from vit_viz.answer import Provenance
@@ -27,7 +28,7 @@ from vit_viz.checkpoints.weights import Weights, read_weights
 from vit_viz.errors import Cancelled, CheckpointError, ParameterError, UnsafeFile, VitVizError
 from vit_viz.images import Preprocess
 from vit_viz.labels import Labels
-from vit_viz.lazy import Tensor, torch
+from vit_viz.lazy import F, Tensor, torch
 from vit_viz.model import SentenceHead, VisionTransformer, ViTConfig, set_linear, use_fastest_linear
 from vit_viz.outputs import Output, checked_output, output_kind
 from vit_viz.progress import StopCheck
@@ -134,7 +135,9 @@ class LoadedModel(Model):
         ]
         return ", ".join(parts)
 
-    def with_prompts(self, prompts: Prompts | Sequence[str] | str) -> LoadedModel:
+    def with_prompts(
+        self, prompts: Prompts | Sequence[str] | str, pictures: Mapping[str, Tensor] = MappingProxyType({})
+    ) -> LoadedModel:
         """The same model with sentences as its classes: logits = scale * cosine(picture, sentence) + bias, as it was trained.
 
         Their softmax is each sentence's share among these sentences (CLIP), their sigmoids say whether each holds (SigLIP). The
@@ -142,26 +145,50 @@ class LoadedModel(Model):
 
         Args:
             prompts: the sentences, or a list of them, or one text with " | " between them.
+            pictures: of those that stand in the place of a sentence ("@lion") the embedding, [E]. Pictures lie nearer to each other
+                than to sentences, so with them there are no shares. Where all are pictures, no text tower is needed; without one
+                the scale is 1 and the bias 0.
 
         Raises:
-            ParameterError: the model has no text tower, or there is no sentence.
+            CheckpointError: there are sentences, and the model has no text tower.
+            ParameterError: there is no sentence, a picture's embedding is missing, or the model has classes.
         """
         prompts = prompts if isinstance(prompts, Prompts) else Prompts.of(prompts)
-        tower = self._tower()
+        sentences = [one for one in prompts.sentences if one not in prompts.pictures]
+        if sentences or not prompts or self.has_classes:
+            self._tower()  # which says what is missing
         if not prompts:
             raise ParameterError("There is no sentence to score the picture by.")
+        if missing := prompts.pictures.keys() - pictures.keys():
+            raise ParameterError(
+                f"{min(missing)[:40]!r} stands for a picture that is not at hand here: vit_viz.run, vit_viz.figure and the app "
+                "know samples and the photo itself; else pass its embedding as the target."
+            )
+        known = {one: F.normalize(embedding.float(), dim=0) for one, embedding in pictures.items()}
+        if sentences:
+            known |= dict(zip(sentences, self._tower().encode(sentences, prompts.templates), strict=True))
+        directions = torch.stack([known[one].to(self.device) for one in prompts.sentences])
         shared: dict[int, Any] = {id(tensor): tensor for tensor in self.model.parameters()}
         model, head = copy.deepcopy(self.model, shared), self.model.head
         projection = head.projection if isinstance(head, SentenceHead) else head
-        directions = tower.encode(prompts.sentences, prompts.templates).to(self.device)
-        model.head = SentenceHead(projection, directions, tower.scale, tower.bias)
+        scale, bias = (1.0, 0.0) if self.text is None else (self.text.scale, self.text.bias)
+        model.head = SentenceHead(projection, directions, scale, bias)
         model.config = replace(self.config, num_classes=len(directions), projection=False)
-        kind: Output = "sigmoid" if tower.sigmoid else "value" if len(directions) == 1 else "softmax"
+        is_sigmoid = self.text is not None and self.text.sigmoid
+        kind: Output = (
+            "value"
+            if pictures
+            else "sigmoid"
+            if is_sigmoid
+            else "value"
+            if len(directions) == 1
+            else "softmax"
+        )
         return replace(
             self,
             model=model.eval(),
             config=model.config,
-            labels=Labels(prompts.sentences),
+            labels=Labels(prompts.names),
             output=kind,
             provenance=self.provenance.with_parameters(**prompts.parameters),
             known_weights={weights_of(model): self.provenance.weights},

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from vit_viz.answer import Provenance
@@ -90,7 +91,11 @@ class Model:
         """The same model on another device; this one stays where it is."""
         return replace(self, model=copy.deepcopy(self.model).to(device), device=device)
 
-    def with_prompts(self, prompts: Prompts) -> Self:  # noqa: ARG002 - of those that have one
+    def with_prompts(
+        self,
+        prompts: Prompts,  # noqa: ARG002 - of those that have one
+        pictures: Mapping[str, Tensor] = MappingProxyType({}),  # noqa: ARG002
+    ) -> Self:
         """The same model with sentences as its classes: see `LoadedModel.with_prompts`.
 
         Raises:

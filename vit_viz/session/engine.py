@@ -25,6 +25,7 @@ from vit_viz.analyses.prepared_image import PreparedImage
 from vit_viz.analyses.registry import PARTS, QUESTIONS
 from vit_viz.analyses.spec import SECOND, AnyQuestion, Job, Part
 from vit_viz.analyses.targets import function_of
+from vit_viz.analyses.value_paths import patch_embedding
 from vit_viz.capture import Trace, innermost_edit, trace, with_edits
 from vit_viz.capture.buffers import IDLE_BYTES, BufferPool
 from vit_viz.capture.forward import answer_of, undisturbed
@@ -37,7 +38,7 @@ from vit_viz.images.part import cut, part_words
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model import SentenceHead, VisionTransformer
 from vit_viz.progress import Progress, StopCheck, part_of
-from vit_viz.prompts import NO_PROMPTS, Prompts
+from vit_viz.prompts import NO_PROMPTS
 from vit_viz.session.cache import ByteCache
 from vit_viz.session.edits import NO_EDITS
 from vit_viz.session.models import MODEL_BYTES, ModelPool, Pace
@@ -109,7 +110,7 @@ class Engine:
         self._hearers: dict[object, tuple[Hashable, Progress]] = {}  # of passes, each under a key of its own
         self.pool = BufferPool(max_idle_bytes=idle)
         self._pictures = pictures
-        self._asked: WeakKeyDictionary[Model, LRUCache[Prompts, Model]] = WeakKeyDictionary()
+        self._asked: WeakKeyDictionary[Model, LRUCache[Hashable, Model]] = WeakKeyDictionary()
         self._asking = threading.Lock()
 
     def run(
@@ -232,6 +233,10 @@ class Engine:
         """Drop everything that was made from a picture."""
         for store in {self.cache, self._store}:
             store.evict(lambda key: is_about(key, digest))
+        with self._asking:
+            for kept in self._asked.values():
+                for key in [one for one in kept if is_about(one, digest)]:
+                    del kept[key]
 
     @property
     def _store(self) -> ByteCache[Any]:
@@ -260,19 +265,20 @@ class Engine:
 
         image, digest = request.subject.image, key[0].subject.image
         value = self.keep(key, watched, image, digest, size_of=size_of, cancelled=cancelled)
-        if key[-1] and not self._pictures.is_held(_second(request), key[-1]):
-            self.forget(key[-1])
+        for name, other in zip(_others(request), key[-1], strict=True):
+            if not self._pictures.is_held(name, other):
+                self.forget(other)
         if was_written_to:  # by a thread that trains it: this is no answer of the weights in the key
             self._store.evict(lambda kept: kept == key)
         return value
 
-    def _key(self, request: Request) -> tuple[Request, str, str, int, str]:
+    def _key(self, request: Request) -> tuple[Request, str, str, int, tuple[str, ...]]:
         """Under which an answer is kept: the same for everyone who asks the same of the same pictures and the model as it is.
 
         But what was computed of one visitor's picture answers no other: how soon it came would tell that somebody has brought it.
         """
-        images = request.subject.image, _second(request)
-        digest, other = (
+        images = request.subject.image, *_others(request)
+        digest, *others = (
             self._pictures.picture(name, owner=request.owner)[1] if name else "" for name in images
         )
         return (
@@ -280,7 +286,7 @@ class Engine:
             request.owner if any(map(UPLOAD.fullmatch, images)) else "",
             self._model(request).provenance.weights,
             self.models.make_up(request.subject.model),
-            other,
+            tuple(others),
         )
 
     def _compute(
@@ -408,14 +414,31 @@ class Engine:
         loaded, prompts = self.models.get(subject.model), subject.prompts
         if not prompts:
             return loaded
+        shown = {one: (self._shown(subject, name), patch) for one, (name, patch) in prompts.pictures.items()}
+        key = prompts, *(self._key(request) for request, _ in shown.values())
         with self._asking:
             kept = self._asked.setdefault(loaded, LRUCache(_MOST_PROMPTS))
-            asked = kept.get(prompts)
+            asked = kept.get(key)
         if asked is None:  # a tower may be read for seconds, in which others ask, too
-            asked = loaded.with_prompts(prompts)
+            asked = loaded.with_prompts(prompts, {one: self._embedding(*it) for one, it in shown.items()})
             with self._asking:
-                asked = kept.setdefault(prompts, asked)
+                asked = kept.setdefault(key, asked)
         return asked
+
+    def _shown(self, subject: Subject, name: str) -> Request:
+        """The pass of a picture that stands in the place of a sentence; the model's edits change what is asked, and not this."""
+        subject = replace(subject, prompts=NO_PROMPTS, edits=NO_EDITS)
+        return (replace(subject, image=name, part=None) if name else subject).request(TRACE.name)
+
+    def _embedding(self, request: Request, patch: tuple[int, int] | None) -> Tensor:
+        """Of a picture, or of a patch of it."""
+        if patch is not None:
+            return patch_embedding(
+                self.prepared(request, is_quick=True), self.checked_trace(request, residual=True), patch
+            )
+        embedding = self.trace(request).logits
+        assert embedding is not None
+        return embedding
 
     def _input_options(self, request: Request) -> dict[str, Any]:
         """How the picture becomes the model's input, as `Preprocess.apply` takes it."""
@@ -443,6 +466,8 @@ def _unscored(request: Request) -> Request:
     return replace(request, subject=replace(request.subject, prompts=NO_PROMPTS)) if is_of_pass else request
 
 
-def _second(request: Request) -> str:
-    """The picture that a request is about beside the first; "" for none."""
-    return str(dict(request.parameters).get(SECOND, ""))
+def _others(request: Request) -> tuple[str, ...]:
+    """The pictures that a request is about beside the first."""
+    second = str(dict(request.parameters).get(SECOND, ""))
+    named = (name for name, _ in request.subject.prompts.pictures.values())
+    return tuple(name for name in (second, *named) if name)

@@ -192,7 +192,6 @@ def check_input(loaded: Model, subject: Subject, whole: Size, *, max_patches: in
 
 def is_about(key: Hashable, digest: str) -> bool:
     """Whether what is kept under a key was made from a picture."""
-    parts = key if isinstance(key, tuple) else (key,)
-    return any(
-        part == digest or (isinstance(part, Request) and part.subject.image == digest) for part in parts
-    )
+    if isinstance(key, tuple):
+        return any(is_about(part, digest) for part in key)
+    return digest == (key.subject.image if isinstance(key, Request) else key)

@@ -155,7 +155,7 @@ class UploadStore:
                 self._drop(key)
                 entry = None
             if entry is None or entry.owner != owner:
-                raise ImageError(GONE)
+                raise ImageError(GONE if UPLOAD.fullmatch(key) else f"There is no picture {key[:40]!r} here.")
             fresh = replace(entry, expires_at=self._clock() + self.max_seconds)
             self._stored[key] = fresh
             self._stored.move_to_end(key)
