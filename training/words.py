@@ -54,7 +54,7 @@ STAGES = (
     (1.0, SIDE, 0.15),
 )  # until: share of the time; side; share of things that are alone
 COUNT = 32  # scenes in a step
-PATCHES = 600  # of those in a step, at most, that are compared with its sentences
+PATCHES = 800  # of those in a step, at most, that are compared with its sentences
 SENTENCES = 3  # true ones of each scene in a step
 START = Path("assets/mini.safetensors")
 RECIPE = Recipe()
@@ -179,14 +179,18 @@ class Batch:
     def _patches(
         self, masks: list[scenes.Masks], names: NDArray[np.bool_], rng: np.random.Generator
     ) -> tuple[Tensor, Tensor]:
-        """Some patches that lie on a thing or touch none, mostly the former, with the sentences that name what is there."""
+        """Patches that lie on a thing, some that hardly touch one, a few far from all, with the sentences that name what is there.
+
+        Else class tokens would learn to look at what lies just beside a thing, where its shape is seen as well.
+        """
         places, rows = [], []
         for number, mine in enumerate(masks):
             cover = share_of_patches(mine).reshape(len(mine), -1)
-            patches = cover.shape[1]
-            on_ground = (cover.max(0) == 0) & (rng.random(patches) < 0.125)
-            for place in np.flatnonzero((cover.max(0) > 0.5) | on_ground):
-                places.append(number * patches + place)
+            most = cover.max(0)
+            on_ground = most < 0.3
+            chance = np.where(most > 0.5, 1, np.where(on_ground & (most > 0), 0.5, on_ground * 0.125))
+            for place in np.flatnonzero(rng.random(len(most)) < chance):
+                places.append(number * len(most) + place)
                 here = names[:, number, cover[:, place].argmax()] & ~on_ground[place]
                 rows.append(np.append(here, on_ground[place]))
         some = rng.permutation(len(places))[:PATCHES]

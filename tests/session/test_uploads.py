@@ -44,8 +44,10 @@ def test_another_owner_gets_the_same_sentence_as_for_an_unknown_id() -> None:
     with pytest.raises(ImageError) as foreign:
         store.get(key, owner="bob")
     with pytest.raises(ImageError) as unknown:
-        store.get("u-nothing", owner="bob")
+        store.get(f"u{'x' * 24}", owner="bob")
     assert str(foreign.value) == str(unknown.value)
+    with pytest.raises(ImageError, match="There is no picture 'lyon' here"):
+        store.get("lyon")
 
 
 def test_equal_pictures_have_different_ids_and_the_same_digest() -> None:
