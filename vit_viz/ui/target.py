@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
 from vit_viz.labels import Labels
 from vit_viz.model import SentenceHead
 from vit_viz.outputs import Noun, Output, noun_of, output_kind, output_name, shown
+from vit_viz.samples import sample_names
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.views.state import ViewState
@@ -20,6 +22,10 @@ _SHARES: dict[Output, str] = {
     "value": "The cosine of photo and sentence. A sentence alone has no share: add another one to compare it with.",
 }
 """What the numbers of sentences mean, by what one of them is."""
+_ALIKE = (
+    "The cosine of this photo with each. Pictures lie nearer to each other than to sentences, so where one of these is a picture "
+    "there are no shares."
+)
 _CHIPS = 3  # classes that are offered at once; the search has all
 
 _NO_CLASSES = (
@@ -48,10 +54,10 @@ def value(session: Session, subject: Subject, view: ViewState, find: str | None 
     if find is not None:
         return {"hits": matching_classes(labels, count, find, noun=noun_of(kind))}
     chosen, problem = _chosen(view.target, count)
-    reads: dict[str, Any] = {"reads": True} if getattr(loaded, "text", None) is not None else {}
+    reads = _reads(session, subject)
     if not count:
         words = f"{_NO_CLASSES} {problem}"
-        if reads:
+        if reads.get("reads"):
             words, reads["examples"] = f"{problem} {_UNASKED}", _EXAMPLES
         return {"classes": [], "words": words.strip(), "name": "", "link": "", **reads}
     answers = shown(logits.float(), kind).cpu()
@@ -61,7 +67,7 @@ def value(session: Session, subject: Subject, view: ViewState, find: str | None 
     if isinstance(head, SentenceHead):  # all of them, in their order, with the similarity itself
         listed = dict.fromkeys(range(count))
         cosines = {i: {"cosine": (float(logits[i]) - head.bias) / head.scale} for i in listed}
-        reads["shares"] = _SHARES[kind]
+        reads["shares"] = _ALIKE if subject.prompts.pictures else _SHARES[kind]
     names = {index: output_name(index, labels, noun_of(kind)) for index in listed}
     amount = "value" if kind == "value" else "probability"
     return {
@@ -75,6 +81,16 @@ def value(session: Session, subject: Subject, view: ViewState, find: str | None 
         "link": "-".join(map(str, (first, *others))),
         **reads,
     }
+
+
+def _reads(session: Session, subject: Subject) -> dict[str, Any]:
+    """Whether a model without classes reads sentences, and with which photos this one may be compared, by id and name."""
+    loaded = session.model(subject.model)
+    if loaded.has_classes or not isinstance(loaded, LoadedModel):
+        return {}
+    photos = {name: name for name in sample_names()}
+    photos |= {image: stored.name for image, stored in session.uploads.of(subject.owner).items()}
+    return {"reads": loaded.text is not None, "photos": list(photos.items())}
 
 
 def _chosen(target: str, count: int) -> tuple[tuple[int, ...], str]:

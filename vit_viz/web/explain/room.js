@@ -95,7 +95,7 @@ export function Explain({ page, tables, methods: all, ...declared }) {
   const choosing = { target, why, unlike, title: faces };
   return html`<div id="vv-target">
       ${
-        target.reads
+        target.photos
           ? html`<${Sentences} ...${{ store, pair: pair(), limits: declared.sentences, ...choosing }} />`
           : html`<${Classes} ...${{ find, ...choosing }} label="What is explained" />`
       }

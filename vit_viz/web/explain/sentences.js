@@ -1,7 +1,7 @@
 // The sentences that a picture is asked about, of a model with a text tower: written, chosen, taken away, and how they are read. The link
 // holds them; they are cleaned as vit_viz/prompts.py does it, so that a number in the link means the same sentence on both sides.
 
-import { placeIn } from '../../explorer/geometry.js';
+import { placeIn, placeWords } from '../../explorer/geometry.js';
 import { Picture } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
 import { fixed, number } from '../../ui/kit/numbers.js';
@@ -19,6 +19,7 @@ import { drawingOf, testedOf } from './maps.js';
 
 const BETWEEN = ' | ';
 const OPACITY = 140; // of 255: the photo is seen below a colour
+const PATCH = /^(\d+),(\d+)$/;
 const SHAPELESS = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
 
 /** The sentences of a text, each once, on one line and without signs that have no shape. @param {string} text */
@@ -47,7 +48,7 @@ export function Sentences({ store, target, pair, why, unlike, limits, title }) {
   const all = sentencesIn(store.view.sentences.value);
   const [chosen, other = null] = pair;
   const classes = all.map((name, index) => ({ name, index }));
-  const { examples = [], words = '' } = target;
+  const { examples = [], words = '', reads, photos = [] } = target;
   const ask = (/** @type {string} */ written) => {
     const known = [...new Set([...all, ...sentencesIn(written)])].slice(0, limits.most);
     const newest = sentencesIn(written).findLast((one) => known.includes(one));
@@ -77,8 +78,9 @@ export function Sentences({ store, target, pair, why, unlike, limits, title }) {
   return html`<div class="vv-target vv-sentences vv-row">
     <div class="vv-target-row vv-row" role="group" aria-label="What is explained">
       ${title} ${classes.map(chip)}
-      <${Field} ...${{ ask, longest: limits.longest, isFull: all.length >= limits.most }} />
+      ${reads && html`<${Field} ...${{ ask, longest: limits.longest, isFull: all.length >= limits.most }} />`}
     </div>
+    <${Likes} ...${{ ask, photos, view: store.view }} />
     ${all.length > 1 && html`<${Unlike} ...${{ classes, chosen, other, unlike }} />`}
     <p class="vv-target-words" hidden=${!words}>
       ${words}${
@@ -89,8 +91,36 @@ export function Sentences({ store, target, pair, why, unlike, limits, title }) {
         )
       }
     </p>
-    <${Templates} store=${store} />
+    ${reads && html`<${Templates} store=${store} />`}
   </div>`;
+}
+
+/**
+ * What a picture may be compared with in place of a sentence: another photo, or the patch that is looked at.
+ * @param {{ask: (written: string) => void, photos: NonNullable<Target['photos']>, view: Store['view']}} props
+ */
+function Likes({ ask, photos, view }) {
+  const image = view.image.value;
+  const patch = PATCH.exec(view.query.value);
+  const others = photos.filter(([id]) => id !== image);
+  return html`<p class="vv-likes vv-row vv-small">
+    <span>More like</span>
+    <select
+      class="vv-control"
+      aria-label="More like another photo"
+      value=""
+      onChange=${(/** @type {any} */ { currentTarget }) => ask(`@${currentTarget.value}`)}
+    >
+      <option value="">another photo …</option>
+      ${others.map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}
+    </select>
+    ${
+      patch &&
+      html`<button type="button" class="vv-button" onClick=${() => ask(`@${image} ${patch[0]}`)}>
+        patch ${placeWords(Number(patch[1]), Number(patch[2]))}, which Look is about
+      </button>`
+    }
+  </p>`;
 }
 
 /** Where a sentence is written; nothing is asked before it is whole. @param {{ask: (written: string) => void, longest: number, isFull: boolean}} props */
