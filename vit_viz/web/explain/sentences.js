@@ -101,7 +101,7 @@ export function Sentences({ store, target, pair, why, unlike, limits, title }) {
  */
 function Likes({ ask, photos, view }) {
   const image = view.image.value;
-  const patch = PATCH.exec(view.query.value);
+  const patch = PATCH.exec(view.q.value);
   const others = photos.filter(([id]) => id !== image);
   return html`<p class="vv-likes vv-row vv-small">
     <span>More like</span>
