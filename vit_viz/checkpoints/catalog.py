@@ -12,6 +12,7 @@ from vit_viz.settings import setting
 DEFAULT_MODEL = "mini"
 BUNDLED = MappingProxyType({
     "mini": "A small ViT trained for this project on 200 classes of photos; no network needed.",
+    "mini-clip": "Reads sentences of 80 words about drawn shapes, trained for this project; no network needed.",
 })  # fmt: skip
 """Name -> why one would look at it, in one sentence."""
 BUNDLED_LICENCE = "apache-2.0"

@@ -106,6 +106,13 @@ class TextTower:
                 self._kept.update({(one, templates): known[one].clone() for one in new})
         return torch.stack([known[one] for one in sentences])
 
+    def unknown_words(self, sentence: str) -> list[str]:
+        """Words of a sentence that the tokenizer has no token for, and reads as one and the same."""
+        tokenizer = self.tokenizer.tokenizer
+        unknown, read = getattr(tokenizer.model, "unk_token", None), tokenizer.encode(sentence)
+        parts = zip(read.tokens, read.offsets, strict=True)
+        return [sentence[start:end] for token, (start, end) in parts if token == unknown and end > start]
+
     def on(self, device: torch.device) -> Self:
         """The same tower on another device, where it is read anew."""
         return replace(self, device=device)

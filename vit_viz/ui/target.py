@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from vit_viz.checkpoints import LoadedModel
+from vit_viz.checkpoints import LoadedModel, Model
+from vit_viz.checkpoints.catalog import BUNDLED
+from vit_viz.checkpoints.unwrapping import listed
 from vit_viz.errors import ParameterError
 from vit_viz.labels import Labels
 from vit_viz.model import SentenceHead
@@ -37,6 +39,12 @@ _UNASKED = (
     "is. Write a sentence, or try one:"
 )
 _EXAMPLES = ("an animal", "the sky", "a person")
+_OF_SHAPES = (
+    "a red circle",
+    "a green star",
+    "a blue square",
+    "the background",
+)  # for the bundled model of drawn shapes
 
 
 def value(session: Session, subject: Subject, view: ViewState, find: str | None = None) -> dict[str, Any]:
@@ -54,11 +62,15 @@ def value(session: Session, subject: Subject, view: ViewState, find: str | None 
     if find is not None:
         return {"hits": matching_classes(labels, count, find, noun=noun_of(kind))}
     chosen, problem = _chosen(view.target, count)
+    problem = " ".join(filter(None, (problem, _unknown(loaded, subject))))
     reads = _reads(session, subject)
     if not count:
         words = f"{_NO_CLASSES} {problem}"
         if reads.get("reads"):
-            words, reads["examples"] = f"{problem} {_UNASKED}", _EXAMPLES
+            words, reads["examples"] = (
+                f"{problem} {_UNASKED}",
+                _OF_SHAPES if loaded.name in BUNDLED else _EXAMPLES,
+            )
         return {"classes": [], "words": words.strip(), "name": "", "link": "", **reads}
     answers = shown(logits.float(), kind).cpu()
     first, *others = chosen or (int(logits.argmax()),)
@@ -91,6 +103,19 @@ def _reads(session: Session, subject: Subject) -> dict[str, Any]:
     photos = {name: name for name in sample_names()}
     photos |= {image: stored.name for image, stored in session.uploads.of(subject.owner).items()}
     return {"reads": loaded.text is not None, "photos": list(photos.items())}
+
+
+def _unknown(loaded: Model, subject: Subject) -> str:
+    """Which words of the sentences the model has no token for; "" for none."""
+    if not isinstance(loaded, LoadedModel) or loaded.text is None:
+        return ""
+    words = dict.fromkeys(
+        word
+        for one in subject.prompts.sentences
+        if one not in subject.prompts.pictures
+        for word in loaded.text.unknown_words(one)
+    )
+    return f"This model does not know {listed(f'“{word}”' for word in words)}: all such words are one to it." if words else ""
 
 
 def _chosen(target: str, count: int) -> tuple[tuple[int, ...], str]:
