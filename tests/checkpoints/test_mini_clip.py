@@ -48,7 +48,7 @@ def test_it_is_small_and_says_what_it_is() -> None:
     assert {"trained_on", "recipe", "minutes", "steps", "license", "date"} <= set(provenance)
 
 
-@pytest.mark.parametrize(("target", "sentence"), enumerate(COLOURS), ids=list(COLOURS))
+@pytest.mark.parametrize(("target", "sentence"), list(enumerate(COLOURS)), ids=list(COLOURS))
 def test_a_sentence_lights_its_thing(target: int, sentence: str) -> None:
     found = vv.run("mini-clip", "shapes", "relevance", sentences=SENTENCES, target=target)
     assert localisation(found, mask=mask_of(sentence)).pointing == 1

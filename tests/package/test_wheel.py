@@ -34,7 +34,8 @@ EXAMPLE = {
 }
 BUNDLED = {
     f"vit_viz/assets/{name}"
-    for name in {"README.md", "imagenet1k.tsv", "mini.safetensors", "mini-clip.safetensors", "words.txt"} | EXAMPLE
+    for name in {"README.md", "imagenet1k.tsv", "mini.safetensors", "mini-clip.safetensors", "words.txt"}
+    | EXAMPLE
 }
 
 pytestmark = pytest.mark.slow

@@ -162,7 +162,7 @@ class LoadedModel(Model):
         if missing := prompts.pictures.keys() - pictures.keys():
             raise ParameterError(
                 f"{min(missing)[:40]!r} stands for a picture that is not at hand here: vit_viz.run, vit_viz.figure and the app "
-                "know samples and the photo itself; else pass its embedding as the target."
+                "know samples and the photo itself; with_prompts takes its embedding beside it."
             )
         known = {one: F.normalize(embedding.float(), dim=0) for one, embedding in pictures.items()}
         if sentences:

@@ -111,7 +111,11 @@ class TextTower:
         tokenizer = self.tokenizer.tokenizer
         unknown, read = getattr(tokenizer.model, "unk_token", None), tokenizer.encode(sentence)
         parts = zip(read.tokens, read.offsets, strict=True)
-        return [sentence[start:end] for token, (start, end) in parts if token == unknown and end > start]
+        return [
+            sentence[start:end]
+            for token, (start, end) in parts
+            if token == unknown and any(map(str.isalnum, sentence[start:end]))
+        ]
 
     def on(self, device: torch.device) -> Self:
         """The same tower on another device, where it is read anew."""

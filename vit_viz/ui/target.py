@@ -115,7 +115,11 @@ def _unknown(loaded: Model, subject: Subject) -> str:
         if one not in subject.prompts.pictures
         for word in loaded.text.unknown_words(one)
     )
-    return f"This model does not know {listed(f'“{word}”' for word in words)}: all such words are one to it." if words else ""
+    return (
+        f"This model does not know {listed(f'“{word}”' for word in words)}: all such words are one to it."
+        if words
+        else ""
+    )
 
 
 def _chosen(target: str, count: int) -> tuple[tuple[int, ...], str]:
