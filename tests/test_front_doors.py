@@ -24,6 +24,7 @@ import transformers
 from PIL import Image
 
 import vit_viz as vv
+from tests.checkpoints.test_text_towers import own_file
 from vit_viz.analyses.heads import HEADS
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.bundled import bundled_file
@@ -196,11 +197,13 @@ def test_a_model_says_what_it_is_in_one_short_line() -> None:
 @pytest.mark.parametrize(
     "name", [name for name, one in QUESTIONS.items() if "layer" in {f.name for f in one.options.schema()}]
 )
-def test_a_layer_of_a_question_counts_from_either_end(name: str, layer: int) -> None:
+def test_a_layer_of_a_question_counts_from_either_end(tmp_path: Path, name: str, layer: int) -> None:
     options = {"box": "20,20,90,90"} if name == "on_object" else {}
-    if name == "head_words":  # of a model with a text tower: `tests/analyses/test_head_words.py`
-        return
-    got, expected = (vv.run("mini", "lion", name, layer=one, **options) for one in (layer, 6 + layer))
+    model: str | Path = "mini"
+    if name == "head_words":
+        own_file(model := tmp_path / "both.safetensors")
+    depth = vv.load(model, device="cpu").config.depth
+    got, expected = (vv.run(model, "lion", name, layer=one, **options) for one in (layer, depth + layer))
     assert got is expected  # one request, kept once
 
 

@@ -52,13 +52,16 @@ MOST_NUMBERS = 2**18
 """Of an answer whose numbers are all asked for."""
 
 FULL, PICTURE = "all_numbers", "picture"
+UNLISTED = ("sentences", "templates")
+"""What every tool of a photo takes and none lists: few models read sentences."""
+
 PICTURE_BYTES = 100 * 2**10
 _DPI = (120, 90, 72)  # of a figure 12 cm wide: as large as an agent looks at
 _DIGITS = 6
 THREADS = 16
 ABOUT = f"""What a Vision Transformer looks at: attention maps, explanations, their trust. Start with look or relevance on a sample.
 
-What several tools take alike:
+What several tools take alike; {" and ".join(UNLISTED)} are taken by every tool that takes an image, though none lists them:
 - model: {MODEL}
 - image: the name of a sample ({", ".join(samples.sample_names())}),
   the photo as data:image/...;base64,BYTES (over HTTP at most 48 kB), or the id of one that was brought by POST /vit_viz/bring.
@@ -139,7 +142,9 @@ def _tool(question: AnyQuestion) -> Tool:
     own = {field.name for field in question.options.schema()}
     types = {"image": {"type": "string"}, "figure": {"type": "object"}}
     # what all tools take is told in the instructions
-    common: Json = {name: types.get(name, {}) for name in schema["properties"] if name not in own}
+    common: Json = {
+        name: types.get(name, {}) for name in schema["properties"] if name not in own | {*UNLISTED}
+    }
     own_properties = {name: _short(one) for name, one in schema["properties"].items() if name in own}
     whole: Json = {FULL: {"type": "boolean"}, PICTURE: {"type": "boolean"}}
     runs = f" Computing it takes {words.runs}." if words.runs else ""
@@ -156,8 +161,8 @@ def _tool(question: AnyQuestion) -> Tool:
 
 
 def _short(schema: Json) -> Json:
-    """The schema of an option, without what its description says in words (a pattern) or its values show (their type)."""
-    implied = {"pattern", "type"} if "enum" in schema else {"pattern"}
+    """The schema of an option, without what its description says in words (a pattern) or its default shows (its only type)."""
+    implied = {"pattern", "type"} if isinstance(schema["type"], str) else {"pattern"}
     return {name: part for name, part in schema.items() if name not in implied}
 
 

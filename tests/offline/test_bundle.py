@@ -91,6 +91,17 @@ def test_a_module_runs_when_it_is_first_needed_and_once(package: Path) -> None:
     assert run(script).split("\n") == ["begins", "a", "b", "2 2"]
 
 
+def test_a_module_that_is_left_out_exports_nothing_and_takes_along_what_only_it_imports(
+    package: Path,
+) -> None:
+    (package / "b.js").write_text("export const b = 1;\n")
+    (package / "a.js").write_text("import { b } from './b.js';\n\nexport const a = b;\n")
+    (package / "main.js").write_text("import { a } from './a.js';\n\nexport const start = () => a;\n")
+    script = bundled("main.js", "console.log(entry.start());", without=["a.js"])
+    assert "b.js" not in script
+    assert run(script) == "undefined"
+
+
 def test_modules_are_strict(package: Path) -> None:
     (package / "main.js").write_text("export function start() {\n  return this === undefined;\n}\n")
     assert run(bundled("main.js", "const { start } = entry; console.log(start());")) == "true"

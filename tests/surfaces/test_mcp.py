@@ -62,7 +62,7 @@ def test_every_question_is_a_tool_with_its_schema(session: Session) -> None:
 def test_the_list_of_tools_is_short_and_says_what_can_be_asked_for_beside(session: Session) -> None:
     listed = asked(tools.server(session), lambda client: client.list_tools()).tools
     sent = [tool.model_dump(by_alias=True, exclude_none=True) for tool in listed]
-    assert len(json.dumps(sent, separators=(",", ":"))) <= 650 * len(listed)
+    assert len(json.dumps(sent, separators=(",", ":"))) <= 605 * len(listed)
     for tool in listed:
         beside = {
             name: schema
@@ -71,6 +71,24 @@ def test_the_list_of_tools_is_short_and_says_what_can_be_asked_for_beside(sessio
         }
         switches = {switch: {"type": "boolean"} for switch in (tools.FULL, tools.PICTURE)}
         assert beside == switches | {"figure": {"type": "object"}}
+
+
+def test_every_tool_of_a_photo_takes_sentences_though_none_lists_them(session: Session) -> None:
+    words = {"image": "twins", "sentences": ["a dog"], "templates": ["no place"]}
+
+    async def use(client: Any) -> Any:
+        tools = (await client.list_tools()).tools
+        return [(tool, await client.call_tool(tool.name, words)) for tool in tools]
+
+    for tool, refused in asked(tools.server(session), use):
+        assert not {*tools.UNLISTED} & set(tool.input_schema["properties"])
+        assert tool.input_schema.get("additionalProperties", True)
+        takes_image = QUESTIONS[tool.name].takes_image
+        assert ("A template has {} once" if takes_image else "is about a model") in refused.content[0].text
+    (told,) = [line for line in tools.ABOUT.splitlines() if "none lists" in line]
+    for name in tools.UNLISTED:
+        assert name in told
+        assert f"\n- {name}: " in tools.ABOUT
 
 
 def test_numbers_have_six_digits_and_what_they_do_not_show_is_said(session: Session) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path, PurePosixPath
@@ -53,15 +54,18 @@ const modules = {
 """
 
 
-def bundled(entry: str, ending: str, *others: str) -> str:
+def bundled(entry: str, ending: str, *others: str, without: Collection[str] = ()) -> str:
     """A module of the package and all that it imports, as the text of one script that may stand in a page.
 
     Args:
         entry: path in the package, as "offline/page.js".
         ending: what the script does in the end; the module's exports are `entry`, and `need(path)` returns those of another one.
         others: modules that it needs by their paths.
+        without: modules that it never uses, whoever imports them; there they export nothing.
     """
-    script = f"{together(entry, *others)}const entry = need({json.dumps(entry)});\n{ending}\n"
+    script = (
+        f"{together(entry, *others, without=without)}const entry = need({json.dumps(entry)});\n{ending}\n"
+    )
     if re.search(r"</script|<!--", script, re.IGNORECASE):
         raise ValueError(
             "A script within a page cannot hold the end of a script element or the start of a comment."
@@ -69,9 +73,12 @@ def bundled(entry: str, ending: str, *others: str) -> str:
     return script
 
 
-def together(*entries: str) -> str:
+def together(*entries: str, without: Collection[str] = ()) -> str:
     """Modules of the package and all that they import, as the text of a script in which `need(path)` returns what one exports."""
-    return _NEED % "\n".join(f"{json.dumps(name)}: {_as_function(name)}," for name in _in_order(entries))
+    modules = {name: _as_function(name) for name in _in_order(entries, without)} | dict.fromkeys(
+        without, "() => ({})"
+    )
+    return _NEED % "\n".join(f"{json.dumps(name)}: {function}," for name, function in modules.items())
 
 
 @cache
@@ -84,14 +91,15 @@ def _path(here: str, there: str) -> str:
     return normpath((PurePosixPath(here).parent / there).as_posix())
 
 
-def _in_order(entries: tuple[str, ...]) -> list[str]:
+def _in_order(entries: tuple[str, ...], without: Collection[str]) -> list[str]:
     """The modules that these need, and they themselves, each after those that it imports."""
     graph: dict[str, list[str]] = {}
     waiting = list(entries)
     while waiting:
         name = waiting.pop()
         if name not in graph:
-            graph[name] = [_path(name, match[2]) for match in _IMPORT.finditer(_text(name))]
+            imported = (_path(name, match[2]) for match in _IMPORT.finditer(_text(name)))
+            graph[name] = [path for path in imported if path not in without]
             waiting += graph[name]
     try:
         return list(TopologicalSorter(graph).static_order())

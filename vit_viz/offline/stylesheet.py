@@ -20,7 +20,7 @@ def stylesheet(*, only: Collection[str] | None = None, without: Collection[str] 
 
     Args:
         only: names of folders whose rules are wanted beside the shared ones; None: of all.
-        without: names of folders whose rules are not.
+        without: names of folders, or of files without their ending, whose rules are not.
     """
     shared = [_PACKAGE / name for name in _SHARED]
     everywhere = [file for part in ("ui", "web") for file in sorted((_PACKAGE / part).glob("*/*.css"))]
@@ -28,7 +28,7 @@ def stylesheet(*, only: Collection[str] | None = None, without: Collection[str] 
         file
         for file in everywhere
         if file not in shared
-        and file.parent.name not in without
+        and not {file.parent.name, file.stem} & {*without}
         and (only is None or file.parent.name in only)
     ]
     rules = (file.read_text("utf-8") for file in (*shared, *rooms, _PACKAGE / "ui" / "phone.css"))

@@ -19,6 +19,7 @@ from vit_viz.browser import Storage
 from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ExportError, ParameterError
 from vit_viz.images.thumbnails import small_square
+from vit_viz.offline.bundle import squeezed
 from vit_viz.offline.page import digest_source, policy
 from vit_viz.site.page import (
     composed_page,
@@ -143,7 +144,7 @@ def _files_of(models: Sequence[LoadedModel], storage: Storage) -> dict[str, byte
         "start": [script, css, worker, helper, *listed.values()],
         "later": [one["file"] for one in (*own, *pictures)],
     }
-    keeper = f"self.vitVizSite = {json.dumps(kept)};\n{(_FOLDER / 'offline.js').read_text('utf-8')}"
+    keeper = f"self.vitVizSite = {json.dumps(kept)};\n{squeezed((_FOLDER / 'offline.js').read_text('utf-8'))}"
     plain = {
         "index.html": page,
         "offline.js": keeper.encode(),

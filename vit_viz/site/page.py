@@ -26,6 +26,9 @@ from vit_viz.ui.rooms import TABS
 _MOST_PIXELS = 16_000_000
 """A browser on a phone draws no more on one canvas; larger photos are reduced to it."""
 
+_SENTENCES = ("web/explain/sentences.js", "web/heads/written.js")
+"""What only models with a text tower use, of which a site has none."""
+
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -59,7 +62,10 @@ def composed_page(
             }
         ),
         # as text: as the app's page is told
-        "page": json.dumps(page_value(TABS, questions=listings["questions"], help_listing=listings["help"])),
+        "page": json.dumps(
+            page_value(TABS, questions=listings["questions"], help_listing=listings["help"]),
+            separators=(",", ":"),
+        ),
         "options": [described(option) for option in explorer_options()],
         "lighting": lighting(),
         "published": published_models(),
@@ -82,7 +88,7 @@ def program(start: str) -> str:
     """The script of the page, which ends with a call of `start`."""
     page = page_value(TABS, questions="", help_listing="")
     rooms = sorted({one["module"] for one in (*page["tabs"], *page["parts"])})
-    return bundled("site/site.js", f"window.vit_viz = need;\nentry.{start}();", *rooms)
+    return bundled("site/site.js", f"window.vit_viz = need;\nentry.{start}();", *rooms, without=_SENTENCES)
 
 
 @cache
@@ -105,7 +111,9 @@ def helper_program() -> str:
 @cache
 def look() -> str:
     """The rules of the page: the app's, and what Gradio's stand for there."""
-    rules = "\n".join([(_PACKAGE / "site" / "site.css").read_text("utf-8"), stylesheet(without={"survey"})])
+    rules = "\n".join(
+        [(_PACKAGE / "site" / "site.css").read_text("utf-8"), stylesheet(without={"survey", "sentences"})]
+    )
     return bare(rules)
 
 

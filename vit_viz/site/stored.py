@@ -22,7 +22,8 @@ def weights_of(loaded: LoadedModel, storage: Storage) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "weights.safetensors")
         write_weights(loaded, path, storage=storage)
-        return zlib.compress(path.read_bytes(), 9)
+        packer = zlib.compressobj(9, memLevel=9)
+        return packer.compress(path.read_bytes()) + packer.flush()
 
 
 def model_facts(loaded: LoadedModel, storage: Storage) -> dict[str, str]:

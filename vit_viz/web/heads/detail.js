@@ -35,7 +35,7 @@ const KIN = 4; // heads that are shown as most alike
 
 /** @param {{seen: Seen}} props */
 export function Detail({ seen }) {
-  const { subject, photo, rows, layers, table, label, numbers, rules, margin } = seen; // what there is
+  const { subject, photo, rows, layers, numbers, rules, margin } = seen; // what there is
   const { page, marks, edits, choose, go, edit } = seen; // what is done with it
   void rows.arrived.value; // with each layer that comes there is more to see
   const place = marks.hovered.value ?? marks.chosen.value;
@@ -43,9 +43,6 @@ export function Detail({ seen }) {
   const map = rows.mapOf(place);
   const named = numbers.names.known.get(keyOf(place));
   const patches = queryPatches(subject.query, subject);
-  const value = numbers.table && !numbers.isOld ? table.values[place.layer]?.[place.head] : undefined;
-  const words = valueWords(value ?? null, table.unit).replace(' of the attention', ''); // which the label says
-  const readout = value === undefined ? '' : `${label}: ${words}`;
   const role = roleWords(numbers, place);
   const lit = { subject, photo };
   const pin = (/** @type {number | null} */ patch) =>
@@ -71,7 +68,7 @@ export function Detail({ seen }) {
       />
       <div class="vv-stack">
         <${Caption} ...${{ rows, place, map }} />
-        <p class="vv-heads-readout vv-readout">${readout}</p>
+        <p class="vv-heads-readout vv-readout">${readoutOf(seen, place)}</p>
         <div class="vv-row">
           <button
             type="button"
@@ -105,12 +102,19 @@ export function Detail({ seen }) {
         </ul>
       </div>`
     }
-    <${Written} seen=${seen} />
+    ${page.source.answers('head_words') && html`<${Written} seen=${seen} />`}
     <div class="vv-heads-pair">
       <${MiniMatrix} ...${{ layers, place: marks.chosen.value, enlarge: () => go('matrix') }} />
       ${map && html`<${Kin} ...${{ rows, place, lit, choose }} />`}
     </div>
   </div>`;
+}
+
+/** The measure of the table, of a head; "" where it is not known. @param {Seen} seen @param {Place} place */
+function readoutOf({ numbers, table, label }, { layer, head }) {
+  const value = numbers.table && !numbers.isOld ? table.values[layer]?.[head] : undefined;
+  if (value === undefined) return '';
+  return `${label}: ${valueWords(value, table.unit).replace(' of the attention', '')}`; // which the label says
 }
 
 /** Where the query looks. @param {{rows: Rows, place: Place, map: ReturnType<Rows['mapOf']>}} props */

@@ -14,7 +14,7 @@ const SHOWN = 5; // words at each end, as the evidence names them
 /** Nothing for a model without a text tower. @param {{seen: Seen}} props */
 export function Written({ seen: { page, subject, marks, numbers } }) {
   const { layer, head } = marks.chosen.value;
-  const isThere = Boolean(numbers.target?.reads) && page.source.answers('head_words');
+  const isThere = Boolean(numbers.target?.reads);
   const [isOpen, open] = useState(false);
   const [told, tell] = useState(/** @type {any} */ (null)); // the last answer, and what it is of
   const job = useJob();
