@@ -8,6 +8,10 @@ import { mapBy, openExplain, pressed, texts } from './explain_page.js';
 import { settle } from './room.js';
 
 const COSINES = [0.31, 0.27, -0.05];
+const PHOTOS = [
+  ['lion', 'lion'],
+  ['u1', 'mine.jpg'],
+];
 
 /** What a model that reads says of the sentences of a link. @param {any} body */
 const target = ({ view }) => {
@@ -17,6 +21,7 @@ const target = ({ view }) => {
     return {
       classes: [],
       reads: true,
+      photos: PHOTOS,
       words: 'Write a sentence:',
       examples: ['a dog', 'the sky'],
       name: '',
@@ -35,6 +40,7 @@ const target = ({ view }) => {
     chosen,
     other,
     reads: true,
+    photos: PHOTOS,
     shares: 'Shares depend.',
     words: '',
     name: names[chosen],

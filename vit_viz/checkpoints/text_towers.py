@@ -110,12 +110,12 @@ class TextTower:
         """Words of a sentence that the tokenizer has no token for, and reads as one and the same."""
         tokenizer = self.tokenizer.tokenizer
         unknown, read = getattr(tokenizer.model, "unk_token", None), tokenizer.encode(sentence)
-        parts = zip(read.tokens, read.offsets, strict=True)
-        return [
-            sentence[start:end]
-            for token, (start, end) in parts
-            if token == unknown and any(map(str.isalnum, sentence[start:end]))
+        words = [
+            sentence[slice(*ends)]
+            for token, ends in zip(read.tokens, read.offsets, strict=True)
+            if token == unknown
         ]
+        return [word for word in words if any(map(str.isalnum, word))]
 
     def on(self, device: torch.device) -> Self:
         """The same tower on another device, where it is read anew."""
