@@ -166,6 +166,7 @@ class Tower:
 
     def __init__(self) -> None:
         self.read: list[str] = []
+        self.unknown_words: Any = lambda _sentence: []
 
     def encode(self, sentences: Any, _templates: Any = ("{}",)) -> Tensor:
         self.read += sentences
@@ -192,6 +193,18 @@ def test_asked_by_name_a_head_has_its_words() -> None:
     asked = vv.run(model, "lion", "decomposition", target=("gold", "lion"))
     assert asked.heads[5, 4] / 10 == pytest.approx(parts["gold"] - parts["lion"], rel=1e-4)
     assert found.to_words().count(", ") >= 2 * MOST - 1
+
+
+def test_only_words_that_the_model_knows_are_named() -> None:
+    found = vv.run("mini-clip", "shapes", "head_words", layer=3, head=0)
+    assert {"square", "blue", "circle"} < set(found.words) < set(word_list())
+    assert "dog" not in found.words
+    assert "navy blue" not in found.words
+    assert found.note == f"The model knows {len(found.words)} of the {len(word_list()):,} words."
+    knows_none = loaded()
+    knows_none.text.unknown_words = lambda word: [word]
+    with pytest.raises(ParameterError, match="knows none of the"):
+        vv.run(knows_none, "lion", "head_words")
 
 
 def test_what_cannot_be_asked_is_refused_in_a_sentence() -> None:

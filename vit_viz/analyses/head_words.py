@@ -174,7 +174,12 @@ def _head_words(
         raise ParameterError(
             f"Head {head} of layer {number} writes nothing here, so there are no words to name."
         )
-    words = word_list()
+    listed, tower = word_list(), job.loaded.text
+    words = tuple(word for word in listed if not tower.unknown_words(word))
+    if len(words) < 2:
+        raise ParameterError(
+            f"{job.loaded.name!r} knows none of the {len(listed):,} words that heads are named by."
+        )
     watch, embeddings = job.watch(len(words)), []
     for first in range(0, len(words), _BATCH):
         watch.check()
@@ -182,12 +187,13 @@ def _head_words(
         with subject.turn():
             embeddings.append(job.loaded.encode_text(part).cpu())
         watch.advance(len(part))
+    known = f"The model knows {len(words)} of the {len(listed):,} words." if len(words) < len(listed) else ""
     return HeadWords(
         **words_along(vector, words, torch.cat(embeddings)),
         layer=number,
         head=head,
         provenance=trace.provenance.with_parameters(method="head_words", layer=number, head=head),
-        note=_POOL if model.attn_pool is not None else "",
+        note=" ".join(filter(None, (known, _POOL if model.attn_pool is not None else ""))),
     )
 
 
