@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -174,10 +175,10 @@ def test_while_a_tower_reads_a_sentence_another_visitor_is_answered(
     reads, goes_on = threading.Event(), threading.Event()
     own = LoadedModel.with_prompts
 
-    def slow(loaded: LoadedModel, prompts: Prompts) -> LoadedModel:
+    def slow(loaded: LoadedModel, *given: Any) -> LoadedModel:
         reads.set()
         assert goes_on.wait(60)
-        return own(loaded, prompts)
+        return own(loaded, *given)
 
     monkeypatch.setattr(LoadedModel, "with_prompts", slow)
     waiting = threading.Thread(
