@@ -8,6 +8,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.labels import Labels
 from vit_viz.model import SentenceHead
 from vit_viz.outputs import Noun, Output, noun_of, output_kind, output_name, shown
+from vit_viz.prompts import Prompts
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.views.state import ViewState
@@ -75,6 +76,18 @@ def value(session: Session, subject: Subject, view: ViewState, find: str | None 
         "link": "-".join(map(str, (first, *others))),
         **reads,
     }
+
+
+def with_sentences(view: ViewState, written: str) -> dict[str, str]:
+    """What the link of a view says once it is asked about these sentences, too; the last of them is what is explained.
+
+    Raises:
+        ParameterError: there are too many, or one is too long.
+    """
+    new = Prompts.of(written).sentences
+    every = Prompts.of([*Prompts.of(view.sentences).sentences, *new])
+    chosen = {"target": str(every.sentences.index(new[-1]))} if new else {}
+    return {"sentences": str(every), **chosen}
 
 
 def _chosen(target: str, count: int) -> tuple[tuple[int, ...], str]:

@@ -1,5 +1,5 @@
 // The sentences that a picture is asked about, of a model with a text tower: written, chosen, taken away, and how they are read. The link
-// holds them; they are cleaned as vit_viz/prompts.py does it, so that a number in the link means the same sentence on both sides.
+// holds them as the server has cleaned them, so that a number in the link means the same sentence on both sides.
 
 import { placeIn } from '../../explorer/geometry.js';
 import { Picture } from '../../explorer/paint.js';
@@ -7,25 +7,18 @@ import { routeUrl } from '../../explorer/source.js';
 import { fixed, number } from '../../ui/kit/numbers.js';
 import { SaveLink } from '../kit/figure.js';
 import { MapOnPhoto, endsOf, mapIn } from '../kit/map.js';
-import { Unlike, useAsked } from '../kit/parts.js';
+import { Problem, Unlike, useAsked, useJob } from '../kit/parts.js';
 import { html, useMemo } from '../kit/preact.js';
+import { TARGETED } from '../kit/store.js';
 import { segmentColour, segmentPixels } from '../tokens/plate.js';
 import { drawingOf, testedOf } from './maps.js';
 /** @import { Page } from '../kit/page.js' */
 /** @import { Choices, Entry, Target } from '../kit/parts.js' */
-/** @import { Store } from '../kit/store.js' */
 /** @import { Of } from './maps.js' */
 /** @import { Method } from './staged.js' */
 
 const BETWEEN = ' | ';
 const OPACITY = 140; // of 255: the photo is seen below a colour
-const SHAPELESS = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
-
-/** The sentences of a text, each once, on one line and without signs that have no shape. @param {string} text */
-export function sentencesIn(text) {
-  const cleaned = text.split('|').map((one) => one.normalize('NFC').replace(SHAPELESS, ' '));
-  return [...new Set(cleaned.map((one) => one.trim().split(/\s+/).join(' ')))].filter(Boolean);
-}
 
 /**
  * The link with one sentence less; the others stay what they are.
@@ -40,20 +33,17 @@ export function without(all, place, pair) {
 }
 
 /**
- * @param {{store: Store, target: Target, pair: number[], why: Choices['why'], unlike: NonNullable<Choices['unlike']>, limits: {most: number, longest: number},
- *     title: any}} props target: what is known of the sentences; pair: those that are chosen
+ * @param {{page: Page, target: Target, names?: Entry[], pair: number[], why: Choices['why'], unlike: NonNullable<Choices['unlike']>, title: any}} props
+ *     target: what was known last; names: the sentences of this link, once they are known; pair: those that are chosen
  */
-export function Sentences({ store, target, pair, why, unlike, limits, title }) {
-  const all = sentencesIn(store.view.sentences.value);
+export function Sentences({ page, target, names, pair, why, unlike, title }) {
+  const { store } = page;
+  /** @type {string[]} */
+  const all = names?.map(({ name }) => name) ?? store.view.sentences.value.split(BETWEEN).filter(Boolean);
   const [chosen, other = null] = pair;
   const classes = all.map((name, index) => ({ name, index }));
   const { examples = [], words = '' } = target;
-  const ask = (/** @type {string} */ written) => {
-    const known = [...new Set([...all, ...sentencesIn(written)])].slice(0, limits.most);
-    const newest = sentencesIn(written).findLast((one) => known.includes(one));
-    if (newest === undefined) return;
-    store.set({ sentences: known.join(BETWEEN), target: String(known.indexOf(newest)) }, { push: true });
-  };
+  const writing = useWriting(page, 'sentences');
   const chip = (/** @type {Entry & {index: number}} */ { name, index }) =>
     html`<span key=${name} class="vv-written" dir="auto">
       <button
@@ -77,67 +67,83 @@ export function Sentences({ store, target, pair, why, unlike, limits, title }) {
   return html`<div class="vv-target vv-sentences vv-row">
     <div class="vv-target-row vv-row" role="group" aria-label="What is explained">
       ${title} ${classes.map(chip)}
-      <${Field} ...${{ ask, longest: limits.longest, isFull: all.length >= limits.most }} />
+      <form class="vv-write" data-option="sentences" onSubmit=${writing.send}>
+        <input
+          class="vv-control"
+          dir="auto"
+          autocomplete="off"
+          enterkeyhint="go"
+          placeholder="write a sentence, Enter …"
+          aria-label="A sentence that is asked about"
+          aria-invalid=${String(Boolean(writing.error))}
+        />
+      </form>
     </div>
+    <${Problem} words=${writing.error} look="vv-refused vv-notice" />
     ${all.length > 1 && html`<${Unlike} ...${{ classes, chosen, other, unlike }} />`}
     <p class="vv-target-words" hidden=${!words}>
       ${words}${
         !all.length &&
         examples.map(
           (one) =>
-            html`<button type="button" class="vv-chip vv-example" onClick=${() => ask(one)}>${one}</button>`,
+            html`<button type="button" class="vv-chip vv-example" onClick=${() => writing.write(one)}>
+              ${one}
+            </button>`,
         )
       }
     </p>
-    <${Templates} store=${store} />
+    <${Templates} page=${page} />
   </div>`;
 }
 
-/** Where a sentence is written; nothing is asked before it is whole. @param {{ask: (written: string) => void, longest: number, isFull: boolean}} props */
-function Field({ ask, longest, isFull }) {
+/**
+ * A field whose text the server cleans for the link or refuses, which is told beside it; what is refused stays in it.
+ * @param {Page} page @param {'sentences' | 'templates'} name what is written there
+ */
+function useWriting({ store, ask }, name) {
+  const job = useJob();
+  const write = (/** @type {string} */ written, whole = () => {}) => {
+    const body = { view: store.linkOf(TARGETED), [name]: written };
+    void job
+      .follow((stop) => ask('target', body, stop), {
+        whole: (link) => {
+          whole();
+          store.set(link, { push: true });
+        },
+      })
+      .catch(() => {}); // the job says why
+  };
   const send = (/** @type {any} */ event) => {
     event.preventDefault();
     const field = event.currentTarget.querySelector('input');
-    ask(field.value);
-    field.value = '';
+    const written = field.value;
+    write(written, () => {
+      if (name === 'sentences' && field.value === written) field.value = ''; // the next one may be on its way
+    });
   };
-  return html`<form class="vv-write" onSubmit=${send}>
-    <input
-      class="vv-control"
-      dir="auto"
-      autocomplete="off"
-      enterkeyhint="go"
-      maxlength=${longest}
-      disabled=${isFull}
-      placeholder=${isFull ? 'no room for more sentences' : 'write a sentence, Enter …'}
-      aria-label="A sentence that is asked about"
-    />
-  </form>`;
+  return { write, send, error: job.error };
 }
 
-/** How sentences are read. @param {{store: Store}} props */
-function Templates({ store }) {
-  const { value } = store.view.templates;
-  const send = (/** @type {any} */ event) => {
-    event.preventDefault();
-    store.set(
-      { templates: sentencesIn(event.currentTarget.querySelector('input').value).join(BETWEEN) },
-      { push: true },
-    );
-  };
-  return html`<details class="vv-templates vv-small">
+/** How sentences are read. @param {{page: Page}} props */
+function Templates({ page }) {
+  const { value } = page.store.view.templates;
+  const { send, error } = useWriting(page, 'templates');
+  return html`<details class="vv-templates vv-small" data-option="templates">
     <summary>Read as ${value ? `“${value}”` : 'they are written'}</summary>
     <form class="vv-row" onSubmit=${send}>
       <input
         class="vv-control"
         dir="auto"
         autocomplete="off"
-        value=${value}
+        key=${value}
+        defaultValue=${value}
         placeholder="a photo of {}."
         aria-label="How sentences are read"
+        aria-invalid=${String(Boolean(error))}
       />
       <button type="submit" class="vv-button">Read so</button>
     </form>
+    <${Problem} words=${error} look="vv-refused vv-notice" />
     <p class="vv-quiet">
       {} is where the sentence goes. Of several, with | between them, the mean is taken. Other words around a
       sentence give other answers.
