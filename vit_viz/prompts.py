@@ -73,11 +73,7 @@ class Prompts:
                 raise ParameterError(
                     f"A picture in the place of a sentence is @, its name, perhaps a patch, as in '@lion 3,4': not {one[:40]!r}."
                 )
-        for template in self.templates:
-            if template.count("{}") != 1:
-                raise ParameterError(
-                    f"A template has {{}} once, where the sentence goes, as 'a photo of {{}}.' has: not {template[:40]!r}."
-                )
+        check_templates(self.templates)
 
     @classmethod
     def of(cls, sentences: Iterable[str] | str = (), templates: Iterable[str] | str = PLAIN) -> Prompts:
@@ -116,6 +112,15 @@ class Prompts:
     def template_words(self) -> str:
         """The templates as one text; "" for the plain one."""
         return "" if self.templates == PLAIN else BETWEEN.join(self.templates)
+
+
+def check_templates(templates: Iterable[str]) -> None:
+    """Refuse a template that does not say once where the sentence goes."""
+    for template in templates:
+        if template.count("{}") != 1:
+            raise ParameterError(
+                f"A template has {{}} once, where the sentence goes, as 'a photo of {{}}.' has: not {template[:40]!r}."
+            )
 
 
 def words_of(target: object, templates: tuple[str, ...] = PLAIN) -> Prompts:

@@ -19,7 +19,7 @@ from tests.checkpoints.test_text_towers import WORDS, word_tokenizer
 from tests.comparing import assert_same
 from tests.model.inside import randomise
 from vit_viz.checkpoints import LoadedModel, load
-from vit_viz.checkpoints.tokenizing import MAX_TOKENIZER_BYTES
+from vit_viz.checkpoints.local import MAX_TOKENIZER_BYTES
 from vit_viz.model import SentenceHead
 
 pytestmark = pytest.mark.numbers
@@ -86,9 +86,15 @@ def siglip_of_transformers(**text: Any) -> Any:
     return model
 
 
-@pytest.mark.parametrize("act", [None, "gelu", "quick_gelu"])
-def test_clip_of_transformers_computes_the_same(tmp_path: Path, act: str | None) -> None:
-    model = clip_of_transformers(**({} if act is None else {"hidden_act": act}))
+@pytest.mark.parametrize(
+    ("build", "act", "config"),
+    [(clip_of_transformers, act, (True, False, 0.0)) for act in (None, "gelu", "quick_gelu")]
+    + [(siglip_of_transformers, act, (False, True, -3.5)) for act in (None, "gelu")],
+)
+def test_both_towers_of_transformers_compute_the_same(
+    tmp_path: Path, build: Any, act: str | None, config: tuple[bool, bool, float]
+) -> None:
+    model = build(**({} if act is None else {"hidden_act": act}))
     model.save_pretrained(tmp_path)
     lay_tokenizer(tmp_path)
     loaded = load(tmp_path, device="cpu")
@@ -98,22 +104,7 @@ def test_clip_of_transformers_computes_the_same(tmp_path: Path, act: str | None)
     assert_same(loaded.encode_text(SENTENCES), theirs.text_embeds, relative=1e-5)
     assert_same(logits(loaded, pixels), theirs.logits_per_image, relative=1e-5)
     assert loaded.text is not None
-    assert (loaded.text.config.causal, loaded.text.sigmoid, loaded.text.bias) == (True, False, 0.0)
-
-
-@pytest.mark.parametrize("act", [None, "gelu"])
-def test_siglip_of_transformers_computes_the_same(tmp_path: Path, act: str | None) -> None:
-    model = siglip_of_transformers(**({} if act is None else {"hidden_act": act}))
-    model.save_pretrained(tmp_path)
-    lay_tokenizer(tmp_path)
-    loaded = load(tmp_path, device="cpu")
-    pixels = torch.randn(2, 3, 24, 24)
-    with torch.no_grad():
-        theirs = model(input_ids=tokens(), pixel_values=pixels)
-    assert_same(loaded.encode_text(SENTENCES), theirs.text_embeds, relative=1e-5)
-    assert_same(logits(loaded, pixels), theirs.logits_per_image, relative=1e-5)
-    assert loaded.text is not None
-    assert (loaded.text.config.causal, loaded.text.sigmoid, loaded.text.bias) == (False, True, -3.5)
+    assert (loaded.text.config.causal, loaded.text.sigmoid, loaded.text.bias) == config
 
 
 def test_clips_end_token_of_old_configurations_is_the_one_with_the_highest_number(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_templates_are_averaged_as_unit_vectors(tmp_path: Path) -> None:
     text = own_file(tmp_path / "both.safetensors")
     loaded = load(tmp_path / "both.safetensors", device="cpu")
     mean = by_hand(text, 0, 4, 5, 6, 7, 11, 1) + by_hand(text, 0, 7, 7, 1)
-    (embedding,) = loaded.encode_text(["red"], ["a photo of {}.", "{} {}"])
+    (embedding,) = loaded.encode_text(["red"], ["a photo of {}.", "{} red"])
     assert_same(embedding, F.normalize(mean, dim=0), relative=1e-5)
 
 
@@ -237,7 +237,7 @@ def test_a_model_without_a_text_tower_says_what_to_load() -> None:
         ([], ["{}"], "lists of one or more texts"),
         (["a"], "a {}", "lists of one or more texts"),
         (["a"], [], "lists of one or more texts"),
-        (["a"], ["{}", "a photo"], r"template 'a photo' has no \{\}"),
+        (["a"], ["{}", "a photo"], r"has \{\} once.*not 'a photo'"),
     ],
 )
 def test_what_is_no_list_of_sentences_is_refused(

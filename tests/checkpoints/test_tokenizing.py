@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
-from vit_viz.checkpoints.tokenizing import MAX_TOKENIZER_BYTES, SentenceTokenizer, find_tokenizer
+from vit_viz.checkpoints.local import MAX_TOKENIZER_BYTES
+from vit_viz.checkpoints.tokenizing import SentenceTokenizer, find_tokenizer
 from vit_viz.errors import CheckpointError
 from vit_viz.model.text import TextConfig
 
@@ -270,7 +271,7 @@ def test_steps_that_make_much_of_a_short_text_are_refused(tmp_path: Path) -> Non
     ("content", "expected"),
     [
         ("{", "is not JSON"),
-        ("[1]", "The tokenizer cannot be used"),
+        ("[1]", "must hold a JSON object"),
         ("{}", "The tokenizer cannot be used"),
         ('{"model": {"type": "Invention"}}', "The tokenizer cannot be used"),
         ("[" * 100_000, "is not JSON"),

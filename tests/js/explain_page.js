@@ -182,7 +182,7 @@ export async function openExplain(_t, search = '', answers = {}) {
   const turn = signal(0);
   const root = /** @type {any} */ (parse('<div></div>').querySelector('div'));
   const { methods = METHODS, drawing = [] } = known;
-  const told = { how: '<p>how</p>', methods, drawing, tables: TABLES, sentences: { most: 4, longest: 30 } };
+  const told = { how: '<p>how</p>', methods, drawing, tables: TABLES };
   render(html`<${Explain} page=${{ store, source: SERVER, ask, turn }} ...${told} />`, root);
   ending.after(() => render(null, root));
   await settle();

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { mapsIn, sentencesIn, without } from '../../vit_viz/web/explain/sentences.js';
+import { mapsIn, without } from '../../vit_viz/web/explain/sentences.js';
 import { mapBy, openExplain, pressed, texts } from './explain_page.js';
 import { settle } from './room.js';
 
@@ -13,10 +13,20 @@ const PHOTOS = [
   ['u1', 'mine.jpg'],
 ];
 
-/** What a model that reads says of the sentences of a link. @param {any} body */
-const target = ({ view }) => {
+const sentencesIn = (/** @type {string | null} */ text) =>
+  [...new Set((text ?? '').split('|').map((one) => one.trim()))].filter(Boolean);
+
+/** What a model that reads says of the sentences of a link, and what links say once others are written. @param {any} body */
+const target = ({ view, sentences, templates }) => {
   const link = new URLSearchParams(view);
-  const names = sentencesIn(link.get('sentences') ?? '');
+  const names = sentencesIn(link.get('sentences'));
+  if ([sentences, templates].some((text) => text?.includes('refused'))) return new Error('That is not read.');
+  if (templates !== undefined) return { templates: sentencesIn(templates).join(' | ') };
+  if (sentences !== undefined) {
+    const all = [...new Set([...names, ...sentencesIn(sentences)])];
+    const newest = sentencesIn(sentences).at(-1);
+    return { sentences: all.join(' | '), ...(newest && { target: String(all.indexOf(newest)) }) };
+  }
   if (!names.length)
     return {
       classes: [],
@@ -28,8 +38,9 @@ const target = ({ view }) => {
       link: '',
     };
   const [chosen = 0, other = null] = (link.get('target') ?? '').split('-').filter(Boolean).map(Number);
-  const classes = names.map((name, index) => ({
-    name,
+  const classes = names.map((written, index) => ({
+    name: written.startsWith('@') ? `named ${written}` : written,
+    written,
     index,
     probability: 1 / names.length,
     cosine: COSINES[index % 3],
@@ -79,22 +90,6 @@ async function write(/** @type {any} */ page, /** @type {string} */ words) {
   await settle();
 }
 
-test('sentences are cleaned as Python cleans them', () => {
-  const cases = {
-    ' a  dog\t|a\ncat ': ['a dog', 'a cat'],
-    'a dog | a dog |a  dog|': ['a dog'],
-    'a\x00dog\x1b[31m\x85cat': ['a dog [31m cat'],
-    '\u202eevil\u202c \u2066dog\u2069\ufeff': ['evil dog'],
-    'cafe\u0301 | caf\u00e9': ['caf\u00e9'],
-    '\u06a9\u062a\u0627\u0628\u200c\u0647\u0627 | \u05db\u05dc\u05d1': [
-      '\u06a9\u062a\u0627\u0628\u200c\u0647\u0627',
-      '\u05db\u05dc\u05d1',
-    ],
-    ' | \u2028 | \ue000 ': [],
-  };
-  for (const [written, sentences] of Object.entries(cases)) assert.deepEqual(sentencesIn(written), sentences);
-});
-
 test('what is explained stays the same sentence where another one goes', () => {
   const all = ['a', 'b', 'c'];
   assert.deepEqual(without(all, 0, [2, 1]), { sentences: 'b | c', target: '1-0' });
@@ -112,7 +107,7 @@ test('without sentences the field has some to try; Enter asks about the one that
   page.find('.vv-write input').fire('input');
   await settle();
   assert.equal(page.asked('target', 'open').length, asked);
-  await write(page, ' a  cat\u202e ');
+  await write(page, ' a cat ');
   assert.deepEqual([page.store.view.sentences.value, page.store.view.target.value], ['a cat', '0']);
   assert.equal(page.find('.vv-write input').value, '');
   assert.match(page.place.search(), /sentences=a\+cat/);
@@ -198,11 +193,49 @@ test('templates are written in a fold that says what is set', async (t) => {
   assert.equal(page.text('.vv-templates summary'), 'Read as “a photo of {}. | {}”');
 });
 
-test('there is room for as many sentences as Python takes', async (t) => {
-  const page = await open(t, '&sentences=a|b|c');
-  await write(page, 'd | e');
-  assert.equal(page.store.view.sentences.value, 'a | b | c | d');
-  assert.equal(page.find('.vv-write input').disabled, true);
+test('another photo, and the patch of Look, stand in the place of a sentence; links keep what is written for them', async (t) => {
+  const page = await open(t, '&image=lion&q=0,2');
+  const select = page.find('.vv-likes select');
+  assert.deepEqual(texts(page.all('.vv-likes option')), ['like another photo …', 'mine.jpg']);
+  select.value = 'u1';
+  select.fire('change');
+  await settle();
+  assert.equal(page.store.view.sentences.value, '@u1');
+  page.find('.vv-likes button').fire('click');
+  await settle();
+  assert.equal(page.store.view.sentences.value, '@u1 | @lion 0,2');
+  assert.deepEqual(texts(page.all('.vv-written .vv-chip')), ['named @u1', 'named @lion 0,2']);
+  page.all('.vv-take')[0].fire('click');
+  await settle();
+  assert.equal(page.store.view.sentences.value, '@lion 0,2');
+});
+
+test('what is refused is told beside its field and stays there until something else is taken', async (t) => {
+  const page = await open(t, THREE);
+  const said = () => page.all('.vv-refused').map(({ hidden, textContent }) => (hidden ? '' : textContent));
+  for (const [form, written, taken, place] of [
+    ['.vv-write', 'refused', 'a cat', ''],
+    ['.vv-templates form', 'refused {}', 'a photo of {}.', 'second'],
+  ]) {
+    const view = ['sentences', 'templates'].map((name) => page.store.view[name].value);
+    page.find(`${form} input`).value = written;
+    page.find(form).fire('submit');
+    await settle();
+    assert.deepEqual(said(), place ? ['', 'That is not read.'] : ['That is not read.', '']);
+    assert.deepEqual(
+      [page.find(`${form} input`).value, page.find(`${form} input`).getAttribute('aria-invalid')],
+      [written, 'true'],
+    );
+    assert.deepEqual(
+      ['sentences', 'templates'].map((name) => page.store.view[name].value),
+      view,
+    );
+    page.find(`${form} input`).value = taken;
+    page.find(form).fire('submit');
+    await settle();
+    assert.deepEqual(said(), ['', '']);
+    assert.match(page.place.search(), place ? /templates=a\+photo/ : /sky\+%7C\+a\+cat/);
+  }
 });
 
 test('another photo keeps the sentences and the chosen one; another model drops them', async (t) => {

@@ -14,7 +14,13 @@ from vit_viz.errors import CheckpointError
 from vit_viz.model.config import highest, words_of
 
 MAX_JSON_BYTES = 10_000_000
+MAX_TOKENIZER_BYTES = 50_000_000
+"""Of a tokenizer.json; that of SigLIP 2, with 256,000 tokens, has 34 MB."""
+
 SETTINGS_FILES = ("config.json", "preprocessor_config.json", "processor_config.json")
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+"""What a repository of the Hub has beside its weights."""
+
 _OPEN_CLIPS = "open_clip_config.json"
 _GENERIC = ("model", "pytorch_model", "open_clip_model", "open_clip_pytorch_model")
 """Names of save_pretrained and of open_clip, which do not name the model."""
@@ -70,9 +76,9 @@ def read_settings(config: Path | None, preprocessor: Path | None, processor: Pat
     Args:
         processor: where transformers 5 keeps the processor of pictures beside that of texts.
     """
-    settings = _read_json(config)
-    nested = _read_json(processor).get("image_processor")
-    if extra := nested if isinstance(nested, dict) else _read_json(preprocessor):
+    settings = read_json(config)
+    nested = read_json(processor).get("image_processor")
+    if extra := nested if isinstance(nested, dict) else read_json(preprocessor):
         settings["preprocessor"] = extra
     return settings
 
@@ -80,7 +86,7 @@ def read_settings(config: Path | None, preprocessor: Path | None, processor: Pat
 def _settings_in(folder: Path) -> dict[str, Any]:
     """The JSON files of a folder, where open_clip's own stands for config.json."""
     settings = read_settings(*(folder / name for name in SETTINGS_FILES))
-    return settings or _of_open_clip(_read_json(folder / _OPEN_CLIPS))
+    return settings or _of_open_clip(read_json(folder / _OPEN_CLIPS))
 
 
 def _of_open_clip(settings: dict[str, Any]) -> dict[str, Any]:
@@ -129,12 +135,14 @@ def _folder(path: Path) -> Source:
     )
 
 
-def _read_json(path: Path | None) -> dict[str, Any]:
+def read_json(path: Path | None) -> dict[str, Any]:
+    """What a JSON file beside the weights says; nothing where it is missing, CheckpointError where it holds no object."""
     if path is None or not path.exists():
         return {}
     check_regular(path)
-    if path.stat().st_size > MAX_JSON_BYTES:
-        raise CheckpointError(f"{path.name} is larger than any configuration.")
+    kind, most = json_limit(path.name)
+    if path.stat().st_size > most:
+        raise CheckpointError(f"{path.name} is larger than any {kind}.")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError, RecursionError) as error:
@@ -142,6 +150,13 @@ def _read_json(path: Path | None) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise CheckpointError(f"{path.name} must hold a JSON object.")
     return content
+
+
+def json_limit(filename: str) -> tuple[str, int]:
+    """What a JSON file beside the weights is, and how many bytes such a file may have."""
+    if filename in TOKENIZER_FILES:
+        return "tokenizer", MAX_TOKENIZER_BYTES
+    return "configuration", MAX_JSON_BYTES
 
 
 _SIZES = {  # as timm and we call them -> as transformers does

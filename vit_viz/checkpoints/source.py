@@ -15,14 +15,14 @@ from vit_viz.bundled import bundled_file
 from vit_viz.checkpoints.catalog import BUNDLED, CATALOG, Entry, entry_of
 from vit_viz.checkpoints.families import refuse_unknown
 from vit_viz.checkpoints.local import (
-    MAX_JSON_BYTES,
     SETTINGS_FILES,
+    TOKENIZER_FILES,
     Source,
     check_declared,
+    json_limit,
     local_checkpoint,
     read_settings,
 )
-from vit_viz.checkpoints.tokenizing import FILES as TOKENIZER_FILES, MAX_TOKENIZER_BYTES
 from vit_viz.checkpoints.visitor_models import repository_folder, visitor_model_cache
 from vit_viz.checkpoints.weights import MAX_NUMBERS, SUFFIXES, hash_file
 from vit_viz.errors import Cancelled, CheckpointError
@@ -313,7 +313,7 @@ class _Hub:
         cache = blob.parents[2]
         cache.mkdir(parents=True, exist_ok=True)
         # where the Hub does not say how many bytes come, a visitor's file may be the largest; the owner's are not bounded so
-        largest = MAX_VISITORS_BYTES if filename == _WEIGHTS else _largest(filename)
+        largest = MAX_VISITORS_BYTES if filename == _WEIGHTS else json_limit(filename)[1]
         needed = size if size is not None else largest if is_visitors else 0
         with models.room(cache, needed, name=self.repo, is_visitors=is_visitors):
             part = models.part(blob, is_visitors=is_visitors)
@@ -372,9 +372,9 @@ class _Hub:
     def _check_size(self, filename: str, size: int) -> None:
         """Refuse what is larger than it may be, before the download where the Hub says how large it is."""
         if filename != _WEIGHTS:
-            if size > _largest(filename):
-                what = "tokenizer" if filename in TOKENIZER_FILES else "configuration"
-                raise CheckpointError(f"The {filename} of {self.repo!r} is larger than any {what}.")
+            kind, most = json_limit(filename)
+            if size > most:
+                raise CheckpointError(f"The {filename} of {self.repo!r} is larger than any {kind}.")
         elif self.is_visitors and size > MAX_VISITORS_BYTES:
             raise CheckpointError(
                 f"{self.repo!r} is too large to be opened here: its weights take more than {MAX_VISITORS_BYTES / 1e9:g} GB; "
@@ -382,11 +382,6 @@ class _Hub:
             )
         elif size > _MAX_BYTES:
             raise CheckpointError(f"{self.repo!r} is larger than any model that we load.")
-
-
-def _largest(filename: str) -> int:
-    """Bytes that a file beside the weights may have."""
-    return MAX_TOKENIZER_BYTES if filename in TOKENIZER_FILES else MAX_JSON_BYTES
 
 
 def _is_commit(revision: str) -> bool:

@@ -27,6 +27,7 @@ from vit_viz.checkpoints.weights import Weights, read_weights
 from vit_viz.errors import CheckpointError, ParameterError
 from vit_viz.lazy import F, Tensor, torch
 from vit_viz.model import TextConfig, TextTransformer, ViTConfig, use_fastest_linear
+from vit_viz.prompts import check_templates
 
 _KEPT = 4096  # embeddings; of 768 numbers each they take 12 MB
 _BATCH = 64
@@ -81,20 +82,19 @@ class TextTower:
 
         Args:
             sentences: one or more.
-            templates: texts around a sentence, which takes the place of each "{}" in them.
+            templates: texts around a sentence, which takes the place of the {} in each.
 
         Returns:
             Embeddings of length 1, [S, E], fp32, on the tower's device.
 
         Raises:
             CheckpointError: the files of the tower or its tokenizer are damaged, or changed since the model was loaded.
-            ParameterError: there is no sentence, or a template without "{}".
+            ParameterError: there is no sentence, or a template does not have {} once.
         """
         templates = tuple(templates) if not isinstance(templates, str) else ()
         if isinstance(sentences, str) or not sentences or not templates:
             raise ParameterError('Sentences and templates are lists of one or more texts, as in ["a dog"].')
-        if bare := next((one for one in templates if "{}" not in one), None):
-            raise ParameterError(f"The template {bare[:60]!r} has no {{}} where the sentence belongs.")
+        check_templates(templates)
         with self._lock:
             known = {one: self._kept.get((one, templates)) for one in dict.fromkeys(sentences)}
             if new := [one for one, embedding in known.items() if embedding is None]:

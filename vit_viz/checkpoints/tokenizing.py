@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from vit_viz.checkpoints.local import MAX_TOKENIZER_BYTES, TOKENIZER_FILES, read_json
 from vit_viz.checkpoints.weights import check_regular
 from vit_viz.errors import CheckpointError
 from vit_viz.model import TextConfig
@@ -22,12 +23,6 @@ if TYPE_CHECKING:
 Cleaning = Literal["canonicalize", "lower", "whitespace"]
 """What is done to a sentence before its tokenizer sees it, in the words of open_clip: lower case without punctuation, lower case,
 or only white space put in order."""
-
-MAX_TOKENIZER_BYTES = 50_000_000
-"""Of a tokenizer.json; that of SigLIP 2, with 256,000 tokens, has 34 MB."""
-
-FILES = ("tokenizer.json", "tokenizer_config.json")
-"""What a repository of the Hub has beside its weights."""
 
 _MERGES = ("merges.txt", "bpe_simple_vocab_16e6.txt.gz")
 _START, _END = "<|startoftext|>", "<|endoftext|>"
@@ -90,8 +85,8 @@ def find_tokenizer(
     """
     if isinstance(own := settings.get("tokenizer"), Mapping):
         return lambda: _ready(own, {}, config, cleaning)
-    if (path := folder / FILES[0]).exists():
-        return lambda: _ready(_json(path), _json(folder / FILES[1]), config, cleaning)
+    if (path := folder / TOKENIZER_FILES[0]).exists():
+        return lambda: _ready(read_json(path), read_json(folder / TOKENIZER_FILES[1]), config, cleaning)
     merges = next((folder / file for file in _MERGES if (folder / file).exists()), None)
     if merges is not None and config.causal:
         return lambda: SentenceTokenizer(
@@ -220,19 +215,6 @@ def _parts(*values: Any) -> Iterator[Mapping[str, Any]]:
             yield value
         if isinstance(value, Mapping | list):
             waiting.extend(value.values() if isinstance(value, Mapping) else value)
-
-
-def _json(path: Path) -> Mapping[str, Any]:
-    if not path.exists():
-        return {}
-    check_regular(path)
-    if path.stat().st_size > MAX_TOKENIZER_BYTES:
-        raise CheckpointError(f"{path.name} is larger than any tokenizer.")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError, RecursionError) as error:
-        raise CheckpointError(f"{path.name} cannot be read: it is not JSON.") from error
-    return _mapping(content)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -63,7 +63,7 @@ class InputOptions(Options):
         Option(
             "sentences",
             "Sentences as the classes of a model with a text tower, such as CLIP: 'a dog | a rock'; else its own.",
-            pattern=r"[^\x00-\x1f]{0,10000}",
+            pattern=r"[\s\S]*",  # prompts.py says what is wrong
         ),
     ] = ""
     templates: Annotated[
@@ -71,7 +71,7 @@ class InputOptions(Options):
         Option(
             "templates",
             "How sentences are read: 'a photo of {}.', several joined by |; their mean is taken.",
-            pattern=r"[^\x00-\x1f]{0,10000}",
+            pattern=r"[\s\S]*",  # prompts.py says what is wrong
         ),
     ] = ""
 
@@ -120,10 +120,8 @@ def parse_arguments(question: AnyQuestion, fields: Mapping[str, object]) -> tupl
     fields = dict(fields)
     if "edits" in fields:
         fields["edits"] = str(ModelEdits.parse(fields["edits"]))
-    if isinstance(sentences := fields.get("sentences"), list):
-        fields["sentences"] = str(Prompts.of(sentences))
-    if isinstance(templates := fields.get("templates"), list):
-        fields["templates"] = Prompts.of(templates=templates).template_words
+    prompts = Prompts.of(*(_texts(name, fields.get(name, "")) for name in ("sentences", "templates")))
+    fields |= {"sentences": str(prompts), "templates": prompts.template_words}
     how = {name: inputs[name].read(name, _text(fields[name])) for name in inputs if name in fields}
     others = {name: value for name, value in fields.items() if name not in {*inputs, *BESIDE_OPTIONS}}
     query, target = query_of(fields.get("query")), target_of(fields.get("target"))
@@ -132,6 +130,13 @@ def parse_arguments(question: AnyQuestion, fields: Mapping[str, object]) -> tupl
         options_of_methods(question, chosen, of_method)
         others["options"] = of_method
     return InputOptions.of(how.items()), {"query": query, "target": target, **others}
+
+
+def _texts(name: str, value: object) -> str | list[str]:
+    """Sentences or templates from JSON, as `Prompts.of` takes them."""
+    if not isinstance(value, str | list):
+        raise ParameterError(f"The {name} are a text or a list of texts, not {str(value)[:40]!r}.")
+    return value
 
 
 def query_of(value: object) -> Query | None:

@@ -29,6 +29,7 @@ from vit_viz.checkpoints import Model
 from vit_viz.checkpoints.catalog import entry_of
 from vit_viz.errors import Cancelled, CaptureError, ParameterError, VitVizError
 from vit_viz.progress import StopCheck
+from vit_viz.prompts import Prompts
 from vit_viz.rest import THREADS, AnswerProgress, Computed, read_json, refusal
 from vit_viz.sentences import sentence
 from vit_viz.session.handles import VISITOR, visitor_in
@@ -169,6 +170,10 @@ def far_words(title: str, done: int = 0, total: int = 0) -> dict[str, Any]:
 
 
 def _target(call: PageCall) -> dict[str, Any]:
+    if "sentences" in call.body:
+        return target.with_sentences(call.view, str(call.body["sentences"]))
+    if "templates" in call.body:
+        return {"templates": Prompts.of(templates=str(call.body["templates"])).template_words}
     call.session.run(call.subject.request("trace"), cancelled=call.cancelled)
     find = str(call.body["find"])[:100] if "find" in call.body else None
     return target.value(call.session, call.subject, call.view, find)

@@ -9,7 +9,6 @@ from typing import Any
 
 from vit_viz.explorer import EXPLORER, template
 from vit_viz.explorer.rooms import PROPS
-from vit_viz.prompts import LONGEST, MOST_SENTENCES
 from vit_viz.ui import lesson
 from vit_viz.ui.explain import declared
 from vit_viz.ui.kit import part, place, words
@@ -71,8 +70,7 @@ def _explain() -> dict[str, Any]:
         ),
     )
     values = {"methods": declared.methods(), "drawing": declared.drawing(), "how": how}
-    limits = {"most": MOST_SENTENCES, "longest": LONGEST}
-    return part("web/explain/room", html=place("explain"), sentences=limits, **values)
+    return part("web/explain/room", html=place("explain"), **values)
 
 
 def _heads() -> dict[str, Any]:

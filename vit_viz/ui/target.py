@@ -11,6 +11,7 @@ from vit_viz.errors import ParameterError
 from vit_viz.labels import Labels
 from vit_viz.model import SentenceHead
 from vit_viz.outputs import Noun, Output, noun_of, output_kind, output_name, shown
+from vit_viz.prompts import Prompts
 from vit_viz.samples import sample_names
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
@@ -75,10 +76,13 @@ def value(session: Session, subject: Subject, view: ViewState, find: str | None 
     answers = shown(logits.float(), kind).cpu()
     first, *others = chosen or (int(logits.argmax()),)
     listed = dict.fromkeys([*answers.topk(min(_CHIPS, count)).indices.tolist(), first, *others])
-    cosines: dict[int, dict[str, float]] = {}
+    cosines: dict[int, dict[str, Any]] = {}
     if isinstance(head, SentenceHead):  # all of them, in their order, with the similarity itself
         listed = dict.fromkeys(range(count))
-        cosines = {i: {"cosine": (float(logits[i]) - head.bias) / head.scale} for i in listed}
+        written = subject.prompts.sentences
+        cosines = {
+            i: {"cosine": (float(logits[i]) - head.bias) / head.scale, "written": written[i]} for i in listed
+        }
         reads["shares"] = _ALIKE if subject.prompts.pictures else _SHARES[kind]
     names = {index: output_name(index, labels, noun_of(kind)) for index in listed}
     amount = "value" if kind == "value" else "probability"
@@ -120,6 +124,18 @@ def _unknown(loaded: Model, subject: Subject) -> str:
         if words
         else ""
     )
+
+
+def with_sentences(view: ViewState, written: str) -> dict[str, str]:
+    """What the link of a view says once it is asked about these sentences, too; the last of them is what is explained.
+
+    Raises:
+        ParameterError: there are too many, or one is too long.
+    """
+    new = Prompts.of(written).sentences
+    every = Prompts.of([*Prompts.of(view.sentences).sentences, *new])
+    chosen = {"target": str(every.sentences.index(new[-1]))} if new else {}
+    return {"sentences": str(every), **chosen}
 
 
 def _chosen(target: str, count: int) -> tuple[tuple[int, ...], str]:

@@ -31,8 +31,8 @@ import { Terms } from './terms.js';
  * What is explained: a class, or one set against another; link: the same as it stands in links, name: in words.
  * @typedef {Target & {link: string, name: string}} Aim
  *
- * What is known from the beginning; how: all is measured, as HTML; drawing: controls of how a map is drawn; sentences: how many and how long.
- * @typedef {{how: string, methods: Method[], drawing: Control[], sentences: {most: number, longest: number}}} Declared
+ * What is known from the beginning; how: all is measured, as HTML; drawing: controls of how a map is drawn.
+ * @typedef {{how: string, methods: Method[], drawing: Control[]}} Declared
  */
 
 const TITLES = { why: 'Why', parts: 'What it is made of' };
@@ -96,7 +96,7 @@ export function Explain({ page, tables, methods: all, ...declared }) {
   return html`<div id="vv-target">
       ${
         target.photos
-          ? html`<${Sentences} ...${{ store, pair: pair(), limits: declared.sentences, ...choosing }} />`
+          ? html`<${Sentences} ...${{ page, names: known()?.classes, pair: pair(), ...choosing }} />`
           : html`<${Classes} ...${{ find, ...choosing }} label="What is explained" />`
       }
     </div>

@@ -1,5 +1,5 @@
 // The sentences that a picture is asked about, of a model with a text tower: written, chosen, taken away, and how they are read. The link
-// holds them; they are cleaned as vit_viz/prompts.py does it, so that a number in the link means the same sentence on both sides.
+// holds them as the server has cleaned them, so that a number in the link means the same sentence on both sides.
 
 import { placeIn, placeWords } from '../../explorer/geometry.js';
 import { Picture } from '../../explorer/paint.js';
@@ -7,26 +7,19 @@ import { routeUrl } from '../../explorer/source.js';
 import { fixed, number } from '../../ui/kit/numbers.js';
 import { SaveLink } from '../kit/figure.js';
 import { MapOnPhoto, endsOf, mapIn } from '../kit/map.js';
-import { Unlike, useAsked } from '../kit/parts.js';
+import { Problem, Unlike, useAsked, useJob } from '../kit/parts.js';
 import { html, useMemo } from '../kit/preact.js';
+import { TARGETED } from '../kit/store.js';
 import { segmentColour, segmentPixels } from '../tokens/plate.js';
 import { drawingOf, testedOf } from './maps.js';
 /** @import { Page } from '../kit/page.js' */
 /** @import { Choices, Entry, Target } from '../kit/parts.js' */
-/** @import { Store } from '../kit/store.js' */
 /** @import { Of } from './maps.js' */
 /** @import { Method } from './staged.js' */
 
 const BETWEEN = ' | ';
 const OPACITY = 140; // of 255: the photo is seen below a colour
 const PATCH = /^(\d+),(\d+)$/;
-const SHAPELESS = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
-
-/** The sentences of a text, each once, on one line and without signs that have no shape. @param {string} text */
-export function sentencesIn(text) {
-  const cleaned = text.split('|').map((one) => one.normalize('NFC').replace(SHAPELESS, ' '));
-  return [...new Set(cleaned.map((one) => one.trim().split(/\s+/).join(' ')))].filter(Boolean);
-}
 
 /**
  * The link with one sentence less; the others stay what they are.
@@ -41,20 +34,23 @@ export function without(all, place, pair) {
 }
 
 /**
- * @param {{store: Store, target: Target, pair: number[], why: Choices['why'], unlike: NonNullable<Choices['unlike']>, limits: {most: number, longest: number},
- *     title: any}} props target: what is known of the sentences; pair: those that are chosen
+ * @param {{page: Page, target: Target, names?: Entry[], pair: number[], why: Choices['why'], unlike: NonNullable<Choices['unlike']>, title: any}} props
+ *     target: what was known last; names: the sentences of this link, once they are known; pair: those that are chosen
  */
-export function Sentences({ store, target, pair, why, unlike, limits, title }) {
-  const all = sentencesIn(store.view.sentences.value);
+export function Sentences({ page, target, names, pair, why, unlike, title }) {
+  const { store } = page;
+  /** @type {Entry[]} */
+  const all =
+    names ??
+    store.view.sentences.value
+      .split(BETWEEN)
+      .filter(Boolean)
+      .map((/** @type {string} */ name) => ({ name }));
+  const written = all.map((one) => one.written ?? one.name);
   const [chosen, other = null] = pair;
-  const classes = all.map((name, index) => ({ name, index }));
+  const classes = all.map(({ name }, index) => ({ name, index }));
   const { examples = [], words = '', reads, photos = [] } = target;
-  const ask = (/** @type {string} */ written) => {
-    const known = [...new Set([...all, ...sentencesIn(written)])].slice(0, limits.most);
-    const newest = sentencesIn(written).findLast((one) => known.includes(one));
-    if (newest === undefined) return;
-    store.set({ sentences: known.join(BETWEEN), target: String(known.indexOf(newest)) }, { push: true });
-  };
+  const writing = useWriting(page, 'sentences');
   const chip = (/** @type {Entry & {index: number}} */ { name, index }) =>
     html`<span key=${name} class="vv-written" dir="auto">
       <button
@@ -70,7 +66,7 @@ export function Sentences({ store, target, pair, why, unlike, limits, title }) {
         type="button"
         class="vv-take vv-bare"
         aria-label=${`Take “${name}” away`}
-        onClick=${() => store.set(without(all, index, pair), { push: true })}
+        onClick=${() => store.set(without(written, index, pair), { push: true })}
       >
         ×
       </button>
@@ -78,96 +74,119 @@ export function Sentences({ store, target, pair, why, unlike, limits, title }) {
   return html`<div class="vv-target vv-sentences vv-row">
     <div class="vv-target-row vv-row" role="group" aria-label="What is explained">
       ${title} ${classes.map(chip)}
-      ${reads && html`<${Field} ...${{ ask, longest: limits.longest, isFull: all.length >= limits.most }} />`}
+      ${
+        reads &&
+        html`<form class="vv-write" data-option="sentences" onSubmit=${writing.send}>
+          <input
+            class="vv-control"
+            dir="auto"
+            autocomplete="off"
+            enterkeyhint="go"
+            placeholder="write a sentence, Enter …"
+            aria-label="A sentence that is asked about"
+            aria-invalid=${String(Boolean(writing.error))}
+          />
+        </form>`
+      }
+      <${Likes} ...${{ write: writing.write, photos, view: store.view }} />
     </div>
-    <${Likes} ...${{ ask, photos, view: store.view }} />
+    <${Problem} words=${writing.error} look="vv-refused vv-notice" />
     ${all.length > 1 && html`<${Unlike} ...${{ classes, chosen, other, unlike }} />`}
     <p class="vv-target-words" hidden=${!words}>
       ${words}${
         !all.length &&
         examples.map(
           (one) =>
-            html`<button type="button" class="vv-chip vv-example" onClick=${() => ask(one)}>${one}</button>`,
+            html`<button type="button" class="vv-chip vv-example" onClick=${() => writing.write(one)}>
+              ${one}
+            </button>`,
         )
       }
     </p>
-    ${reads && html`<${Templates} store=${store} />`}
+    ${reads && html`<${Templates} page=${page} />`}
   </div>`;
 }
 
 /**
  * What a picture may be compared with in place of a sentence: another photo, or the patch that is looked at.
- * @param {{ask: (written: string) => void, photos: NonNullable<Target['photos']>, view: Store['view']}} props
+ * @param {{write: (written: string) => void, photos: NonNullable<Target['photos']>, view: Page['store']['view']}} props
  */
-function Likes({ ask, photos, view }) {
+function Likes({ write, photos, view }) {
   const image = view.image.value;
   const patch = PATCH.exec(view.q.value);
   const others = photos.filter(([id]) => id !== image);
-  return html`<p class="vv-likes vv-row vv-small">
-    <span>More like</span>
+  return html`<span class="vv-likes vv-row vv-small">
     <select
       class="vv-control"
       aria-label="More like another photo"
       value=""
-      onChange=${(/** @type {any} */ { currentTarget }) => ask(`@${currentTarget.value}`)}
+      onChange=${(/** @type {any} */ { currentTarget }) => write(`@${currentTarget.value}`)}
     >
-      <option value="">another photo …</option>
+      <option value="">like another photo …</option>
       ${others.map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}
     </select>
     ${
       patch &&
-      html`<button type="button" class="vv-button" onClick=${() => ask(`@${image} ${patch[0]}`)}>
-        patch ${placeWords(Number(patch[1]), Number(patch[2]))}, which Look is about
+      html`<button
+        type="button"
+        class="vv-chip"
+        title="The patch that Look is about"
+        onClick=${() => write(`@${image} ${patch[0]}`)}
+      >
+        like patch ${placeWords(Number(patch[1]), Number(patch[2]))}
       </button>`
     }
-  </p>`;
+  </span>`;
 }
 
-/** Where a sentence is written; nothing is asked before it is whole. @param {{ask: (written: string) => void, longest: number, isFull: boolean}} props */
-function Field({ ask, longest, isFull }) {
+/**
+ * A field whose text the server cleans for the link or refuses, which is told beside it; what is refused stays in it.
+ * @param {Page} page @param {'sentences' | 'templates'} name what is written there
+ */
+function useWriting({ store, ask }, name) {
+  const job = useJob();
+  const write = (/** @type {string} */ written, whole = () => {}) => {
+    const body = { view: store.linkOf(TARGETED), [name]: written };
+    void job
+      .follow((stop) => ask('target', body, stop), {
+        whole: (link) => {
+          whole();
+          store.set(link, { push: true });
+        },
+      })
+      .catch(() => {}); // the job says why
+  };
   const send = (/** @type {any} */ event) => {
     event.preventDefault();
     const field = event.currentTarget.querySelector('input');
-    ask(field.value);
-    field.value = '';
+    const written = field.value;
+    write(written, () => {
+      if (name === 'sentences' && field.value === written) field.value = ''; // the next one may be on its way
+    });
   };
-  return html`<form class="vv-write" onSubmit=${send}>
-    <input
-      class="vv-control"
-      dir="auto"
-      autocomplete="off"
-      enterkeyhint="go"
-      maxlength=${longest}
-      disabled=${isFull}
-      placeholder=${isFull ? 'no room for more sentences' : 'write a sentence, Enter …'}
-      aria-label="A sentence that is asked about"
-    />
-  </form>`;
+  return { write, send, error: job.error };
 }
 
-/** How sentences are read. @param {{store: Store}} props */
-function Templates({ store }) {
-  const { value } = store.view.templates;
-  const send = (/** @type {any} */ event) => {
-    event.preventDefault();
-    store.set(
-      { templates: sentencesIn(event.currentTarget.querySelector('input').value).join(BETWEEN) },
-      { push: true },
-    );
-  };
-  return html`<details class="vv-templates vv-small">
+/** How sentences are read. @param {{page: Page}} props */
+function Templates({ page }) {
+  const { value } = page.store.view.templates;
+  const { send, error } = useWriting(page, 'templates');
+  return html`<details class="vv-templates vv-small" data-option="templates">
     <summary>Read as ${value ? `“${value}”` : 'they are written'}</summary>
     <form class="vv-row" onSubmit=${send}>
       <input
         class="vv-control"
         dir="auto"
         autocomplete="off"
-        value=${value}
+        key=${value}
+        defaultValue=${value}
         placeholder="a photo of {}."
         aria-label="How sentences are read"
+        aria-invalid=${String(Boolean(error))}
       />
       <button type="submit" class="vv-button">Read so</button>
     </form>
+    <${Problem} words=${error} look="vv-refused vv-notice" />
     <p class="vv-quiet">
       {} is where the sentence goes. Of several, with | between them, the mean is taken. Other words around a
       sentence give other answers.

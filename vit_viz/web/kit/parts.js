@@ -425,7 +425,8 @@ export function Cells({ grid, paint, label, read, aspect, look = '', children })
 // --- which class is meant
 
 /**
- * @typedef {{name: string, index?: number, probability?: number | null, value?: number, cosine?: number}} Entry cosine: of a sentence
+ * @typedef {{name: string, index?: number, probability?: number | null, value?: number, cosine?: number, written?: string}} Entry cosine: of a
+ *   sentence; written: what links have for it
  * @typedef {{classes?: Entry[], chosen?: number | null, other?: number | null, words?: string, name?: string, single?: boolean,
  *   reads?: boolean, photos?: [id: string, name: string][], examples?: string[], shares?: string}} Target single: whether a class is chosen alone, with nothing to set against it;
  *   reads: whether the model is asked in sentences, with some to try and what their shares mean; photos: that one may be compared with,
@@ -455,7 +456,9 @@ export function Classes({ target, why, unlike, find, label, title }) {
       <span class="vv-why">
         ${classes.map((entry) => html`<${Chip} entry=${entry} on=${entry.index === chosen} choose=${why} />`)}
       </span>
-      <${ClassSearch} ...${{ find, why, unlike: single ? undefined : unlike }} />
+      <${ClassSearch}
+        ...${{ find, why, unlike: single ? undefined : unlike, noun: target.reads ? 'sentence' : 'class' }}
+      />
     </div>
     ${!single && unlike && html`<${Unlike} ...${{ classes, chosen, other, unlike, isNone }} />`}
     <button
@@ -515,9 +518,9 @@ function Chip({ entry: { name, index, probability, value }, on, choose }) {
 
 /**
  * A search for a class by its name: asks once the hand rests, and shows the answer to the newest question only.
- * @param {{find: Choices['find'], why: Choices['why'], unlike?: Choices['unlike']}} props
+ * @param {{find: Choices['find'], why: Choices['why'], unlike?: Choices['unlike'], noun: string}} props noun: what the model's classes are
  */
-function ClassSearch({ find, why, unlike }) {
+function ClassSearch({ find, why, unlike, noun }) {
   const [hits, setHits] = useState(/** @type {Hits | null} */ (null));
   const job = useJob();
   const timer = useRef(0);
@@ -553,9 +556,9 @@ function ClassSearch({ find, why, unlike }) {
     <input
       class="vv-search vv-control"
       type="search"
-      placeholder="another class…"
+      placeholder=${`another ${noun}…`}
       autocomplete="off"
-      aria-label="Search a class by name or number"
+      aria-label=${`Search a ${noun} by name or number`}
       onInput=${(/** @type {any} */ { target }) => typed(target.value)}
       onKeyDown=${keyed}
     />
@@ -564,11 +567,11 @@ function ClassSearch({ find, why, unlike }) {
       hidden=${!hits && !job.error}
       onMouseDown=${(/** @type {Event} */ event) => event.preventDefault()}
     >
-      ${job.error ? html`<li>${job.error}</li>` : hits && !hits.length && html`<li>No class has this name.</li>`}
+      ${job.error ? html`<li>${job.error}</li>` : hits && !hits.length && html`<li>No ${noun} has this name.</li>`}
       ${hits?.map(
         ({ name, index }) =>
           html`<li key=${index}>
-            <span class="vv-class" title=${`class ${index}`}>${name}</span>
+            <span class="vv-class" title=${`${noun} ${index}`}>${name}</span>
             <${Chip}
               entry=${{ name: unlike ? 'why' : 'show' }}
               on=${false}
