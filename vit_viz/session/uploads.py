@@ -155,7 +155,9 @@ class UploadStore:
                 self._drop(key)
                 entry = None
             if entry is None or entry.owner != owner:
-                raise ImageError(GONE if UPLOAD.fullmatch(key) else f"There is no picture {key[:40]!r} here.")
+                if not UPLOAD.fullmatch(key):
+                    raise ImageError(f"There is no picture {key[:40]!r} here.")
+                raise ImageError(GONE)
             fresh = replace(entry, expires_at=self._clock() + self.max_seconds)
             self._stored[key] = fresh
             self._stored.move_to_end(key)
