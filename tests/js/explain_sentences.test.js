@@ -201,6 +201,7 @@ test('another photo, and the patch of Look, stand in the place of a sentence; li
   select.fire('change');
   await settle();
   assert.equal(page.store.view.sentences.value, '@u1');
+  assert.equal(page.text('.vv-likes button'), 'like patch (0, 2)');
   page.find('.vv-likes button').fire('click');
   await settle();
   assert.equal(page.store.view.sentences.value, '@u1 | @lion 0,2');

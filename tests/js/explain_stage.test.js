@@ -618,6 +618,20 @@ test('of values nothing is compared by bars, and an embedding has one line', asy
   });
   assert.deepEqual(lines(), ['-3 → 1', '12.3 → 2', '3 → 3']);
   assert.equal(page.all('.vv-answer-tick').length, 0);
+  const sentence = {
+    classes: [{ name: 'a dog', index: 0, value: 3.1, cosine: 0.31 }],
+    chosen: 0,
+    other: null,
+  };
+  const written = await open(t, { target: { ...sentence, words: '', name: 'a dog', link: '0' } });
+  const said = () => texts(written.all('.vv-answer .vv-number'));
+  assert.deepEqual(said(), ['0.31']);
+  await written.down(0, 0);
+  await written.answer({
+    top: { names: ['a dog'], indices: [0], unit: 'value' },
+    arrays: { 'top.scores': { data: [2] }, before: { data: [3.1] } },
+  });
+  assert.deepEqual(said(), ['0.31 → 0.20']);
   const alone = await open(t, { target: { classes: [], words: 'None.', name: '', link: '' } });
   assert.deepEqual(texts(alone.all('.vv-answer > *')), ['similarity to the whole photo', '', '1.00']);
   await alone.down(0, 0);

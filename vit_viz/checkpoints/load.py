@@ -146,8 +146,8 @@ class LoadedModel(Model):
         Args:
             prompts: the sentences, or a list of them, or one text with " | " between them.
             pictures: of those that stand in the place of a sentence ("@lion") the embedding, [E]. Pictures lie nearer to each other
-                than to sentences, so with them there are no shares. Where all are pictures, no text tower is needed; without one
-                the scale is 1 and the bias 0.
+                than to sentences, so with them there are no shares, and the bias is 0. Where all are pictures, no text tower is needed;
+                without one the scale is 1.
 
         Raises:
             CheckpointError: there are sentences, and the model has no text tower.
@@ -171,7 +171,8 @@ class LoadedModel(Model):
         shared: dict[int, Any] = {id(tensor): tensor for tensor in self.model.parameters()}
         model, head = copy.deepcopy(self.model, shared), self.model.head
         projection = head.projection if isinstance(head, SentenceHead) else head
-        scale, bias = (1.0, 0.0) if self.text is None else (self.text.scale, self.text.bias)
+        scale = 1.0 if self.text is None else self.text.scale
+        bias = 0.0 if self.text is None or pictures else self.text.bias
         model.head = SentenceHead(projection, directions, scale, bias)
         model.config = replace(self.config, num_classes=len(directions), projection=False)
         is_sigmoid = self.text is not None and self.text.sigmoid

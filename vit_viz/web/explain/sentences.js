@@ -1,7 +1,7 @@
 // The sentences that a picture is asked about, of a model with a text tower: written, chosen, taken away, and how they are read. The link
 // holds them as the server has cleaned them, so that a number in the link means the same sentence on both sides.
 
-import { placeIn, placeWords } from '../../explorer/geometry.js';
+import { placeIn } from '../../explorer/geometry.js';
 import { Picture } from '../../explorer/paint.js';
 import { routeUrl } from '../../explorer/source.js';
 import { fixed, number } from '../../ui/kit/numbers.js';
@@ -133,7 +133,7 @@ function Likes({ write, photos, view }) {
         title="The patch that Look is about"
         onClick=${() => write(`@${image} ${patch[0]}`)}
       >
-        like patch ${placeWords(Number(patch[1]), Number(patch[2]))}
+        like patch (${patch[1]}, ${patch[2]})
       </button>`
     }
   </span>`;

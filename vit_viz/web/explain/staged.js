@@ -281,8 +281,12 @@ export function leftOf({ arrays, facts, words }, target) {
     .sort((a, b) => now[b] - now[a])
     .slice(0, NEW);
   const isValue = unit === 'value';
+  const { value: whole = 0, cosine } = target.classes?.[0] ?? {};
+  /** Of sentences without shares the cosine is told, as of the whole photo. @param {number} value */
+  const valued = (value) =>
+    cosine === undefined ? number(value) : fixed((value * cosine) / (whole || 1), 2);
   const write = isValue
-    ? number
+    ? valued
     : indices.length
       ? percent
       : (/** @type {number} */ value) => fixed(value, 2);
