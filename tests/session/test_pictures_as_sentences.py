@@ -17,7 +17,8 @@ from vit_viz.checkpoints import LoadedModel, load
 from vit_viz.errors import CheckpointError, ImageError, ParameterError
 from vit_viz.prompts import Prompts
 from vit_viz.samples import sample
-from vit_viz.session.request import is_about
+from vit_viz.session.devices import GpuRefusedError
+from vit_viz.session.request import Request, Subject, is_about
 from vit_viz.session.run import session_and_subjects
 from vit_viz.session.session import Session
 
@@ -103,6 +104,26 @@ def test_another_visitors_photo_is_no_target_and_one_that_is_gone_leaves_nothing
     assert not [key for key in kept if is_about(key, digest)]
     with pytest.raises(ImageError):
         session.run(asked.request("classes"))
+
+
+def test_a_lent_gpu_is_not_asked_for_what_another_picture_is_needed_for(tmp_path: Path) -> None:
+    own_file(tmp_path / "both.safetensors")
+    lent: list[str] = []
+
+    class Lender:
+        def is_worth_it(self, *_: object) -> bool:
+            return True
+
+        def compute(self, request: Request, *_: object, **__: object) -> object:
+            lent.append(request.question)
+            raise GpuRefusedError
+
+    session = Session(model=str(tmp_path / "both.safetensors"), device="cpu", lender=Lender())  # type: ignore[arg-type]
+    subject = Subject(session.default_model, "shapes", prompts=Prompts(("@lion",)))
+    session.run(subject.request("relevance", target=0))
+    assert set(lent) <= {"trace"}  # of the photos themselves
+    session.run(replace(subject, prompts=Prompts(("red",))).request("relevance", target=0))
+    assert "relevance" in lent
 
 
 @pytest.mark.parametrize("text", ["@lion 3", "@lion 3,4,5", "@lion x,y", "@@", "@lion  a", "@a b"])

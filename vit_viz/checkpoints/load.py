@@ -146,8 +146,8 @@ class LoadedModel(Model):
         Args:
             prompts: the sentences, or a list of them, or one text with " | " between them.
             pictures: of those that stand in the place of a sentence ("@lion") the embedding, [E]. Pictures lie nearer to each other
-                than to sentences, so with them there are no shares, and the bias is 0. Where all are pictures, no text tower is needed;
-                without one the scale is 1.
+                than to sentences, so with them there are no shares, and the bias is 0. Where all are pictures, no text tower is
+                needed; without one the scale is 1.
 
         Raises:
             CheckpointError: there are sentences, and the model has no text tower.

@@ -62,7 +62,8 @@ class InputOptions(Options):
         str,
         Option(
             "sentences",
-            "Sentences as the classes of a model with a text tower, such as CLIP: 'a dog | a rock'; else its own.",
+            "Sentences as the classes of a model with a text tower, such as CLIP: 'a dog | a rock'; '@lion' is a photo in place of "
+            "one, '@lion 3,4' a patch of it.",
             pattern=r"[\s\S]*",  # prompts.py says what is wrong
         ),
     ] = ""

@@ -304,6 +304,8 @@ class Session:
         """Whether somebody lends a GPU for a request; never where only this thread has the model, given or inside an `edit`."""
         if self.lender is None or computed(request).forwards == 0 or innermost_edit():
             return False
+        if request.subject.prompts.pictures:  # which stay here
+            return False
         name = request.subject.model
         loaded = self.model(name)
         is_registered = self.engine.models.registered(name) is not None
