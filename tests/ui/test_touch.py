@@ -248,6 +248,10 @@ def test_a_phone_on_its_side_shows_the_photo_and_heads_beside_it(phone: Any) -> 
         }""",
         arg=[PHOTO, MOSAIC],
     )
+    phone.get_by_role("tab", name="Heads").tap()
+    stage = phone.locator("#vv-heads .vv-heads-stage")
+    column = "one => parseFloat(getComputedStyle(one.closest('.vv-columns')).gridTemplateColumns) - one.offsetWidth"
+    assert abs(stage.evaluate(column)) <= 1, "nothing is empty beside the photo"
 
 
 FOOT = {

@@ -87,10 +87,14 @@ def test_a_head_a_brush_the_sql_and_a_photo(visit: Callable[..., Any], survey_ap
     page.locator(".vv-survey-clear").click()
     page.wait_for_function(COUNT, arg=f"All {PHOTOS} photos")
     page.wait_for_selector(".vv-survey-lit")  # the first exemplar, lit by the head
+    heads = "(({ offsetWidth, offsetHeight }) => [offsetWidth, offsetHeight])(document.querySelector('.vv-survey-heads'))"
+    size = page.evaluate(heads)
     page.locator(".vv-survey-card").first.click()
     expect(page.locator("#vv-tab-look-button")).to_have_attribute("aria-selected", "true")
     expect_in_address(page, "image=survey-", "layer=2", "head=3")
     wait_until_ready(page)
+    expect(page.locator(".vv-survey-heads")).to_be_hidden()
+    assert page.evaluate(heads) == size, "the tab is laid out anew each time it is opened"
 
 
 @pytest.mark.parametrize(("width", "dark"), WINDOWS)
