@@ -1,5 +1,6 @@
 // The numbers of the lesson, one token of one photo on its way through a model: vit_viz/analyses/lesson.py.
 
+import { classTokens } from '../../explorer/geometry.js';
 import { Attention, Places } from '../attend.js';
 import { noPositions, positionedPrefix } from '../config.js';
 import { patchesOf } from '../model.js';
@@ -8,7 +9,7 @@ import { positionTable } from '../positions.js';
 import { fused, gathered } from './attention.js';
 import { dot } from './eigen.js';
 import { numbers } from './form.js';
-import { classTokens, layoutOf, queryWeights, tokenName } from './layout.js';
+import { layoutOf, queryWeights, tokenName } from './layout.js';
 import { UNITS } from './lens.js';
 import { vectorsAt } from './positions.js';
 import { best } from './removal.js';
@@ -22,9 +23,9 @@ const MOST_CLASSES = 24;
 
 /** The token that is followed: what the answer is read from where that is a token, else the patch in the middle. @param {Context} context @param {About} about */
 function tokenOf(context, { query }) {
-  const { prefix, pooling } = layoutOf(context);
   if (query && query !== 'pool') return queryWeights(context, query).findIndex(Boolean);
-  return pooling === 'class' ? prefix.indexOf(classTokens(prefix)[0]) : middleOf(context);
+  const { prefix, pooling } = layoutOf(context);
+  return pooling === 'class' ? prefix.indexOf('class') : middleOf(context);
 }
 
 function middleOf(/** @type {Context} */ context) {
@@ -73,7 +74,7 @@ function lessonTokens(context, _options, about) {
 /** What a drawing of the model and its words depend on. */
 function shapeOf(/** @type {Context} */ context) {
   const { config } = context.engine.model;
-  const classes = classTokens(context.traced.prefix);
+  const classes = classTokens(layoutOf(context));
   const seen = config.pool_prefix ? 'all tokens' : 'the patches';
   const pools = {
     class: classes.length > 1 ? `the tokens ${classes.join(' and ')}` : 'the class token',

@@ -1,11 +1,12 @@
 // What the model would say if one of its parts were otherwise: vit_viz/analyses/what_if.py.
 
+import { classTokens } from '../../explorer/geometry.js';
 import { editsOf, unedited, withHead } from '../edits.js';
 import { Model } from '../model.js';
 import { outputKind, shown } from '../outputs.js';
 import { Parameters } from '../parts.js';
 import { numbers } from './form.js';
-import { classTokens, described, layoutOf } from './layout.js';
+import { described, layoutOf } from './layout.js';
 import { UNITS } from './lens.js';
 import { randomOrder } from './orders.js';
 import { best, changeInWords, cosine } from './removal.js';
@@ -94,7 +95,7 @@ function changed(context, { change, layer, head, seed }) {
       throw new Error(
         'This model reads its answer from the patches: there is no class token to cut off from them.',
       );
-    const reading = classTokens(prefix);
+    const reading = classTokens(layoutOf(context));
     const cut = reading.map((name) => `forbid ${name}>patches`);
     const words = [engine.origins.get(traced)?.words ?? '', ...cut].join(';');
     const outputs = under(editsOf(words, { depth: layers.length, heads, prefix, grid }));
