@@ -232,16 +232,11 @@ def _tokens(job: Job, *, query: Query | None) -> LessonTokens:
             if config.position not in ("rotary", "none"):
                 position = model.position_table(layout.grid)[len(config.positioned_prefix) + index]
             vectors = position_vectors(model, layout.grid)
+            places = torch.zeros(0, 0) if vectors is None else (vectors @ vectors[index]).reshape(layout.grid)
+        prefix, token = of.stream[0, : layout.num_prefix], of.stream[0, layout.num_prefix + index]
         return LessonTokens(
-            pixels=_fp32(pixels),
-            flat=_fp32(flat),
-            embedded=_fp32(embedded),
-            position=_fp32(position),
-            token=_fp32(of.stream[0, layout.num_prefix + index]),
-            prefix=_fp32(of.stream[0, : layout.num_prefix]),
-            places=_fp32(
-                torch.zeros(0, 0) if vectors is None else (vectors @ vectors[index]).reshape(layout.grid)
-            ),
+            **_fp32(pixels=pixels, flat=flat, embedded=embedded, position=position, token=token),
+            **_fp32(prefix=prefix, places=places),
             place=place,
             shape=_shape(config, layout, has_classes=of.subject.has_classes),
             provenance=of.provenance.with_parameters(query=layout.name(layout.token(place))),
@@ -266,15 +261,11 @@ def _attention(
         products, bias = keys @ asks_with, torch.zeros(len(keys), dtype=torch.float64)
         if attention.bias is not None:
             bias = attention.bias.expand(attention.shape)[head, token].cpu().double()
-        values, outputs, weights = of.gathered(number)
+        scores = products * attention.scale + bias
+        values, outputs, weights = (of_heads[head] for of_heads in of.gathered(number))
         return LessonAttention(
-            query=_fp32(asks_with),
-            keys=_fp32(keys),
-            values=_fp32(values[head]),
-            products=_fp32(products),
-            scores=_fp32(products * attention.scale + bias),
-            weights=_fp32(weights[head]),
-            output=_fp32(outputs[head]),
+            **_fp32(query=asks_with, keys=keys, values=values, products=products, scores=scores),
+            **_fp32(weights=weights, output=outputs),
             layer=number,
             head=head,
             scale=float(attention.scale),
@@ -286,7 +277,25 @@ def _attention(
 def _block(job: Job, *, query: Query | None, layer: Annotated[int, _LAYER] = -1) -> LessonBlock:
     """All heads of a layer together, and what the block adds to one token."""
     with _followed(job, query, method="lesson block", layer=layer) as of, exact():
-        return of.block(layer_index(layer, of.trace.num_layers))
+        number = layer_index(layer, of.trace.num_layers)
+        block, before = of.blocks[number], of.stream[number, of.token]
+        attn, mlp = block.attn, block.mlp
+        _, outputs, weights = of.gathered(number)
+        mixed = normed(attn.norm, outputs.flatten()).reshape(outputs.shape)  # most models have no norm here
+        matrix = attn.proj.weight.to(before).reshape(-1, *outputs.shape)  # [dim, heads, head_dim]
+        contributions = block.ls1(torch.einsum("ohd,hd->ho", matrix, mixed))
+        rest = torch.zeros_like(before) if attn.proj.bias is None else block.ls1(attn.proj.bias.to(before))
+        attended = contributions.sum(0) + rest
+        middle = before + attended
+        inputs = normed(block.norm2, middle).to(next(mlp.parameters()))
+        (hidden, activated), thought = _hidden(mlp, inputs), block.ls2(mlp(inputs)).to(before)
+        return LessonBlock(
+            **_fp32(weights=weights, outputs=outputs, contributions=contributions, rest=rest),
+            **_fp32(before=before, attended=attended, middle=middle, thought=thought, after=middle + thought),
+            **_fp32(hidden=hidden, activated=activated),
+            layer=number,
+            **of.named,
+        )
 
 
 def _depth(job: Job, *, query: Query | None) -> LessonDepth:
@@ -304,11 +313,8 @@ def _depth(job: Job, *, query: Query | None) -> LessonDepth:
         told = said[:, :0] if kind is None else shown(said, kind)
         classes = _classes(told)
         return LessonDepth(
-            stream=_fp32(of.stream[:, of.token]),
-            answer_looks=_fp32(answer_looks),
-            alike=_fp32(patches_of(trace, alike)),
-            tops=_fp32(told[:, list(classes)]),
-            agreement=_fp32(cosines(said, said[-1])),
+            **_fp32(stream=of.stream[:, of.token], answer_looks=answer_looks, alike=patches_of(trace, alike)),
+            **_fp32(tops=told[:, list(classes)], agreement=cosines(said, said[-1])),
             classes=classes,
             words=tuple(output_name(index, subject.labels, subject.noun) for index in classes),
             kind="embedding" if kind is None else "value" if kind == "value" else "probability",
@@ -376,35 +382,6 @@ class _Followed:
         outputs = head_outputs(self.trace, layer, values, self.edits)[self.token]
         return values, outputs.reshape(len(values), -1), weights
 
-    def block(self, layer: int) -> LessonBlock:
-        """The token in one block."""
-        block, before = self.blocks[layer], self.stream[layer, self.token]
-        attn, mlp = block.attn, block.mlp
-        _, outputs, weights = self.gathered(layer)
-        mixed = normed(attn.norm, outputs.flatten()).reshape(outputs.shape)  # most models have no norm here
-        matrix = attn.proj.weight.to(before).reshape(-1, *outputs.shape)  # [dim, heads, head_dim]
-        contributions = block.ls1(torch.einsum("ohd,hd->ho", matrix, mixed))
-        rest = torch.zeros_like(before) if attn.proj.bias is None else block.ls1(attn.proj.bias.to(before))
-        attended = contributions.sum(0) + rest
-        middle = before + attended
-        inputs = normed(block.norm2, middle).to(next(mlp.parameters()))
-        (hidden, activated), thought = _hidden(mlp, inputs), block.ls2(mlp(inputs)).to(before)
-        return LessonBlock(
-            weights=_fp32(weights),
-            outputs=_fp32(outputs),
-            contributions=_fp32(contributions),
-            rest=_fp32(rest),
-            before=_fp32(before),
-            attended=_fp32(attended),
-            middle=_fp32(middle),
-            thought=_fp32(thought),
-            after=_fp32(middle + thought),
-            hidden=_fp32(hidden),
-            activated=_fp32(activated),
-            layer=layer,
-            **self.named,
-        )
-
 
 @contextmanager
 def _followed(job: Job, query: Query | None, **parameters: Any) -> Iterator[_Followed]:
@@ -464,10 +441,9 @@ def _shape(config: ViTConfig, layout: TokenLayout, *, has_classes: bool) -> dict
     }
 
 
-def _fp32(values: Tensor) -> Array:
-    """A copy: an answer holds neither weights, which may change, nor a whole trace."""
-    array: Array = to_numpy(values.float()).copy()
-    return array
+def _fp32(**values: Tensor) -> dict[str, Any]:
+    """Copies: an answer holds neither weights, which may change, nor a whole trace."""
+    return {name: to_numpy(one.float()).copy() for name, one in values.items()}
 
 
 # --- declared
