@@ -301,19 +301,25 @@ def _block(job: Job, *, query: Query | None, layer: Annotated[int, _LAYER] = -1)
 def _depth(job: Job, *, query: Query | None) -> LessonDepth:
     """One token and the answer through all blocks."""
     with _followed(job, query, method="lesson depth") as of:
-        trace, subject = of.trace, of.subject
-        layers = range(trace.num_layers)
-        said = of.model.classify(of.stream[:, of.pooled].to(subject.dtype)).float()  # [states, outputs]
+        trace, subject, layout = of.trace, of.subject, of.trace.layout
+        read = mean_weights(of.model, layout.num_tokens, of.edits)  # where a query pools, as in a mean
+        pooled = read > 0  # all but patches that edits remove
+        if not of.model.config.pool_prefix:
+            pooled[: layout.num_prefix] = True
+        said = of.model.classify(of.stream[:, pooled.to(trace.device)].to(subject.dtype)).float()
+        if layout.pooling == "class":
+            read = torch.from_numpy(layout.weights("pool"))
+        read = read.to(trace.device, torch.float32)
         with exact():
-            answer_looks = torch.stack(
-                [weighted_rows(trace, layer, of.read_weights).mean(0) for layer in layers]
-            )
+            rows = [weighted_rows(trace, layer, read).mean(0) for layer in range(trace.num_layers)]
             alike = cosines(of.stream, of.stream[:, of.token, None])
         kind = output_kind(subject.output, said.shape[1]) if subject.has_classes else None
         told = said[:, :0] if kind is None else shown(said, kind)
         classes = _classes(told)
         return LessonDepth(
-            **_fp32(stream=of.stream[:, of.token], answer_looks=answer_looks, alike=patches_of(trace, alike)),
+            **_fp32(
+                stream=of.stream[:, of.token], answer_looks=torch.stack(rows), alike=patches_of(trace, alike)
+            ),
             **_fp32(tops=told[:, list(classes)], agreement=cosines(said, said[-1])),
             classes=classes,
             words=tuple(output_name(index, subject.labels, subject.noun) for index in classes),
@@ -346,24 +352,6 @@ class _Followed:
     def stream(self) -> Tensor:
         """The residual stream before the first and after each block, fp32 [layers + 1, tokens, dim]."""
         return token_states(self.trace)
-
-    @property
-    def read_weights(self) -> Tensor:
-        """How much of each token is in what the answer is read from, [tokens]; where a query pools, as in a mean."""
-        layout = self.trace.layout
-        if layout.pooling == "class":
-            weights = torch.from_numpy(layout.weights("pool"))
-        else:
-            weights = mean_weights(self.model, layout.num_tokens, self.edits)
-        return weights.to(self.trace.device, torch.float32)
-
-    @property
-    def pooled(self) -> Tensor:
-        """The tokens that the pool and the head are given, [tokens] of yes and no: all but patches that edits remove."""
-        kept = mean_weights(self.model, self.trace.layout.num_tokens, self.edits) > 0
-        if not self.model.config.pool_prefix:
-            kept[: self.trace.layout.num_prefix] = True
-        return kept.to(self.trace.device)
 
     @property
     def named(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import { editsOf, unedited, withHead } from '../edits.js';
 import { Model } from '../model.js';
 import { outputKind, shown } from '../outputs.js';
 import { Parameters } from '../parts.js';
+import { checkedHead, ONE_HEAD } from './attention.js';
 import { numbers } from './form.js';
 import { described, layoutOf } from './layout.js';
 import { UNITS } from './lens.js';
@@ -17,7 +18,6 @@ import { fixed } from './words.js';
 
 const CHANGES = /** @type {const} */ (['shuffle', 'patch', 'positions', 'scale', 'axis', 'head', 'cut']);
 const TOP = 5;
-export const LAYER = { usual: -1, low: -999, high: 999, isWhole: true, isLayer: true };
 export const HEAD = { usual: 0, low: 0, high: 999, isWhole: true };
 
 /** @typedef {{change: (typeof CHANGES)[number], layer: number, head: number, patch: number, seed: number}} Options */
@@ -74,8 +74,7 @@ function changed(context, { change, layer, head, seed }) {
   const inEach = (/** @type {(own: LayerEdits) => LayerEdits} */ more) =>
     under(new Map(layers.map((_, i) => [i, more(edits.get(i) ?? unedited())])));
   if (change === 'head') {
-    checkIndex('Layer', layer, layers.length);
-    checkIndex('Head', head, heads);
+    checkedHead(context, layer, String(head));
     const outputs = under(withHead(edits, layer, head, 'off'), layer);
     return { outputs, words: `Without head ${head} of layer ${layer}` };
   }
@@ -130,12 +129,6 @@ function withoutPositions({ config, parameters }) {
   );
 }
 
-/** @param {string} what @param {number} index @param {number} count */
-export function checkIndex(what, index, count) {
-  if (index < 0 || index >= count)
-    throw new Error(`${what} ${index} does not exist: this model has ${what.toLowerCase()}s 0-${count - 1}.`);
-}
-
 /** @param {Context} context @param {number} patch */
 function otherPatches({ engine, traced }, patch) {
   const { patch_size: own, drop_remainder: drops } = engine.model.config;
@@ -166,7 +159,7 @@ export const WHAT_IF = {
     needs: 'pass',
     options: {
       change: CHANGES,
-      layer: LAYER,
+      layer: ONE_HEAD.layer,
       head: HEAD,
       patch: { usual: 8, low: 1, high: 512, isWhole: true },
       seed: { usual: 1, low: 0, high: 999, isWhole: true },

@@ -82,7 +82,7 @@ function Chooser({ lesson: { store }, n: { trace, patch }, area: { x, y, w, h } 
 function drawing({ shown, player, store, still }, place, photo) {
   const canvas = /** @type {HTMLCanvasElement} */ (place.querySelector('canvas'));
   const loaded = signal(/** @type {HTMLImageElement | null} */ (null));
-  const measured = signal(0);
+  const measured = signal('');
   const numbers = () => /** @type {{n: Numbers, beats: Placed[]}} */ (shown.value);
   /** @type {Pen | null} */
   let pen = null;
@@ -147,14 +147,27 @@ function drawing({ shown, player, store, still }, place, photo) {
     }
     place.dataset.drawn = at.id;
   };
-  const ends = [effect(load), effect(paint)];
-  const again = () => void (measured.value += 1);
+  let frame = 0;
+  /** However much changes, it is drawn once before it is seen. */
+  const draw = () => {
+    void [shown.value, player.t.value, loaded.value, measured.value, store.view.full.value];
+    frame ||= requestAnimationFrame(() => {
+      frame = 0;
+      paint();
+    });
+  };
+  const again = () => {
+    measured.value = [place.clientWidth, window.innerHeight, document.body.className].join();
+  };
+  again();
+  const ends = [effect(load), effect(draw)];
   const fit = new ResizeObserver(again);
   fit.observe(place);
   const theme = new MutationObserver(again);
   theme.observe(document.body, { attributes: true, attributeFilter: ['class'] });
   return () => {
     for (const end of ends) end();
+    cancelAnimationFrame(frame);
     fit.disconnect();
     theme.disconnect();
   };
