@@ -285,15 +285,11 @@ function listening({ store, player, still, toggle }) {
   };
   const typed = (/** @type {KeyboardEvent} */ event) => {
     const target = /** @type {Element} */ (event.target);
-    const isFree =
-      store.view.tab.peek() === TAB &&
-      !event.defaultPrevented &&
-      !event.ctrlKey &&
-      !event.metaKey &&
-      !event.altKey;
+    const isTaken = event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey;
     const isHere = target === document.body || target.closest('.vv-lesson');
     const others = `select, input:not([type=range]), pre, [role=application]${event.key === ' ' ? ', button, summary, a' : ''}`;
-    if (!keys[event.key] || !isFree || !isHere || target.closest(others)) return;
+    if (store.view.tab.peek() !== TAB || !keys[event.key] || isTaken) return;
+    if (!isHere || target.closest(others)) return;
     event.preventDefault();
     keys[event.key]();
   };
