@@ -23,6 +23,7 @@ def examples(name: str) -> list[doctest.DocTest]:
 def test_examples_print_what_they_say(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name == "serve":  # the page itself is opened elsewhere
         monkeypatch.setattr("vit_viz.ui.app.launch", lambda *_, **__: None)
+        monkeypatch.setattr("vit_viz.listening.check_address", lambda *_: None)  # somebody may listen there
     runner, said = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE), []
     for test in examples(name):
         runner.run(test, out=said.append)

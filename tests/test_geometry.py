@@ -55,6 +55,9 @@ def test_pool_is_what_the_output_is_read_from() -> None:
     class_pool, distilled = LAYOUTS[1].weights("pool"), LAYOUTS[2].weights("pool")
     assert class_pool[0] == 1
     assert distilled[0] == distilled[1] == 0.5
+    alone = TokenLayout((4, 6), ("class", "distillation"), unread=("distillation",))
+    assert (alone.class_tokens, alone.default_query) == (("class",), "class")
+    assert list(np.flatnonzero(alone.weights("pool"))) == [0]
     mean_pool = TokenLayout(grid=(4, 6), pooling="mean")
     assert mean_pool.weights("pool")[0] == 0
     assert mean_pool.weights("pool")[1] == pytest.approx(1 / 24)

@@ -41,11 +41,11 @@ class TokenLayout:
             patches.
         suffix: names of the tokens after the patches, e.g. ("detection 0", "detection 1").
         joins_patches: beside the class token the output reads the mean of all patches, as the linear heads of DINOv2 do.
-        unread: class tokens that the output does not read, as RADIO has them.
+        unread: class tokens that the output does not read, as RADIO has them; also a distillation token without a head of its own.
 
     Raises:
         ParameterError: the grid is empty, two of the prefix and suffix tokens have the same name, one is named as a query or
-            share that is not a token ("pool", "patches"), or one that is not read is no class token.
+            share that is not a token ("pool", "patches"), or one that is not read is no class or distillation token.
     """
 
     grid: Grid
@@ -71,9 +71,9 @@ class TokenLayout:
                 f"Prefix and suffix tokens need different names, but {twice[0]!r} is there twice."
             )
         for name in self.unread:
-            if name not in self.named or not _CLASS_TOKEN.fullmatch(name):
+            if name not in self.named or not (_CLASS_TOKEN.fullmatch(name) or name == "distillation"):
                 raise ParameterError(
-                    f"Only class tokens of the layout can be declared as not read; {name!r} is not one of them."
+                    f"Only class and distillation tokens of the layout can be declared as not read; {name!r} is not one of them."
                 )
         if self.pooling is None:
             object.__setattr__(self, "pooling", "class" if self.class_tokens else "mean")
@@ -88,8 +88,9 @@ class TokenLayout:
     @property
     def class_tokens(self) -> tuple[str, ...]:
         """Names of what class pooling reads: "class", or "class 0", "class 1", ..., with a distillation token beside it."""
-        names = tuple(name for name in self.named if _CLASS_TOKEN.fullmatch(name) and name not in self.unread)
-        return names + ("distillation",) * (bool(names) and "distillation" in self.named)
+        read = [name for name in self.named if name not in self.unread]
+        names = tuple(name for name in read if _CLASS_TOKEN.fullmatch(name))
+        return names + ("distillation",) * (bool(names) and "distillation" in read)
 
     @property
     def num_prefix(self) -> int:

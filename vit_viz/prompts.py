@@ -89,10 +89,10 @@ class Prompts:
     @property
     def pictures(self) -> dict[str, tuple[str, tuple[int, int] | None]]:
         """By sentence the name of the picture that stands in its place, "" for that which is asked about, and a patch of it."""
-        found = {one: _PICTURE.fullmatch(one) for one in self.sentences if one.startswith("@")}
+        matches = ((one, _PICTURE.fullmatch(one)) for one in self.sentences)
         return {
             one: (match["name"], None if match["row"] is None else (int(match["row"]), int(match["col"])))
-            for one, match in found.items()
+            for one, match in matches
             if match
         }
 

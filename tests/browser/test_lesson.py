@@ -49,6 +49,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "table and rotary": {"rotary_grid": (3, 5), "rotary_base": 10_000.0, "mlp": "gelu_tanh"},
     "turned by places, no table": {"position": "none", "rotary_grid": (3, 5)},
     "a mean of all tokens": {"pooling": "mean", "pool_prefix": True, "reg_tokens": 1},
+    "a distillation token that is not read": {"dist_token": True},
     "a pool behind registers": {"pooling": "attention", "reg_tokens": 2},
     "padded": {"pad": True, "img_size": (23, 40), "position": "sinusoidal_1d"},
     "remainder dropped": {"drop_remainder": True, "img_size": (26, 45)},

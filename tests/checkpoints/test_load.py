@@ -240,7 +240,9 @@ def test_a_configuration_that_asks_for_more_than_the_file_has_is_refused(tmp_pat
 
 
 def test_a_reference_to_nothing_says_what_would_be_something() -> None:
-    with pytest.raises(CheckpointError, match="There is no model 'no such thing': expected mini, dino-s16"):
+    with pytest.raises(
+        CheckpointError, match="There is no model 'no such thing': expected mini, mini-clip, dino-s16"
+    ):
         load("no such thing")
 
 

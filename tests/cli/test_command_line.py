@@ -28,7 +28,7 @@ from vit_viz.analyses.methods import METHODS
 from vit_viz.analyses.registry import QUESTIONS
 from vit_viz.answer import arrays_of
 from vit_viz.capture.report import HOLDS, Check, ProofReport
-from vit_viz.checkpoints.catalog import CATALOG
+from vit_viz.checkpoints.catalog import BUNDLED, CATALOG
 from vit_viz.cli import main
 from vit_viz.cli.commands import flag_of, options_of_methods
 from vit_viz.cli.parser import command_line
@@ -381,11 +381,11 @@ def test_models_are_listed(run: Run) -> None:
     assert code == 0
     assert [line.split()[0] for line in printed.splitlines()] == [
         "name",
-        "mini",
+        *BUNDLED,
         *(entry.name for entry in CATALOG),
     ]
     assert [one["name"] for one in json.loads(run("models", "--json")[1])] == [
-        "mini",
+        *BUNDLED,
         *(e.name for e in CATALOG),
     ]
 

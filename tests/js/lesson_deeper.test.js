@@ -37,7 +37,8 @@ function guessing(n = numbers()) {
     draw(html`<${Guessing} ...${{ lesson, n, now }} />`);
     await settle();
   };
-  return { root, show, player, guesses, card: () => root.querySelector('.vv-lesson-guess') };
+  const card = () => root.querySelector('.vv-lesson-guess');
+  return { root, show, player, guesses, card, isKept: () => card().getAttribute('data-kept') !== null };
 }
 
 test('a question is asked at the beat that waits, and a guess plays on', async () => {
@@ -56,19 +57,22 @@ test('a question is asked at the beat that waits, and a guess plays on', async (
   assert.match(card().textContent, /Now watch\.\s*$/);
 });
 
-test('the truth is told once it was seen, whatever was guessed', async () => {
-  const { root, show, guesses, card } = guessing();
+test('the truth is told once it was seen, whatever was guessed, and is in sight as the question was', async () => {
+  const { root, show, guesses, card, isKept } = guessing();
   await show('heads-add');
+  assert.ok(isKept());
   guesses.value = { heads: 0 };
   await show('heads-after');
   assert.match(card().textContent, /Now watch/);
   assert.equal(root.querySelector('[data-true]'), null);
+  assert.ok(!isKept());
   await show('heads-after', true);
   assert.match(
     card().textContent,
     /No\. All heads together add a list of length 4\.49, the network one of length 8\.97/,
   );
   assert.deepEqual(texts([root.querySelector('[data-true]')]), ['the network that comes next']);
+  assert.ok(isKept());
   assert.ok(root.querySelectorAll('button').every((/** @type {any} */ one) => one.disabled));
   guesses.value = { heads: 1 };
   await settle();

@@ -16,34 +16,39 @@ import { HEADS, LAYERS, TOKENS, array, numbers } from './lesson_numbers.js';
 function penOf(wide, { trace } = numbers()) {
   /** @type {Map<string, number>} */
   const drawn = new Map();
+  const finite = (/** @type {string} */ name, /** @type {any[]} */ all) =>
+    assert.ok(
+      all.flatMap((one) => Object.values(one)).every(Number.isFinite),
+      `${name}(${JSON.stringify(all)})`,
+    );
   const checked =
     (/** @type {string} */ name) =>
     (/** @type {any[]} */ ...args) => {
-      const flat = args.filter((one) => typeof one === 'number');
-      assert.ok(flat.every(Number.isFinite), `${name}(${flat})`);
+      const isArea = (/** @type {any} */ one) => typeof one?.x === 'number';
+      finite(name, args.map((one) => (typeof one === 'number' ? [one] : isArea(one) ? one : []))); // prettier-ignore
+      for (const one of args) if (typeof one === 'string') assert.doesNotMatch(one, /undefined|NaN|\[object/);
     };
   const own = {
     ...{ wide, unit: 1, photo: { x: 0, y: 0, w: 300, h: 200 }, work: { x: 340, y: 140, w: 800, h: 300 } },
     row: { x: 0, y: 400, w: 1100, h: 30, bar: 70 },
     at: () => ({ x: 10, y: 10, w: 20, h: 20 }),
-    ...{ trace, context: {}, scale: 1, spots: () => Array.from({ length: TOKENS }) },
-    standing: (/** @type {any[]} */ all) => all.map((_, i) => ({ x: 40 * i, y: 400, w: 40, h: 30 })),
+    ...{ trace, context: {}, scale: 1 },
+    spots: () => Array.from({ length: TOKENS }, (_, i) => ({ x: 40 * i, y: 400, w: 40, h: 30 })),
     within: (/** @type {number} */ a, /** @type {() => void} */ draw) => void (a > 0 && draw()),
-    number(/** @type {string} */ id, /** @type {number} */ value, /** @type {any[]} */ ...[, x, y, how]) {
-      checked('number')(value, x, y);
+    number(
+      /** @type {string} */ id,
+      /** @type {number} */ value,
+      /** @type {any[]} */ ...[words, x, y, how]
+    ) {
+      checked('number')(value, words, x, y);
       if ((how?.a ?? 1) > 0.5) drawn.set(id, value);
     },
-    bar: (
-      /** @type {string} */ id,
-      /** @type {any} */ { value },
-      /** @type {any} */ area,
-      /** @type {any} */ { a = 1 },
-    ) => {
-      checked('bar')(...Object.values(area));
-      if (a > 0.5) drawn.set(id, value);
+    tokens(/** @type {any[]} */ ...[token, bars, words, how]) {
+      checked('tokens')(token, words);
+      finite('tokens', [...bars, how?.zero ?? 0, how?.most ?? 1].map((one) => [one])); // prettier-ignore
     },
-    vector(/** @type {any[]} */ ...[cells, x, y, w, h, how]) {
-      checked('vector')(x, y, w, h, how.max);
+    vector(/** @type {any[]} */ ...[cells, area, how]) {
+      checked('vector')(area, how.max);
       assert.ok((how.shown ?? 1) <= 1, 'no more of a vector is drawn than there is');
       assert.ok(cells.length);
     },

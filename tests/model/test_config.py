@@ -106,5 +106,21 @@ def test_what_is_out_of_bounds_is_refused_before_anything_is_made(
     assert memory.bytes < 2**20
 
 
+@pytest.mark.parametrize(
+    ("options", "unread"),
+    [
+        ({"dist_token": True}, ("distillation",)),
+        ({"dist_token": True, "dist_head": True}, ()),
+        ({"dist_token": True, "pooling": "mean"}, ()),
+        ({"class_tokens": 3, "class_read": (0, 2)}, ("class 1",)),
+        ({}, ()),
+    ],
+)
+def test_tokens_that_the_output_passes_over_are_named(
+    options: dict[str, Any], unread: tuple[str, ...]
+) -> None:
+    assert ViTConfig(**options).unread == unread
+
+
 def test_the_parameter_count_is_close_to_the_truth() -> None:
     assert ViTConfig().num_parameters == pytest.approx(86_567_656, rel=2e-3)

@@ -207,7 +207,9 @@ def test_a_figure_is_of_the_weights_that_it_names(kind: str) -> None:
 
 def test_each_answer_reads_the_weights_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[nn.Module] = []
-    monkeypatch.setattr("vit_viz.capture.state.weights_digest", lambda m: read.append(m) or weights_digest(m))
+    monkeypatch.setattr(
+        "vit_viz.checkpoints.digest.weights_digest", lambda m: read.append(m) or weights_digest(m)
+    )
     loaded = ours()
     asked = {"progress": False}
     for ask in (

@@ -132,7 +132,7 @@ def test_a_photo_of_the_survey_is_opened_and_asked_about_by_its_name(
     headers = {"Cookie": f"{cookie_name()}={ada}"}
     body = {"image": {"survey": "survey-0"}}
     gone = client.post("/api/v1/patches", json=body, headers=headers)
-    assert (gone.status_code, gone.json()) == (400, {"error": GONE})
+    assert (gone.status_code, gone.json()) == (400, {"error": "There is no picture 'survey-0' here."})
     monkeypatch.setattr(session, "library", OneSurvey())
     about = opened(client, "image=survey-0&mode=crop", ada).json()["about"]
     assert about["image"] == body["image"]
@@ -140,7 +140,10 @@ def test_a_photo_of_the_survey_is_opened_and_asked_about_by_its_name(
     mine = session.add_upload(odd_picture(), owner=ada)
     for name in (mine, "twins", "survey-1"):  # each kind of picture has a name of its own
         refused = client.post("/api/v1/patches", json={"image": {"survey": name}}, headers=headers)
-        assert (refused.status_code, refused.json()) == (400, {"error": GONE})
+        assert (refused.status_code, refused.json()) == (
+            400,
+            {"error": GONE if name == mine else f"There is no picture {name!r} here."},
+        )
 
 
 def test_the_patches_say_what_becomes_of_their_pixels(client: TestClient, session: Session, ada: str) -> None:

@@ -66,7 +66,9 @@ def test_hovering_repaints_and_sends_nothing(page: Any) -> None:
         captions.add(part(page, "caption").text_content())
     assert len(captions) >= 10
     assert page.evaluate(PICTURES) != before
-    assert requests == []
+    assert [
+        url for url in requests if "/gradio_api/app_id" not in url
+    ] == []  # Gradio asks whether it is still there
     page.mouse.move(2, 2)
     assert pictures(page) == before
 

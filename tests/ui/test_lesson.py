@@ -107,6 +107,26 @@ def test_every_still_has_the_numbers_of_the_answers(
     assert all(seen.values())
 
 
+RED = """film => {
+  const [photo, canvas] = ['.vv-lesson-photo', 'canvas'].map((one) => film.querySelector(one));
+  const at = [photo.offsetLeft + 0.25 * photo.offsetWidth, photo.offsetTop + 0.26 * photo.offsetHeight];
+  const scale = canvas.width / canvas.clientWidth;
+  const [red, green] = canvas.getContext('2d').getImageData(scale * at[0], scale * at[1], 1, 1).data;
+  return red - green;
+}"""
+"""How red the photo of shapes is in its red ellipse, of 255."""
+
+
+@pytest.mark.parametrize(("model", "red", "look"), [("gray", 0, "grayscale(1)"), ("registers", 138, "none")])
+def test_a_model_that_sees_no_colours_is_drawn_in_gray(
+    model: str, red: int, look: str, visit: Callable[..., Any], url: str
+) -> None:
+    page = opened(visit, url, f"random/{model}", STILL | {"beat": "ask-stop"})
+    expect(page.locator("[data-numbers=ask-stop]")).to_be_attached()
+    assert page.locator(".vv-lesson-film").evaluate(RED) == pytest.approx(red, abs=12)
+    expect(page.locator(".vv-lesson-strip .vv-lesson-piece").first).to_have_css("filter", look)
+
+
 def test_the_strip_is_that_of_the_model(visit: Callable[..., Any], url: str) -> None:
     page = opened(visit, url, "random/rotary", STILL)
     strip = page.locator(".vv-lesson-strip")
@@ -172,6 +192,28 @@ def test_a_link_opens_its_beat_however_late_the_numbers_come(
     assert held
     page.unroute_all()  # which lets go what is held
     expect(page.locator(f".vv-lesson-stage[data-drawn={beat}]:not([data-waits])")).to_be_attached()
+
+
+COUNTED = """{
+  const clear = CanvasRenderingContext2D.prototype.clearRect;
+  window.drawn = {};
+  CanvasRenderingContext2D.prototype.clearRect = function (...area) {
+    const frame = document.timeline.currentTime;
+    window.drawn[frame] = (window.drawn[frame] ?? 0) + 1;
+    clear.apply(this, area);
+  };
+}"""
+"""How often the stage is drawn in each frame, by the frame's time."""
+
+
+def test_it_is_drawn_once_before_it_is_seen_whatever_changes(visit: Callable[..., Any], url: str) -> None:
+    page = opened(visit, url, "random/registers", STILL, script=COUNTED)
+    for part in ("embed", "mlp2", "head", "attn0", "answer"):
+        page.locator(f"[data-part={part}]").first.click()
+        expect(page.locator(".vv-lesson[aria-busy=false][data-playing]")).to_be_attached()
+    page.set_viewport_size({"width": 700, "height": 800})
+    expect(page.locator(".vv-lesson-stage:not([data-wide])")).to_be_attached()
+    assert page.evaluate("Math.max(...Object.values(window.drawn))") == 1
 
 
 def test_full_screen_is_in_the_link(visit: Callable[..., Any], url: str) -> None:

@@ -232,16 +232,11 @@ def _tokens(job: Job, *, query: Query | None) -> LessonTokens:
             if config.position not in ("rotary", "none"):
                 position = model.position_table(layout.grid)[len(config.positioned_prefix) + index]
             vectors = position_vectors(model, layout.grid)
+            places = torch.zeros(0, 0) if vectors is None else (vectors @ vectors[index]).reshape(layout.grid)
+        prefix, token = of.stream[0, : layout.num_prefix], of.stream[0, layout.num_prefix + index]
         return LessonTokens(
-            pixels=_fp32(pixels),
-            flat=_fp32(flat),
-            embedded=_fp32(embedded),
-            position=_fp32(position),
-            token=_fp32(of.stream[0, layout.num_prefix + index]),
-            prefix=_fp32(of.stream[0, : layout.num_prefix]),
-            places=_fp32(
-                torch.zeros(0, 0) if vectors is None else (vectors @ vectors[index]).reshape(layout.grid)
-            ),
+            **_fp32(pixels=pixels, flat=flat, embedded=embedded, position=position, token=token),
+            **_fp32(prefix=prefix, places=places),
             place=place,
             shape=_shape(config, layout, has_classes=of.subject.has_classes),
             provenance=of.provenance.with_parameters(query=layout.name(layout.token(place))),
@@ -266,15 +261,11 @@ def _attention(
         products, bias = keys @ asks_with, torch.zeros(len(keys), dtype=torch.float64)
         if attention.bias is not None:
             bias = attention.bias.expand(attention.shape)[head, token].cpu().double()
-        values, outputs, weights = of.gathered(number)
+        scores = products * attention.scale + bias
+        values, outputs, weights = (of_heads[head] for of_heads in of.gathered(number))
         return LessonAttention(
-            query=_fp32(asks_with),
-            keys=_fp32(keys),
-            values=_fp32(values[head]),
-            products=_fp32(products),
-            scores=_fp32(products * attention.scale + bias),
-            weights=_fp32(weights[head]),
-            output=_fp32(outputs[head]),
+            **_fp32(query=asks_with, keys=keys, values=values, products=products, scores=scores),
+            **_fp32(weights=weights, output=outputs),
             layer=number,
             head=head,
             scale=float(attention.scale),
@@ -286,29 +277,50 @@ def _attention(
 def _block(job: Job, *, query: Query | None, layer: Annotated[int, _LAYER] = -1) -> LessonBlock:
     """All heads of a layer together, and what the block adds to one token."""
     with _followed(job, query, method="lesson block", layer=layer) as of, exact():
-        return of.block(layer_index(layer, of.trace.num_layers))
+        number = layer_index(layer, of.trace.num_layers)
+        block, before = of.blocks[number], of.stream[number, of.token]
+        attn, mlp = block.attn, block.mlp
+        _, outputs, weights = of.gathered(number)
+        mixed = normed(attn.norm, outputs.flatten()).reshape(outputs.shape)  # most models have no norm here
+        matrix = attn.proj.weight.to(before).reshape(-1, *outputs.shape)  # [dim, heads, head_dim]
+        contributions = block.ls1(torch.einsum("ohd,hd->ho", matrix, mixed))
+        rest = torch.zeros_like(before) if attn.proj.bias is None else block.ls1(attn.proj.bias.to(before))
+        attended = contributions.sum(0) + rest
+        middle = before + attended
+        inputs = normed(block.norm2, middle).to(next(mlp.parameters()))
+        (hidden, activated), thought = _hidden(mlp, inputs), block.ls2(mlp(inputs)).to(before)
+        return LessonBlock(
+            **_fp32(weights=weights, outputs=outputs, contributions=contributions, rest=rest),
+            **_fp32(before=before, attended=attended, middle=middle, thought=thought, after=middle + thought),
+            **_fp32(hidden=hidden, activated=activated),
+            layer=number,
+            **of.named,
+        )
 
 
 def _depth(job: Job, *, query: Query | None) -> LessonDepth:
     """One token and the answer through all blocks."""
     with _followed(job, query, method="lesson depth") as of:
-        trace, subject = of.trace, of.subject
-        layers = range(trace.num_layers)
-        said = of.model.classify(of.stream[:, of.pooled].to(subject.dtype)).float()  # [states, outputs]
+        trace, subject, layout = of.trace, of.subject, of.trace.layout
+        read = mean_weights(of.model, layout.num_tokens, of.edits)  # where a query pools, as in a mean
+        pooled = read > 0  # all but patches that edits remove
+        if not of.model.config.pool_prefix:
+            pooled[: layout.num_prefix] = True
+        said = of.model.classify(of.stream[:, pooled.to(trace.device)].to(subject.dtype)).float()
+        if layout.pooling == "class":
+            read = torch.from_numpy(layout.weights("pool"))
+        read = read.to(trace.device, torch.float32)
         with exact():
-            answer_looks = torch.stack(
-                [weighted_rows(trace, layer, of.read_weights).mean(0) for layer in layers]
-            )
+            rows = [weighted_rows(trace, layer, read).mean(0) for layer in range(trace.num_layers)]
             alike = cosines(of.stream, of.stream[:, of.token, None])
         kind = output_kind(subject.output, said.shape[1]) if subject.has_classes else None
         told = said[:, :0] if kind is None else shown(said, kind)
         classes = _classes(told)
         return LessonDepth(
-            stream=_fp32(of.stream[:, of.token]),
-            answer_looks=_fp32(answer_looks),
-            alike=_fp32(patches_of(trace, alike)),
-            tops=_fp32(told[:, list(classes)]),
-            agreement=_fp32(cosines(said, said[-1])),
+            **_fp32(
+                stream=of.stream[:, of.token], answer_looks=torch.stack(rows), alike=patches_of(trace, alike)
+            ),
+            **_fp32(tops=told[:, list(classes)], agreement=cosines(said, said[-1])),
             classes=classes,
             words=tuple(output_name(index, subject.labels, subject.noun) for index in classes),
             kind="embedding" if kind is None else "value" if kind == "value" else "probability",
@@ -342,24 +354,6 @@ class _Followed:
         return token_states(self.trace)
 
     @property
-    def read_weights(self) -> Tensor:
-        """How much of each token is in what the answer is read from, [tokens]; where a query pools, as in a mean."""
-        layout = self.trace.layout
-        if layout.pooling == "class":
-            weights = torch.from_numpy(layout.weights("pool"))
-        else:
-            weights = mean_weights(self.model, layout.num_tokens, self.edits)
-        return weights.to(self.trace.device, torch.float32)
-
-    @property
-    def pooled(self) -> Tensor:
-        """The tokens that the pool and the head are given, [tokens] of yes and no: all but patches that edits remove."""
-        kept = mean_weights(self.model, self.trace.layout.num_tokens, self.edits) > 0
-        if not self.model.config.pool_prefix:
-            kept[: self.trace.layout.num_prefix] = True
-        return kept.to(self.trace.device)
-
-    @property
     def named(self) -> dict[str, Any]:
         """What every answer says of the token, and where it comes from."""
         name = self.trace.layout.name(self.token)
@@ -375,35 +369,6 @@ class _Followed:
             return values, torch.einsum("hn,hnd->hd", weights, values), weights
         outputs = head_outputs(self.trace, layer, values, self.edits)[self.token]
         return values, outputs.reshape(len(values), -1), weights
-
-    def block(self, layer: int) -> LessonBlock:
-        """The token in one block."""
-        block, before = self.blocks[layer], self.stream[layer, self.token]
-        attn, mlp = block.attn, block.mlp
-        _, outputs, weights = self.gathered(layer)
-        mixed = normed(attn.norm, outputs.flatten()).reshape(outputs.shape)  # most models have no norm here
-        matrix = attn.proj.weight.to(before).reshape(-1, *outputs.shape)  # [dim, heads, head_dim]
-        contributions = block.ls1(torch.einsum("ohd,hd->ho", matrix, mixed))
-        rest = torch.zeros_like(before) if attn.proj.bias is None else block.ls1(attn.proj.bias.to(before))
-        attended = contributions.sum(0) + rest
-        middle = before + attended
-        inputs = normed(block.norm2, middle).to(next(mlp.parameters()))
-        (hidden, activated), thought = _hidden(mlp, inputs), block.ls2(mlp(inputs)).to(before)
-        return LessonBlock(
-            weights=_fp32(weights),
-            outputs=_fp32(outputs),
-            contributions=_fp32(contributions),
-            rest=_fp32(rest),
-            before=_fp32(before),
-            attended=_fp32(attended),
-            middle=_fp32(middle),
-            thought=_fp32(thought),
-            after=_fp32(middle + thought),
-            hidden=_fp32(hidden),
-            activated=_fp32(activated),
-            layer=layer,
-            **self.named,
-        )
 
 
 @contextmanager
@@ -464,10 +429,9 @@ def _shape(config: ViTConfig, layout: TokenLayout, *, has_classes: bool) -> dict
     }
 
 
-def _fp32(values: Tensor) -> Array:
-    """A copy: an answer holds neither weights, which may change, nor a whole trace."""
-    array: Array = to_numpy(values.float()).copy()
-    return array
+def _fp32(**values: Tensor) -> dict[str, Any]:
+    """Copies: an answer holds neither weights, which may change, nor a whole trace."""
+    return {name: to_numpy(one.float()).copy() for name, one in values.items()}
 
 
 # --- declared

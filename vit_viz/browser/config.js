@@ -189,6 +189,10 @@ export function prefixOf(/** @type {Config} */ config) {
   ];
 }
 
+/** Names of the class and distillation tokens that the output does not read, where it reads another of them. */
+export const unreadOf = (/** @type {Config} */ { pooling, dist_token, dist_head }) =>
+  pooling === 'class' && dist_token && !dist_head ? ['distillation'] : [];
+
 /** How many of so many tokens, from the first, the output is read from after the last block. */
 export function tokensRead(
   /** @type {Config} */ { pooling, pool_concat, dist_head },

@@ -1,6 +1,7 @@
 // A pass of the engine as an explorer takes it: the shape of its trace, and the source of its layers.
 
 import { sourceOf } from '../explorer/packed.js';
+import { unreadOf } from './config.js';
 /** @import { Source } from '../explorer/source.js' */
 /** @import { Config } from './config.js' */
 /** @import { Traced } from './engine.js' */
@@ -15,7 +16,7 @@ export function traceValue(/** @type {Traced} */ traced, /** @type {Config} */ c
     scales: traced.layers.map(() => traced.scale),
     prefix: traced.prefix,
     suffix: [],
-    unread: [],
+    unread: unreadOf(config),
     grid: traced.grid,
     pooling: config.pooling,
     default_query: config.pooling === 'class' ? 'class' : 'pool',

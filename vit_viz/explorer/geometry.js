@@ -30,7 +30,7 @@
  * @property {string[]} suffix names of the tokens after the patches
  * @property {[number, number]} grid rows, cols
  * @property {string} pooling
- * @property {string[]} [unread] names of the class tokens that the output does not read
+ * @property {string[]} [unread] names of the class and distillation tokens that the output does not read
  * @property {string} default_query
  * @property {CropBox} crop
  * @property {string} photo
@@ -94,7 +94,7 @@ function poolTokens(trace) {
  * Names of the tokens that class pooling reads: "class", or "class 0", "class 1", ..., with a distillation token beside it.
  * @param {Pick<Trace, 'prefix' | 'suffix' | 'unread'>} trace
  */
-function classTokens({ prefix, suffix, unread = [] }) {
+export function classTokens({ prefix, suffix, unread = [] }) {
   return [...prefix, ...suffix].filter(
     (name) => /^(class( [0-9]+)?|distillation)$/.test(name) && !unread.includes(name),
   );

@@ -204,13 +204,11 @@ class ViTConfig:
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """Names of the class tokens that the output does not read, where it reads others."""
-        is_read = self.pooling == "class" and self.class_tokens > 1
-        return (
-            tuple(self.prefix[i] for i in range(self.class_tokens) if i not in self.class_read)
-            if is_read
-            else ()
-        )
+        """Names of the class and distillation tokens that the output does not read, where it reads another of them."""
+        if self.pooling != "class":
+            return ()
+        others = tuple(self.prefix[i] for i in range(self.class_tokens) if i not in self.class_read)
+        return others + ("distillation",) * (self.dist_token and not self.dist_head)
 
     @property
     def position_kind(self) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.ui.desk import odd_session
-from vit_viz.checkpoints.catalog import CATALOG
+from vit_viz.checkpoints.catalog import BUNDLED, CATALOG
 from vit_viz.session.session import Session
 from vit_viz.ui.header import offers
 from vit_viz.ui.header.offers import download_question, is_here, picker_value
@@ -27,7 +27,7 @@ def test_each_model_is_listed_once_with_what_is_known_of_it(disk: set[str]) -> N
     disk.add(CATALOG[1].name)
     value = picker_value(odd_session())
     offered = {one["name"]: one for one in value["offered"]}
-    assert list(offered) == ["odd", "mini", *(entry.name for entry in CATALOG)]
+    assert list(offered) == ["odd", *BUNDLED, *(entry.name for entry in CATALOG)]
     own = offered["odd"]
     assert (own["title"], own["hub"], own["about"], own["here"]) == ("odd", "", "", True)
     assert [fact.split(" ", 1)[1] for fact in own["facts"]] == [
@@ -47,7 +47,7 @@ def test_a_file_of_the_owners_is_here_and_says_its_size(tmp_path: Path) -> None:
     (own,) = (
         one
         for one in picker_value(Session(model=str(path)))["offered"]
-        if one["here"] and one["name"] != "mini"
+        if one["here"] and one["name"] not in BUNDLED
     )
     assert (own["name"], own["hub"], own["facts"]) == ("mine.safetensors", "", ["2 MB"])
 

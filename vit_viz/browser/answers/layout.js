@@ -1,6 +1,7 @@
 // Which token of a pass is what, as `TokenLayout` of vit_viz/geometry.py has it: names, queries, and numbers of tokens as maps.
 
-import { queryTokens } from '../../explorer/geometry.js';
+import { classTokens, queryTokens, queryWords } from '../../explorer/geometry.js';
+import { unreadOf } from '../config.js';
 import { numbers } from './form.js';
 /** @import { Traced } from '../engine.js' */
 /** @import { Context } from './form.js' */
@@ -8,20 +9,17 @@ import { numbers } from './form.js';
 /** What sentences about queries, and the names of tokens, are read from. */
 export function layoutOf(/** @type {Context} */ { traced, engine }) {
   const { grid, prefix } = traced;
-  const { pooling } = engine.model.config;
-  return { grid, prefix, suffix: [], pooling, patches: grid[0] * grid[1], first: prefix.length };
+  const { config } = engine.model;
+  return {
+    ...{ grid, prefix, suffix: [], pooling: config.pooling, unread: unreadOf(config) },
+    ...{ patches: grid[0] * grid[1], first: prefix.length },
+  };
 }
 
 /** The query that stands for what the output is read from. */
 export function outputQuery(/** @type {Context} */ context) {
-  const { prefix, pooling } = layoutOf(context);
-  const isAlone = classTokens(prefix).length === 1;
-  return pooling === 'class' && prefix.includes('class') && isAlone ? 'class' : 'pool';
-}
-
-/** Names of what class pooling reads. @param {string[]} prefix */
-export function classTokens(prefix) {
-  return prefix.filter((name) => name === 'class' || name === 'distillation');
+  const layout = layoutOf(context);
+  return layout.pooling === 'class' && classTokens(layout).join() === 'class' ? 'class' : 'pool';
 }
 
 /**
@@ -68,13 +66,7 @@ export function tokenName(context, token) {
 
 /** A query in words, for captions: "class token", "register 0", "patch (3, 5)". @param {Context} context @param {string} query */
 export function described(context, query) {
-  const { prefix, pooling } = layoutOf(context);
-  if (query === 'pool') {
-    const read = classTokens(prefix);
-    const ofClass = read.join() === 'class' ? 'class token' : read.join(', ');
-    const words = { class: ofClass, mean: 'mean of patches', attention: 'learned attention' };
-    return `pool (${words[pooling]})`;
-  }
+  if (query === 'pool') return queryWords(query, layoutOf(context));
   const tokens = tokensOf(context, query);
   const name = tokenName(context, tokens[0]);
   if (tokens.length > 1) return `region of ${tokens.length} patches`;

@@ -1,20 +1,21 @@
 // The numbers of the lesson, one token of one photo on its way through a model: vit_viz/analyses/lesson.py.
 
+import { classTokens } from '../../explorer/geometry.js';
 import { Attention, Places } from '../attend.js';
 import { noPositions, positionedPrefix } from '../config.js';
 import { patchesOf } from '../model.js';
 import { shown } from '../outputs.js';
 import { positionTable } from '../positions.js';
-import { fused, gathered } from './attention.js';
+import { checkedHead, fused, gathered, ONE_HEAD } from './attention.js';
 import { dot } from './eigen.js';
 import { numbers } from './form.js';
-import { classTokens, layoutOf, queryWeights, tokenName } from './layout.js';
+import { layoutOf, queryWeights, tokenName } from './layout.js';
 import { UNITS } from './lens.js';
 import { vectorsAt } from './positions.js';
 import { best } from './removal.js';
 import { hasClasses, kindOf, outputName } from './targets.js';
 import { cosines } from './tokens.js';
-import { checkIndex, HEAD, LAYER } from './what_if.js';
+import { HEAD } from './what_if.js';
 /** @import { Context } from './form.js' */
 /** @import { About } from './index.js' */
 
@@ -22,9 +23,9 @@ const MOST_CLASSES = 24;
 
 /** The token that is followed: what the answer is read from where that is a token, else the patch in the middle. @param {Context} context @param {About} about */
 function tokenOf(context, { query }) {
-  const { prefix, pooling } = layoutOf(context);
   if (query && query !== 'pool') return queryWeights(context, query).findIndex(Boolean);
-  return pooling === 'class' ? prefix.indexOf(classTokens(prefix)[0]) : middleOf(context);
+  const { prefix, pooling } = layoutOf(context);
+  return pooling === 'class' ? prefix.indexOf('class') : middleOf(context);
 }
 
 function middleOf(/** @type {Context} */ context) {
@@ -73,7 +74,7 @@ function lessonTokens(context, _options, about) {
 /** What a drawing of the model and its words depend on. */
 function shapeOf(/** @type {Context} */ context) {
   const { config } = context.engine.model;
-  const classes = classTokens(context.traced.prefix);
+  const classes = classTokens(layoutOf(context));
   const seen = config.pool_prefix ? 'all tokens' : 'the patches';
   const pools = {
     class: classes.length > 1 ? `the tokens ${classes.join(' and ')}` : 'the class token',
@@ -92,10 +93,9 @@ function shapeOf(/** @type {Context} */ context) {
 /** @param {Context} context @param {{layer: number, head: number}} options @param {About} about */
 function lessonAttention(context, { layer, head }, about) {
   const { engine, traced } = context;
-  const { tokens, layers, heads, headDim: width, grid } = traced;
+  const { tokens, layers, headDim: width, grid } = traced;
   const token = tokenOf(context, about);
-  checkIndex('Layer', layer, layers.length);
-  checkIndex('Head', head, heads);
+  checkedHead(context, layer, String(head));
   const { machine, parameters } = engine.model;
   const edits = engine.editsOf(traced).get(layer);
   const bias = machine.within(() =>
@@ -196,21 +196,17 @@ function stacked(rows, shape = [rows.length, rows[0].length]) {
   );
 }
 
-/** A query of one token. @param {Context} context @param {number} token */
-function alone({ traced }, token) {
-  return Float64Array.from({ length: traced.tokens }, (_, i) => Number(i === token));
-}
-
 /** @param {Context} context @param {{layer: number}} options @param {About} about */
 function lessonBlock(context, { layer }, about) {
-  const { heads, headDim: width, layers } = context.traced;
+  const { heads, headDim: width, tokens } = context.traced;
   const token = tokenOf(context, about);
-  checkIndex('Layer', layer, layers.length);
+  checkedHead(context, layer, 'mean');
   const { outputs, contributions, hidden, activated, ...stream } = insideBlock(context, layer, token);
+  const alone = Float64Array.from({ length: tokens }, (_, i) => Number(i === token));
   const dim = heads * width;
   const vectors = Object.entries(stream).map(([name, values]) => [name, numbers([dim], values)]);
   return {
-    weights: stacked(gathered(context, layer, alone(context, token), 'row')),
+    weights: stacked(gathered(context, layer, alone, 'row')),
     outputs: numbers([heads, width], outputs),
     contributions: numbers([heads, dim], contributions),
     ...Object.fromEntries(vectors),
@@ -270,11 +266,12 @@ async function lessonDepth(context, _options, about) {
 export const LESSON = {
   lesson_tokens: { needs: 'pass', takesQuery: true, answer: lessonTokens },
   lesson_attention: {
-    needs: 'pass',
-    takesQuery: true,
-    options: { layer: LAYER, head: HEAD },
-    answer: lessonAttention,
+    ...{ needs: 'pass', takesQuery: true, answer: lessonAttention },
+    options: { layer: ONE_HEAD.layer, head: HEAD },
   },
-  lesson_block: { needs: 'pass', takesQuery: true, options: { layer: LAYER }, answer: lessonBlock },
+  lesson_block: {
+    ...{ needs: 'pass', takesQuery: true, answer: lessonBlock },
+    options: { layer: ONE_HEAD.layer },
+  },
   lesson_depth: { needs: 'pass', takesQuery: true, answer: lessonDepth },
 };

@@ -1,11 +1,13 @@
 // What the model would say if one of its parts were otherwise: vit_viz/analyses/what_if.py.
 
+import { classTokens } from '../../explorer/geometry.js';
 import { editsOf, unedited, withHead } from '../edits.js';
 import { Model } from '../model.js';
 import { outputKind, shown } from '../outputs.js';
 import { Parameters } from '../parts.js';
+import { checkedHead, ONE_HEAD } from './attention.js';
 import { numbers } from './form.js';
-import { classTokens, described, layoutOf } from './layout.js';
+import { described, layoutOf } from './layout.js';
 import { UNITS } from './lens.js';
 import { randomOrder } from './orders.js';
 import { best, changeInWords, cosine } from './removal.js';
@@ -16,7 +18,6 @@ import { fixed } from './words.js';
 
 const CHANGES = /** @type {const} */ (['shuffle', 'patch', 'positions', 'scale', 'axis', 'head', 'cut']);
 const TOP = 5;
-export const LAYER = { usual: -1, low: -999, high: 999, isWhole: true, isLayer: true };
 export const HEAD = { usual: 0, low: 0, high: 999, isWhole: true };
 
 /** @typedef {{change: (typeof CHANGES)[number], layer: number, head: number, patch: number, seed: number}} Options */
@@ -73,8 +74,7 @@ function changed(context, { change, layer, head, seed }) {
   const inEach = (/** @type {(own: LayerEdits) => LayerEdits} */ more) =>
     under(new Map(layers.map((_, i) => [i, more(edits.get(i) ?? unedited())])));
   if (change === 'head') {
-    checkIndex('Layer', layer, layers.length);
-    checkIndex('Head', head, heads);
+    checkedHead(context, layer, String(head));
     const outputs = under(withHead(edits, layer, head, 'off'), layer);
     return { outputs, words: `Without head ${head} of layer ${layer}` };
   }
@@ -94,7 +94,7 @@ function changed(context, { change, layer, head, seed }) {
       throw new Error(
         'This model reads its answer from the patches: there is no class token to cut off from them.',
       );
-    const reading = classTokens(prefix);
+    const reading = classTokens(layoutOf(context));
     const cut = reading.map((name) => `forbid ${name}>patches`);
     const words = [engine.origins.get(traced)?.words ?? '', ...cut].join(';');
     const outputs = under(editsOf(words, { depth: layers.length, heads, prefix, grid }));
@@ -129,12 +129,6 @@ function withoutPositions({ config, parameters }) {
   );
 }
 
-/** @param {string} what @param {number} index @param {number} count */
-export function checkIndex(what, index, count) {
-  if (index < 0 || index >= count)
-    throw new Error(`${what} ${index} does not exist: this model has ${what.toLowerCase()}s 0-${count - 1}.`);
-}
-
 /** @param {Context} context @param {number} patch */
 function otherPatches({ engine, traced }, patch) {
   const { patch_size: own, drop_remainder: drops } = engine.model.config;
@@ -165,7 +159,7 @@ export const WHAT_IF = {
     needs: 'pass',
     options: {
       change: CHANGES,
-      layer: LAYER,
+      layer: ONE_HEAD.layer,
       head: HEAD,
       patch: { usual: 8, low: 1, high: 512, isWhole: true },
       seed: { usual: 1, low: 0, high: 999, isWhole: true },

@@ -9,7 +9,7 @@ import { Pointed } from '../kit/parts.js';
 import { effect, html, signal, untracked, useLayoutEffect, useMemo, useRef } from '../kit/preact.js';
 import { NARROW, Pen } from './pen.js';
 import { Said } from './say.js';
-import { beatAt, ease, endOf, isMissing, values, wordsOf } from './timeline.js';
+import { beatAt, ease, endOf, isGray, isMissing, values, wordsOf } from './timeline.js';
 /** @import { Signal } from '../kit/preact.js' */
 /** @import { Area } from './pen.js' */
 /** @import { Playing } from './room.js' */
@@ -82,7 +82,7 @@ function Chooser({ lesson: { store }, n: { trace, patch }, area: { x, y, w, h } 
 function drawing({ shown, player, store, still }, place, photo) {
   const canvas = /** @type {HTMLCanvasElement} */ (place.querySelector('canvas'));
   const loaded = signal(/** @type {HTMLImageElement | null} */ (null));
-  const measured = signal(0);
+  const measured = signal('');
   const numbers = () => /** @type {{n: Numbers, beats: Placed[]}} */ (shown.value);
   /** @type {Pen | null} */
   let pen = null;
@@ -100,13 +100,13 @@ function drawing({ shown, player, store, still }, place, photo) {
     image.decode().then(done, () => {}); // of a photo that cannot be fetched the page tells
   };
   const make = () => {
-    const { trace, tokens } = numbers().n;
+    const { n } = numbers();
+    const { trace } = n;
     const image = loaded.value;
     const { clientWidth: width } = place;
     if (!width || image?.getAttribute('src') !== routeUrl(trace.photo)) return null;
-    const channels = tokens?.facts.channels;
     const isFull = store.view.full.value;
-    const key = [measured.value, trace.photo, trace.crop.region, trace.grid, channels, isFull].join();
+    const key = [measured.value, trace.photo, trace.crop.region, trace.grid, isGray(n), isFull].join();
     if (key === made) return pen;
     made = key;
     const top = place.getBoundingClientRect().top + (isFull ? 0 : window.scrollY);
@@ -121,9 +121,9 @@ function drawing({ shown, player, store, still }, place, photo) {
       image,
       tallest,
       words: width > NARROW ? WORDS[width < 1000 ? 1 : 0] : BELOW,
-      gray: channels === 1,
+      gray: isGray(n),
     });
-    place.style.setProperty('--vv-lesson-unit', String(pen.unit));
+    lesson.style.setProperty('--vv-lesson-unit', String(pen.unit));
     place.style.setProperty('--vv-lesson-beside', `${pen.work.x}px`);
     place.toggleAttribute('data-wide', pen.wide);
     photo.value = pen.photo;
@@ -138,7 +138,6 @@ function drawing({ shown, player, store, still }, place, photo) {
     if (!ready) return;
     if (still.matches && before && before !== at.id) crossfade(canvas);
     before = at.id;
-    const began = performance.now();
     const v = values(beats, moment);
     ready.clear();
     picture(ready, beats, at, v, n);
@@ -146,19 +145,29 @@ function drawing({ shown, player, store, still }, place, photo) {
       tell(list, at.id, ready);
       toldOf = n;
     }
-    const took = performance.now() - began;
-    const { drawn: last } = /** @type {any} */ (place);
-    Object.assign(place, { drawn: { took, worst: Math.max(took, last?.worst ?? 0) } }); // for whoever opens the browser's console
     place.dataset.drawn = at.id;
   };
-  const ends = [effect(load), effect(paint)];
-  const again = () => void (measured.value += 1);
+  let frame = 0;
+  /** However much changes, it is drawn once before it is seen. */
+  const draw = () => {
+    void [shown.value, player.t.value, loaded.value, measured.value, store.view.full.value];
+    frame ||= requestAnimationFrame(() => {
+      frame = 0;
+      paint();
+    });
+  };
+  const again = () => {
+    measured.value = [place.clientWidth, window.innerHeight, document.body.className].join();
+  };
+  again();
+  const ends = [effect(load), effect(draw)];
   const fit = new ResizeObserver(again);
   fit.observe(place);
   const theme = new MutationObserver(again);
   theme.observe(document.body, { attributes: true, attributeFilter: ['class'] });
   return () => {
     for (const end of ends) end();
+    cancelAnimationFrame(frame);
     fit.disconnect();
     theme.disconnect();
   };
@@ -173,8 +182,7 @@ function picture(pen, beats, at, v, n) {
   const last = beats[first - 1];
   const share = last && !isMissing(n, last) ? ease(v[beats[first].id]) : 1;
   if (share < 1) {
-    const { x, y, w, h } = pen.photo;
-    pen.lit(null, x, y, w, h, share * 2.5);
+    pen.lit(null, pen.photo, share * 2.5);
     pen.within(1 - share * 2.5, () => last.scene.draw(pen, v, n, last.id));
   }
   pen.within(share * 2 - 1, () => at.scene.draw(pen, v, n, at.id));

@@ -25,25 +25,28 @@ export function Guessing({ lesson: { beats, guesses, player }, n, now }) {
     guesses.value = { ...guesses.value, [id]: place };
     if (chosen === null && now !== shows) player.play();
   };
-  return html`<${Card}
-    ...${{ guess, n, chosen, choose }}
-    isTold=${isSeen.value && chosen !== null}
-    isOpen=${chosen === null && early > 0}
-  />`;
+  const at = { isEarly: early > 0, isSeen: isSeen.value, isShown: now === shows };
+  return html`<${Card} ...${{ guess, n, chosen, choose, ...at }} />`;
 }
 
 /**
- * @param {{guess: Guess, n: Numbers, chosen: number | null, choose: (place: number) => void, isTold: boolean, isOpen: boolean}} props
- *   isOpen: whether time waits for it
+ * @param {{guess: Guess, n: Numbers, chosen: number | null, choose: (place: number) => void, isEarly: boolean, isSeen: boolean, isShown:
+ *   boolean}} props whether time waits for a guess, the truth was seen, and is on the stage; what waits or is just told stays in sight
  */
-function Card({ guess, n, chosen, choose, isTold, isOpen }) {
+function Card({ guess, n, chosen, choose, isEarly, isSeen, isShown }) {
+  const isTold = isSeen && chosen !== null;
+  const isOpen = isEarly && chosen === null;
   const { trace } = n;
   const truth = guess.truth(n);
   const verdict = [
     chosen === truth ? 'Right. ' : 'No. ',
     html`<${Said} ...${{ say: guess.verdict(n), trace }} />`,
   ];
-  return html`<section class="vv-lesson-guess vv-card vv-stack" data-open=${isOpen ? '' : undefined}>
+  return html`<section
+    class="vv-lesson-guess vv-card vv-stack"
+    data-open=${isOpen ? '' : undefined}
+    data-kept=${isOpen || (isTold && isShown) ? '' : undefined}
+  >
     <p class="vv-strong"><${Said} ...${{ say: guess.question(n), trace }} /></p>
     <div class="vv-row" role="group" aria-label="Guesses">
       ${guess.choices(n).map(

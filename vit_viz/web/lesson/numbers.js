@@ -41,15 +41,10 @@ export function numbersOf(page, tab, near) {
       return { ...trace.about, ...options({ query: patchQuery([patch], trace.grid[1]), layer, head }) };
     });
     const isSeen = () => store.view.tab.value === tab && near.value.includes(name);
-    const told = async (
-      /** @type {string} */ one,
-      /** @type {any} */ about,
-      /** @type {AbortSignal} */ stop,
-    ) => ({
-      ...(await ask(one, about, stop)),
-      of: JSON.stringify(about),
-    });
-    const answer = asked(told, () => (isSeen() && body.value ? [question, body.value] : null));
+    const answer = asked(
+      async (one, about, stop) => ({ ...(await ask(one, about, stop)), of: JSON.stringify(about) }),
+      () => (isSeen() && body.value ? [question, body.value] : null),
+    );
     return computed(() => {
       const { state, value, error } = answer.value;
       const isIt = state === 'done' && value.of === JSON.stringify(body.value);

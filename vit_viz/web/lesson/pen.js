@@ -15,21 +15,10 @@ import { layerTable, suited } from '../../explorer/styles.js';
  * @typedef {{size?: number, fill?: string, align?: CanvasTextAlign, weight?: number, a?: number}} Lettering
  */
 
-/** Colours by what they are for, and the names of their tokens in tokens.css. */
-const COLOURS = {
-  ground: 'ground',
-  panel: 'card',
-  soft: 'soft',
-  ink: 'text',
-  quiet: 'muted',
-  line: 'line',
-  accent: 'accent',
-  plus: 'for',
-  minus: 'against',
-  good: 'good',
-};
+/** Colours, by the names of their tokens in tokens.css. */
+const COLOURS = ['ground', 'soft', 'text', 'muted', 'line', 'accent', 'for', 'against'];
 /** Of what is drawn on a photo, which is dark under it. */
-const GLOW = '#f5b83d';
+export const GLOW = '#f5b83d';
 const UNDER = 32; // units of what stands under the row
 export const NARROW = 760; // pixels of the stage, below which the photo stands above what is explained
 
@@ -93,8 +82,7 @@ export class Pen {
     const look = getComputedStyle(canvas);
     const token = (/** @type {string} */ name) => look.getPropertyValue(`--vv-${name}`).trim();
     /** @type {Record<string, string>} */
-    this.colour = Object.fromEntries(Object.entries(COLOURS).map(([name, of]) => [name, token(of)]));
-    this.colour.glow = GLOW;
+    this.colour = Object.fromEntries(COLOURS.map((name) => [name, token(name)]));
     this.font = look.fontFamily;
     this.trace = trace;
     const parent = /** @type {HTMLElement} */ (canvas.parentElement);
@@ -153,7 +141,7 @@ export class Pen {
   }
 
   /** @param {string} words @param {number} x @param {number} y of the line that letters stand on @param {Lettering} [lettering] */
-  text(words, x, y, { size = 13, fill = 'quiet', align = 'left', weight = 400, a = 1 } = {}) {
+  text(words, x, y, { size = 13, fill = 'muted', align = 'left', weight = 400, a = 1 } = {}) {
     if (a <= 0) return;
     const { context } = this;
     this.#fade(a);
@@ -172,26 +160,14 @@ export class Pen {
     this.text(words, x, y, lettering);
   }
 
-  /** @param {number} x @param {number} y @param {number} w @param {number} h @param {string} fill */
-  box(x, y, w, h, fill, a = 1, r = 2) {
+  /** @param {Area} area @param {string} fill */
+  box({ x, y, w, h }, fill, a = 1, r = 2) {
     if (w <= 0 || h <= 0) return;
     this.#fade(a);
     this.context.fillStyle = this.colour[fill] ?? fill;
     this.context.beginPath();
     this.context.roundRect(x, y, w, h, Math.min(r, w / 2, h / 2));
     this.context.fill();
-  }
-
-  /**
-   * A name, its bar and its number.
-   * @param {string} id @param {{name: string, value: number, words: string}} of @param {Area} area of the bar
-   * @param {{fill: string, weight?: number, a?: number}} how
-   */
-  bar(id, { name, value, words }, { x, y, w, h }, { fill, weight, a = 1 }) {
-    const line = y + h * 0.85;
-    this.text(name, x - 12, line, { size: 15, fill: 'ink', align: 'right', weight, a });
-    this.box(x, y, Math.max(2, w), h, value < 0 ? 'minus' : fill, fill === 'quiet' ? a / 2 : a, 5);
-    this.number(id, value, words, x + w + 8, line, { size: 14, fill: 'ink', a });
   }
 
   /** A ring around an area; nothing where that is not yet of any size. @param {Area} area @param {string} stroke */
@@ -209,8 +185,8 @@ export class Pen {
     this.context.stroke();
   }
 
-  /** A patch of the photo; in a place of another shape, its middle. @param {number} patch @param {number} x @param {number} y @param {number} w @param {number} h */
-  piece(patch, x, y, w, h, a = 1) {
+  /** A patch of the photo; in a place of another shape, its middle. @param {number} patch @param {Area} area */
+  piece(patch, { x, y, w, h }, a = 1) {
     if (w <= 0 || h <= 0 || a <= 0) return;
     const [rows, cols] = this.trace.grid;
     const [wide, tall] = [this.plain.width / cols, this.plain.height / rows];
@@ -220,40 +196,38 @@ export class Pen {
     this.context.drawImage(this.plain, left, Math.floor(patch / cols) * tall, across, tall, x, y, w, h);
   }
 
-  /** A token: its piece of the photo, or the letter of one that is no patch. @param {number} token @param {number} x @param {number} y @param {number} w @param {number} h */
-  face(token, x, y, w, h, a = 1) {
+  /** A token: its piece of the photo, or the letter of one that is no patch. @param {number} token @param {Area} area */
+  face(token, area, a = 1) {
     const { prefix } = this.trace;
-    const patch = token - prefix.length;
-    if (patch >= 0) return this.piece(patch, x, y, w, h, a);
+    const { x, y, w, h } = area;
+    if (token >= prefix.length) return this.piece(token - prefix.length, area, a);
     const name = prefix[token];
-    this.box(x, y, w, h, 'soft', a, 5);
-    this.frame(
-      { x: x + 0.5, y: y + 0.5, w: w - 1, h: h - 1 },
-      /^class/.test(name) ? 'accent' : 'quiet',
-      a,
-      1,
-    );
+    const edge = { x: x + 0.5, y: y + 0.5, w: w - 1, h: h - 1 };
+    this.box(area, 'soft', a, 5);
+    this.frame(edge, /^class/.test(name) ? 'accent' : 'muted', a, 1);
     const letters = name[0].toUpperCase() + (/\d+$/.exec(name)?.[0] ?? '');
-    const lettering = /** @type {Lettering} */ ({ fill: 'ink', align: 'center', weight: 600, a });
-    if (w > 9 * letters.length) this.text(letters, x + w / 2, y + h / 2 + 5 * this.unit, lettering);
+    const lettering = /** @type {Lettering} */ ({ fill: 'text', align: 'center', weight: 600, a });
+    if (w > (this.wide ? 9 : 7.5) * letters.length)
+      this.text(letters, x + w / 2, y + h / 2 + 5 * this.unit, lettering);
   }
 
   /**
    * A vector: a cell for each number, orange above 0 and blue below, as strong as it is large.
-   * @param {ArrayLike<number>} numbers @param {number} x @param {number} y @param {number} w @param {number} h
+   * @param {ArrayLike<number>} numbers @param {Area} area
    * @param {{max: number, shown?: number, a?: number}} how max: where colours are full; shown: the share of it that is drawn, from the left
    */
-  vector(numbers, x, y, w, h, { max, shown = 1, a = 1 }) {
+  vector(numbers, area, { max, shown = 1, a = 1 }) {
+    const { x, y, w, h } = area;
     if (w <= 0 || a <= 0) return;
     const cells = gathered(numbers, Math.max(1, Math.floor(w * Math.min(1, this.scale))));
     const step = w / cells.length;
     const gap = step > 5 ? 1.5 : step > 3 ? 0.7 : 0;
-    this.box(x, y, w, h, 'soft', a, 2);
+    this.box(area, 'soft', a);
     for (let i = 0; i < cells.length * shown; i++) {
       const share = max > 0 ? (Math.abs(cells[i]) / max) * 1.1 : 0;
       if (share < 0.02) continue;
       this.#fade(a * Math.min(1, share));
-      this.context.fillStyle = cells[i] > 0 ? this.colour.plus : this.colour.minus;
+      this.context.fillStyle = cells[i] > 0 ? this.colour.for : this.colour.against;
       this.context.fillRect(x + i * step, y, step - gap, h);
     }
   }
@@ -261,57 +235,49 @@ export class Pen {
   /**
    * The photo, dimmed and lit where weights fall, as Look draws it.
    * @param {ArrayLike<number> | null} weights of all tokens; null: the photo alone
-   * @param {number} x @param {number} y @param {number} w @param {number} h
-   * @param {number} [depth] how far it is dimmed, from 0
+   * @param {Area} area @param {number} [depth] how far it is dimmed, from 0
    */
-  lit(weights, x, y, w, h, a = 1, depth = 1) {
+  lit(weights, area, a = 1, depth = 1) {
+    this.#within(area, a, this.plain, () => {
+      if (!weights || depth <= 0) return;
+      const { map, over, trace } = this;
+      const numbers = Float32Array.from(weights).subarray(trace.prefix.length);
+      const sorted = numbers.slice().sort();
+      const style = suited('light', trace.unlit);
+      map.paint(numbers, layerTable(style, depth, new Uint32Array(256)), [sorted[0], topOf(sorted)]);
+      const [width, height] = [area.w, area.h].map((side) => Math.ceil(side * this.scale));
+      if (over.width !== width || over.height !== height) Object.assign(over, { width, height });
+      const sheet = /** @type {CanvasRenderingContext2D} */ (over.getContext('2d'));
+      sheet.globalCompositeOperation = 'copy';
+      sheet.drawImage(map.canvas, 0, 0, width, height);
+      sheet.globalCompositeOperation = 'source-in'; // in the colours of the dimmed photo
+      if (style === 'light') sheet.drawImage(this.dark, 0, 0, width, height);
+      this.context.drawImage(over, area.x, area.y, area.w, area.h);
+    });
+  }
+
+  /** The photo in gray; orange is where numbers speak for something, blue where against it, as Explain draws it. @param {Float32Array} values of all patches @param {Area} area */
+  signed(values, area, a = 1) {
+    if (a <= 0) return;
+    this.gray ??= drained(this.plain);
+    this.#within(area, a, this.gray, () => {
+      paintSigned(this.map, values, endOf(values));
+      this.context.drawImage(this.map.canvas, area.x, area.y, area.w, area.h);
+    });
+  }
+
+  /** A picture with round corners, and within them what lies over it. @param {Area} area @param {number} a @param {HTMLCanvasElement} picture @param {() => void} draw */
+  #within({ x, y, w, h }, a, picture, draw) {
     if (w <= 0 || h <= 0 || a <= 0) return;
-    const { context, trace } = this;
+    const { context } = this;
     context.save();
     context.beginPath();
     context.roundRect(x, y, w, h, Math.min(w > 200 ? 12 : 6, w / 2, h / 2));
     context.clip();
     this.#fade(a);
-    context.drawImage(this.plain, x, y, w, h);
-    if (weights && depth > 0) {
-      const map = Float32Array.from(weights).subarray(trace.prefix.length);
-      const sorted = map.slice().sort();
-      const style = suited('light', trace.unlit);
-      this.map.paint(map, layerTable(style, depth, new Uint32Array(256)), [sorted[0], topOf(sorted)]);
-      this.#lay(style === 'light', x, y, w, h);
-    }
+    context.drawImage(picture, x, y, w, h);
+    draw();
     context.restore();
-  }
-
-  /**
-   * The photo in gray; orange is where numbers speak for something, blue where against it, as Explain draws it.
-   * @param {Float32Array} values of all patches @param {number} x @param {number} y @param {number} w @param {number} h
-   */
-  signed(values, x, y, w, h, a = 1) {
-    const { context, map } = this;
-    context.save();
-    context.beginPath();
-    context.roundRect(x, y, w, h, 12);
-    context.clip();
-    this.#fade(a);
-    this.gray ??= drained(this.plain);
-    context.drawImage(this.gray, x, y, w, h);
-    paintSigned(map, values, endOf(values));
-    context.drawImage(map.canvas, x, y, w, h);
-    context.restore();
-  }
-
-  /** Lays the map over the photo; isDark: in the colours of the dimmed photo. @param {boolean} isDark @param {number} x @param {number} y @param {number} w @param {number} h */
-  #lay(isDark, x, y, w, h) {
-    const { over, map } = this;
-    const size = { width: Math.ceil(w * this.scale), height: Math.ceil(h * this.scale) };
-    if (over.width !== size.width || over.height !== size.height) Object.assign(over, size);
-    const sheet = /** @type {CanvasRenderingContext2D} */ (over.getContext('2d'));
-    sheet.globalCompositeOperation = 'copy';
-    sheet.drawImage(map.canvas, 0, 0, size.width, size.height);
-    sheet.globalCompositeOperation = 'source-in';
-    if (isDark) sheet.drawImage(this.dark, 0, 0, size.width, size.height);
-    this.context.drawImage(over, x, y, w, h);
   }
 
   /** A bent line on the photo, from the middle of one area to that of another, as far as `long`. @param {Area} from @param {Area} to @param {number} width */
@@ -342,10 +308,10 @@ export class Pen {
   }
 
   /**
-   * Where each token stands in the row: wide where the lesson looks, thin elsewhere.
+   * Where each token stands in the row: wide and high where the lesson looks, thin elsewhere.
    * @param {[token: number, more: number, radius: number][]} focus how much wider tokens are around one
    * @param {number} [join] how far the tokens that are no patches have come
-   * @returns {{x: number, w: number}[]}
+   * @returns {Area[]}
    */
   spots(focus, join = 1) {
     const { prefix, grid } = this.trace;
@@ -356,46 +322,46 @@ export class Pen {
       return wide;
     });
     const unit = this.row.w / widths.reduce((sum, wide) => sum + wide, 0);
-    let { x } = this.row;
-    return widths.map((wide) => ({ x, w: wide * unit, end: (x += wide * unit) }));
+    let end = this.row.x;
+    return widths.map((wide) => {
+      const [x, w] = [end, wide * unit];
+      end += w;
+      const h = Math.min(this.row.h + 10 * clamp(w / 30), 60);
+      return { x, y: this.row.y, w: w - (w > 8 ? 1 : 0.15), h };
+    });
+  }
+
+  /** What the photo shows, on its foot; not where there is little room. @param {string} words */
+  caption(words) {
+    const { x, y, h } = this.photo;
+    if (this.wide) this.text(words, x + 10, y + h - 12, { fill: '#fff' });
+  }
+
+  /** What is said below the row, at its left or right end. @param {string} words @param {Lettering} [lettering] */
+  below(words, lettering) {
+    const { x, y, w, h } = this.row;
+    this.text(words, lettering?.align === 'right' ? x + w : x, y + h + (UNDER - 5) * this.unit, lettering);
   }
 
   /**
    * The row of all tokens, one of them larger, and above each a bar as long as its number; below, what the bars are.
    * @param {number} token @param {ArrayLike<number>} numbers @param {string} words
+   * @param {{focus?: Parameters<Pen['spots']>[0], most?: number, zero?: number}} [how] focus: which others are larger; most: the number of
+   *   the longest bar; zero: how high bars begin, as a share of the room for them
    */
-  tokens(token, numbers, words) {
-    const { row, wide, unit } = this;
-    const most = largestOf(numbers) || 1;
-    const spots = this.standing(this.spots([[token, 12, 5]]));
-    const foot = row.y - 6 - (Array.from(numbers).some((one) => one < 0) ? row.bar / 2 : 0);
-    spots.forEach(({ x, y, w, h }, i) => {
-      this.face(i, x, y, w, h);
-      const long = ((foot - row.y + 6 + row.bar) * Math.abs(numbers[i])) / most;
-      const bar = clamp(w - 0.6, wide ? 14 : 8, 0.8);
-      this.box(
-        x + (w - bar) / 2,
-        foot - (numbers[i] > 0 ? long : 0),
-        bar,
-        long,
-        numbers[i] < 0 ? 'minus' : 'plus',
-      );
+  tokens(token, numbers, words, { focus = [], most = largestOf(numbers) || 1, zero } = {}) {
+    const { row, wide } = this;
+    const spots = this.spots([[token, 12, 5], ...focus]);
+    const low = (zero ?? (Array.from(numbers).some((one) => one < 0) ? 0.5 : 0)) * row.bar;
+    spots.forEach((spot, i) => {
+      this.face(i, spot);
+      const h = ((row.bar - low) * Math.abs(numbers[i])) / most;
+      const w = clamp(spot.w - 0.6, wide ? 14 : 8, 0.8);
+      const [x, y] = [spot.x + (spot.w - w) / 2, row.y - 6 - low - (numbers[i] > 0 ? h : 0)];
+      this.box({ x, y, w, h }, numbers[i] < 0 ? 'against' : 'for');
     });
     this.frame(spots[token], 'accent');
-    const below = row.y + row.h + (UNDER - 4) * unit;
-    this.text(words, row.x, below);
-    if (wide)
-      this.text(`${counted(spots.length, 'token')} in one row`, row.x + row.w, below, { align: 'right' });
-  }
-
-  /** Each token at its place in the row, higher where it is wide. @param {{x: number, w: number}[]} spots @returns {Area[]} */
-  standing(spots) {
-    const { y, h } = this.row;
-    return spots.map(({ x, w }) => ({
-      x,
-      y,
-      w: w - (w > 8 ? 1 : 0.15),
-      h: Math.min(h + 10 * clamp(w / 30), 60),
-    }));
+    this.below(words);
+    if (wide || !words) this.below(`${counted(spots.length, 'token')} in one row`, { align: 'right' });
   }
 }

@@ -26,7 +26,7 @@ import { CUT } from './scenes/cut.js';
 import { DEPTH } from './scenes/depth.js';
 import { HEADS } from './scenes/heads.js';
 import { Strip } from './strip.js';
-import { beatAt, endOf, isMissing, moved, partAt, placed } from './timeline.js';
+import { beatAt, endOf, isGray, isMissing, moved, partAt, placed } from './timeline.js';
 import { Choice, WhatIfs } from './what_if.js';
 /** @import { Page } from '../kit/page.js' */
 /** @import { Part } from './folds.js' */
@@ -176,6 +176,7 @@ export function Lesson({ page, scenes, parts = {} }) {
     data-beat=${now.id}
     data-playing=${player.isPlaying.value ? '' : undefined}
     data-full=${isFull ? '' : undefined}
+    data-gray=${isGray(n) ? '' : undefined}
     aria-busy=${lesson.numbers.value !== n}
   >
     <div class="vv-lesson-top">
@@ -284,15 +285,11 @@ function listening({ store, player, still, toggle }) {
   };
   const typed = (/** @type {KeyboardEvent} */ event) => {
     const target = /** @type {Element} */ (event.target);
-    const isFree =
-      store.view.tab.peek() === TAB &&
-      !event.defaultPrevented &&
-      !event.ctrlKey &&
-      !event.metaKey &&
-      !event.altKey;
+    const isTaken = event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey;
     const isHere = target === document.body || target.closest('.vv-lesson');
     const others = `select, input:not([type=range]), pre, [role=application]${event.key === ' ' ? ', button, summary, a' : ''}`;
-    if (!keys[event.key] || !isFree || !isHere || target.closest(others)) return;
+    if (store.view.tab.peek() !== TAB || !keys[event.key] || isTaken) return;
+    if (!isHere || target.closest(others)) return;
     event.preventDefault();
     keys[event.key]();
   };

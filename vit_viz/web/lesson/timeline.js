@@ -48,6 +48,12 @@ const MOVES = 0.7;
 /** Between two numbers. @param {number} from @param {number} to @param {number} share */
 export const mix = (from, to, share) => from + (to - from) * share;
 
+/** An area on the way between two others. @param {Area} from @param {Area} to @param {number} share @returns {Area} */
+export const between = (from, to, share) => ({
+  ...{ x: mix(from.x, to.x, share), y: mix(from.y, to.y, share) },
+  ...{ w: mix(from.w, to.w, share), h: mix(from.h, to.h, share) },
+});
+
 /** A share that starts and ends slowly; what lies beyond 0 and 1 is cut off. @param {number} share */
 export function ease(share) {
   const x = clamp(share);
@@ -102,7 +108,7 @@ export function moved(before, now, t) {
     : Math.min(t, endOf(now[now.length - 1]));
 }
 
-/** @typedef {number | Say[number] | Say} Piece of a template */
+/** @typedef {import('./pen.js').Area} Area @typedef {number | Say[number] | Say} Piece of a template */
 
 /**
  * What is said, from a template: *a term* where it is first met; pieces of it are texts, numbers, or what is said.
@@ -139,6 +145,12 @@ export const beatsOf = (scene, times, says, layer = '') =>
 
 /** What the model is, as far as what is said depends on it: `shape` of `LessonTokens`. @param {Numbers} n */
 export const shapeOf = ({ tokens }) => /** @type {Answer} */ (tokens).facts.shape;
+
+/** Whether the model sees no colours. @param {Numbers} n */
+export const isGray = ({ tokens }) => tokens?.facts.shape.in_chans === 1;
+
+/** Words as they begin a sentence. @param {string} words */
+export const capital = (words) => words[0].toUpperCase() + words.slice(1);
 
 /** A row of an array, along its first axis. @param {Answer['arrays'][string]} array @param {number} i @returns {Float32Array} */
 export function rowOf({ data, shape }, i) {

@@ -119,12 +119,8 @@ function rowsOf({ arrays, facts }, { trace }) {
     return [row('tokens', [now, facts.tokens]), row('pairs of tokens', pairs)];
   }
   const isShare = facts.kind === 'probability';
-  const ends = isShare
-    ? [0, 1]
-    : [
-        Math.min(0, ...arrays.before.data, ...arrays.after.data),
-        Math.max(0, ...arrays.before.data, ...arrays.after.data),
-      ];
+  const all = [0, ...arrays.before.data, ...arrays.after.data];
+  const ends = isShare ? [0, 1] : [Math.min(...all), Math.max(...all)];
   return facts.words.map((/** @type {string} */ name, /** @type {number} */ i) => {
     const [was, is] = [arrays.before.data[i], arrays.after.data[i]];
     return { name, was, is, ends, words: [was, is].map((one) => (isShare ? percent(one) : short(one))) };

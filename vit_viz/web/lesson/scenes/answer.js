@@ -62,7 +62,7 @@ const TIMES = {
   ...{ top: [8, 'head'], sum: [10, 'answer'], heads: [8, 'answer'], where: [10, 'photo'] },
 };
 const SAID = {
-  norm: said`After the last block all tokens are brought to one scale once more, by a last norm. Now ${reader} is read.`,
+  norm: said`After the last block all tokens are brought to one scale once more, by a last norm. Now the answer is read, from ${reader}.`,
   top: saidOfTop,
   sum: saidOfSum,
   heads: saidOfHeads,
@@ -117,14 +117,14 @@ export const ANSWER = {
 
 /** @type {Scene['draw']} */
 function draw(pen, v, n) {
-  const { x, y, w, h } = pen.photo;
+  const { photo } = pen;
   const looks = /** @type {Answer} */ (n.depth).arrays.answer_looks;
   const where = ease(v['answer-where']);
-  pen.lit(rowOf(looks, looks.shape[0] - 1), x, y, w, h, 1, 1 - ease(v['answer-sum']));
+  pen.lit(rowOf(looks, looks.shape[0] - 1), photo, 1, 1 - ease(v['answer-sum']));
   const { prefix } = n.trace;
   const taken = takenFrom(n);
   const patches = taken.subarray(prefix.length);
-  if (where > 0) pen.signed(patches, x, y, w, h, where);
+  pen.signed(patches, photo, where);
   const ours = prefix.length + n.patch;
   if (v['answer-sum'] > 0.5) pen.tokens(ours, taken, 'what all heads took from each token for the score');
   else pen.tokens(ours, rowOf(looks, looks.shape[0] - 1), 'share of attention in the last block');
@@ -172,9 +172,10 @@ function drawSum(pen, n, u, each) {
     /** @type {number} */ a,
   ) => {
     const [h, long] = [Math.max(3, pitch * 0.42), ((half - numbers) * Math.abs(value)) / most];
-    pen.box(x, y - h / 2, Math.max(1, long * a), h, value < 0 ? 'minus' : 'plus', a, 4);
+    const box = { x, y: y - h / 2, w: Math.max(1, long * a), h };
+    pen.box(box, value < 0 ? 'against' : 'for', a, 4);
     if (pitch > 11)
-      pen.number(`answer-${id}`, value, signed(value, 2), x + long * a + 6, y + 4, { size, fill: 'ink', a });
+      pen.number(`answer-${id}`, value, signed(value, 2), x + long * a + 6, y + 4, { size, fill: 'text', a });
   };
   const left = work.x + label;
   pen.text('heads', left, work.y + 6);
@@ -187,10 +188,10 @@ function drawSum(pen, n, u, each) {
     for (let head = 0; each > 0 && head < count; head++) {
       const value = arrays.heads.data[row * count + head];
       const [x, h] = [left + head * cell, Math.max(2, pitch - 4)];
-      pen.box(x, y - h / 2, cell - 3, h, 'soft', each, 3);
-      const strength = (0.6 * each * Math.abs(value)) / strongest;
-      pen.box(x, y - h / 2, cell - 3, h, value < 0 ? 'minus' : 'plus', strength, 3);
-      const how = /** @type {const} */ ({ size: 12, fill: 'ink', align: 'center', a: each });
+      const box = { x, y: y - h / 2, w: cell - 3, h };
+      pen.box(box, 'soft', each, 3);
+      pen.box(box, value < 0 ? 'against' : 'for', (0.6 * each * Math.abs(value)) / strongest, 3);
+      const how = /** @type {const} */ ({ size: 12, fill: 'text', align: 'center', a: each });
       if (cell > 40 && pitch > 16)
         pen.number(`answer-head-${row}-${head}`, value, signed(value, 2), x + (cell - 3) / 2, y + 4, how);
     }
@@ -201,6 +202,6 @@ function drawSum(pen, n, u, each) {
   const others = wide ? 'the embedding and what is always added' : 'all else';
   const rest = `${signed(givenBy(n)[2], 2)} from ${others}`;
   pen.text(rest, work.x, bottom, { size, a });
-  const strong = /** @type {const} */ ({ size: 16, fill: 'ink', weight: 600, align: 'right', a });
+  const strong = /** @type {const} */ ({ size: 16, fill: 'text', weight: 600, align: 'right', a });
   pen.number('answer-total', facts.total, `= ${fixed(facts.total, 2)}`, work.x + work.w, bottom, strong);
 }

@@ -1,9 +1,10 @@
 // The second scene: one patch asks, all tokens answer. A query meets every key, scores become shares, and values are gathered by them.
 
 import { clamp } from '../../../explorer/geometry.js';
-import { counted, percent } from '../../../ui/kit/numbers.js';
+import { percent } from '../../../ui/kit/numbers.js';
 import { largestOf, signed } from '../../kit/signed.js';
-import { beatsOf, said, ease, mix, rowOf, sayToken, shapeOf, told } from '../timeline.js';
+import { beatsOf, between, ease, mix, rowOf, said, sayToken, shapeOf, told } from '../timeline.js';
+import { GLOW } from '../pen.js';
 /** @import { Area, Pen } from '../pen.js' */
 /** @import { Answer, Numbers, Scene, Times } from '../timeline.js' */
 
@@ -11,47 +12,23 @@ const ROWS = 6; // tokens that stand for all of them
 const LINES = 6; // drawn on the photo
 const FLYING = 40; // patches that are seen to be gathered
 
-/**
- * One head, as it is drawn: which tokens get most, and what is gathered when they come one after the other.
- * @typedef {{arrays: Record<string, {shape: number[], data: any}>, facts: any, me: number, order: number[], few: number[], most: number,
- *   highest: number, size: {keys: number, values: number, output: number}, gathered: (count: number) => Float32Array}} Head
- */
+/** @typedef {ReturnType<typeof headOf>} Head */
 
-/** @type {WeakMap<Answer, Head>} worked out once for each answer */
-const HEADS = new WeakMap();
-
-/** @param {Numbers} n @returns {Head} */
+/** One head, as it is drawn: order: who gets most first; few: the tokens that stand for all. @param {Numbers} n */
 function headOf(n) {
-  const answer = /** @type {Answer} */ (n.attention);
-  const known = HEADS.get(answer);
-  if (known) return known;
-  const { arrays, facts } = answer;
+  const { arrays, facts } = /** @type {Answer} */ (n.attention);
   const weights = arrays.weights.data;
   const me = facts.token;
-  const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a]);
+  const order = /** @type {number[]} */ ([...weights.keys()].sort((a, b) => weights[b] - weights[a]));
   const open = order.filter((token) => Number.isFinite(arrays.scores.data[token])); // edits may forbid the others
   const few = new Set(
     [open[0], open[1], me, 0, open[open.length - 1]].filter((token) => open.includes(token)),
   );
   for (let i = 2; few.size < Math.min(ROWS, open.length); i++) few.add(open[i]);
-  const sums = [new Float32Array(arrays.output.data.length)];
-  for (const token of order) {
-    const value = rowOf(arrays.values, token);
-    sums.push(sums[sums.length - 1].map((sum, d) => sum + weights[token] * value[d]));
-  }
-  const finite = (/** @type {Float32Array} */ numbers) => largestOf(numbers.filter(Number.isFinite)) || 1;
-  const made = {
+  return {
     ...{ arrays, facts, me, order, few: [...few].sort((a, b) => a - b), most: weights[order[0]] },
-    highest: finite(arrays.products.data),
-    size: {
-      keys: 0.7 * largestOf(arrays.keys.data),
-      values: 0.5 * largestOf(arrays.values.data),
-      output: largestOf(arrays.output.data),
-    },
-    gathered: (/** @type {number} */ count) => sums[count],
+    highest: largestOf(arrays.products.data.filter(Number.isFinite)) || 1,
   };
-  HEADS.set(answer, made);
-  return made;
 }
 
 const wide = (/** @type {Numbers} */ n) => headOf(n).arrays.query.data.length;
@@ -99,188 +76,143 @@ const SAID = {
 /** @type {Scene['draw']} */
 function draw(pen, v, n) {
   const head = headOf(n);
-  const { photo } = pen;
-  const looks = ease(v['ask-look']);
-  pen.lit(head.arrays.weights.data, photo.x, photo.y, photo.w, photo.h, 1, looks);
+  const [asks, looks] = [ease(v['ask-query'] * 3), ease(v['ask-look'])];
+  pen.lit(head.arrays.weights.data, pen.photo, 1, looks);
   if (looks > 0) drawLines(pen, head, n, looks, 1 - ease(v['ask-take'] * 4));
   pen.frame(pen.at(n.patch), looks > 0.5 ? 'white' : 'accent');
   drawRow(pen, head, v);
-  drawMeeting(pen, head, n, v);
+  pen.within(ease(v['ask-stop'] * 2) - asks, () => drawBlock(pen, n));
+  if (asks > 0) drawMeeting(pen, head, n, v);
 }
 
 /** All tokens, and above each its score, then its share. @param {Pen} pen @param {Head} head @param {Record<string, number>} v */
 function drawRow(pen, { me, few, arrays, facts, most, highest }, v) {
-  const { row, wide: isWide, unit } = pen;
-  const near = ease(v['ask-keys']);
-  const focus = few.map((token) => /** @type {[number, number, number]} */ ([token, 12 * near, 0.9]));
-  const spots = pen.standing(pen.spots([[me, 12, 5], ...focus]));
-  spots.forEach(({ x, y, w, h }, token) => pen.face(token, x, y, w, h));
-  pen.frame(spots[me], 'accent');
-  const all = `${counted(spots.length, 'token')} in one row`;
-  pen.text(all, row.x + row.w, row.y + row.h + 25 * unit, { align: 'right' });
-  if (v['ask-score'] <= 0) return;
+  const [near, scored] = [12 * ease(v['ask-keys']), v['ask-score']];
   const [scaled, soft] = [ease(v['ask-scale']), ease(v['ask-soft'])];
-  const foot = row.y - 6;
-  const zero = mix(foot - row.bar / 2, foot, soft);
-  spots.forEach(({ x, w }, token) => {
+  const bars = arrays.weights.data.map((/** @type {number} */ weight, /** @type {number} */ token) => {
     const last = arrays.scores.data[token];
     const score = Number.isFinite(last) ? mix(arrays.products.data[token], last, scaled) : 0; // forbidden by edits
-    const share = mix(
-      (clamp(score / highest, 1, -1) * row.bar) / 2,
-      (arrays.weights.data[token] / most) * row.bar,
-      soft,
-    );
-    const tall = share * ease(v['ask-score'] * 8 - (7 * token) / spots.length);
-    const bar = Math.max(Math.min(w - 0.6, isWide ? 14 : 8), 0.8);
-    const a = few.includes(token) || soft > 0.5 ? 1 : 0.6;
-    pen.box(
-      x + (w - bar) / 2,
-      Math.min(zero, zero - tall),
-      bar,
-      Math.abs(tall),
-      tall < 0 ? 'minus' : 'plus',
-      a,
-    );
+    const comes = ease(scored * 8 - (7 * token) / arrays.weights.data.length);
+    return comes * mix(clamp(score / highest, 1, -1), weight / most, soft);
   });
-  const what =
-    soft > 0.5
-      ? `share of its attention, up to ${percent(most)}`
-      : `score${scaled > 0.5 ? `, × ${Number(facts.scale.toPrecision(3))}` : ''}`;
-  pen.text(what, row.x, row.y + row.h + 25 * unit, { a: v['ask-score'] * 4 });
+  const score = `score${scaled > 0.5 ? `, × ${Number(facts.scale.toPrecision(3))}` : ''}`;
+  const what = soft > 0.5 ? `share of its attention, up to ${percent(most)}` : score;
+  pen.tokens(me, bars, scored > 0 ? what : '', {
+    focus: few.map((token) => [token, near, 0.9]),
+    ...{ most: 1, zero: mix(0.5, 0, soft) },
+  });
+}
+
+/** What a block does, and the head in it that is told of. @param {Pen} pen @param {Numbers} n */
+function drawBlock(pen, { trace: { heads }, head }) {
+  const { work, wide: isWide, unit: u } = pen;
+  const [y, h, w] = [work.y + 24 * u, Math.min(72 * u, work.h / 4), work.w / heads];
+  pen.text('Every token looks at all tokens, in each head:', work.x, work.y + 12 * u);
+  for (let i = 0; i < heads; i++) {
+    const box = { x: work.x + i * w, y, w: w - 4, h };
+    pen.box(box, i === head ? 'accent' : 'soft', 1, 6);
+    const how = /** @type {const} */ ({ align: 'center', fill: i === head ? 'ground' : 'text' });
+    pen.text(isWide && w > 60 ? `head ${i}` : String(i), box.x + box.w / 2, y + h / 2 + 5 * u, how);
+  }
+  pen.text('then each token works alone:', work.x, y + h + 36 * u);
+  const alone = { x: work.x, y: y + h + 48 * u, w: work.w - 4, h: h / 2 };
+  pen.box(alone, 'soft', 1, 6);
+  pen.text('a small network', work.x + work.w / 2, alone.y + h / 4 + 5 * u, {
+    align: 'center',
+    fill: 'text',
+  });
 }
 
 /** Query, keys, scores and values of a few tokens. @param {Pen} pen @param {Head} head @param {Numbers} n @param {Record<string, number>} v */
 function drawMeeting(pen, head, n, v) {
   const { work, wide: isWide, unit: u } = pen;
-  const { arrays, few, me, size, most } = head;
-  const face = isWide ? Math.min(28 * u, work.h / (few.length + 3)) : 20;
-  const [cell, many] = [isWide ? 17 * u : 12, few.length];
-  const vx = work.x + face + (isWide ? 74 * u : 52);
-  const vw = (work.x + work.w - vx) * (isWide ? 0.44 : 0.4);
-  const nx = vx + vw + (isWide ? 84 * u : 50);
+  const { arrays, few, me, most } = head;
+  const [keys, values] = [0.7 * largestOf(arrays.keys.data), 0.5 * largestOf(arrays.values.data)];
+  const many = few.length;
+  const face = isWide ? Math.min(28 * u, work.h / (many + 3)) : 20;
+  const cell = isWide ? 17 * u : 12;
+  const x = work.x + face + (isWide ? 74 * u : 52);
+  const w = (work.x + work.w - x) * (isWide ? 0.44 : 0.4);
+  const nx = x + w + (isWide ? 84 * u : 50);
   const bars = { x: nx + (isWide ? 18 * u : 6), w: work.x + work.w - nx - (isWide ? 66 * u : 10) };
   const rows = work.y + face + (isWide ? 34 * u : 26);
   const pitch = Math.min(44 * u, (work.y + work.h - rows) / many);
-  const inset = (face - cell) / 2;
-  const [take, scaled, soft] = [ease(v['ask-take'] * 4), ease(v['ask-scale']), ease(v['ask-soft'])];
-  const [from, q] = [pen.at(n.patch), ease(v['ask-query'] * 1.6)];
+  const [take, q] = [ease(v['ask-take'] * 4), ease(v['ask-query'] * 1.6)];
+  const inLine = (/** @type {number} */ y) => ({ x, y: y + (face - cell) / 2, w, h: cell });
+  const faceAt = (/** @type {number} */ y) => ({ x: work.x, y, w: face, h: face });
   const line = (/** @type {number} */ y) => y + face / 2 + 5 * u;
+  const query = arrays.query.data;
 
-  if (q > 0) {
-    const mine = {
-      x: mix(from.x, work.x, q),
-      y: mix(from.y, work.y, q),
-      w: mix(from.w, face, q),
-      h: mix(from.h, face, q),
-    };
-    pen.piece(n.patch, mine.x, mine.y, mine.w, mine.h);
-    pen.frame(mine, 'accent', q, 2);
-    const word = { fill: 'ink', weight: 600, a: q * Math.abs(2 * take - 1) };
-    pen.text(take > 0.5 ? 'sum' : 'query', work.x + face + (isWide ? 8 : 4), line(work.y), word);
-    const shown = clamp(v['ask-query'] * 2 - 0.8);
-    pen.vector(arrays.query.data, vx, work.y + inset, vw, cell, {
-      max: size.keys,
-      shown,
-      a: q * (1 - take * 3),
-    });
-  }
+  const mine = between(pen.at(n.patch), faceAt(work.y), q);
+  pen.piece(n.patch, mine);
+  pen.frame(mine, 'accent', q, 2);
+  const word = { fill: 'text', weight: 600, a: q * Math.abs(2 * take - 1) };
+  pen.text(take > 0.5 ? 'sum' : 'query', work.x + face + (isWide ? 8 : 4), line(work.y), word);
+  const shown = clamp(v['ask-query'] * 2 - 0.8);
+  pen.vector(query, inLine(work.y), { max: keys, shown, a: q * (1 - take * 3) });
   few.forEach((token, place) => {
     const a = ease(v['ask-keys'] * 3 - (2 * place) / many);
     if (a <= 0) return;
-    const top = rows + place * pitch;
-    const patch = token - n.trace.prefix.length;
-    const start = patch >= 0 ? pen.at(patch) : { x: -30, y: work.y, w: face, h: face };
-    pen.face(
-      token,
-      mix(start.x, work.x, a),
-      mix(start.y, top, a),
-      mix(start.w, face, a),
-      mix(start.h, face, a),
-      a,
-    );
-    if (token === me) pen.frame({ x: work.x, y: top, w: face, h: face }, 'accent', a, 2);
+    const [patch, top] = [token - n.trace.prefix.length, faceAt(rows + place * pitch)];
+    const lies = inLine(top.y);
+    pen.face(token, between(patch < 0 ? { ...faceAt(work.y), x: -30 } : pen.at(patch), top, a), a);
+    if (token === me) pen.frame(top, 'accent', a, 2);
     const name = token === me ? 'its own' : (n.trace.prefix[token]?.replace(/ \d+$/, '') ?? '');
-    pen.text(name, work.x + face + 6, line(top), { size: 12, a: ease(v['ask-keys'] * 3 - 2) });
+    pen.text(name, work.x + face + 6, line(top.y), { size: 12, a: ease(v['ask-keys'] * 3 - 2) });
     const key = rowOf(arrays.keys, token);
     const met = clamp(v['ask-score'] * (many + 0.6) - place);
     const on = met > 0 && met < 1 ? Math.sin(Math.PI * met) : 0;
-    const cells = (
-      /** @type {ArrayLike<number>} */ numbers,
-      /** @type {number} */ y,
-      /** @type {number} */ b,
-      max = size.keys,
-    ) => pen.vector(numbers, vx, y + inset, vw, cell, { max, a: b });
-    cells(key, top, a * (1 - on) * (1 - take * 3));
-    if (on) {
-      cells(
-        key.map((k, i) => k * arrays.query.data[i]),
-        top,
-        on,
-      );
-      if (met < 0.5) cells(arrays.query.data, mix(work.y, top, ease(met * 2)), 0.8);
-    }
-    const weight = arrays.weights.data[token];
-    if (take > 0)
-      cells(
-        rowOf(arrays.values, token),
-        top,
-        clamp(take * 3 - 1) * (0.12 + (0.88 * weight) / most),
-        size.values,
-      );
-    if (met > 0)
-      drawAmount(
-        pen,
-        head,
-        token,
-        { scaled, soft, met: ease(met) },
-        { ...bars, y: top + inset, h: cell, nx, line: line(top) },
-      );
+    pen.vector(key, lies, { max: keys, a: a * (1 - on) * (1 - take * 3) });
+    pen.within(on, () => {
+      pen.vector(key.map((k, i) => k * query[i]), lies, { max: keys }); // prettier-ignore
+      const way = between(inLine(work.y), lies, ease(met * 2));
+      if (met < 0.5) pen.vector(query, way, { max: keys, a: 0.8 });
+    });
+    const given = clamp(take * 3 - 1) * (0.12 + (0.88 * arrays.weights.data[token]) / most);
+    if (take > 0) pen.vector(rowOf(arrays.values, token), lies, { max: values, a: given });
+    if (met > 0) drawAmount(pen, head, token, v, ease(met), { ...lies, ...bars }, [nx, line(top.y)]);
   });
-  const above = rows - 8;
-  pen.text(take > 0.5 ? 'values' : 'keys', vx, above, { a: v['ask-keys'] * 2 * Math.abs(2 * take - 1) });
-  const what = soft > 0.5 ? 'share' : scaled > 0.5 ? 'scaled score' : 'score';
-  pen.text(what, nx, above, { align: 'right', a: v['ask-score'] * 4 });
-  if (take > 0) drawGathering(pen, head, v, take, { x: vx, y: work.y + inset, w: vw, h: cell }, nx);
+  const [scaled, soft] = ['scale', 'soft'].map((id) => v[`ask-${id}`] > 0.5);
+  pen.text(take > 0.5 ? 'values' : 'keys', x, rows - 8, { a: v['ask-keys'] * 2 * Math.abs(2 * take - 1) });
+  const what = soft ? 'share' : scaled ? 'scaled score' : 'score';
+  pen.text(what, nx, rows - 8, { align: 'right', a: v['ask-score'] * 4 });
+  if (take > 0) drawGathering(pen, head, v['ask-take'], take, inLine(work.y), nx);
 }
 
-/**
- * The score of a token, which becomes its share, as a number and as a bar. @param {Pen} pen @param {Head} head @param {number} token
- * @param {{scaled: number, soft: number, met: number}} far @param {Area & {nx: number, line: number}} at of the bar, and of the number
- */
-function drawAmount(pen, { arrays, most, highest }, token, { scaled, soft, met }, { x, y, w, h, nx, line }) {
+/** The score of a token, which becomes its share, as a bar and as a number. @param {Pen} pen @param {Head} head @param {number} token @param {Record<string, number>} v @param {number} met @param {Area} bar @param {number[]} at of the number */
+function drawAmount(pen, { arrays, most, highest }, token, v, met, { x, y, w, h }, [nx, line]) {
+  const [scaled, soft] = [ease(v['ask-scale']), ease(v['ask-soft'])];
   const weight = arrays.weights.data[token];
   const score = mix(arrays.products.data[token], arrays.scores.data[token], scaled);
   const zero = mix(x + w / 2, x, soft);
   const long = met * mix((clamp(score / highest, 1, -1) * w) / 2, (weight / most) * w, soft);
-  pen.box(Math.min(zero, zero + long), y, Math.max(Math.abs(long), 1.5), h, long < 0 ? 'minus' : 'plus');
-  const lettering = { size: 15, align: /** @type {const} */ ('right'), fill: 'ink' };
+  const bar = { x: Math.min(zero, zero + long), y, w: Math.max(Math.abs(long), 1.5), h };
+  pen.box(bar, long < 0 ? 'against' : 'for');
+  const lettering = { size: 15, align: /** @type {const} */ ('right'), fill: 'text' };
   if (soft > 0.5)
     return pen.number(`weight ${token}`, weight, percent(weight), nx, line, { ...lettering, weight: 600 });
   const name = scaled > 0.5 ? `score ${token}` : `product ${token}`;
   pen.number(name, score * met, signed(score * met, scaled > 0.5 ? 2 : 1), nx, line, lettering);
 }
 
-/** Each patch flies in, as large as its share, and the sum fills. @param {Pen} pen @param {Head} head @param {Record<string, number>} v @param {number} take @param {Area} to @param {number} nx */
-function drawGathering(pen, { order, arrays, most, gathered, size }, v, take, to, nx) {
+/** Each patch flies in, as large as its share, and the sum fills. @param {Pen} pen @param {Head} head @param {number} v how far it is @param {number} take @param {Area} to @param {number} nx */
+function drawGathering(pen, { order, arrays, most }, v, take, to, nx) {
   const { trace, wide: isWide, unit: u } = pen;
-  const count = Math.round(clamp(v['ask-take'] * 1.5 - 0.5) * order.length);
+  const count = Math.round(clamp(v * 1.5 - 0.5) * order.length);
   order.slice(0, FLYING).forEach((token, place) => {
-    const f = ease(v['ask-take'] * 3.6 - (2.4 * place) / FLYING - 0.2);
+    const f = ease(v * 3.6 - (2.4 * place) / FLYING - 0.2);
     const patch = token - trace.prefix.length;
     if (patch < 0 || f <= 0 || f >= 1) return;
     const from = pen.at(patch);
-    const end = 5 + 22 * Math.sqrt(arrays.weights.data[token] / most);
-    const w = mix(from.w, end, f);
-    pen.piece(
-      patch,
-      mix(from.x, to.x + to.w / 2, f),
-      mix(from.y, to.y, f),
-      w,
-      (w * from.h) / from.w,
-      1 - 0.5 * f,
-    );
+    const w = 5 + 22 * Math.sqrt(arrays.weights.data[token] / most);
+    const end = { x: to.x + to.w / 2, y: to.y, w, h: (w * from.h) / from.w };
+    pen.piece(patch, between(from, end, f), 1 - 0.5 * f);
   });
-  pen.vector(gathered(count), to.x, to.y - 3, to.w, to.h + 6, { max: size.output, a: take });
+  const sum = new Float32Array(arrays.output.data.length);
+  for (const token of order.slice(0, count))
+    rowOf(arrays.values, token).forEach((value, d) => (sum[d] += arrays.weights.data[token] * value));
+  const how = { max: largestOf(arrays.output.data), a: take };
+  pen.vector(sum, { ...to, y: to.y - 3, h: to.h + 6 }, how);
   const words = `${count} of ${order.length} tokens`;
   pen.text(words, isWide ? nx + 18 * u : nx - 34, to.y + to.h - 3, { a: take });
 }
@@ -298,8 +230,8 @@ function drawLines(pen, { order, me, arrays, most }, n, looks, a) {
     const long = ease(looks * 2 - place * 0.18);
     pen.line(from, to, 1.5 + 7 * share, 0.35 + 0.6 * share, long);
     if (long > 0.9) {
-      pen.piece(token - first, to.x, to.y, to.w, to.h);
-      pen.frame(to, 'glow', 1, 2);
+      pen.piece(token - first, to);
+      pen.frame(to, GLOW, 1, 2);
     }
     if (looks < 0.8 || a <= 0) return;
     const [w, h] = [isWide ? 46 * unit : 34, 15 * unit];
@@ -315,14 +247,10 @@ function drawLines(pen, { order, me, arrays, most }, n, looks, a) {
     if (!spot) return;
     taken.push(spot);
     const weight = arrays.weights.data[token];
-    const lettering = {
-      fill: 'white',
-      weight: 600,
-      align: /** @type {const} */ ('center'),
-      a: (looks * 5 - 4) * a,
-    };
+    const lettering = /** @type {const} */ ({ fill: 'white', weight: 600, align: 'center' });
     Object.assign(context, { shadowColor: '#000', shadowBlur: 6 });
-    pen.number(`weight ${token}`, weight, percent(weight), spot.x + w / 2, spot.y + 12 * unit, lettering);
+    const how = { ...lettering, a: (looks * 5 - 4) * a };
+    pen.number(`weight ${token}`, weight, percent(weight), spot.x + w / 2, spot.y + 12 * unit, how);
     context.shadowBlur = 0;
   });
 }

@@ -1,9 +1,20 @@
 // The first scene: the photo is cut into patches, which fly into a row, and one of them becomes a token.
 
-import { clamp } from '../../../explorer/geometry.js';
+import { clamp, placeWords } from '../../../explorer/geometry.js';
 import { counted } from '../../../ui/kit/numbers.js';
 import { largestOf } from '../../kit/signed.js';
-import { beatsOf, ease, kindsInWords, mix, said, shapeOf, told } from '../timeline.js';
+import {
+  beatsOf,
+  between,
+  capital,
+  ease,
+  kindsInWords,
+  mix,
+  rowOf,
+  said,
+  shapeOf,
+  told,
+} from '../timeline.js';
 /** @import { Pen } from '../pen.js' */
 /** @import { Answer, Numbers, Scene, Times } from '../timeline.js' */
 
@@ -20,8 +31,6 @@ function sizesOf({ trace: { crop, grid, prefix }, tokens }) {
   const count = rows * cols;
   return { rows, cols, tall, wide, channels, count, all: count + prefix.length };
 }
-
-const factsOf = (/** @type {Numbers} */ n) => /** @type {Answer} */ (n.tokens).facts;
 
 /** The sides of a patch, and its channels where there are several. @param {Numbers} n */
 function productOf(n) {
@@ -42,10 +51,13 @@ function pixelInWords(n) {
 const tellsPlaces = ({ position, rotary, relative }) =>
   !['none', 'rotary'].includes(position) || rotary || relative;
 
+/** Where the patch was cut. @param {Numbers} n */
+const rowAndColumn = ({ patch, trace: { grid } }) =>
+  `row ${Math.floor(patch / grid[1])} and column ${patch % grid[1]}`;
+
 /** What tells the model where a patch was cut. @param {Numbers} n */
 function placeInWords(n) {
-  const { place, shape } = factsOf(n);
-  const where = `row ${place[0]} and column ${place[1]}`;
+  const [shape, where] = [shapeOf(n), rowAndColumn(n)];
   const later = [
     shape.rotary && 'its place will turn its numbers, like the hand of a clock, wherever tokens are compared',
     shape.relative && 'how far apart two patches are will count when they are compared',
@@ -63,16 +75,13 @@ function placeInWords(n) {
 function othersJoin(n) {
   const { prefix, pooling } = n.trace;
   const many = prefix.length === 1 ? 'One more token joins' : `${prefix.length} more tokens join`;
-  const read = shapeOf(n).read;
-  const role =
-    pooling === 'class'
-      ? ` ${read[0].toUpperCase()}${read.slice(1)} will gather from all others, and at the end the answer is read there.`
-      : '';
+  const read = ` ${capital(shapeOf(n).read)} will gather from all others, and at the end the answer is read there.`;
+  const role = pooling === 'class' ? read : '';
   const notes = prefix.some((one) => /^register/.test(one)) ? ' Registers are room for notes.' : '';
   return told`${many} in front, not cut from the photo but learned, the same for every photo: ${{ term: kindsInWords(prefix) }}.${role}${notes}`;
 }
 
-const KNOWN = { needs: [] };
+const KNOWN = { needs: [] }; // which waits for no answer
 /** @type {Times} */
 const TIMES = {
   ...{ see: [3, 'photo', KNOWN], grid: [4, 'patches', KNOWN], row: [6, 'patches', KNOWN] },
@@ -101,67 +110,51 @@ function draw(pen, v, n) {
   const pick = ease(v['cut-patch']);
   const join = joined(v);
   const me = prefix.length + n.patch;
-  const spots = pen.standing(pen.spots([[me, 12 * pick, 5]], join));
+  const spots = pen.spots([[me, 12 * pick, 5]], join);
 
   // the photo: whole, in pieces, and what stays of them when they have flown
   const gap = ease(v['cut-grid']) * 0.09;
   const flown = (/** @type {number} */ patch) => ease(v['cut-row'] * 4 - (3 * patch) / count);
-  if (gap < 0.001) pen.lit(null, photo.x, photo.y, photo.w, photo.h);
+  if (gap < 0.001) pen.lit(null, photo);
   else
     for (let patch = 0; patch < count; patch++) {
       const { x, y, w, h } = pen.at(patch);
-      const a = 1 - 0.75 * clamp(flown(patch) * 5);
-      pen.piece(patch, x + gap * w, y + gap * h, w - 2 * gap * w, h - 2 * gap * h, a);
+      const piece = { x: x + gap * w, y: y + gap * h, w: w - 2 * gap * w, h: h - 2 * gap * h };
+      pen.piece(patch, piece, 1 - 0.75 * clamp(flown(patch) * 5));
     }
   pen.frame(pen.at(n.patch), 'accent', pick);
 
   // the row: each patch flies as it is, and is squeezed where it lands
-  const line = (/** @type {number} */ token) => {
-    const to = spots[token];
+  for (let token = 0; token < all; token++) {
+    const to = { ...spots[token], h: row.h };
     if (token < prefix.length) {
       const p = ease(v['cut-join'] * 2 - token * 0.2);
-      return pen.face(token, mix(row.x - 60, to.x, p), to.y, to.w, row.h, p);
+      pen.face(token, { ...to, x: mix(row.x - 60, to.x, p) }, p);
+      continue;
     }
-    const patch = token - prefix.length;
-    if (patch >= count) return pen.face(token, to.x, to.y, to.w, row.h, flown(count - 1));
-    const p = flown(patch);
-    if (p <= 0) return;
-    const from = pen.at(patch);
-    const land = ease(p * 3 - 2);
-    const [w, h] = [mix(from.w * 0.9, to.w, land), mix(from.h * 0.9, to.h, land)];
-    pen.piece(patch, mix(from.x, to.x, p ** 0.8), mix(from.y, to.y, p ** 1.6), w, h);
-  };
-  for (let token = 0; token < all; token++) line(token);
+    const p = flown(token - prefix.length);
+    if (p <= 0) continue;
+    const from = pen.at(token - prefix.length);
+    const { w, h } = between({ ...from, w: from.w * 0.9, h: from.h * 0.9 }, spots[token], ease(p * 3 - 2));
+    pen.face(token, { x: mix(from.x, to.x, p ** 0.8), y: mix(from.y, to.y, p ** 1.6), w, h });
+  }
   pen.frame(spots[me], 'accent', pick);
-  const words =
-    join < 0.5 ? `${counted(count, 'patch', 'patches')} in one row` : `${counted(all, 'token')} in one row`;
-  const under = { align: /** @type {const} */ ('right'), a: ease(v['cut-row'] * 2 - 1) };
-  pen.text(words, row.x + row.w, row.y + row.h + 25 * unit, under);
+  const many = join < 0.5 ? counted(count, 'patch', 'patches') : counted(all, 'token');
+  pen.below(`${many} in one row`, { align: 'right', a: ease(v['cut-row'] * 2 - 1) });
 
   // beside it: how many there are, then what becomes of one
-  const { x, y } = work;
+  const landed = String(Math.round(clamp((v['cut-row'] * 4 - 1) / 3) * count));
+  const cut = `patches of ${tall} × ${wide} pixels`;
   /** @type {[string, string, number][]} */
   const large = [
     [`${crop.input[0]} × ${crop.input[1]}`, 'pixels, rows × columns', 1 - v['cut-grid'] * 4],
-    [
-      `${rows} × ${cols}`,
-      `patches of ${tall} × ${wide} pixels`,
-      Math.min(v['cut-grid'] * 4 - 1, 1 - v['cut-row'] * 4),
-    ],
-    [
-      String(Math.round(clamp((v['cut-row'] * 4 - 1) / 3) * count)),
-      'patches in the row',
-      Math.min(v['cut-row'] * 8 - 1, 1 - v['cut-patch'] * 4),
-    ],
+    [`${rows} × ${cols}`, cut, Math.min(v['cut-grid'] * 4 - 1, 1 - v['cut-row'] * 4)],
+    [landed, 'patches in the row', Math.min(v['cut-row'] * 8 - 1, 1 - v['cut-patch'] * 4)],
   ];
   for (const [number, what, a] of large) {
-    pen.text(number, x, y + (isWide ? 60 : 44) * unit, {
-      size: isWide ? 52 : 40,
-      weight: 600,
-      fill: 'ink',
-      a,
-    });
-    pen.text(what, x, y + (isWide ? 92 : 70) * unit, { size: 17, a });
+    const how = { size: isWide ? 52 : 40, weight: 600, fill: 'text', a };
+    pen.text(number, work.x, work.y + (isWide ? 60 : 44) * unit, how);
+    pen.text(what, work.x, work.y + (isWide ? 92 : 70) * unit, { size: 17, a });
   }
   if (pick > 0 && n.tokens) drawToken(pen, v, n);
 }
@@ -169,45 +162,43 @@ function draw(pen, v, n) {
 /** One patch: its pixels, these as a list, the token, and its place. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n */
 function drawToken(pen, v, n) {
   const { work, unit: u, wide: isWide } = pen;
-  const { tall, wide, channels, cols } = sizesOf(n);
+  const { tall, wide, channels } = sizesOf(n);
   const { arrays } = /** @type {Answer} */ (n.tokens);
   const [from, p, join] = [pen.at(n.patch), ease(v['cut-patch']), joined(v)];
-  const side = (isWide ? 150 : 84) * u;
+  const sizes = isWide ? [150, 36, 16, 48, 24, 60] : [84, 14, 11, 30, 16, 38];
+  const [side, gap, cell, under, high, pitch] = sizes.map((one) => one * u);
   const [w, h] = from.w > from.h ? [side, (side * from.h) / from.w] : [(side * from.w) / from.h, side];
-  const [gx, gy] = [mix(from.x, work.x, p), mix(from.y, work.y, p)];
-  const [cw, ch] = [mix(from.w, w, p) / wide, mix(from.h, h, p) / tall];
+  const patch = between(from, { x: work.x, y: work.y, w, h }, p);
+  const [cw, ch] = [patch.w / wide, patch.h / tall];
   const size = tall * wide;
   const level = (/** @type {number} */ pixel, /** @type {number} */ channel) =>
     Math.round(255 * clamp(arrays.pixels.data[channel * size + pixel]));
   /** Where a pixel is in the enlarged patch. @param {number} i */
-  const at = (i) => [gx + (i % wide) * cw, gy + Math.floor(i / wide) * ch];
-  pen.piece(n.patch, gx, gy, cw * wide, ch * tall);
+  const at = (i) => ({ x: patch.x + (i % wide) * cw, y: patch.y + Math.floor(i / wide) * ch, w: cw, h: ch });
+  pen.piece(n.patch, patch);
   for (let i = 0; i < size; i++) {
     const rgb = [0, 1, 2].map((k) => level(i, channels === 3 ? k : 0));
-    pen.box(at(i)[0], at(i)[1], cw * 0.95, ch * 0.95, `rgb(${rgb})`, p, 0);
+    pen.box({ ...at(i), w: cw * 0.95, h: ch * 0.95 }, `rgb(${rgb})`, p, 0);
   }
-  const caption = `row ${Math.floor(n.patch / cols)}, column ${n.patch % cols}`;
+  const caption = isWide ? rowAndColumn(n) : placeWords(n.patch, n.trace.grid[1]);
   pen.text(caption, work.x, work.y + h + 20 * u, { a: p - join });
 
-  const x = work.x + side + (isWide ? 36 : 14) * u;
-  const [width, cell, lines] = [work.x + work.w - x, (isWide ? 16 : 11) * u, Math.min(channels, 4)];
+  const x = work.x + side + gap;
+  const [width, lines] = [work.x + work.w - x, Math.min(channels, 4)];
   const step = width / size;
-  for (let k = 0; k < lines; k++) {
-    const top = work.y + k * (cell + 4);
+  for (let k = 0; k < lines; k++)
     for (let i = 0; i < size; i++) {
       const q = ease(v['cut-list'] * 2.4 - (1.4 * (i + (k * size) / 3)) / (size * 1.67));
       if (q <= 0) continue;
-      const [bx, by] = at(i);
       const rgb = [0, 1, 2].map((one) => (channels !== 3 || one === k ? level(i, k) * 0.85 + 20 : 20));
-      const area = [mix(bx, x + i * step, q), mix(by, top, q), mix(cw, step * 0.92, q), mix(ch, cell, q)];
-      pen.box(area[0], area[1], area[2], area[3], `rgb(${rgb.map(Math.round)})`, 1, 0);
+      const end = { x: x + i * step, y: work.y + k * (cell + 4), w: step * 0.92, h: cell };
+      pen.box(between(at(i), end, q), `rgb(${rgb.map(Math.round)})`, 1, 0);
     }
-  }
   const kinds = channels === 3 ? ': red, green, blue' : '';
-  pen.text(`${size * channels} numbers${kinds}`, x, work.y - 8, { a: ease(v['cut-list'] * 2 - 1) });
+  const above = work.y - (isWide ? 8 : 4);
+  pen.text(`${size * channels} numbers${kinds}`, x, above, { a: ease(v['cut-list'] * 2 - 1) });
 
-  const y = work.y + lines * (cell + 4) + (isWide ? 48 : 30) * u;
-  const lies = { x, y, w: width, h: (isWide ? 24 : 16) * u, pitch: (isWide ? 60 : 38) * u };
+  const lies = { x, y: work.y + lines * (cell + 4) + under, w: width, h: high, pitch };
   pen.within(1 - join, () => drawSum(pen, v, n, lies));
   if (isWide) pen.within(1 - join, () => drawAlike(pen, v, n, work.y + h + 56 * u, side));
   if (join > 0) drawOthers(pen, n, lies, join);
@@ -217,35 +208,26 @@ function drawToken(pen, v, n) {
 
 /** The table makes a token of the list, and the place is added. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n @param {Lies} lies */
 function drawSum(pen, v, n, { x, y, w, h, pitch }) {
-  const { arrays, facts } = /** @type {Answer} */ (n.tokens);
-  const { flat, embedded, position, token } = arrays;
+  const { flat, embedded, position, token } = /** @type {Answer} */ (n.tokens).arrays;
   const max = 0.6 * largestOf(token.data);
-  const label = (
-    /** @type {string} */ words,
-    /** @type {number} */ at,
-    /** @type {number} */ a,
-    isResult = false,
-  ) => pen.text(words, x, at - 8, { a, ...(isResult && { fill: 'ink', weight: 600 }) });
+  const label = (/** @type {string} */ words, /** @type {number} */ at, /** @type {number} */ a) =>
+    pen.text(words, x, at - 8, { a });
   const row = (/** @type {any} */ { data }, /** @type {number} */ at, a = 1, shown = 1) =>
-    pen.vector(data, x, at, w, h, { max, shown, a });
-  const grow = clamp(v['cut-embed']);
+    pen.vector(data, { x, y: at, w, h }, { max, shown, a });
+  const [grow, place] = [clamp(v['cut-embed']), v['cut-place']];
   if (grow > 0) row(embedded, y, 1, grow);
-  const table = `× one table of ${flat.data.length} × ${facts.dim} learned numbers = the token`;
+  const table = `× one table of ${flat.data.length} × ${token.data.length} learned numbers = the token`;
   label(pen.wide ? table : '× a learned table = the token', y, ease(grow * 3));
-  const place = v['cut-place'];
-  const goesIn = `the token that goes in${facts.shape.pre_norm ? ', at one scale' : ''}`;
-  if (!largestOf(position.data)) {
-    row(token, y + pitch, ease(place), place > 0 ? 1 : 0);
-    return label(goesIn, y + pitch, ease(place), true);
-  }
-  const [q, r] = [clamp(place * 2), clamp(place * 2 - 1)];
-  const [below, sum] = [y + pitch, y + 2 * pitch];
-  row(position, below, q);
-  label('+ its place', below, q);
-  row(embedded, mix(y, sum, ease(r)), r > 0 ? 1 - r : 0);
-  row(position, mix(below, sum, ease(r)), r > 0 ? 1 - r : 0);
+  const hasPlace = largestOf(position.data) > 0;
+  const sum = y + (hasPlace ? 2 : 1) * pitch;
+  const [q, r] = hasPlace ? [clamp(place * 2), clamp(place * 2 - 1)] : [0, ease(place)];
+  row(position, y + pitch, q);
+  label('+ its place', y + pitch, q);
+  if (hasPlace && r > 0)
+    [embedded, position].forEach((one, i) => row(one, mix(y + i * pitch, sum, ease(r)), 1 - r));
   row(token, sum, r);
-  label(`= ${goesIn}`, sum, r, true);
+  const goesIn = `${hasPlace ? '= ' : ''}the token that goes in${shapeOf(n).pre_norm ? ', at one scale' : ''}`;
+  pen.text(goesIn, x, sum - 8, { fill: 'text', weight: 600, a: r });
 }
 
 /** The photo, lit where places are most like that of the patch. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n @param {number} y @param {number} side */
@@ -254,25 +236,22 @@ function drawAlike(pen, v, n, y, side) {
   const a = ease(v['cut-place'] * 2 - 0.5);
   if (!data.length || a <= 0) return;
   const { work, photo, unit } = pen;
-  const all = new Float32Array(n.trace.prefix.length + data.length);
-  all.set(data, n.trace.prefix.length);
-  const most = Math.min(side, ((work.y + work.h - y) * photo.w) / photo.h);
-  pen.lit(all, work.x, y, most, (most * photo.h) / photo.w, a);
+  const w = Math.min(side, ((work.y + work.h - y) * photo.w) / photo.h);
+  pen.lit([...n.trace.prefix.map(() => 0), ...data], { x: work.x, y, w, h: (w * photo.h) / photo.w }, a);
   pen.text('lit: places most like its own', work.x, y - 8 * unit, { size: 12, a });
 }
 
 /** The tokens that come from no patch, and below them the one that does. @param {Pen} pen @param {Numbers} n @param {Lies} lies @param {number} join */
 function drawOthers(pen, n, { x, y, w, h, pitch }, join) {
   const { token, prefix } = /** @type {Answer} */ (n.tokens).arrays;
-  const dim = token.data.length;
   const many = Math.min(n.trace.prefix.length, 6);
-  pen.text('each on a scale of its own', x + w, y - h - 8, { size: 12, align: 'right', a: join });
+  const above = y - h - (pen.wide ? 8 : 4);
+  pen.text('each on a scale of its own', x + w, above, { size: 12, align: 'right', a: join });
   for (let i = 0; i <= many; i++) {
     const [top, a] = [y - h + i * pitch * 0.6, ease(join * 3 - i * 0.3)];
-    const isMine = i === many;
-    pen.face(isMine ? n.trace.prefix.length + n.patch : i, x - h - 8, top, h, h, a);
-    const own = isMine ? token.data : prefix.data.subarray(i * dim, (i + 1) * dim);
-    pen.vector(own, x, top, w, h, { max: 0.6 * largestOf(own), a });
+    const [face, own] = i < many ? [i, rowOf(prefix, i)] : [n.trace.prefix.length + n.patch, token.data];
+    pen.face(face, { x: x - h - 8, y: top, w: h, h }, a);
+    pen.vector(own, { x, y: top, w, h }, { max: 0.6 * largestOf(own), a });
   }
 }
 
@@ -307,7 +286,7 @@ export const CUT = {
     build: ['tokens'],
     shapes(n) {
       const { tall, wide, channels, count, all } = sizesOf(n);
-      const dim = n.tokens ? factsOf(n).dim : '';
+      const dim = n.tokens?.arrays.token.data.length ?? '';
       return [
         ['photo', `[${channels}, ${n.trace.crop.input.join(', ')}]`, 'channels, height, width'],
         ['patches', `[${count}, ${tall * wide * channels}]`, 'one list for each'],

@@ -1,9 +1,9 @@
 // Scene (d): the patch that is followed, and what the answer is read from, through all blocks, with the answer after each.
 
-import { clamp } from '../../../explorer/geometry.js';
+import { classTokens, clamp } from '../../../explorer/geometry.js';
 import { percent, short } from '../../../ui/kit/numbers.js';
 import { largestOf } from '../../kit/signed.js';
-import { beatsOf, ease, mix, rowOf, said, shapeOf, told } from '../timeline.js';
+import { beatsOf, capital, ease, mix, rowOf, said, shapeOf, told } from '../timeline.js';
 import { lengthOf, usual } from './heads.js';
 /** @import { Pen } from '../pen.js' */
 /** @import { Answer, Beat, Numbers, Say, Scene, Times } from '../timeline.js' */
@@ -15,6 +15,13 @@ const ALIKE = 0.9; // cosine of an embedding that is nearly the last
 
 /** What the answer is read from, in words: "the class token". @param {Numbers} n */
 export const reader = (n) => shapeOf(n).read;
+
+/** Who reads the answer and what they do: "the class token looks"; of a model without class tokens the patches. @param {Numbers} n @param {string} one @param {string} many */
+function readers({ trace }, one, many) {
+  const isClass = trace.pooling === 'class';
+  if (isClass && classTokens(trace).length === 1) return `the class token ${one}`;
+  return `the ${isClass ? 'class tokens' : 'patches'} ${many}`;
+}
 
 const depthOf = (/** @type {Numbers} */ n) => /** @type {Answer} */ (n.depth);
 
@@ -61,8 +68,10 @@ function thirds(layers) {
 /** @type {Scene} */
 export const DEPTH = {
   id: 'depth',
-  title: ({ trace }) =>
-    trace.pooling === 'class' ? 'The class token collects the answer' : 'Block by block, the answer forms',
+  title: (n) =>
+    n.trace.pooling === 'class'
+      ? `${capital(readers(n, 'collects', 'collect'))} the answer`
+      : 'Block by block, the answer forms',
   needs: ['tokens', 'depth'],
   beats,
   draw,
@@ -144,13 +153,15 @@ function saidOfReading(n) {
 /** @param {Numbers} n @param {number} layer @returns {Say} */
 function saidOfBlock(n, layer) {
   const [is] = saidAfter(n, layer + 1);
-  const first = layer
-    ? ''
-    : `${n.trace.pooling === 'class' ? 'The class token asks and gathers as our patch did: each block adds' : 'Each block adds to every token'} what its heads bring and what the MLP makes of it. `;
+  const asks = readers(n, 'asks and gathers', 'ask and gather');
+  const first =
+    n.trace.pooling === 'class'
+      ? `${capital(asks)} as our patch did: each block adds what its heads bring and what the MLP makes of it. `
+      : 'Each block adds to every token what its heads bring and what the MLP makes of it. ';
   const value = amount(n, is.value);
-  if (!isNamed(n)) return told`${first}After block ${layer}: ${is.name} ${{ strong: value }}.`;
+  if (!isNamed(n)) return told`${layer ? '' : first}After block ${layer}: ${is.name} ${{ strong: value }}.`;
   const how = layer > 0 && saidAfter(n, layer)[0].index === is.index ? 'still' : 'now';
-  return told`${first}After block ${layer} it would ${how} say ${{ strong: is.name }}, ${value}.`;
+  return told`${layer ? '' : first}After block ${layer} it would ${how} say ${{ strong: is.name }}, ${value}.`;
 }
 
 /** @type {Scene['draw']} */
@@ -166,10 +177,10 @@ function draw(pen, v, n) {
   // our token as it grows
   const tall = (wide ? 24 : 18) * u;
   const [from, to] = [rowOf(stream, low), rowOf(stream, low + 1)];
-  pen.face(prefix.length + n.patch, work.x, work.y, tall, tall);
+  pen.face(prefix.length + n.patch, { ...work, w: tall, h: tall });
   const now = from.map((one, i) => mix(one, to[i], f));
   const width = work.w - tall - 8 - (wide ? 110 * u : 84);
-  pen.vector(now, work.x + tall + 8, work.y, width, tall, { max: usual(from) });
+  pen.vector(now, { x: work.x + tall + 8, y: work.y, w: width, h: tall }, { max: usual(from) });
   const length = lengthAt(n, Math.round(done));
   const words = `length ${short(length)}`;
   pen.number('depth-length', length, words, work.x + work.w, work.y + tall * 0.7, { align: 'right' });
@@ -186,20 +197,20 @@ function draw(pen, v, n) {
 
 /** The patches like ours at the start, what is looked at in the block, and the patches like ours at the end. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n @param {number} done how many blocks */
 function drawPhoto(pen, v, n, done) {
-  const { x, y, w, h } = pen.photo;
-  const { layers, pooling } = n.trace;
+  const { layers, prefix } = n.trace;
   const block = clamp(Math.ceil(done) - 1, layers - 1);
   const end = v['depth-end'] > 0.5;
-  const looks = pooling === 'class' ? 'the class token looks' : 'the patches look';
-  if (done && !end) pen.lit(rowOf(depthOf(n).arrays.answer_looks, block), x, y, w, h);
-  else pen.lit(alikeOf(n, end ? layers : 0), x, y, w, h, 1, ease(v['depth-alike']));
+  const isLooking = done && !end;
+  const weights = isLooking ? rowOf(depthOf(n).arrays.answer_looks, block) : alikeOf(n, end ? layers : 0);
+  pen.lit(weights, pen.photo, 1, isLooking ? 1 : ease(v['depth-alike']));
   pen.frame(pen.at(n.patch), 'accent');
-  const ours = n.trace.prefix.length + n.patch;
-  if (done && !end)
-    pen.tokens(ours, rowOf(depthOf(n).arrays.answer_looks, block), `what ${looks} at in block ${block}`);
-  else pen.tokens(ours, alikeOf(n, end ? layers : 0), 'how like our patch, above the mean of all');
-  const what = done && !end ? `what ${looks} at in block ${block}` : 'most like our patch';
-  if (pen.wide) pen.text(what, x + 10, y + h - 12, { fill: '#fff' });
+  const looks = `what ${readers(n, 'looks', 'look')} at in block ${block}`;
+  pen.tokens(
+    prefix.length + n.patch,
+    weights,
+    isLooking ? looks : 'how like our patch, above the mean of all',
+  );
+  pen.caption(isLooking ? looks : 'most like our patch');
 }
 
 /** Each block: where it looked, what was said after it, and which patches were like ours. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n @param {number} y */
@@ -210,18 +221,18 @@ function drawBlocks(pen, v, n, y) {
   const across = (work.w - gap * (layers - 1)) / layers;
   const rest = ((work.y + work.h - y - caption) * photo.w) / photo.h;
   const isOne = rest / 2 < SMALLEST; // no room for both
-  const side = Math.min(across, isOne ? rest : rest / 2);
-  const high = (side * photo.h) / photo.w;
+  const w = Math.min(across, isOne ? rest : rest / 2);
+  const h = (w * photo.h) / photo.w;
   for (let l = 0; l < layers; l++) {
     const [x, a] = [work.x + l * (across + gap), ease(v[`depth-${l}`] * 1.5)];
-    const below = y + high + caption;
-    pen.frame({ x, y, w: side, h: high }, 'line', (1 - a) * v['depth-read'], 1);
-    pen.lit(rowOf(depthOf(n).arrays.answer_looks, l), x, y, side, high, a);
-    if (!isOne) pen.lit(alikeOf(n, l + 1), x, below, side, high, a);
+    const below = y + h + caption;
+    pen.frame({ x, y, w, h }, 'line', (1 - a) * v['depth-read'], 1);
+    pen.lit(rowOf(depthOf(n).arrays.answer_looks, l), { x, y, w, h }, a);
+    if (!isOne) pen.lit(alikeOf(n, l + 1), { x, y: below, w, h }, a);
     if (!a || across < 34) continue;
     const [{ name, value }] = saidAfter(n, l + 1);
-    pen.text(side > 64 ? `block ${l}` : String(l), x + 5, y + 16 * u, { size: 12, fill: '#fff', a });
-    if (wide) pen.text(fitted(name, across, 12 * u), x, below - 26 * u, { size: 12, fill: 'ink', a });
+    pen.text(w > 64 ? `block ${l}` : String(l), x + 5, y + 16 * u, { size: 12, fill: '#fff', a });
+    if (wide) pen.text(fitted(name, across, 12 * u), x, below - 26 * u, { size: 12, fill: 'text', a });
     pen.number(`depth-first-${l}`, value, amount(n, value), x, below - (wide ? 10 : 6) * u, { size: 12, a });
   }
   if (!wide || isOne) return;
@@ -247,11 +258,11 @@ function drawCosines(pen, n) {
       const turn = one === patch ? angle : 0;
       const [tx, ty] = [x + long * Math.cos(turn), y - long * Math.sin(turn)];
       pen.line(spot(x, y), spot(tx, ty), 2.5, 1, 1, 0);
-      const high = (side * pen.photo.h * grid[1]) / (pen.photo.w * grid[0]);
-      pen.face(prefix.length + one, tx + 4, ty - (turn ? high : high / 2), side, high);
+      const h = (side * pen.photo.h * grid[1]) / (pen.photo.w * grid[0]);
+      pen.face(prefix.length + one, { x: tx + 4, y: ty - (turn ? h : h / 2), w: side, h });
     }
     const words = `cosine ${short(alike[patch]).replace('-', '−')}`;
-    pen.number(`depth-cosine-${i}`, alike[patch], words, x, y + side, { fill: 'ink' });
+    pen.number(`depth-cosine-${i}`, alike[patch], words, x, y + side, { fill: 'text' });
   });
 }
 
@@ -263,12 +274,9 @@ function fitted(name, width, size) {
 
 /** How like ours each patch is, as weights of all tokens: none below the mean. @param {Numbers} n @param {number} state */
 function alikeOf(n, state) {
-  const { alike, answer_looks: looks } = depthOf(n).arrays;
-  const row = rowOf(alike, state);
+  const row = rowOf(depthOf(n).arrays.alike, state);
   const mean = row.reduce((a, b) => a + b, 0) / row.length;
-  const weights = new Float32Array(looks.shape[1]);
-  for (let i = 0; i < row.length; i++) weights[n.trace.prefix.length + i] = Math.max(0, row[i] - mean);
-  return weights;
+  return [...n.trace.prefix.map(() => 0), ...row.map((one) => Math.max(0, one - mean))];
 }
 
 /**
@@ -287,14 +295,16 @@ export function drawSaid(pen, n, { id, low, f, top, pitch, shown }) {
     const to = after.findIndex(({ index }) => index === one.index);
     const place = mix(rank, to, f);
     const a = clamp((shown - 0.4 - place) * 2.5);
-    const [value, y] = [mix(one.value, after[to].value, f), top + place * pitch];
-    const [h, long] = [
-      Math.min(pitch * 0.5, 26 * u),
-      ((work.x + work.w - left - 60 * u) * Math.abs(value)) / most,
-    ];
+    const value = mix(one.value, after[to].value, f);
+    const h = Math.min(pitch * 0.5, 26 * u);
+    const w = Math.max(2, ((work.x + work.w - left - 60 * u) * Math.abs(value)) / most);
+    const [y, weight] = [top + place * pitch, place < 0.5 ? 600 : 400];
+    const line = y + h * 0.85;
     const name = fitted(one.name, left - work.x - 12, (wide ? 15 : 13) * u);
+    pen.text(name, left - 12, line, { size: 15, fill: 'text', align: 'right', weight, a });
+    const [fill, faint] = one.index === last ? ['accent', a] : ['muted', a / 2];
+    pen.box({ x: left, y, w, h }, value < 0 ? 'against' : fill, faint, 5);
     const words = amount(n, f === 1 ? after[to].value : value);
-    const how = { fill: one.index === last ? 'accent' : 'quiet', weight: place < 0.5 ? 600 : 400, a };
-    pen.bar(`${id}-${one.index}`, { name, value, words }, { x: left, y, w: long, h }, how);
+    pen.number(`${id}-${one.index}`, value, words, left + w + 8, line, { size: 14, fill: 'text', a });
   }
 }

@@ -2,8 +2,8 @@
 
 import { clamp } from '../../../explorer/geometry.js';
 import { percent, short } from '../../../ui/kit/numbers.js';
-import { beatsOf, said, ease, mix, rowOf, shapeOf, told } from '../timeline.js';
-/** @import { Pen } from '../pen.js' */
+import { beatsOf, between, ease, mix, rowOf, said, shapeOf, told } from '../timeline.js';
+/** @import { Area, Pen } from '../pen.js' */
 /** @import { Answer, Numbers, Scene, Times } from '../timeline.js' */
 
 const NEAR = 0.1; // lengths that differ by less than this share are called about the same
@@ -106,44 +106,34 @@ function linesOf({ work, wide, unit: u }, count) {
   const cols = count > 8 ? 2 : 1;
   const heads = Math.ceil(count / cols);
   const pitch = Math.min((wide ? 46 : 30) * u, work.h / (heads + 3));
-  const tall = Math.min((wide ? 18 : 12) * u, pitch - 4);
+  const h = Math.min((wide ? 18 : 12) * u, pitch - 4);
   const [name, number] = wide ? [104 * u, 56 * u] : [70, 40];
-  return {
-    ...{
-      heads,
-      pitch,
-      tall,
-      name,
-      number,
-      step: work.w / cols,
-      left: work.x + name,
-      width: work.w - name - number,
-    },
-    y: (/** @type {number} */ line) => work.y + line * pitch + (pitch - tall) / 2,
-  };
+  /** Of a line, where its vector lies. @param {number} line @returns {Area} */
+  const at = (line) => ({
+    ...{ x: work.x + name, y: work.y + line * pitch + (pitch - h) / 2, w: work.w - name - number, h },
+  });
+  return { heads, pitch, name, number, step: work.w / cols, at };
 }
 
 /** @type {Scene['draw']} */
 function draw(pen, v, n) {
-  const { photo } = pen;
-  const { weights } = arraysOf(n);
-  pen.lit(rowOf(weights, n.head), photo.x, photo.y, photo.w, photo.h);
+  const { weights, outputs } = arraysOf(n);
+  pen.lit(rowOf(weights, n.head), pen.photo);
   pen.frame(pen.at(n.patch), 'accent');
-  if (pen.wide)
-    pen.text(`where it looks in head ${n.head}`, photo.x + 10, photo.y + photo.h - 12, { fill: '#fff' });
+  pen.caption(`where it looks in head ${n.head}`);
   const [lines, tile] = [linesOf(pen, weights.shape[0]), tiles(pen, weights.shape[0])];
   for (let head = 0; head < weights.shape[0]; head++) drawHead(pen, v, n, { lines, tile, head });
   const a = Math.min(ease(v['heads-join'] * 2 - 1), 1 - v['heads-parts'] * 3);
-  pen.text(`${arraysOf(n).outputs.data.length} numbers in one list`, pen.work.x, tile.list - 8, { a });
+  pen.text(`${outputs.data.length} numbers in one list`, pen.work.x, tile.list - 8, { a });
   drawToken(pen, v, n, lines);
   const words = `share of its attention in head ${n.head}`;
   pen.tokens(n.trace.prefix.length + n.patch, rowOf(weights, n.head), words);
 }
 
-/** The length of a line, behind it. @param {Pen} pen @param {string} id @param {Float32Array} vector @param {number} x @param {number} y @param {number} a */
-function drawMeasure(pen, id, vector, x, y, a) {
+/** The length of a line, behind it. @param {Pen} pen @param {string} id @param {Float32Array} vector @param {number} x @param {Area} line @param {number} a */
+function drawMeasure(pen, id, vector, x, { y, h }, a) {
   const length = lengthOf(vector);
-  pen.number(`heads-${id}`, length, short(length), x - 4, y, { align: 'right', fill: 'ink', a });
+  pen.number(`heads-${id}`, length, short(length), x - 4, y + h - 3, { align: 'right', fill: 'text', a });
 }
 
 /**
@@ -159,54 +149,46 @@ function drawHead(pen, v, n, { lines, tile, head }) {
   const [line, right] = [1 + (head % lines.heads), Math.floor(head / lines.heads) * lines.step];
   const a = ease(v['heads-all'] * 2 - head / count);
   const from = tile.at(head);
-  const small = Math.min((lines.pitch - 4) / tile.h, (lines.name - (wide ? 56 * pen.unit : 6)) / tile.w);
-  const [w, h] = [tile.w, tile.h].map((side) => mix(side, side * small, apart));
-  const [x, y] = [mix(from.x, work.x + right, apart), mix(from.y, work.y + line * lines.pitch, apart)];
-  pen.lit(rowOf(weights, head), x, y, w, h, a);
-  if (head === n.head) pen.frame({ x, y, w, h }, 'accent', a, 2);
-  const [tx, ty] = [mix(x + 6, x + w + 8, apart), mix(y + 18, y + h / 2 + 5, apart)];
-  const name = {
-    size: 12,
-    fill: apart > 0.5 ? 'quiet' : '#fff',
+  const small = Math.min((lines.pitch - 4) / from.h, (lines.name - (wide ? 56 * pen.unit : 6)) / from.w);
+  const end = { x: work.x + right, y: work.y + line * lines.pitch, w: from.w * small, h: from.h * small };
+  const area = between(from, end, apart);
+  pen.lit(rowOf(weights, head), area, a);
+  if (head === n.head) pen.frame(area, 'accent', a, 2);
+  const x = mix(area.x + 6, area.x + area.w + 8, apart);
+  pen.text(wide ? `head ${head}` : String(head), x, mix(area.y + 18, area.y + area.h / 2 + 5, apart), {
+    ...{ size: 12, fill: apart > 0.5 ? 'muted' : '#fff' },
     a: wide ? a * Math.abs(1 - 2 * apart) : 1 - apart,
-  };
-  pen.text(wide ? `head ${head}` : String(head), tx, ty, name);
+  });
   const slot = work.w / count;
-  const [ox, oy] = [mix(from.x, work.x + head * slot, joined), mix(from.y + tile.h + 6, tile.list, joined)];
-  const list = { max: usual(outputs.data), shown: gathered, a: 1 - apart * 2 };
-  pen.vector(rowOf(outputs, head), ox, oy, mix(tile.w, slot - 2, joined), lines.tall, list);
+  const lies = { ...lines.at(line), x: from.x, y: from.y + from.h + 6, w: from.w };
+  const list = { ...lies, x: work.x + head * slot, y: tile.list, w: slot - 2 };
+  const how = { max: usual(outputs.data), shown: gathered, a: 1 - apart * 2 };
+  pen.vector(rowOf(outputs, head), between(lies, list, joined), how);
   const part = rowOf(contributions, head);
-  const [left, end] = [lines.left + right, work.x + right + lines.step];
-  const how = {
-    max: usual(before.data),
-    shown: clamp(v['heads-parts'] * 2.4 - 1.2 - head / count / 5),
-    a: apart,
+  const own = {
+    ...lines.at(line),
+    x: work.x + right + lines.name,
+    w: lines.step - lines.name - lines.number,
   };
-  pen.vector(part, left, lines.y(line), end - left - lines.number, lines.tall, how);
-  drawMeasure(pen, `part-${head}`, part, end, lines.y(line) + lines.tall - 3, ease(v['heads-length']));
-  drawFall(
-    pen,
-    part,
-    [left, lines.left],
-    [lines.y(line), lines.y(lines.heads + 2)],
-    lines,
-    v['heads-add'] * 1.6 - (0.6 * head) / count,
-    how.max,
-  );
+  const max = usual(before.data);
+  const shown = clamp(v['heads-parts'] * 2.4 - 1.2 - head / count / 5);
+  pen.vector(part, own, { max, shown, a: apart });
+  drawMeasure(pen, `part-${head}`, part, work.x + right + lines.step, own, ease(v['heads-length']));
+  const falls = v['heads-add'] * 1.6 - (0.6 * head) / count;
+  drawFall(pen, part, { ...own, w: lines.at(0).w }, lines.at(lines.heads + 2), falls, max);
 }
 
-/** A line on its way into the sum. @param {Pen} pen @param {Float32Array} vector @param {number[]} x @param {number[]} y @param {ReturnType<typeof linesOf>} lines @param {number} share of the way @param {number} max */
-function drawFall(pen, vector, x, y, { width, tall }, share, max) {
+/** A line on its way into the sum. @param {Pen} pen @param {Float32Array} vector @param {Area} from @param {Area} to @param {number} share of the way @param {number} max */
+function drawFall(pen, vector, from, to, share, max) {
   const p = ease(share);
-  if (p > 0 && p < 1)
-    pen.vector(vector, mix(x[0], x[1], p), mix(y[0], y[1], p), width, tall, { max, a: 1 - p * 0.6 });
+  if (p > 0 && p < 1) pen.vector(vector, between(from, to, p), { max, a: 1 - p * 0.6 });
 }
 
 /** What the token was, what the MLP adds, and what it is now. @param {Pen} pen @param {Record<string, number>} v @param {Numbers} n @param {ReturnType<typeof linesOf>} lines */
 function drawToken(pen, v, n, lines) {
   const { work, wide } = pen;
   const { before, thought, hidden, activated, ...arrays } = arraysOf(n);
-  const { heads, left, width, tall, pitch } = lines;
+  const { heads, pitch } = lines;
   const max = usual(before.data);
   const [seen, inside, after] = ['length', 'mlp', 'after'].map((id) => v[`heads-${id}`]);
   const [lands, falls] = [ease(after * 2), ease(after * 2 - 1)];
@@ -218,31 +200,22 @@ function drawToken(pen, v, n, lines) {
     [now, falls > 0.5 ? '= after' : '= so far', heads + 2, arrays[now].data, ease(v['heads-add'])],
   ];
   for (const [id, words, line, vector, a] of parts) {
-    const y = lines.y(line) + tall - 3;
-    pen.text(words, work.x, y, { fill: 'ink', weight: 600, a });
-    pen.vector(vector, left, lines.y(line), width, tall, { max, shown: a, a });
-    drawMeasure(pen, id, vector, work.x + work.w, y, Math.min(a, ease(seen)));
+    const lies = lines.at(line);
+    pen.text(words, work.x, lies.y + lies.h - 3, { fill: 'text', weight: 600, a });
+    pen.vector(vector, lies, { max, shown: a, a });
+    drawMeasure(pen, id, vector, work.x + work.w, lies, Math.min(a, ease(seen)));
   }
-  drawFall(
-    pen,
-    thought.data,
-    [left, left],
-    [lines.y(heads + 1), lines.y(heads + 2)],
-    lines,
-    after * 2 - 1,
-    max,
-  );
+  drawFall(pen, thought.data, lines.at(heads + 1), lines.at(heads + 2), after * 2 - 1, max);
   const [top, foot] = [work.y + (heads + 1) * pitch, work.y + (heads + 3) * pitch - 8];
-  pen.within(seen - clamp(v['heads-add'] * 4), () => drawLength(pen, n, top, foot, left));
+  pen.within(seen - clamp(v['heads-add'] * 4), () => drawLength(pen, n, top, foot, lines.at(0).x));
   pen.within(clamp(inside * 4) - lands, () => {
-    const half = (pitch - 8) / 2;
-    pen.text(wide ? `${hidden.data.length} numbers` : 'MLP', work.x, top + half, { size: 12 });
-    pen.text(wide ? 'what is left' : '', work.x, top + 2 * half + 2, { size: 12, a: inside * 3 - 1 });
-    for (const [i, strip] of [hidden.data, activated.data].entries())
-      pen.vector(strip, left, top + i * (half + 2), width, half, {
-        max: usual(hidden.data),
-        shown: clamp(inside * 2 - i),
-      });
+    const h = (pitch - 8) / 2;
+    pen.text(wide ? `${hidden.data.length} numbers` : 'MLP', work.x, top + h, { size: 12 });
+    pen.text(wide ? 'what is left' : '', work.x, top + 2 * h + 2, { size: 12, a: inside * 3 - 1 });
+    for (const [i, strip] of [hidden.data, activated.data].entries()) {
+      const how = { max: usual(hidden.data), shown: clamp(inside * 2 - i) };
+      pen.vector(strip, { ...lines.at(0), y: top + i * (h + 2), h }, how);
+    }
   });
 }
 
@@ -258,13 +231,11 @@ function tiles({ work, photo, wide, unit }, count) {
   const suits = (/** @type {number} */ across) => fits(across) * Math.sqrt(across);
   const full = Array.from({ length: count }, (_, i) => Math.ceil(count / (i + 1)));
   const best = full.reduce((a, b) => (suits(b) > suits(a) ? b : a));
-  const w = Math.max(8, fits(best));
-  const down = w * flat + below;
+  const [w, down] = [Math.max(8, fits(best)), Math.max(8, fits(best)) * flat + below];
   return {
-    ...{ w, h: w * flat, list: work.y + Math.ceil(count / best) * down + 24 * unit },
+    list: work.y + Math.ceil(count / best) * down + 24 * unit,
     at: (/** @type {number} */ i) => ({
-      x: work.x + (i % best) * (w + gap),
-      y: work.y + Math.floor(i / best) * down,
+      ...{ x: work.x + (i % best) * (w + gap), y: work.y + Math.floor(i / best) * down, w, h: w * flat },
     }),
   };
 }
@@ -278,13 +249,15 @@ function drawLength(pen, n, top, foot, x) {
   const vector = rowOf(arraysOf(n).contributions, head);
   const [p, q] = [...vector].map(Math.abs).sort((a, b) => b - a);
   const scale = Math.min((x - pen.work.x - 20) / p, (foot - top) / q);
-  const corner = { x: pen.work.x, y: foot, w: 0, h: 0 };
-  pen.box(corner.x, foot - q * scale, p * scale, q * scale, 'soft', 1, 0);
-  pen.line(corner, { ...corner, x: corner.x + p * scale, y: foot - q * scale }, 2.5, 1, 1, 0);
+  const box = { x: pen.work.x, y: foot - q * scale, w: p * scale, h: q * scale };
+  pen.box(box, 'soft', 1, 0);
+  const corner = { x: box.x, y: foot, w: 0, h: 0 };
+  pen.line(corner, { ...corner, x: box.x + box.w, y: box.y }, 2.5, 1, 1, 0);
   const squares = `√(${short(p)}² + ${short(q)}²`;
+  const [two, all] = pen.wide
+    ? [': the diagonal for two numbers', ` for all ${vector.length} of head ${head}`]
+    : [' for two numbers', ` for all ${vector.length}`];
   const middle = (top + foot) / 2;
-  pen.text(`${squares}) = ${short(Math.hypot(p, q))}: the diagonal for two numbers`, x, middle - 6);
-  pen.text(`${squares} + …) = ${short(length)} for all ${vector.length} of head ${head}`, x, middle + 16, {
-    fill: 'ink',
-  });
+  pen.text(`${squares}) = ${short(Math.hypot(p, q))}${two}`, x, middle - 6);
+  pen.text(`${squares} + …) = ${short(length)}${all}`, x, middle + 16, { fill: 'text' });
 }
