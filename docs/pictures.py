@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
@@ -32,10 +33,15 @@ MOST_BYTES = 3_000_000
 WIDTH, HEIGHT = 1440, 960
 FRAMES, FRAME_MS, SCALE = 40, 100, 0.6
 EXPLORER = "#vv-explorer [data-vv=root][data-state=ready]"
+SENTENCES = "a red circle | a yellow triangle | a blue square | a green star | the background"
 SCREENS = {
     "look": ("?image=lion", EXPLORER),
     "explain": ("?image=lion&tab=explain", "#vv-explain-picture .vv-image:not([hidden])"),
     "heads": ("?image=lion&tab=heads", "[data-ready=distance]"),
+    "words": (
+        f"?model=mini-clip&image=shapes&tab=explain&sentences={quote(SENTENCES)}&target=0",
+        ".vv-best canvas",
+    ),
 }
 
 PLAYED = (("cut-see", "cut-row", 26), ("ask-query", "ask-look", 30), ("depth-read", "depth-end", 16))

@@ -176,21 +176,13 @@ class LoadedModel(Model):
         model.head = SentenceHead(projection, directions, scale, bias)
         model.config = replace(self.config, num_classes=len(directions), projection=False)
         is_sigmoid = self.text is not None and self.text.sigmoid
-        kind: Output = (
-            "value"
-            if pictures
-            else "sigmoid"
-            if is_sigmoid
-            else "value"
-            if len(directions) == 1
-            else "softmax"
-        )
+        kind: Output = "sigmoid" if is_sigmoid else "softmax" if len(directions) > 1 else "value"
         return replace(
             self,
             model=model.eval(),
             config=model.config,
             labels=Labels(prompts.names),
-            output=kind,
+            output="value" if pictures else kind,
             provenance=self.provenance.with_parameters(**prompts.parameters),
             known_weights={weights_of(model): self.provenance.weights},
         )
