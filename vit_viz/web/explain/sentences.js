@@ -88,7 +88,6 @@ export function Sentences({ page, target, names, pair, why, unlike, title }) {
           />
         </form>`
       }
-      <${Likes} ...${{ write: writing.write, photos, view: store.view }} />
     </div>
     <${Problem} words=${writing.error} look="vv-refused vv-notice" />
     ${all.length > 1 && html`<${Unlike} ...${{ classes, chosen, other, unlike }} />`}
@@ -103,6 +102,7 @@ export function Sentences({ page, target, names, pair, why, unlike, title }) {
         )
       }
     </p>
+    <${Likes} ...${{ write: writing.write, photos, view: store.view }} />
     ${reads && html`<${Templates} page=${page} />`}
   </div>`;
 }
