@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -166,7 +167,7 @@ class Tower:
 
     def __init__(self) -> None:
         self.read: list[str] = []
-        self.unknown_words: Any = lambda _sentence: []
+        self.tokenizer = SimpleNamespace(unknown_words=lambda _word: [])
 
     def encode(self, sentences: Any, _templates: Any = ("{}",)) -> Tensor:
         self.read += sentences
@@ -202,7 +203,7 @@ def test_only_words_that_the_model_knows_are_named() -> None:
     assert "navy blue" not in found.words
     assert found.note == f"The model knows {len(found.words)} of the {len(word_list()):,} words."
     knows_none = loaded()
-    knows_none.text.unknown_words = lambda word: [word]
+    knows_none.text.tokenizer.unknown_words = lambda word: [word]
     with pytest.raises(ParameterError, match="knows none of the"):
         vv.run(knows_none, "lion", "head_words")
 

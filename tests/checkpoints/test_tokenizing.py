@@ -105,6 +105,7 @@ def test_tokens_of_clip_are_those_of_transformers(tmp_path: Path, file: str) -> 
         expected = theirs(text, truncation=True, max_length=CONTEXT).input_ids
         assert tokenizer.ids(text) == up_to_the_end(expected, theirs.eos_token_id), text
         assert len(tokenizer.ids(text)) <= CONTEXT
+    assert [tokenizer.unknown_words(text) for text in TEXTS] == [[]] * len(TEXTS)  # bytes make every word
 
 
 def test_tokens_of_clip_are_those_of_open_clip_by_its_own_merges(tmp_path: Path) -> None:

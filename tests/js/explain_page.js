@@ -27,6 +27,7 @@ export const opened = ({ view }) => {
       output_query: 'class',
       photo: `/photo/${image}`,
       photo_size: [40, 60],
+      pictures: ['lion', 'u1'].map((id) => ({ id, name: id === 'u1' ? 'mine.jpg' : id })),
       trace: `h-${image}`,
     },
     ...{ name: image, crop: { original: [40, 60], input: [40, 60], region: [0, 0, 40, 60] } },

@@ -8,10 +8,6 @@ import { mapBy, openExplain, pressed, texts } from './explain_page.js';
 import { settle } from './room.js';
 
 const COSINES = [0.31, 0.27, -0.05];
-const PHOTOS = [
-  ['lion', 'lion'],
-  ['u1', 'mine.jpg'],
-];
 
 const sentencesIn = (/** @type {string | null} */ text) =>
   [...new Set((text ?? '').split('|').map((one) => one.trim()))].filter(Boolean);
@@ -31,7 +27,6 @@ const target = ({ view, sentences, templates }) => {
     return {
       classes: [],
       reads: true,
-      photos: PHOTOS,
       words: 'Write a sentence:',
       examples: ['a dog', 'the sky'],
       name: '',
@@ -51,7 +46,6 @@ const target = ({ view, sentences, templates }) => {
     chosen,
     other,
     reads: true,
-    photos: PHOTOS,
     shares: 'Shares depend.',
     words: '',
     name: names[chosen],

@@ -174,8 +174,8 @@ def _head_words(
         raise ParameterError(
             f"Head {head} of layer {number} writes nothing here, so there are no words to name."
         )
-    listed, tower = word_list(), job.loaded.text
-    words = tuple(word for word in listed if not tower.unknown_words(word))
+    listed, tokenizer = word_list(), job.loaded.text.tokenizer
+    words = tuple(word for word in listed if not tokenizer.unknown_words(word))
     if len(words) < 2:
         raise ParameterError(
             f"{job.loaded.name!r} knows none of the {len(listed):,} words that heads are named by."

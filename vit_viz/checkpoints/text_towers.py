@@ -106,17 +106,6 @@ class TextTower:
                 self._kept.update({(one, templates): known[one].clone() for one in new})
         return torch.stack([known[one] for one in sentences])
 
-    def unknown_words(self, sentence: str) -> list[str]:
-        """Words of a sentence that the tokenizer has no token for, and reads as one and the same."""
-        tokenizer = self.tokenizer.tokenizer
-        unknown, read = getattr(tokenizer.model, "unk_token", None), tokenizer.encode(sentence)
-        words = [
-            sentence[slice(*ends)]
-            for token, ends in zip(read.tokens, read.offsets, strict=True)
-            if token == unknown
-        ]
-        return [word for word in words if any(map(str.isalnum, word))]
-
     def on(self, device: torch.device) -> Self:
         """The same tower on another device, where it is read anew."""
         return replace(self, device=device)

@@ -58,6 +58,15 @@ class SentenceTokenizer:
             )
         return ids[: ids.index(ends[0]) + 1] if ends else ids
 
+    def unknown_words(self, text: str) -> list[str]:
+        """Words of a sentence that there is no token for, and that are all read as one and the same."""
+        text, unknown = _cleaned(text, self.cleaning), getattr(self.tokenizer.model, "unk_token", None)
+        with _errors_in_words():
+            read = self.tokenizer.encode(text)
+        parts = zip(read.tokens, read.offsets, strict=True)
+        words = [text[slice(*ends)] for token, ends in parts if token == unknown]
+        return [word for word in words if any(map(str.isalnum, word))]
+
 
 def cleaning_of(name: Any) -> Cleaning | None:
     """The cleaning of that name; None where there is none."""

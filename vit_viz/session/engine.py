@@ -129,7 +129,7 @@ class Engine:
         """
         computed(request)  # which refuses what there is not
         subject = request.subject
-        if request != (passed := _unscored(request)):
+        if request is not (passed := _unscored(request)):
             return self._scored(
                 request, self.run(passed, progress=progress, cancelled=cancelled, elsewhere=elsewhere)
             )
@@ -462,8 +462,9 @@ class Engine:
 
 def _unscored(request: Request) -> Request:
     """The request for a pass without the sentences that score it, which change nothing before the model's end."""
-    is_of_pass = request.question in (TRACE.name, TOKEN_TRACE.name)
-    return replace(request, subject=replace(request.subject, prompts=NO_PROMPTS)) if is_of_pass else request
+    if not request.subject.prompts or request.question not in (TRACE.name, TOKEN_TRACE.name):
+        return request
+    return replace(request, subject=replace(request.subject, prompts=NO_PROMPTS))
 
 
 def _others(request: Request) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from vit_viz.labels import Labels
 from vit_viz.model import SentenceHead
 from vit_viz.outputs import Noun, Output, noun_of, output_kind, output_name, shown
 from vit_viz.prompts import Prompts
-from vit_viz.samples import sample_names
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
 from vit_viz.views.state import ViewState
@@ -100,13 +99,11 @@ def value(session: Session, subject: Subject, view: ViewState, find: str | None 
 
 
 def _reads(session: Session, subject: Subject) -> dict[str, Any]:
-    """Whether a model without classes reads sentences, and with which photos this one may be compared, by id and name."""
+    """Whether a model without classes reads sentences; nothing of a model that is not asked in them, nor by other photos."""
     loaded = session.model(subject.model)
     if loaded.has_classes or not isinstance(loaded, LoadedModel):
         return {}
-    photos = {name: name for name in sample_names()}
-    photos |= {image: stored.name for image, stored in session.uploads.of(subject.owner).items()}
-    return {"reads": loaded.text is not None, "photos": list(photos.items())}
+    return {"reads": loaded.text is not None}
 
 
 def _unknown(loaded: Model, subject: Subject) -> str:
@@ -117,7 +114,7 @@ def _unknown(loaded: Model, subject: Subject) -> str:
         word
         for one in subject.prompts.sentences
         if one not in subject.prompts.pictures
-        for word in loaded.text.unknown_words(one)
+        for word in loaded.text.tokenizer.unknown_words(one)
     )
     return (
         f"This model does not know {listed(f'“{word}”' for word in words)}: all such words are one to it."

@@ -68,7 +68,7 @@ export function Gallery({ base, check, how, why, ...shared }) {
       ${!now && !error && html`<p class="vv-gallery-wait vv-quiet">Making the maps …</p>`}
       ${
         now &&
-        now.target.photos &&
+        now.target.reads !== undefined &&
         (now.target.classes?.length ?? 0) > 1 &&
         !error &&
         html`<${EverySentence} ...${{ of: now, why, ...shared }} /><${BestSentence}

@@ -95,8 +95,10 @@ export function Explain({ page, tables, methods: all, ...declared }) {
   const choosing = { target, why, unlike, title: faces };
   return html`<div id="vv-target">
       ${
-        target.photos
-          ? html`<${Sentences} ...${{ page, names: known()?.classes, pair: pair(), ...choosing }} />`
+        target.reads !== undefined
+          ? html`<${Sentences}
+              ...${{ page, photos: open.value.value?.pictures, names: known()?.classes, pair: pair(), ...choosing }}
+            />`
           : html`<${Classes} ...${{ find, ...choosing }} label="What is explained" />`
       }
     </div>

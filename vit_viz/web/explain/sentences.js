@@ -34,10 +34,10 @@ export function without(all, place, pair) {
 }
 
 /**
- * @param {{page: Page, target: Target, names?: Entry[], pair: number[], why: Choices['why'], unlike: NonNullable<Choices['unlike']>, title: any}} props
+ * @param {{page: Page, photos?: {id: string, name: string}[], target: Target, names?: Entry[], pair: number[], why: Choices['why'], unlike: NonNullable<Choices['unlike']>, title: any}} props
  *     target: what was known last; names: the sentences of this link, once they are known; pair: those that are chosen
  */
-export function Sentences({ page, target, names, pair, why, unlike, title }) {
+export function Sentences({ page, photos = [], target, names, pair, why, unlike, title }) {
   const { store } = page;
   /** @type {Entry[]} */
   const all =
@@ -49,7 +49,7 @@ export function Sentences({ page, target, names, pair, why, unlike, title }) {
   const written = all.map((one) => one.written ?? one.name);
   const [chosen, other = null] = pair;
   const classes = all.map(({ name }, index) => ({ name, index }));
-  const { examples = [], words = '', reads, photos = [] } = target;
+  const { examples = [], words = '', reads } = target;
   const writing = useWriting(page, 'sentences');
   const chip = (/** @type {Entry & {index: number}} */ { name, index }) =>
     html`<span key=${name} class="vv-written" dir="auto">
@@ -109,12 +109,12 @@ export function Sentences({ page, target, names, pair, why, unlike, title }) {
 
 /**
  * What a picture may be compared with in place of a sentence: another photo, or the patch that is looked at.
- * @param {{write: (written: string) => void, photos: NonNullable<Target['photos']>, view: Page['store']['view']}} props
+ * @param {{write: (written: string) => void, photos: {id: string, name: string}[], view: Page['store']['view']}} props
  */
 function Likes({ write, photos, view }) {
   const image = view.image.value;
   const patch = PATCH.exec(view.q.value);
-  const others = photos.filter(([id]) => id !== image);
+  const others = photos.filter(({ id }) => id !== image);
   return html`<span class="vv-likes vv-row vv-small">
     <select
       class="vv-control"
@@ -123,7 +123,7 @@ function Likes({ write, photos, view }) {
       onChange=${(/** @type {any} */ { currentTarget }) => write(`@${currentTarget.value}`)}
     >
       <option value="">like another photo …</option>
-      ${others.map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}
+      ${others.map(({ id, name }) => html`<option key=${id} value=${id}>${name}</option>`)}
     </select>
     ${
       patch &&

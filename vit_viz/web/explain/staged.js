@@ -258,7 +258,7 @@ export function wholeOf(target) {
   const { classes = [], chosen, other } = target;
   if (!classes.length) return { words: '', top: [{ name: ALIKE, now: 1, text: '1.00', target: true }] };
   const aimed = [chosen, other].flatMap((index) => classes.filter((one) => one.index === index));
-  const listed = target.photos ? classes : classes.slice(0, BEST); // of sentences all that were written
+  const listed = target.reads !== undefined ? classes : classes.slice(0, BEST); // of sentences all that were written
   const top = [...new Set([...aimed, ...listed])].map((entry) => {
     const { name, probability, value, cosine } = entry;
     const amount =

@@ -428,9 +428,9 @@ export function Cells({ grid, paint, label, read, aspect, look = '', children })
  * @typedef {{name: string, index?: number, probability?: number | null, value?: number, cosine?: number, written?: string}} Entry cosine: of a
  *   sentence; written: what links have for it
  * @typedef {{classes?: Entry[], chosen?: number | null, other?: number | null, words?: string, name?: string, single?: boolean,
- *   reads?: boolean, photos?: [id: string, name: string][], examples?: string[], shares?: string}} Target single: whether a class is chosen alone, with nothing to set against it;
- *   reads: whether the model is asked in sentences, with some to try and what their shares mean; photos: that one may be compared with,
- *   of a model without classes
+ *   reads?: boolean, examples?: string[], shares?: string}} Target single: whether a class is chosen alone, with nothing to set against it;
+ *   reads: whether the model is asked in sentences, with some to try and what their shares mean, or by other photos alone; of a model with
+ *   classes nothing
  * @typedef {{name: string, index: number}[]} Hits
  *
  * What is done with a choice.
