@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from vit_viz.errors import CheckpointError, ImageError, ParameterError
 from vit_viz.prompts import Prompts
 from vit_viz.samples import sample
 from vit_viz.session.devices import GpuRefusedError
+from vit_viz.session.engine import Engine
 from vit_viz.session.request import Request, Subject, is_about
 from vit_viz.session.run import session_and_subjects
 from vit_viz.session.session import Session
@@ -104,6 +106,30 @@ def test_another_visitors_photo_is_no_target_and_one_that_is_gone_leaves_nothing
     assert not [key for key in kept if is_about(key, digest)]
     with pytest.raises(ImageError):
         session.run(asked.request("classes"))
+
+
+def test_nothing_is_kept_of_a_photo_that_goes_while_it_is_compared_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_file(tmp_path / "both.safetensors")
+    session = Session(model=str(tmp_path / "both.safetensors"), device="cpu")
+    mine = session.add_upload(sample("lion"), owner="ada")
+    digest = session.digest(mine, owner="ada")
+    subject = Subject(session.default_model, "shapes", owner="ada", prompts=Prompts((f"@{mine}",)))
+    compute = Engine._compute
+
+    def gone(engine: Engine, request: Request, *how: Any) -> Any:
+        value = compute(engine, request, *how)
+        if request.question == "rollout":
+            session.uploads.forget("ada")
+        return value
+
+    monkeypatch.setattr(Engine, "_compute", gone)
+    session.run(subject.request("rollout", query="class"))
+    kept: list[object] = []
+    session.cache.evict(lambda key: bool(kept.append(key)))
+    assert kept
+    assert not [key for key in kept if is_about(key, digest)]
 
 
 def test_a_lent_gpu_is_not_asked_for_what_another_picture_is_needed_for(tmp_path: Path) -> None:
