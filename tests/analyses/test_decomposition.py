@@ -391,7 +391,7 @@ def test_a_similarity_is_the_sum_of_its_parts_while_norm_and_length_are_held(nam
     assert lead.output == pytest.approx(float(logits[3] - logits[1]), rel=1e-5)
     cosines = ((logits - vit.head.bias) / 11).tolist()
     added = " - 2.5" if vit.head.bias else ""
-    said = f"A logit is 11 × cosine{added}; the cosines are {cosines[3]:.3f} and {cosines[1]:.3f}. "
+    said = f"A logit is 11 × cosine{added}; here cosine {cosines[3]:.3f} and {cosines[1]:.3f}. "
     assert lead.note.startswith(said)
     assert "the last norm and the length of the embedding held at those of this photo" in lead.note
 

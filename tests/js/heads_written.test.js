@@ -6,10 +6,9 @@ import { test } from 'node:test';
 import { open } from './heads_page.js';
 import { settle, texts } from './room.js';
 
-const WORDS = ['dog', 'cat', 'fur', 'paw', 'tail', 'sky', 'red', 'car', 'sea', 'rock', 'snow', 'stone'];
-const VALUES = [0.05, 0.04, 0.03, 0.02, 0.01, 0, 0, -0.001, -0.002, -0.003, -0.004, -0.1];
-const FACTS = { words: WORDS, evidence: 'They explain 40%.', note: '' };
-const ANSWER = { arrays: { values: { shape: [12], data: Float32Array.from(VALUES) } }, facts: FACTS };
+const SCORES = [0.05, 0.04, -0.004, -0.1];
+const FACTS = { names: ['dog', 'cat', 'snow', 'stone'], note: 'They explain 40%.', unit: 'part of the cosine' };
+const ANSWER = { arrays: { scores: { shape: [4], data: Float32Array.from(SCORES) } }, facts: FACTS };
 const TARGET = { classes: [{ index: 7, name: 'lion', probability: 0.5 }], chosen: 7, name: 'lion', link: '7', words: '' }; // prettier-ignore
 
 /** The tab of a model with a text tower, or without; `words` answers what the head writes. */
@@ -44,11 +43,10 @@ test('it is asked for once it is open, and again for each head that is chosen', 
   await part.unfold();
   assert.deepEqual(part.asked(), [['mini', 1, 2]]);
   assert.deepEqual(part.rows().map((row) => row.replace(/\s+/g, ' ')), [
-    ...['dog+0.0500', 'cat+0.0400', 'fur+0.0300', 'paw+0.0200', 'tail+0.0100'],
-    ...['car−0.0010', 'sea−0.0020', 'rock−0.0030', 'snow−0.0040', 'stone−0.1000'],
+    ...['dog+0.0500', 'cat+0.0400', 'snow−0.0040', 'stone−0.1000'],
   ]); // prettier-ignore
   assert.equal(part.text('written-words'), 'They explain 40%.');
-  assert.match(part.fold.textContent, /less the mean over 12 words/);
+  assert.match(part.fold.textContent, /Part of the cosine\./);
   await part.click(part.cell(0));
   assert.deepEqual(part.asked().at(-1), ['mini', 0, 0]);
 });
@@ -67,7 +65,7 @@ test('what is said is of the head that is chosen: while another is on its way th
   await part.click(part.cell(0));
   assert.deepEqual(part.rows(), []);
   assert.match(part.fold.textContent, /Reading the list of words ….*25%, about 3 s left/s);
-  answered({ ...ANSWER, facts: { ...FACTS, evidence: 'Weak.' } });
+  answered({ ...ANSWER, facts: { ...FACTS, note: 'Weak.' } });
   await settle();
   assert.equal(part.text('written-words'), 'Weak.');
 });

@@ -319,15 +319,12 @@ def _note(model: nn.Module, target: Target, outputs: Tensor, layers: tuple[str, 
     pool, head = (f"{_POOL_NOTE} " if layers == ("pool",) else ""), getattr(model, "head", None)
     if not isinstance(head, SentenceHead) or target.index is None:
         return pool + NOTE
-    cosines = [
-        formatted((float(outputs[index]) - head.bias) / head.scale, ".3f")
-        for index in (target.index, target.other)
-        if index is not None
-    ]
+    chosen = [index for index in (target.index, target.other) if index is not None]
+    cosines = " and ".join(formatted(float(one), ".3f") for one in head.cosines(outputs)[chosen])
     added = f" {'-' if head.bias < 0 else '+'} {abs(head.bias):.4g}" if head.bias else ""
     return (
-        f"A logit is {head.scale:.4g} × cosine{added}; {'the cosine is' if len(cosines) == 1 else 'the cosines are'} "
-        f"{' and '.join(cosines)}. {pool}{NOTE.replace('last norm held at that', _HELD)}"
+        f"A logit is {head.scale:.4g} × cosine{added}; here cosine {cosines}. "
+        f"{pool}{NOTE.replace('last norm held at that', _HELD)}"
     )
 
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from vit_viz.analyses.direct_parts import written
 from vit_viz.analyses.options import Option
 from vit_viz.analyses.spec import Job, Place, asks
-from vit_viz.answer import Answer, Provenance, Table, axes, checked_array
 from vit_viz.bundled import bundled_file
 from vit_viz.capture import are_ours, is_edited, surrounding_edits
 from vit_viz.capture.forward import undisturbed
@@ -29,76 +25,32 @@ MOST = 5
 """Words that are named at each end."""
 
 _BATCH = 32  # words that the text tower reads at a time
-_DRAWS, _RARE = 400, 0.95  # of what is compared with chance
+_DRAWS, _RARE = 400, 0.95  # vectors that point anywhere, and the share of them that chance stands for
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeadWords(Answer):
+class HeadWords(Ranking):
     """Words along which a head writes into the picture's embedding, and how much of what it wrote they explain.
 
+    The scores are the parts of the picture's cosine with each word that the head writes, less the mean over all words of the list:
+    the `MOST` largest, and the `MOST` smallest.
+
     Args:
-        values: part of the picture's cosine with each word that the head writes, less the mean over all words, [words]; the
-            largest first.
-        words: in the order of `values`.
-        explained: share of the squared length of what the head wrote that lies in the span of the `MOST` first and last words,
-            in [0, 1], each word less the mean of all.
-        random_words: the same of as many words drawn at random, the mean.
+        explained: share of the squared length of what the head wrote that lies in the span of these words, in [0, 1], each word
+            less the mean of all.
         chance: what the words named in the same way of a vector that points anywhere explain, at most in 95% of draws.
         length: of what the head wrote, in lengths of the whole embedding.
-        evidence: whether the words explain more than chance does, in a sentence; it follows from the numbers, whatever is given.
     """
 
-    values: NDArray[np.float32]
-    words: tuple[str, ...]
-    explained: float
-    random_words: float
-    chance: float
-    length: float
-    layer: int
-    head: int
-    provenance: Provenance = field(default_factory=Provenance)
-    note: str = ""
-    evidence: str = ""
-
-    AXES = axes(values=("word",))
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "values", checked_array(self.values, 1, "Words of a head"))
-        object.__setattr__(self, "words", tuple(self.words))
-        judged = "weak evidence, no more than by chance" if self.is_weak else "more than by chance"
-        evidence = (
-            f"The {2 * MOST} words at both ends explain {percent(self.explained)} of what the head wrote: {judged} (as many random "
-            f"words {percent(self.random_words)}; those named of a random direction up to {percent(self.chance)})."
-        )
-        object.__setattr__(self, "evidence", evidence)
-        super().__post_init__()
-
-    @property
-    def is_weak(self) -> bool:
-        """Whether the words explain no more of what the head wrote than chance does."""
-        return self.explained <= max(self.chance, self.random_words)
-
-    @property
-    def ends(self) -> Ranking:
-        """The words at both ends, the largest first."""
-        return Ranking(
-            self.words[:MOST] + self.words[-MOST:],
-            np.concatenate((self.values[:MOST], self.values[-MOST:])),
-            unit="part of the cosine with the word, less the mean over all words",
-            method=f"words that head {self.head} of layer {self.layer} writes",
-            provenance=self.provenance,
-            note=f"{self.evidence} {self.note}".strip(),
-        )
-
-    def to_table(self) -> Table:
-        """Each word with its part, the largest first."""
-        return Table(("word", "value"), zip(self.words, self.values.tolist(), strict=True))
+    explained: float = 0.0
+    chance: float = 0.0
+    length: float = 0.0
 
     def to_words(self) -> str:
         """The words at both ends, and what speaks for them."""
-        most, least = ", ".join(self.words[:MOST]), ", ".join(self.words[: -MOST - 1 : -1])
-        whose = f"Head {self.head} of layer {self.layer}"
-        return f"{whose} writes towards {most}, and away from {least}. {self.evidence}"
+        half = len(self.names) // 2
+        most, least = ", ".join(self.names[:half]), ", ".join(reversed(self.names[half:]))
+        return f"The {self.method}: towards {most}; away from {least}. {self.note}"
 
 
 @lru_cache(maxsize=1)
@@ -112,24 +64,26 @@ def word_list() -> tuple[str, ...]:
 def words_along(vector: Tensor, words: tuple[str, ...], embeddings: Tensor) -> dict[str, Any]:
     """The fields of `HeadWords` that come from a vector [numbers] and the words' embeddings [words, numbers], of length 1."""
     ends, tells = min(MOST, len(words) // 2), embeddings.double() - embeddings.double().mean(0)
-    vector = vector.to(tells)
-    random = torch.Generator().manual_seed(0)
 
-    def named(parts: Tensor) -> Tensor:
-        order = parts.argsort(dim=-1, descending=True, stable=True)
+    def named(vectors: Tensor) -> Tensor:
+        order = (vectors @ tells.T).argsort(dim=-1, descending=True, stable=True)
         return torch.cat((order[..., :ends], order[..., -ends:]), -1)
 
-    parts = tells @ vector
-    draws = torch.rand(_DRAWS, len(words), generator=random).argsort(-1)[:, : 2 * ends]
+    random = torch.Generator().manual_seed(0)
     anywhere = torch.randn(_DRAWS, len(vector), generator=random, dtype=torch.float64)
-    order = parts.argsort(descending=True, stable=True)
+    vector = vector.to(tells)
+    chosen = named(vector)
+    explained = float(_explained(vector, tells[chosen]))
+    chance = float(_explained(anywhere, tells[named(anywhere)]).quantile(_RARE))
+    judged = "more than by chance" if explained > chance else "weak evidence, no more than by chance"
     return {
-        "values": parts[order].numpy(),
-        "words": tuple(words[i] for i in order.tolist()),
-        "explained": float(_explained(vector, tells[named(parts)])),
-        "random_words": float(_explained(vector, tells[draws]).mean()),
-        "chance": float(_explained(anywhere, tells[named(anywhere @ tells.T)]).quantile(_RARE)),
+        "names": tuple(words[i] for i in chosen.tolist()),
+        "scores": (tells[chosen] @ vector).numpy(),
+        "explained": explained,
+        "chance": chance,
         "length": float(vector.norm()),
+        "note": f"The {2 * ends} words explain {percent(explained)} of what the head wrote: {judged} (words named in the same way "
+        f"of a random direction up to {percent(chance)}).",
     }
 
 
@@ -187,13 +141,14 @@ def _head_words(
         with subject.turn():
             embeddings.append(job.loaded.encode_text(part).cpu())
         watch.advance(len(part))
+    found = words_along(vector, words, torch.cat(embeddings))
     known = f"The model knows {len(words)} of the {len(listed):,} words." if len(words) < len(listed) else ""
+    found["note"] = " ".join(filter(None, (found["note"], known, model.attn_pool is not None and _POOL)))
     return HeadWords(
-        **words_along(vector, words, torch.cat(embeddings)),
-        layer=number,
-        head=head,
+        **found,
+        unit=f"part of the cosine with the word, less the mean over {len(words):,} words",
+        method=f"words that head {head} of layer {number} writes",
         provenance=trace.provenance.with_parameters(method="head_words", layer=number, head=head),
-        note=" ".join(filter(None, (known, _POOL if model.attn_pool is not None else ""))),
     )
 
 

@@ -14,14 +14,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_viz.analyses.attention import to_numpy
 from vit_viz.analyses.direct_parts import Values, normed
 from vit_viz.analyses.lens import PROBE as READ_ALONE, read_alone
 from vit_viz.analyses.localisation import object_on_grid
 from vit_viz.analyses.options import Option, Options
 from vit_viz.analyses.prepared_image import ModelLike, Picture, PreparedImage
 from vit_viz.analyses.spec import asks
-from vit_viz.analyses.tokens import patches_of, token_maps
+from vit_viz.analyses.tokens import token_maps
 from vit_viz.answer import Answer, axes
 from vit_viz.capture import are_ours, is_edited, surrounding_edits
 from vit_viz.capture.forward import undisturbed
@@ -31,8 +30,9 @@ from vit_viz.errors import CaptureError, ParameterError
 from vit_viz.geometry import TokenLayout, place_words
 from vit_viz.images import Mode
 from vit_viz.lazy import F, Tensor, torch
-from vit_viz.model import Block, SentenceHead, VisionTransformer
+from vit_viz.model import Block, SentenceHead
 from vit_viz.model.submodules import submodules_of
+from vit_viz.outputs import output_name
 from vit_viz.results import TokenMaps
 from vit_viz.sentences import formatted
 
@@ -97,14 +97,12 @@ class SentencePatches(Answer):
     Args:
         maps: cosines, [sentences, rows, cols], all on one scale.
         best: index of the sentence that fits each patch best, [rows, cols].
-        share: of that sentence at the patch: among all sentences, or by itself where each has its own (SigLIP), [rows, cols].
     """
 
     maps: TokenMaps
     best: NDArray[np.int64]
-    share: NDArray[np.float32]
 
-    AXES = axes(best=("row", "col"), share=("row", "col"))
+    AXES = axes(best=("row", "col"))
 
     def to_words(self) -> str:
         """On how many patches each sentence fits best, and where one fits most."""
@@ -148,11 +146,10 @@ def sentence_patches(
 
     Example:
         >>> import vit_viz as vv
-        >>> try:
-        ...     vv.sentence_patches("mini", "lion")
-        ... except vv.ParameterError as error:
-        ...     print(str(error).partition(":")[0])
-        Which sentence each patch fits needs sentences, of a model with a text tower
+        >>> asked = vv.load("mini-clip").with_prompts(["a red circle", "the background"])
+        >>> patches = vv.sentence_patches(asked, "shapes")
+        >>> patches.maps.names[patches.best[0, 0]]
+        'the background'
     """
     subject = PreparedImage.of(loaded, image, mode=mode, size=size)
     return sentence_patches_of(subject, subject.trace(keep_residual=True), path)
@@ -162,35 +159,27 @@ def sentence_patches_of(
     subject: PreparedImage, trace: Trace, path: ValuePath = VALUE_PATHS["NACLIP"]
 ) -> SentencePatches:
     """As `sentence_patches`, of a trace that kept the residual stream, made under the edits that `subject.turn` stands for."""
-    model, head = _check(subject)
-    trace.wait()
-    if trace.residual is None:
-        raise CaptureError("These maps need a trace that kept the residual stream (keep_residual=True).")
-    if path.blocks > trace.num_layers:
+    head = getattr(subject.model, "head", None)
+    if not isinstance(head, SentenceHead):
         raise ParameterError(
-            f"{path.blocks} blocks cannot run in another way: this model has {trace.num_layers}."
+            "Which sentence each patch fits needs sentences, of a model with a text tower: name some as sentences, such as "
+            "“a dog | grass”; in Python loaded.with_prompts([...]) has them."
         )
-    with torch.no_grad(), subject.turn(), undisturbed(model), exact():
-        tokens = _streamed(model, trace, path, subject.dtype)
-        logits = read_alone(model, tokens.to(subject.dtype)).float()  # [tokens, sentences]
-    shares = logits.sigmoid() if subject.output == "sigmoid" else logits.softmax(-1)
-    best, labels = logits.argmax(-1), subject.labels
+    cosines = head.cosines(_read(subject, trace, path)).clamp(-1, 1).T
     name = next((name for name, one in VALUE_PATHS.items() if one == path), "")
     is_own = path == VALUE_PATHS["the model's own last vectors"]
     note = PROBE if not is_own else INVERTED if trace.layout.pooling == "class" else READ_ALONE
     maps = token_maps(
         trace,
-        ((logits - head.bias) / head.scale).clamp(-1, 1).T,
-        [labels.names[i] if labels else f"sentence {i}" for i in range(logits.shape[1])],
+        cosines,
+        [output_name(index, subject.labels, "sentence") for index in range(len(cosines))],
         unit="cosine with the sentence",
         value_range=(-1.0, 1.0),
         method="patches and sentences" + (f", by {name}" if name else ""),
         note=note,
         **path.values(),
     )
-    chosen = shares.gather(1, best[:, None])[:, 0]
-    of_best, of_share = (to_numpy(patches_of(trace, one[None]))[0] for one in (best, chosen))
-    return SentencePatches(maps, of_best, of_share)
+    return SentencePatches(maps, maps.values.argmax(0))
 
 
 def patch_embedding(subject: PreparedImage, trace: Trace, patch: tuple[int, int]) -> Tensor:
@@ -202,10 +191,8 @@ def patch_embedding(subject: PreparedImage, trace: Trace, patch: tuple[int, int]
     Raises:
         ParameterError: there is no such patch, or the model is not ours.
     """
-    model, token = subject.transformer("What a patch is like"), trace.layout.token(patch)
-    with torch.no_grad(), subject.turn(), undisturbed(model), exact():
-        streamed = _streamed(model, trace, VALUE_PATHS["NACLIP"], subject.dtype)
-        return read_alone(model, streamed[token : token + 1].to(subject.dtype))[0].float()
+    token = trace.layout.token(patch)
+    return _read(subject, trace, VALUE_PATHS["NACLIP"])[token]
 
 
 def sentence_overlap(patches: SentencePatches, masks: Mapping[str, Any]) -> NDArray[np.float32]:
@@ -223,63 +210,58 @@ def sentence_overlap(patches: SentencePatches, masks: Mapping[str, Any]) -> NDAr
     Example:
         >>> import vit_viz as vv
         >>> import numpy as np
-        >>> from vit_viz.analyses.value_paths import SentencePatches
-        >>> from vit_viz.geometry import CropBox
-        >>> cosines, box = np.array([[[0.9, 0.1]], [[0.2, 0.7]]]), CropBox((8, 16), (8, 16), (0, 0, 8, 16))
-        >>> maps = vv.TokenMaps(cosines, ("a dog", "grass"), "cosine", (-1, 1), True, "by hand", crop_box=box)
-        >>> patches = SentencePatches(maps, best=np.array([[0, 1]]), share=np.array([[0.7, 0.6]]))
-        >>> dog = np.ones((8, 1), bool) & (np.arange(16) < 4)  # half of the left patch
-        >>> print(vv.sentence_overlap(patches, {"a dog": dog}))
-        [0.5]
+        >>> asked = vv.load("mini-clip").with_prompts(["a red circle", "the background"])
+        >>> everything = np.ones((448, 448), bool)
+        >>> overlap = vv.sentence_overlap(vv.sentence_patches(asked, "shapes"), {"the background": everything})
+        >>> bool(overlap[0] > 0.5)
+        True
     """
-    maps = patches.maps
-    if maps.crop_box is None:
+    maps, box = patches.maps, patches.maps.crop_box
+    if box is None:
         raise ParameterError(
             "An overlap needs maps with a crop box, which says where their patches lie in the image."
         )
     for sentence in masks:
         if sentence not in maps.names:
             raise ParameterError(f"There is no map of {sentence[:40]!r}; there are: {', '.join(maps.names)}.")
-    there = {name: object_on_grid(maps.crop_box, maps.grid, mask=mask) for name, mask in masks.items()}
-    return np.array(
-        [one.iou(patches.best == maps.names.index(name)) for name, one in there.items()], dtype=np.float32
-    )
+    overlaps = [
+        object_on_grid(box, maps.grid, mask=mask).iou(patches.best == maps.names.index(name))
+        for name, mask in masks.items()
+    ]
+    return np.array(overlaps, dtype=np.float32)
 
 
 # --- parts
 
 
-def _check(subject: PreparedImage) -> tuple[VisionTransformer, SentenceHead]:
-    """The model and its sentences."""
-    model = subject.transformer("Which sentence each patch fits")
-    if not isinstance(model.head, SentenceHead):
-        raise ParameterError(
-            "Which sentence each patch fits needs sentences, of a model with a text tower: name some as sentences, such as "
-            "“a dog | grass”; in Python loaded.with_prompts([...]) has them."
-        )
+def _read(subject: PreparedImage, trace: Trace, path: ValuePath) -> Tensor:
+    """What the model returns of each token, were it y of `sentence_patches` after the last block, [tokens, outputs], fp32."""
+    model = subject.transformer("What a patch is like")
     if not are_ours(submodules_of(model)):
         raise CaptureError(
-            "Which sentence each patch fits is computed from the weights of vit_viz's own classes, and this model has a part of "
-            "another class."
+            "What a patch is like is computed from the weights of vit_viz's own classes, and this model has a part of another "
+            "class."
         )
-    return model, model.head
-
-
-def _streamed(model: VisionTransformer, trace: Trace, path: ValuePath, dtype: torch.dtype) -> Tensor:
-    """What is read of each token, [tokens, dim]: y of `sentence_patches` after the last block."""
-    assert trace.residual is not None
-    first = trace.num_layers - path.blocks
-    stream = trace.residual[first].to(dtype)
-    stream = stream if path.residual else torch.zeros_like(stream)
-    for layer in range(first, trace.num_layers):
-        block = model.blocks[layer]
-        assert isinstance(block, Block)
-        inputs = normed(block.norm1, trace.residual[layer].float())
-        gathered = _gathered(block, trace, layer, path, inputs).transpose(0, 1).flatten(1).to(dtype)
-        stream = stream + block.ls1(block.attn.proj(block.attn.norm(gathered)))
-        if path.mlp:
-            stream = stream + block.ls2(block.mlp(block.norm2(stream)))
-    return stream
+    trace.wait()
+    if trace.residual is None:
+        raise CaptureError("These maps need a trace that kept the residual stream (keep_residual=True).")
+    if path.blocks > trace.num_layers:
+        raise ParameterError(
+            f"{path.blocks} blocks cannot run in another way: this model has {trace.num_layers}."
+        )
+    first, dtype = trace.num_layers - path.blocks, subject.dtype
+    with torch.no_grad(), subject.turn(), undisturbed(model), exact():
+        stream = trace.residual[first].to(dtype)
+        stream = stream if path.residual else torch.zeros_like(stream)
+        for layer in range(first, trace.num_layers):
+            block = model.blocks[layer]
+            assert isinstance(block, Block)
+            inputs = normed(block.norm1, trace.residual[layer].float())
+            gathered = _gathered(block, trace, layer, path, inputs).transpose(0, 1).flatten(1).to(dtype)
+            stream = stream + block.ls1(block.attn.proj(block.attn.norm(gathered)))
+            if path.mlp:
+                stream = stream + block.ls2(block.mlp(block.norm2(stream)))
+        return read_alone(model, stream).float()
 
 
 def _gathered(block: Block, trace: Trace, layer: int, path: ValuePath, inputs: Tensor) -> Tensor:
@@ -297,12 +279,10 @@ def _gathered(block: Block, trace: Trace, layer: int, path: ValuePath, inputs: T
     if path.attention == "identity":
         return values
     prior = _prior(trace.layout, path.prior).to(values)
-    output = torch.stack(
-        [
-            _attention(trace, layer, head, path.attention, v, inputs, prior) @ v
-            for head, v in enumerate(values)
-        ]
-    )
+    of_heads = [
+        _attention(trace, layer, head, path.attention, v, inputs, prior) @ v for head, v in enumerate(values)
+    ]
+    output = torch.stack(of_heads)
     return output if edits is None else edits.after(layer, output[None])[0]
 
 
@@ -313,17 +293,15 @@ def _attention(
     if looks == "own":  # whatever made its scores, the prior is added to them
         return (trace.attention(layer, [head])[0].log() + prior).softmax(-1)
     q, k, scale = trace.q[layer, head].float(), trace.k[layer, head].float(), trace.scales[layer]
+
+    def of(u: Tensor) -> Tensor:
+        return (u @ u.T * scale + prior).softmax(-1)
+
     if looks == "normalised":
         scale *= float(inputs.norm(dim=-1).mean())
-        operands = []
-        for one in (v, k, q):
-            u = F.normalize(one, dim=-1)
-            operands.append(F.normalize((u @ u.T * scale + prior).softmax(-1) @ u, dim=-1))
-    else:
-        operands = {"v-v": [v], "q-q": [q], "k-k": [k], "sum": [q, k]}[looks]
-    total = sum((u @ u.T * scale + prior).softmax(-1) for u in operands)
-    assert isinstance(total, Tensor)
-    return total / 3 if looks == "normalised" else total
+        units = (F.normalize(one, dim=-1) for one in (v, k, q))
+        return torch.stack([of(F.normalize(of(u) @ u, dim=-1)) for u in units]).mean(0)
+    return of(q) + of(k) if looks == "sum" else of({"v-v": v, "q-q": q, "k-k": k}[looks])
 
 
 def _prior(layout: TokenLayout, deviation: float) -> Tensor:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vit_viz.analyses.head_words import HeadWords
 from vit_viz.analyses.links import Links
 from vit_viz.figures import blocks
 from vit_viz.figures.blocks import TEXT, numbers
@@ -50,12 +49,6 @@ def _ranking(ranking: Ranking, scene: Scene) -> Drawn:
     body = [bars, blocks.caption_block(ranking.unit, scene.inner)]
     caption = joined(scene.about(ranking.provenance), ranking.note)
     return Drawn(body, ranking.provenance, capital(ranking.method), caption)
-
-
-@drawn.register(HeadWords)
-def _words(told: HeadWords, scene: Scene) -> Drawn:
-    """The words at both ends as a ranking."""
-    return _ranking(told.ends, scene)
 
 
 @drawn.register(Links)

@@ -405,6 +405,10 @@ class SentenceHead(nn.Module):
         """The same of the embedding itself [..., E]."""
         return self.scale * F.normalize(embedding, dim=-1) @ self.directions.T + self.bias
 
+    def cosines(self, scores: Tensor) -> Tensor:
+        """Those that such scores stand for."""
+        return (scores - self.bias) / self.scale
+
 
 def _norm(config: ViTConfig, dim: int) -> nn.Module:
     kind = nn.LayerNorm if config.norm == "layer" else nn.RMSNorm

@@ -6,10 +6,8 @@ import { STOPPED } from '../kit/job.js';
 import { JobLine, Problem, useJob } from '../kit/parts.js';
 import { html, useLayoutEffect, useState } from '../kit/preact.js';
 import { signed } from '../kit/signed.js';
-import { headWords } from './words.js';
+import { capital, headWords } from './words.js';
 /** @import { Seen } from './room.js' */
-
-const SHOWN = 5; // words at each end, as the evidence names them
 
 /** Nothing for a model without a text tower. @param {{seen: Seen}} props */
 export function Written({ seen: { page, subject, marks, numbers } }) {
@@ -25,7 +23,8 @@ export function Written({ seen: { page, subject, marks, numbers } }) {
     job
       .follow((stop, far) => page.ask('head_words', body, stop, far), {
         words: 'Reading the list of words …',
-        whole: ({ arrays, facts }) => tell({ ...facts, values: arrays.values.data, of }),
+        whole: ({ arrays: { scores }, facts }) =>
+          tell({ ...facts, scores: scores.data, most: Math.max(...scores.data.map(Math.abs)), of }),
       })
       .catch(() => {}); // the job says why
     return () => job.end();
@@ -43,32 +42,20 @@ export function Written({ seen: { page, subject, marks, numbers } }) {
     ${
       is &&
       html`<div class="vv-stack">
-        <p class="vv-heads-written-words" role="status">${is.evidence}</p>
+        <p class="vv-heads-written-words" role="status">${is.note}</p>
         <ul class="vv-heads-evidence" aria-label=${`Words that ${headWords({ layer, head })} writes`}>
-          ${endsOf(is).map((one) => html`<${Word} key=${one.word} ...${one} />`)}
+          ${is.names.map((/** @type {string} */ word, /** @type {number} */ i) => {
+            const value = is.scores[i];
+            return html`<li key=${word}>
+              <span>${word}</span><${Bar} value=${Math.abs(value)} ends=${[0, is.most]} sign=${value} /><span
+                class="vv-number"
+                >${signed(value, 4)}</span
+              >
+            </li>`;
+          })}
         </ul>
-        <p class="vv-small">
-          ${`Part of the photo's cosine with each word, less the mean over ${is.words.length.toLocaleString('en')} words. ${is.note}`}
-        </p>
+        <p class="vv-small">${capital(is.unit)}.</p>
       </div>`
     }
   </details>`;
-}
-
-/** The words at both ends, with the largest number of all. @param {{words: string[], values: ArrayLike<number>}} told */
-function endsOf({ words, values }) {
-  const of = words.map((word, i) => ({ word, value: values[i] }));
-  const ends = [...of.slice(0, SHOWN), ...of.slice(-SHOWN)];
-  const most = Math.max(...ends.map(({ value }) => Math.abs(value)));
-  return ends.map((one) => ({ ...one, most }));
-}
-
-/** @param {ReturnType<typeof endsOf>[number]} props */
-function Word({ word, value, most }) {
-  return html`<li>
-    <span>${word}</span><${Bar} value=${Math.abs(value)} ends=${[0, most]} sign=${value} /><span
-      class="vv-number"
-      >${signed(value, 4)}</span
-    >
-  </li>`;
 }
