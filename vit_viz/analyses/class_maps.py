@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vit_viz.analyses.explain import maps_towards
+from vit_viz.analyses.chains import check_reached
+from vit_viz.analyses.method_input import MethodInput
 from vit_viz.analyses.options import Option
 from vit_viz.analyses.share_maps import quick_method
 from vit_viz.analyses.spec import Job, Place, asks
 from vit_viz.analyses.trust import OfMethodOptions
-from vit_viz.answer import axes, checked_array
+from vit_viz.answer import axes
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import place_words
-from vit_viz.outputs import output_kind, output_name, shown
-from vit_viz.results import TokenMaps
+from vit_viz.outputs import output_name
+from vit_viz.results import PatchMap, TokenMaps
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassMaps(TokenMaps):
-    """The maps of several classes by one method: the same unit in all, so that they share a scale.
+    """The maps of several classes by one method, [classes, rows, cols]: the same unit in all, so that they share a scale."""
 
-    Args:
-        indices: of the classes among the model's outputs.
-        scores: what the model says of each: its share of the softmax, its sigmoid, or its value, [classes].
-    """
-
-    indices: tuple[int, ...] = ()
-    scores: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
-
-    AXES = axes(values=("class", "row", "col"), scores=("class",))
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scores", checked_array(self.scores, 1, "What is said of each class"))
-        super().__post_init__()
+    AXES = axes(values=("class", "row", "col"))
 
     def to_words(self) -> str:
         """Where the largest value of all maps lies, and for which class."""
@@ -55,6 +43,7 @@ class ClassMapsOptions(OfMethodOptions):
 
 
 def _class_maps(job: Job, options: ClassMapsOptions) -> ClassMaps:
+    """One recorded forward for all, and one backward for each."""
     subject, outputs = job.image, job.outputs
     if not subject.has_classes:
         raise ParameterError(
@@ -64,14 +53,33 @@ def _class_maps(job: Job, options: ClassMapsOptions) -> ClassMaps:
     if method.words.class_blind:
         raise ParameterError(f"{method.words.label} gives the same map for every class.")
     is_asked = subject.noun == "sentence"
-    indices = range(len(outputs)) if is_asked else outputs.topk(min(options.count, len(outputs))).indices
-    chosen = tuple(int(index) for index in indices)
-    maps = maps_towards(subject, method, own, chosen, **job.watched)
+    best = outputs.topk(min(options.count, len(outputs))).indices.tolist()
+    chosen = range(len(outputs)) if is_asked else best
+    shared, watch, maps = method.shared, job.watch(len(chosen)), list[PatchMap]()
+    is_towards = shared.gradient or shared.features
+    for target in map(subject.target, chosen):
+        watch.check()
+        if not maps:
+            recorded = trace = subject.trace(
+                target if is_towards else None,
+                keep_norms=shared.norms,
+                keep_features=shared.features,
+                keep_gradients=shared.gradient,
+                keep_graph=is_towards,
+            )
+        elif is_towards:
+            with subject.turn():
+                trace = recorded.towards(target)
+        if shared.gradient:
+            check_reached(trace, None)
+        chains = () if shared.chain is None else (shared.chain(own),)
+        fixed = target.resolved(subject.logits(trace))
+        maps.append(method.run(MethodInput(subject, fixed, trace, chains=chains), own))
+        watch.advance()
     first, lows, highs = maps[0], *zip(*(one.value_range for one in maps), strict=True)
-    kind = output_kind(subject.output, len(outputs))
     return ClassMaps(
         np.stack([one.values for one in maps]),
-        tuple(output_name(index, job.loaded.labels, subject.noun) for index in chosen),
+        tuple(output_name(index, subject.labels, subject.noun) for index in chosen),
         first.unit,
         (min(lows), max(highs)),
         first.signed,
@@ -79,8 +87,6 @@ def _class_maps(job: Job, options: ClassMapsOptions) -> ClassMaps:
         first.provenance.with_parameters(target=", ".join(map(str, chosen))),
         crop_box=first.crop_box,
         note=first.note,
-        indices=chosen,
-        scores=shown(outputs, kind)[list(chosen)].numpy(),
     )
 
 

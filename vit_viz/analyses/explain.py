@@ -23,7 +23,7 @@ from vit_viz.images import Mode
 from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor
 from vit_viz.outputs import Output
-from vit_viz.progress import Progress, ProgressLike, StopCheck, Watch, bar, part_of
+from vit_viz.progress import Progress, ProgressLike, StopCheck, bar, part_of
 from vit_viz.results import PatchMap
 
 _logger = logging.getLogger(__name__)
@@ -147,48 +147,6 @@ def explain_subject(
         raise CaptureError(next(iter(maps.missing.values())))
     ready = {name: _towards(maps[name], wanted, subject.labels) for name in methods if name in maps}
     return Maps(ready, missing=maps.missing)
-
-
-def maps_towards(
-    subject: PreparedImage,
-    method: AnyMethod,
-    options: Options,
-    targets: Sequence[TargetLike],
-    *,
-    progress: Progress | None = None,
-    cancelled: StopCheck | None = None,
-) -> list[PatchMap]:
-    """The maps of a quick method towards several targets: one recorded forward for all, and one backward for each.
-
-    Raises:
-        ParameterError: a target does not exist.
-        CaptureError: the model cannot give these maps.
-    """
-    shared, watch = method.shared, Watch(len(targets), progress=progress, cancelled=cancelled)
-    chains = () if shared.chain is None else (shared.chain(options),)
-    is_towards = shared.gradient or shared.features
-    recorded: Trace | None = None
-    maps = []
-    for wanted in map(subject.target, targets):
-        watch.check()
-        if recorded is None:
-            trace = recorded = subject.trace(
-                wanted if is_towards else None,
-                keep_norms=shared.norms,
-                keep_features=shared.features,
-                keep_gradients=shared.gradient,
-                keep_graph=is_towards,
-            )
-        elif is_towards:
-            with subject.turn():
-                trace = recorded.towards(wanted)
-        if shared.gradient:
-            check_reached(trace, None)
-        fixed = wanted.resolved(subject.logits(trace))
-        patch_map = method.run(MethodInput(subject, fixed, trace, chains=chains), options)
-        maps.append(_towards(patch_map, fixed, subject.labels))
-        watch.advance()
-    return maps
 
 
 class Maps(dict[str, PatchMap]):
