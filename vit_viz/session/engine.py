@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -222,11 +222,12 @@ class Engine:
             return False
         return self._store.peek(self._key(_unscored(request))) is not None
 
-    def keep(self, key: Hashable, compute: Callable[[], T], image: str, digest: str, **options: Any) -> T:
-        """What is kept or computed under a key that holds the image's digest; not kept where the picture has gone meanwhile."""
+    def keep(self, key: Hashable, compute: Callable[[], T], digests: Mapping[str, str], **options: Any) -> T:
+        """What is kept or computed under a key that holds the digests of pictures; not kept where one has gone meanwhile."""
         value: T = self._store.get_or_compute(key, compute, **options)
-        if image and not self._pictures.is_held(image, digest):
-            self.forget(digest)
+        for name, digest in digests.items():
+            if name and not self._pictures.is_held(name, digest):
+                self.forget(digest)
         return value
 
     def forget(self, digest: str) -> None:
@@ -263,11 +264,7 @@ class Engine:
             was_written_to = writes_to(module) != before
             return value
 
-        image, digest = request.subject.image, key[0].subject.image
-        value = self.keep(key, watched, image, digest, size_of=size_of, cancelled=cancelled)
-        for name, other in zip(_others(request), key[-1], strict=True):
-            if not self._pictures.is_held(name, other):
-                self.forget(other)
+        value = self.keep(key, watched, self._digests(request), size_of=size_of, cancelled=cancelled)
         if was_written_to:  # by a thread that trains it: this is no answer of the weights in the key
             self._store.evict(lambda kept: kept == key)
         return value
@@ -277,17 +274,21 @@ class Engine:
 
         But what was computed of one visitor's picture answers no other: how soon it came would tell that somebody has brought it.
         """
-        images = request.subject.image, *_others(request)
-        digest, *others = (
-            self._pictures.picture(name, owner=request.owner)[1] if name else "" for name in images
-        )
+        digests = self._digests(request)
         return (
-            request.of_picture(digest),
-            request.owner if any(map(UPLOAD.fullmatch, images)) else "",
+            request.of_picture(digests[request.subject.image]),
+            request.owner if any(map(UPLOAD.fullmatch, digests)) else "",
             self._model(request).provenance.weights,
             self.models.make_up(request.subject.model),
-            tuple(others),
+            tuple(digests.values()),
         )
+
+    def _digests(self, request: Request) -> dict[str, str]:
+        """By name the digests of all pictures that a request is about."""
+        second = str(dict(request.parameters).get(SECOND, ""))
+        named = (name for name, _ in request.subject.prompts.pictures.values())
+        names = [request.subject.image, *(name for name in (second, *named) if name)]
+        return {name: self._pictures.picture(name, owner=request.owner)[1] if name else "" for name in names}
 
     def _compute(
         self,
@@ -465,10 +466,3 @@ def _unscored(request: Request) -> Request:
     if not request.subject.prompts or request.question not in (TRACE.name, TOKEN_TRACE.name):
         return request
     return replace(request, subject=replace(request.subject, prompts=NO_PROMPTS))
-
-
-def _others(request: Request) -> tuple[str, ...]:
-    """The pictures that a request is about beside the first."""
-    second = str(dict(request.parameters).get(SECOND, ""))
-    named = (name for name, _ in request.subject.prompts.pictures.values())
-    return tuple(name for name in (second, *named) if name)

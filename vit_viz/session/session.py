@@ -180,7 +180,7 @@ class Session:
         self, key: tuple[Hashable, ...], compute: Callable[[], T], image: str, digest: str, **options: Any
     ) -> T:
         """What is kept or made of an image under a key that holds its digest; it goes with the picture."""
-        return self.engine.keep((*key, image), compute, image, digest, **options)
+        return self.engine.keep((*key, image), compute, {image: digest}, **options)
 
     # --- visitors
 
