@@ -82,7 +82,7 @@ def test_which_sentence_fits_each_patch_is_a_question_with_figure_table_and_arra
     assert_same(torch.tensor(found.maps.values), torch.tensor(expected.maps.values), relative=1e-5)
     assert found.maps.method == "patches and sentences, by ClearCLIP"
     rows = found.to_dataframe()
-    assert {"maps", "best", "share"} == set(rows["numbers"])
+    assert {"maps", "best"} == set(rows["numbers"])
     figure = vv.figure(
         both, "shapes", "sentence_patches", sentences=SENTENCES, attention="q-q", prior=0, format="svg"
     ).data.decode()
