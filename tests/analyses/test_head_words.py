@@ -211,7 +211,7 @@ def test_only_words_that_the_model_knows_are_named() -> None:
 def test_what_cannot_be_asked_is_refused_in_a_sentence() -> None:
     with pytest.raises(ParameterError, match="'mini' has no text tower"):
         vv.run("mini", "lion", "head_words")
-    with pytest.raises(ParameterError, match="The words of a head need a text tower"):
+    with pytest.raises(ParameterError, match="text tower of a module that is passed is not known"):
         vv.run(vv.load("mini").model, torch.zeros(1, 3, 128, 128), "head_words")
     with pytest.raises(ParameterError, match="Head 6 does not exist"):
         vv.run(loaded(), "lion", "head_words", head=6)

@@ -198,6 +198,8 @@ def test_a_model_without_a_text_tower_says_so(tmp_path: Path) -> None:
         vv.load("mini").with_prompts("a dog")
     with pytest.raises(CheckpointError, match="'mini' has no text tower"):
         vv.run("mini", "shapes", "classes", sentences="a dog")
+    with pytest.raises(ParameterError, match="text tower of a module that is passed is not known"):
+        vv.run(vv.load("mini").model, torch.zeros(1, 3, 128, 128), "classes", sentences="a dog")
     own_file(tmp_path / "both.safetensors")
     with pytest.raises(ParameterError, match="no sentence"):
         load(tmp_path / "both.safetensors", device="cpu").with_prompts(" | ")

@@ -13,7 +13,6 @@ from vit_viz.bundled import bundled_file
 from vit_viz.capture import are_ours, is_edited, surrounding_edits
 from vit_viz.capture.forward import undisturbed
 from vit_viz.capture.layers import exact
-from vit_viz.checkpoints import LoadedModel
 from vit_viz.errors import ParameterError
 from vit_viz.indices import checked_index, layer_index
 from vit_viz.lazy import Tensor, torch
@@ -107,11 +106,9 @@ def _head_words(
     head: Annotated[int, Option("head", "The head, counted from 0.", low=0, high=999)] = 0,
 ) -> HeadWords:
     """The words along which one head of a layer writes."""
-    if not isinstance(job.loaded, LoadedModel) or job.loaded.text is None:
-        raise ParameterError(
-            getattr(job.loaded, "text_missing", "")
-            or "The words of a head need a text tower: open a CLIP or SigLIP with vit_viz.load."
-        )
+    tower = job.loaded.text
+    if tower is None:
+        raise ParameterError(job.loaded.text_missing)
     trace, subject = job.tokens, job.image
     model = subject.transformer("What a head writes")
     if not are_ours(submodules_of(model)):
@@ -128,8 +125,8 @@ def _head_words(
         raise ParameterError(
             f"Head {head} of layer {number} writes nothing here, so there are no words to name."
         )
-    listed, tokenizer = word_list(), job.loaded.text.tokenizer
-    words = tuple(word for word in listed if not tokenizer.unknown_words(word))
+    listed = word_list()
+    words = tuple(word for word in listed if not tower.tokenizer.unknown_words(word))
     if len(words) < 2:
         raise ParameterError(
             f"{job.loaded.name!r} knows none of the {len(listed):,} words that heads are named by."
@@ -139,7 +136,7 @@ def _head_words(
         watch.check()
         part = words[first : first + _BATCH]
         with subject.turn():
-            embeddings.append(job.loaded.encode_text(part).cpu())
+            embeddings.append(tower.encode(part).cpu())
         watch.advance(len(part))
     found = words_along(vector, words, torch.cat(embeddings))
     known = f"The model knows {len(words)} of the {len(listed):,} words." if len(words) < len(listed) else ""

@@ -121,9 +121,12 @@ class PreparedImage:
             target: what will be explained, of which a function is needed here.
         """
         named, picture = as_model(loaded), as_picture(image)
-        is_asked = isinstance(named, LoadedModel) and named.text is not None and not named.has_classes
-        if is_asked and (words := words_of(target)):
-            assert isinstance(named, LoadedModel)
+        if (
+            isinstance(named, LoadedModel)
+            and named.text is not None
+            and not named.has_classes
+            and (words := words_of(target))
+        ):
             named = named.with_prompts(words)
         source = as_known_model(named, picture)
         crop_box: CropBox | None = None

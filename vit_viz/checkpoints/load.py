@@ -52,8 +52,6 @@ class LoadedModel(Model):
         family: whose parameter names the file has.
         origin: where it came from, in words.
         ref: what `load` was given; "" where it was not loaded so.
-        text: the tower that reads sentences into the space of its pictures; None where the file has none that can be used.
-        text_missing: why there is none, and what to load or to lay beside the file, in one sentence.
 
     Attributes:
         has_classes: whether the outputs stand each for itself, as scores of classes and values do, and are no embedding.
@@ -64,8 +62,6 @@ class LoadedModel(Model):
     family: str
     origin: str
     ref: str = ""
-    text: TextTower | None = None
-    text_missing: str = ""
     has_classes: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -104,11 +100,6 @@ class LoadedModel(Model):
             "'mini' has no text tower, so it reads no sentences: load a CLIP or SigLIP with both towers, as clip-b32."
         """
         return self._tower().encode(sentences, templates)
-
-    def copied_to(self, device: torch.device) -> Self:
-        """As `Model.copied_to`; the text tower is read again there, where it is used."""
-        text = None if self.text is None else self.text.on(device)
-        return replace(super().copied_to(device), text=text)
 
     def __repr__(self) -> str:
         shape, nouns = self.config, "outputs" if self.output == "value" else "classes"
@@ -305,7 +296,18 @@ def _loaded(source: Source, target: torch.device, own: Preprocess | None) -> Loa
     if assumed := (*unwrapped.assumed, *inferred.assumed):
         notes["assumed"] = "; ".join(assumed)
     _logger.info("loaded %s as %s (%s)", source.name, family.NAME, notes)
-    text, text_missing = _text_of(source, weights, settings, inferred.config, target, limit)
+    text: TextTower | None = None
+    text_missing = ""
+    try:
+        text = text_tower(source, weights, settings, inferred.config, target, max_numbers=limit)
+    except VitVizError as error:  # pictures are seen, whatever is wrong with it
+        text_missing = str(error)
+    except _ODD_SHAPES as error:
+        _logger.info("the text tower of %s cannot be built", source.name, exc_info=error)
+        text_missing = (
+            f"The text tower of {source.name!r} cannot be used: none that is known here has such a configuration, or parameters of "
+            "these shapes."
+        )
     return LoadedModel(
         model=model,
         config=inferred.config,
@@ -327,26 +329,6 @@ def _loaded(source: Source, target: torch.device, own: Preprocess | None) -> Loa
         text=text,
         text_missing=text_missing,
     )
-
-
-def _text_of(
-    source: Source,
-    weights: Weights,
-    settings: Mapping[str, Any],
-    picture: ViTConfig,
-    device: torch.device,
-    limit: int,
-) -> tuple[TextTower | None, str]:
-    """The text tower, or why there is none: what is wrong with it does not keep the pictures from being seen."""
-    try:
-        return text_tower(source, weights, settings, picture, device, max_numbers=limit), ""
-    except VitVizError as error:
-        return None, str(error)
-    except _ODD_SHAPES as error:
-        _logger.info("the text tower of %s cannot be built", source.name, exc_info=error)
-        return None, (
-            f"The text tower of {source.name!r} cannot be used: its parameters have shapes that none has that is known here."
-        )
 
 
 def _model_of(

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Self
 
 from vit_viz.answer import Provenance
@@ -18,6 +17,7 @@ from vit_viz.checkpoints.families.base import CLIP, IMAGENET, Recipe
 from vit_viz.checkpoints.local import SETTINGS_FILES, read_settings
 from vit_viz.checkpoints.recipes import preprocess_of, timm_recipe
 from vit_viz.checkpoints.source import kept_file
+from vit_viz.checkpoints.text_towers import TextTower
 from vit_viz.errors import ParameterError
 from vit_viz.geometry import TokenLayout
 from vit_viz.images import Preprocess
@@ -25,7 +25,6 @@ from vit_viz.labels import Labels
 from vit_viz.lazy import Tensor, nn, torch
 from vit_viz.model import ViTConfig
 from vit_viz.outputs import Output, checked_output
-from vit_viz.prompts import Prompts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -44,6 +43,8 @@ class Model:
         config: of our own VisionTransformer; None for any other module.
         family: whose parameter names it has.
         origin: where it came from, in words.
+        text: the tower that reads sentences into the space of its pictures; None where there is none that can be used.
+        text_missing: why there is none, and what to load or to lay beside the file, in one sentence.
         known_weights: what `provenance` calls weights, by their digest (`weights_digest`): those that the module has when this is
             made. Other ones, after training or an edit, are called by their digest.
     """
@@ -59,6 +60,8 @@ class Model:
     config: ViTConfig | None = None
     family: str = "module"
     origin: str = "passed from Python"
+    text: TextTower | None = None
+    text_missing: str = "The text tower of a module that is passed is not known here: open a CLIP or SigLIP with vit_viz.load."
     known_weights: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -88,22 +91,9 @@ class Model:
         return replace(self, provenance=replace(self.provenance, weights=name))
 
     def copied_to(self, device: torch.device) -> Self:
-        """The same model on another device; this one stays where it is."""
-        return replace(self, model=copy.deepcopy(self.model).to(device), device=device)
-
-    def with_prompts(
-        self,
-        prompts: Prompts,  # noqa: ARG002 - of those that have one
-        pictures: Mapping[str, Tensor] = MappingProxyType({}),  # noqa: ARG002
-    ) -> Self:
-        """The same model with sentences as its classes: see `LoadedModel.with_prompts`.
-
-        Raises:
-            ParameterError: it has no text tower.
-        """
-        raise ParameterError(
-            f"{self.name!r} was passed as a module, whose text tower is not known here: open a CLIP or SigLIP with vit_viz.load."
-        )
+        """The same model on another device, where its text tower is read again when it is used; this one stays where it is."""
+        text = None if self.text is None else replace(self.text, device=device)
+        return replace(self, model=copy.deepcopy(self.model).to(device), device=device, text=text)
 
     def with_output(self, output: Output) -> Self:
         """The same model, of whose outputs it is said what one of them is; files that are made with it say so, too.

@@ -32,7 +32,8 @@ from vit_viz.capture.forward import answer_of, undisturbed
 from vit_viz.capture.interventions import Edits
 from vit_viz.capture.state import writes_to
 from vit_viz.capture.structure_check import StructureCheck
-from vit_viz.checkpoints import Model
+from vit_viz.checkpoints import LoadedModel, Model
+from vit_viz.errors import ParameterError
 from vit_viz.geometry import CropBox
 from vit_viz.images.part import cut, part_words
 from vit_viz.lazy import Tensor, nn, torch
@@ -415,6 +416,8 @@ class Engine:
         loaded, prompts = self.models.get(subject.model), subject.prompts
         if not prompts:
             return loaded
+        if not isinstance(loaded, LoadedModel):
+            raise ParameterError(loaded.text_missing)
         shown = {one: (self._shown(subject, name), patch) for one, (name, patch) in prompts.pictures.items()}
         key = prompts, *(self._key(request) for request, _ in shown.values())
         with self._asking:

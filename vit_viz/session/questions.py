@@ -54,7 +54,7 @@ def request_for(
             f"{question.name!r} is about a picture: pass a picture, its path or the name of a sample."
         )
     is_unasked = question.takes_target and not subject.prompts and not _is_numbered(target)
-    if is_unasked and getattr(session.model(subject.model), "text", None) is not None:
+    if is_unasked and session.model(subject.model).text is not None:
         subject = replace(subject, prompts=words_of(target, subject.prompts.templates))
     layers = session.trace_of(subject).num_layers
     parameters = chosen.for_layers(layers).values()

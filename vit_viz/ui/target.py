@@ -108,7 +108,7 @@ def _reads(session: Session, subject: Subject) -> dict[str, Any]:
 
 def _unknown(loaded: Model, subject: Subject) -> str:
     """Which words of the sentences the model has no token for; "" for none."""
-    if not isinstance(loaded, LoadedModel) or loaded.text is None:
+    if loaded.text is None:
         return ""
     words = dict.fromkeys(
         word
