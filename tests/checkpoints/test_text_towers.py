@@ -221,11 +221,31 @@ def test_a_sentence_head_scores_by_the_towers_numbers(tmp_path: Path) -> None:
     assert_same(head(pooled), 9.974182 * cosines - 7.5, relative=1e-5)
 
 
-def test_a_model_without_a_text_tower_says_what_to_load() -> None:
-    loaded = load("mini", device="cpu")
+def dino_txt(folder: Path) -> Path:
+    """A file with the names of DINOv2 and DINOv3 with a text tower, whose text side is not read here."""
+    vision = VisionTransformer(
+        ViTConfig(img_size=24, patch_size=6, embed_dim=64, depth=2, num_heads=1, num_classes=0)
+    )
+    state = {f"visual_model.backbone.{name}": one for name, one in randomise(vision).state_dict().items()}
+    state |= {f"visual_model.head.ln_final.{kind}": torch.ones(64) for kind in ("weight", "bias")}
+    state |= {
+        "visual_model.head.linear_projection.weight": torch.ones(14, 128),
+        "text_model.backbone.token_embedding.weight": torch.ones(13, 24),
+        "text_model.backbone.positional_embedding": torch.ones(9, 24),
+        "text_model.head.linear_projection.weight": torch.ones(14, 24),
+        "logit_scale": torch.tensor(2.3),
+    }
+    save_file(state, folder / "dinotxt.safetensors")
+    return folder / "dinotxt.safetensors"
+
+
+@pytest.mark.parametrize("name", ["mini", "dinotxt"])
+def test_a_model_without_a_text_tower_that_is_read_says_what_to_load(tmp_path: Path, name: str) -> None:
+    loaded = load("mini" if name == "mini" else dino_txt(tmp_path), device="cpu")
     assert loaded.text is None
     with pytest.raises(
-        CheckpointError, match=r"'mini' has no text tower.*load a CLIP or SigLIP with both towers"
+        CheckpointError,
+        match=rf"'{name}' has no text tower that is read here.*load a CLIP or SigLIP with both towers",
     ):
         loaded.encode_text(["a dog"])
 
@@ -298,6 +318,14 @@ def test_a_description_out_of_bounds_is_left_out(tmp_path: Path) -> None:
     own_file(path)
     changed(path, {}, text={**TEXT, "context": 10**9})
     assert "context of a text tower lies between" in refusal(path)
+
+
+@pytest.mark.parametrize("text", ["", {}, {**TEXT, "dropout": 0.1}])
+def test_a_description_that_is_none_is_left_out(tmp_path: Path, text: Any) -> None:
+    path = tmp_path / "both.safetensors"
+    own_file(path)
+    changed(path, {}, text=text)
+    assert "none that is known here has such a configuration" in refusal(path)
 
 
 def test_parameters_that_do_not_fit_the_description_are_listed(tmp_path: Path) -> None:

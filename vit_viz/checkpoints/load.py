@@ -96,8 +96,8 @@ class LoadedModel(Model):
         Example:
             >>> import vit_viz as vv
             >>> loaded = vv.load("mini")
-            >>> loaded.text_missing
-            "'mini' has no text tower, so it reads no sentences: load a CLIP or SigLIP with both towers, as clip-b32."
+            >>> loaded.text_missing.partition(":")[0]
+            "'mini' has no text tower that is read here, so it reads no sentences"
         """
         return self._tower().encode(sentences, templates)
 

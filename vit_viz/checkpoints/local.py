@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vit_viz.checkpoints.families.base import mapping_of
 from vit_viz.checkpoints.weights import SUFFIXES, check_regular
 from vit_viz.errors import CheckpointError
 from vit_viz.model.config import highest, words_of
@@ -92,10 +93,8 @@ def _settings_in(folder: Path) -> dict[str, Any]:
 def _of_open_clip(settings: dict[str, Any]) -> dict[str, Any]:
     """open_clip's configuration, with what it says of a vision tower of timm's and of preprocessing under timm's names."""
     recipe = settings.get("preprocess_cfg")
-    tower: Any = settings
-    for part in ("model_cfg", "vision_cfg"):
-        tower = tower.get(part) if isinstance(tower, dict) else {}
-    if isinstance(tower, dict) and "timm_model_name" in tower:
+    tower = mapping_of(mapping_of(settings.get("model_cfg")).get("vision_cfg"))
+    if "timm_model_name" in tower:
         settings["architecture"] = tower["timm_model_name"]
     if isinstance(recipe, dict):
         mode = _RESIZE_MODES.get(str(recipe.get("resize_mode", "shortest")))

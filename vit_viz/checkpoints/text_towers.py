@@ -7,21 +7,27 @@ kept. The parameters are read again from the file at the first sentence, if it i
 from __future__ import annotations
 
 import math
-import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 from cachetools import LRUCache
 
 from vit_viz.checkpoints import quick_gelu
 from vit_viz.checkpoints.building import build
 from vit_viz.checkpoints.families import open_clip, transformers_clip
-from vit_viz.checkpoints.families.base import State, activation, fuse_qkv, rename
+from vit_viz.checkpoints.families.base import (
+    Checkpoint,
+    State,
+    activation,
+    depth_of,
+    fuse_qkv,
+    mapping_of,
+    rename,
+)
 from vit_viz.checkpoints.local import Source
-from vit_viz.checkpoints.tokenizing import Cleaning, SentenceTokenizer, cleaning_of, find_tokenizer
+from vit_viz.checkpoints.tokenizing import CLEANINGS, SentenceTokenizer, find_tokenizer
 from vit_viz.checkpoints.unwrapping import listed
 from vit_viz.checkpoints.weights import Weights, read_weights
 from vit_viz.errors import CheckpointError, ParameterError
@@ -106,10 +112,6 @@ class TextTower:
                 self._kept.update({(one, templates): known[one].clone() for one in new})
         return torch.stack([known[one] for one in sentences])
 
-    def on(self, device: torch.device) -> Self:
-        """The same tower on another device, where it is read anew."""
-        return replace(self, device=device)
-
     def _embed(self, texts: Sequence[str]) -> Tensor:
         tokens = [self.tokenizer.ids(text) for text in texts]
         longest = max(map(len, tokens))
@@ -144,20 +146,19 @@ def text_tower(
     form = next((form for form in _FORMS if form.mark in own), None)
     if form is None:
         raise CheckpointError(
-            f"{source.name!r} has no text tower, so it reads no sentences: load a CLIP or SigLIP with both towers, as clip-b32."
+            f"{source.name!r} has no text tower that is read here, so it reads no sentences: load a CLIP or SigLIP with both "
+            "towers, as clip-b32."
         )
-    numbers = [own.get(name) for name in ("logit_scale", "logit_bias")]
-    if numbers[0] is None or any(one is not None and one.numel() != 1 for one in numbers):
-        raise CheckpointError(
-            f"The text tower of {source.name!r} cannot be used: its logit_scale is missing or no number."
-        )
-    scale, bias = (0.0 if one is None else float(one) for one in numbers)
-    if not (abs(scale) < 20 and math.isfinite(bias)):
-        raise CheckpointError(
-            f"The text tower of {source.name!r} cannot be used: its logit_scale or logit_bias is out of range."
+    numbers = own.get("logit_scale", torch.tensor(math.nan)), own.get("logit_bias", torch.tensor(0.0))
+    limits = 20, math.inf
+    if not all(
+        one.numel() == 1 and abs(float(one)) < most for one, most in zip(numbers, limits, strict=True)
+    ):
+        raise _unusable(
+            source.name, "its logit_scale is missing or no number, or it or its logit_bias is out of range"
         )
     shapes = form.convert({name: tensor.to("meta") for name, tensor in own.items()})
-    config, cleaning = form.read(_Named(shapes, own, settings, source.name))
+    config, cleaning = form.read(Checkpoint(own, settings, source.name), shapes)
     build(TextTransformer, config, shapes)  # which lists what does not fit, before anything is read
     if any(name.startswith("visual.head") for name in unwrapped.left_out):
         raise CheckpointError(
@@ -169,42 +170,26 @@ def text_tower(
             f"{source.name!r} reads no sentences: their {config.embed_dim} numbers are compared with an embedding of as many, "
             "which its pictures do not have."
         )
-    tokens = find_tokenizer(source.weights.parent, settings, config, cleaning, name=source.name)
+    sha256 = weights.sha256  # all that is kept of the file
+
+    def read_state() -> State:
+        again = read_weights(source.weights, max_numbers=max_numbers)
+        if again.sha256 != sha256:
+            raise CheckpointError(
+                f"The file of {source.name!r} has changed since it was loaded: load it again to use its text tower."
+            )
+        return form.convert(again.model.text or again.model.state)
+
+    scale, bias = map(float, numbers)
     return TextTower(
         config=config,
         scale=math.exp(scale),
         bias=bias,
-        sigmoid=bool(_mapping(settings.get("text")).get("sigmoid", numbers[1] is not None)),
+        sigmoid="logit_bias" in own,
         device=device,
-        read_state=partial(_read_state, form, source, weights.sha256, max_numbers),
-        read_tokenizer=tokens,
+        read_state=read_state,
+        read_tokenizer=find_tokenizer(source.weights.parent, settings, config, cleaning, name=source.name),
     )
-
-
-def _read_state(form: _Form, source: Source, sha256: str, max_numbers: int) -> State:
-    weights = read_weights(source.weights, max_numbers=max_numbers)
-    if weights.sha256 != sha256:
-        raise CheckpointError(
-            f"The file of {source.name!r} has changed since it was loaded: load it again to use its text tower."
-        )
-    return form.convert(weights.model.text or weights.model.state)
-
-
-@dataclass(frozen=True)
-class _Named:
-    """A text tower as its file describes it.
-
-    Args:
-        shapes: of its parameters, under our names.
-        state: of the file, under its names.
-        settings: its metadata and what lies beside it.
-        name: of the model.
-    """
-
-    shapes: State
-    state: Mapping[str, Tensor]
-    settings: Mapping[str, Any]
-    name: str
 
 
 @dataclass(frozen=True)
@@ -215,13 +200,13 @@ class _Form:
         mark: a name that it has.
         drop: what belongs to anything else.
         rules: from its names to ours.
-        read: the architecture, and how sentences are cleaned; None leaves that to the tokenizer.
+        read: the architecture, of a file and its converted parameters, and how sentences are cleaned (`CLEANINGS`).
     """
 
     mark: str
     drop: list[str]
     rules: list[tuple[str, str]]
-    read: Callable[[_Named], tuple[TextConfig, Cleaning | None]]
+    read: Callable[[Checkpoint, State], tuple[TextConfig, str | None]]
 
     def convert(self, state: Mapping[str, Tensor]) -> State:
         """The parameters of the tower under the names of `TextTransformer`."""
@@ -231,45 +216,44 @@ class _Form:
         return converted
 
 
-def _ours(file: _Named) -> tuple[TextConfig, Cleaning | None]:
-    declared = file.settings.get("text")
-    if not isinstance(declared, Mapping):
-        raise CheckpointError(
-            f"The metadata of {file.name!r} lacks 'text', the configuration of its text tower."
-        )
+def _ours(file: Checkpoint, _: State) -> tuple[TextConfig, str | None]:
+    declared = mapping_of(file.config.get("text"))
     values = {key: value for key, value in declared.items() if key not in ("sigmoid", "lower")}
-    return TextConfig.from_dict(values), "lower" if declared.get("lower") else "whitespace"
+    return TextConfig(**values), "lower" if declared.get("lower") else "whitespace"
 
 
-def _open_clips(file: _Named) -> tuple[TextConfig, Cleaning | None]:
-    model = _mapping(file.settings.get("model_cfg", file.settings))
-    text = _mapping(model.get("text_cfg"))
-    is_siglip = "head.bias" in file.shapes  # where no configuration says it
+def _open_clips(file: Checkpoint, shapes: State) -> tuple[TextConfig, str | None]:
+    text = mapping_of(open_clip.model_settings(file).get("text_cfg"))
+    is_siglip = "head.bias" in shapes  # where no configuration says it
     pool, is_free = text.get("pool_type", "argmax"), text.get("no_causal_mask", is_siglip)
-    arguments = _mapping(text.get("tokenizer_kwargs"))
+    arguments = mapping_of(text.get("tokenizer_kwargs"))
+    cleaning = arguments.get("clean")
     if text and pool not in (("last",) if is_free else ("argmax", "eos")):
-        raise _unknown(file.name, f"reads a sentence by {str(pool)[:40]!r}")
+        raise _unusable(file.name, f"it reads a sentence by {str(pool)[:40]!r}, which is not known here")
     if unknown := set(arguments) - {"clean"}:
-        raise _unknown(file.name, f"has a tokenizer with {listed(sorted(map(str, unknown)))[:80]}")
-    is_quick = open_clip.OPENAI in file.state or model.get("quick_gelu") is True
-    is_tanh = _mapping(text.get("act_kwargs")).get("approximate") == "tanh"
+        names = listed(sorted(map(str, unknown)))[:80]
+        raise _unusable(file.name, f"it has a tokenizer with {names}, which is not known here")
+    if cleaning not in CLEANINGS:
+        what = f"clean its text by {str(cleaning)[:40]!r}"
+        raise _unusable(file.name, f"it has a tokenizer to {what}, which is not known here")
+    is_tanh = mapping_of(text.get("act_kwargs")).get("approximate") == "tanh"
     config = _config(
-        file.shapes,
+        shapes,
         num_heads=text.get("heads"),
-        mlp="quick_gelu" if is_quick else "gelu_tanh" if is_tanh else "gelu",
-        norm_eps=_mapping(text.get("norm_kwargs")).get("eps", 1e-6 if is_siglip else 1e-5),
+        mlp="quick_gelu" if open_clip.is_quick(file) else "gelu_tanh" if is_tanh else "gelu",
+        norm_eps=mapping_of(text.get("norm_kwargs")).get("eps", 1e-6 if is_siglip else 1e-5),
         causal=not is_free,
     )
-    return config, cleaning_of(arguments.get("clean"))
+    return config, cleaning
 
 
-def _transformers(file: _Named) -> tuple[TextConfig, Cleaning | None]:
-    text = _mapping(file.settings.get("text_config"))
-    is_siglip = "head.bias" in file.shapes
+def _transformers(file: Checkpoint, shapes: State) -> tuple[TextConfig, str | None]:
+    text = mapping_of(file.config.get("text_config"))
+    is_siglip = "head.bias" in shapes
     eps, act = (1e-6, "gelu_pytorch_tanh") if is_siglip else (1e-5, "quick_gelu")
-    is_quick = not is_siglip and quick_gelu.hub_weights_are(file.name, file.settings)
+    is_quick = not is_siglip and quick_gelu.hub_weights_are(file.name, file.config)
     config = _config(
-        file.shapes,
+        shapes,
         num_heads=text.get("num_attention_heads"),
         mlp="quick_gelu" if is_quick else activation(text.get("hidden_act"), act),
         norm_eps=text.get("layer_norm_eps", eps),
@@ -281,12 +265,11 @@ def _transformers(file: _Named) -> tuple[TextConfig, Cleaning | None]:
 def _config(shapes: State, *, num_heads: Any, **settings: Any) -> TextConfig:
     """The architecture of converted parameters: shapes say most of it; a KeyError or ValueError where they do not."""
     vocabulary, width = shapes["token_embed.weight"].shape
-    numbers = (int(match[1]) for name in shapes if (match := re.match(r"blocks\.(\d+)\.", name)))
     return TextConfig(
         vocabulary=vocabulary,
         context=len(shapes["pos_embed"]),
         width=width,
-        depth=1 + max(numbers, default=-1),
+        depth=depth_of(shapes),
         num_heads=num_heads or (16 if width == _SIGLIP_SO400M else max(width // 64, 1)),
         embed_dim=len(shapes["head.weight"]),
         mlp_hidden=len(shapes["blocks.0.mlp.fc1.weight"]),
@@ -295,12 +278,8 @@ def _config(shapes: State, *, num_heads: Any, **settings: Any) -> TextConfig:
     )
 
 
-def _unknown(name: str, what: str) -> CheckpointError:
-    return CheckpointError(f"The text tower of {name!r} cannot be used: it {what}, which is not known here.")
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _unusable(name: str, why: str) -> CheckpointError:
+    return CheckpointError(f"The text tower of {name!r} cannot be used: {why}.")
 
 
 _OPEN_CLIP = [

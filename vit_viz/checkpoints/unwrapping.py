@@ -98,14 +98,13 @@ def unwrapped(content: Any) -> Unwrapped | None:
     there = tuple(one.prefix for one in others if one.keys == place.keys)
     inside = tuple(prefix for prefix in there if prefix.startswith(place.prefix))
     text = _text_beside(place, whole)
-    own = {name for name in whole if name.startswith(place.prefix) and not name.startswith(inside)} - set(
-        text.values()
-    )
+    own = {name for name in whole if name.startswith(place.prefix) and not name.startswith(inside)}
+    own -= text.keys()
     state = {name.removeprefix(place.prefix): tensor for name, tensor in whole.items() if name in own}
     head = {} if others else _classifier_beside(place, dictionaries, state)
     used = {
         *own,
-        *text.values(),
+        *text,
         *(name for name, tensor in whole.items() if any(tensor is one for one in head.values())),
     }
     beside = (name for name in whole if name not in used and not name.startswith(there))
@@ -115,7 +114,7 @@ def unwrapped(content: Any) -> Unwrapped | None:
         left_out=tuple(dict.fromkeys(_beginning(name, place.prefix) for name in beside)),
         models_left_out=tuple(str(one) or "the model around it" for one in others),
         assumed=("the classifier beside the model reads what the model gives out",) if head else (),
-        text={name: whole[full] for name, full in text.items()},
+        text={name: whole[full] for full, name in text.items()},
     )
 
 
@@ -188,12 +187,12 @@ def _rank(place: _ModelPlace) -> tuple[bool, bool, int]:
 
 
 def _text_beside(place: _ModelPlace, whole: Iterable[str]) -> dict[str, str]:
-    """The names of a text tower beside a model of timm's names ("visual.trunk.patch_embed..."), without a prefix and with it."""
+    """The names of a text tower beside a model of timm's names ("visual.trunk.patch_embed..."), to those without a prefix."""
     around = place.prefix.removesuffix("trunk.").removesuffix("visual.")
-    names = {name.removeprefix(around): name for name in whole if name.startswith(around)}
-    if not place.embedding.startswith("patch_embed.") or not any(name.startswith("text.") for name in names):
-        return {}
-    return {name: full for name, full in names.items() if name.startswith(("text.", "logit_"))}
+    beside = (f"{around}text.", f"{around}logit_")
+    names = {name: name.removeprefix(around) for name in whole if name.startswith(beside)}
+    is_timms = place.embedding.startswith("patch_embed.")
+    return names if is_timms and any(name.startswith("text.") for name in names.values()) else {}
 
 
 def _classifier_beside(

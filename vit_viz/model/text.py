@@ -8,9 +8,7 @@ Axes in the shape comments: S sentences, T places, W width, E numbers of an embe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from vit_viz.errors import ParameterError
 from vit_viz.lazy import Tensor, nn, torch
@@ -72,16 +70,6 @@ class TextConfig:
             mlp=self.mlp,
             norm_eps=self.norm_eps,
         )
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> TextConfig:
-        """From JSON values; ParameterError where a name is unknown, missing, or a value is out of range."""
-        try:
-            return cls(**values)
-        except TypeError as error:
-            raise ParameterError(
-                "The configuration of the text tower lacks an entry, or has one that is unknown."
-            ) from error
 
 
 class TextTransformer(nn.Module):

@@ -89,6 +89,16 @@ def rename(
     return renamed
 
 
+def mapping_of(value: Any) -> Mapping[str, Any]:
+    """An object of JSON; an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def depth_of(state: Mapping[str, Tensor]) -> int:
+    """How many blocks timm-named parameters belong to."""
+    return 1 + max((int(m[1]) for name in state if (m := re.match(r"blocks\.(\d+)\.", name))), default=-1)
+
+
 def fuse_qkv(state: State) -> State:
     """Join blocks.{i}.attn.{q,k,v}.{weight,bias} into attn.qkv; a key without a bias (DINOv3) gets zeros."""
     fused = {name: tensor for name, tensor in state.items() if not _QKV.fullmatch(name)}
@@ -129,7 +139,6 @@ def infer(
     """
     weight = _need(state, "patch_embed.proj.weight", 4)
     dim, channels, *patch = weight.shape
-    depth = 1 + max((int(m[1]) for name in state if (m := re.match(r"blocks\.(\d+)\.", name))), default=-1)
     guesses = list(assumed)
     tables = [_need(state, name, 2) for name in BIASES if name in state]
     if tables:
@@ -146,7 +155,7 @@ def infer(
         "patch_size": tuple(patch),
         "in_chans": channels,
         "embed_dim": dim,
-        "depth": depth,
+        "depth": depth_of(state),
         "num_heads": num_heads,
         **_parts(state),
         **_block_parts(state),

@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vit_viz.checkpoints.families.base import CLIP, Checkpoint, Inferred, Recipe, State, infer, rename
+from vit_viz.checkpoints.families.base import (
+    CLIP,
+    Checkpoint,
+    Inferred,
+    Recipe,
+    State,
+    infer,
+    mapping_of,
+    rename,
+)
 
 NAME = "open_clip"
 RECIPE = Recipe(*CLIP, crop_fraction=1.0)
@@ -35,7 +44,7 @@ _HEADS_OF_16 = (
     1664,
     1792,
 )  # widths of ViT-H, g, bigG and e, which have 16 heads; all others have heads of 64
-OPENAI = "input_resolution"  # a number that OpenAI's files have beside the parameters
+_OPENAI = "input_resolution"  # a number that OpenAI's files have beside the parameters
 _ACTIVATION = "GELU: neither the file nor what lies beside it says whether quick GELU was meant"
 
 
@@ -59,23 +68,30 @@ def convert(checkpoint: Checkpoint) -> State:
 
 def infer_config(checkpoint: Checkpoint, state: State) -> Inferred:
     """From open_clip's own configuration where there is one, else from the shapes."""
-    model = checkpoint.config.get("model_cfg", checkpoint.config)
-    tower = model.get("vision_cfg") if isinstance(model, Mapping) else None
-    vision: Mapping[str, Any] = tower if isinstance(tower, Mapping) else {}
+    vision = mapping_of(model_settings(checkpoint).get("vision_cfg"))
     width = state["cls_token"].shape[-1]
-    is_openais = OPENAI in checkpoint.state
+    is_openais = _OPENAI in checkpoint.state
     head_width = vision.get("head_width", 64 if vision or is_openais else None)
     heads = 16 if width in _HEADS_OF_16 else None
     if isinstance(head_width, int) and head_width > 0 and width % head_width == 0:
         heads = width // head_width
-    is_quick = is_openais or (isinstance(model, Mapping) and model.get("quick_gelu") is True)
     return infer(
         state,
         img_size=vision.get("image_size"),
         num_heads=heads,
         norm_eps=1e-5,
-        mlp="quick_gelu" if is_quick else "gelu",
+        mlp="quick_gelu" if is_quick(checkpoint) else "gelu",
         pooling="class",
         projection="head.weight" in state,
         assumed=() if vision or is_openais else (_ACTIVATION,),
     )
+
+
+def model_settings(checkpoint: Checkpoint) -> Mapping[str, Any]:
+    """What open_clip's own configuration says of both towers."""
+    return mapping_of(checkpoint.config.get("model_cfg", checkpoint.config))
+
+
+def is_quick(checkpoint: Checkpoint) -> bool:
+    """Whether both towers were trained with quick GELU."""
+    return _OPENAI in checkpoint.state or model_settings(checkpoint).get("quick_gelu") is True
