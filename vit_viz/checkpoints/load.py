@@ -265,8 +265,7 @@ def load_source(
 
 
 def _loaded(source: Source, target: torch.device, own: Preprocess | None) -> LoadedModel:
-    limit = max_numbers(is_visitors=source.is_visitors)
-    weights = read_weights(source.weights, max_numbers=limit)
+    weights = read_weights(source.weights, max_numbers=max_numbers(is_visitors=source.is_visitors))
     settings = _settings(source, weights)
     family, inferred, model = _model_of(source, weights, settings)
     if own is not None:
@@ -299,7 +298,7 @@ def _loaded(source: Source, target: torch.device, own: Preprocess | None) -> Loa
     text: TextTower | None = None
     text_missing = ""
     try:
-        text = text_tower(source, weights, settings, inferred.config, target, max_numbers=limit)
+        text = text_tower(source, weights, settings, inferred.config, target)
     except VitVizError as error:  # pictures are seen, whatever is wrong with it
         text_missing = str(error)
     except _ODD_SHAPES as error:

@@ -1,7 +1,7 @@
 """Text towers: found beside a Vision Transformer in its file, and read when the first sentence is asked about.
 
-What a file says of its tower is read with the model, from names and shapes alone: loading it takes no longer and nothing more is
-kept. The parameters are read again from the file at the first sentence, if it is still the same.
+What a file says of its tower is read with the model, from names and shapes alone, and nothing else of it is kept: loading takes no
+longer. The parameters are read again from the file at the first sentence, if it is still the same.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cachetools import LRUCache
@@ -27,6 +27,7 @@ from vit_viz.checkpoints.families.base import (
     rename,
 )
 from vit_viz.checkpoints.local import Source
+from vit_viz.checkpoints.source import max_numbers
 from vit_viz.checkpoints.tokenizing import CLEANINGS, SentenceTokenizer, find_tokenizer
 from vit_viz.checkpoints.unwrapping import listed
 from vit_viz.checkpoints.weights import Weights, read_weights
@@ -128,8 +129,6 @@ def text_tower(
     settings: Mapping[str, Any],
     picture: ViTConfig,
     device: torch.device,
-    *,
-    max_numbers: int,
 ) -> TextTower:
     """The text tower beside a Vision Transformer; CheckpointError says why there is none that reads sentences for it.
 
@@ -139,27 +138,24 @@ def text_tower(
         settings: its metadata and what lies beside it.
         picture: the architecture of the Vision Transformer.
         device: where the tower computes.
-        max_numbers: parameters that the file may have.
     """
     unwrapped = weights.model
     own = unwrapped.text or unwrapped.state
-    form = next((form for form in _FORMS if form.mark in own), None)
-    if form is None:
+    read = next((read for name, read in _FORMS.items() if name in own), None)
+    if read is None:
         raise CheckpointError(
             f"{source.name!r} has no text tower that is read here, so it reads no sentences: load a CLIP or SigLIP with both "
             "towers, as clip-b32."
         )
-    numbers = own.get("logit_scale", torch.tensor(math.nan)), own.get("logit_bias", torch.tensor(0.0))
-    limits = 20, math.inf
-    if not all(
-        one.numel() == 1 and abs(float(one)) < most for one, most in zip(numbers, limits, strict=True)
-    ):
+    scale, bias = own.get("logit_scale", torch.tensor(math.nan)), own.get("logit_bias", torch.tensor(0.0))
+    if not (scale.numel() == bias.numel() == 1 and abs(float(scale)) < 20 and math.isfinite(float(bias))):
         raise _unusable(
             source.name, "its logit_scale is missing or no number, or it or its logit_bias is out of range"
         )
-    shapes = form.convert({name: tensor.to("meta") for name, tensor in own.items()})
-    config, cleaning = form.read(Checkpoint(own, settings, source.name), shapes)
-    build(TextTransformer, config, shapes)  # which lists what does not fit, before anything is read
+    shapes = {name: tensor.to("meta") for name, tensor in own.items()}  # all that stays
+    file, sha256 = Checkpoint(shapes, settings, source.name), weights.sha256
+    state, config, cleaning = read(file)
+    build(TextTransformer, config, state)  # which lists what does not fit, before anything is read
     if any(name.startswith("visual.head") for name in unwrapped.left_out):
         raise CheckpointError(
             f"{source.name!r} reads no sentences: the projection of its pictures, visual.head, is not read here."
@@ -170,21 +166,19 @@ def text_tower(
             f"{source.name!r} reads no sentences: their {config.embed_dim} numbers are compared with an embedding of as many, "
             "which its pictures do not have."
         )
-    sha256 = weights.sha256  # all that is kept of the file
 
     def read_state() -> State:
-        again = read_weights(source.weights, max_numbers=max_numbers)
+        again = read_weights(source.weights, max_numbers=max_numbers(is_visitors=source.is_visitors))
         if again.sha256 != sha256:
             raise CheckpointError(
                 f"The file of {source.name!r} has changed since it was loaded: load it again to use its text tower."
             )
-        return form.convert(again.model.text or again.model.state)
+        return read(replace(file, state=again.model.text or again.model.state))[0]
 
-    scale, bias = map(float, numbers)
     return TextTower(
         config=config,
-        scale=math.exp(scale),
-        bias=bias,
+        scale=math.exp(float(scale)),
+        bias=float(bias),
         sigmoid="logit_bias" in own,
         device=device,
         read_state=read_state,
@@ -192,39 +186,25 @@ def text_tower(
     )
 
 
-@dataclass(frozen=True)
-class _Form:
-    """A way of naming the parameters of a text tower.
-
-    Args:
-        mark: a name that it has.
-        drop: what belongs to anything else.
-        rules: from its names to ours.
-        read: the architecture, of a file and its converted parameters, and how sentences are cleaned (`CLEANINGS`).
-    """
-
-    mark: str
-    drop: list[str]
-    rules: list[tuple[str, str]]
-    read: Callable[[Checkpoint, State], tuple[TextConfig, str | None]]
-
-    def convert(self, state: Mapping[str, Tensor]) -> State:
-        """The parameters of the tower under the names of `TextTransformer`."""
-        converted = fuse_qkv(rename(state, self.rules, drop=self.drop))
-        if (projection := converted.pop("projection", None)) is not None:
-            converted["head.weight"] = projection.T
-        return converted
+_Read = tuple[State, TextConfig, str | None]
+"""Parameters under the names of `TextTransformer`, the architecture, and how sentences are cleaned (`CLEANINGS`)."""
 
 
-def _ours(file: Checkpoint, _: State) -> tuple[TextConfig, str | None]:
+def _ours(file: Checkpoint) -> _Read:
+    state = rename(file.state, [(r"^text\.", "")], drop=[r"(?!text\.)"])
     declared = mapping_of(file.config.get("text"))
     values = {key: value for key, value in declared.items() if key not in ("sigmoid", "lower")}
-    return TextConfig(**values), "lower" if declared.get("lower") else "whitespace"
+    return state, TextConfig(**values), "lower" if declared.get("lower") else "whitespace"
 
 
-def _open_clips(file: Checkpoint, shapes: State) -> tuple[TextConfig, str | None]:
+def _open_clips(file: Checkpoint) -> _Read:
+    is_apart = "text.token_embedding.weight" in file.state
+    drop = [r"(?!text\.)", r"text\.attn_mask$"] if is_apart else [r"visual\.", _NUMBERS]
+    state = rename(file.state, _OPEN_CLIP, drop=drop)
+    if (projection := state.pop("projection", None)) is not None:
+        state["head.weight"] = projection.T
     text = mapping_of(open_clip.model_settings(file).get("text_cfg"))
-    is_siglip = "head.bias" in shapes  # where no configuration says it
+    is_siglip = "head.bias" in state  # where no configuration says it
     pool, is_free = text.get("pool_type", "argmax"), text.get("no_causal_mask", is_siglip)
     arguments = mapping_of(text.get("tokenizer_kwargs"))
     cleaning = arguments.get("clean")
@@ -238,42 +218,43 @@ def _open_clips(file: Checkpoint, shapes: State) -> tuple[TextConfig, str | None
         raise _unusable(file.name, f"it has a tokenizer to {what}, which is not known here")
     is_tanh = mapping_of(text.get("act_kwargs")).get("approximate") == "tanh"
     config = _config(
-        shapes,
+        state,
         num_heads=text.get("heads"),
         mlp="quick_gelu" if open_clip.is_quick(file) else "gelu_tanh" if is_tanh else "gelu",
         norm_eps=mapping_of(text.get("norm_kwargs")).get("eps", 1e-6 if is_siglip else 1e-5),
         causal=not is_free,
     )
-    return config, cleaning
+    return state, config, cleaning
 
 
-def _transformers(file: Checkpoint, shapes: State) -> tuple[TextConfig, str | None]:
+def _transformers(file: Checkpoint) -> _Read:
+    state = fuse_qkv(rename(file.state, _TRANSFORMERS, drop=[r"(?!text_)", r".*position_ids$"]))
     text = mapping_of(file.config.get("text_config"))
-    is_siglip = "head.bias" in shapes
+    is_siglip = "head.bias" in state
     eps, act = (1e-6, "gelu_pytorch_tanh") if is_siglip else (1e-5, "quick_gelu")
     is_quick = not is_siglip and quick_gelu.hub_weights_are(file.name, file.config)
     config = _config(
-        shapes,
+        state,
         num_heads=text.get("num_attention_heads"),
         mlp="quick_gelu" if is_quick else activation(text.get("hidden_act"), act),
         norm_eps=text.get("layer_norm_eps", eps),
         causal=not is_siglip,
     )
-    return config, None
+    return state, config, None
 
 
-def _config(shapes: State, *, num_heads: Any, **settings: Any) -> TextConfig:
+def _config(state: State, *, num_heads: Any, **settings: Any) -> TextConfig:
     """The architecture of converted parameters: shapes say most of it; a KeyError or ValueError where they do not."""
-    vocabulary, width = shapes["token_embed.weight"].shape
+    vocabulary, width = state["token_embed.weight"].shape
     return TextConfig(
         vocabulary=vocabulary,
-        context=len(shapes["pos_embed"]),
+        context=len(state["pos_embed"]),
         width=width,
-        depth=depth_of(shapes),
+        depth=depth_of(state),
         num_heads=num_heads or (16 if width == _SIGLIP_SO400M else max(width // 64, 1)),
-        embed_dim=len(shapes["head.weight"]),
-        mlp_hidden=len(shapes["blocks.0.mlp.fc1.weight"]),
-        head_bias="head.bias" in shapes,
+        embed_dim=len(state["head.weight"]),
+        mlp_hidden=len(state["blocks.0.mlp.fc1.weight"]),
+        head_bias="head.bias" in state,
         **settings,
     )
 
@@ -298,15 +279,10 @@ _TRANSFORMERS = [
     *transformers_clip.RULES,
 ]
 _NUMBERS = r"(logit_scale|logit_bias|attn_mask|input_resolution|context_length|vocab_size)$"
-_BESIDE = [r"(?!text\.)", r"text\.attn_mask$"]
-_FORMS = (
-    _Form("text.token_embed.weight", _BESIDE, [(r"^text\.", "")], _ours),
-    _Form("text.token_embedding.weight", _BESIDE, _OPEN_CLIP, _open_clips),
-    _Form("token_embedding.weight", [r"visual\.", _NUMBERS], _OPEN_CLIP, _open_clips),
-    _Form(
-        "text_model.embeddings.token_embedding.weight",
-        [r"(?!text_)", r".*position_ids$"],
-        _TRANSFORMERS,
-        _transformers,
-    ),
-)
+_FORMS: Mapping[str, Callable[[Checkpoint], _Read]] = {
+    "text.token_embed.weight": _ours,
+    "text.token_embedding.weight": _open_clips,
+    "token_embedding.weight": _open_clips,
+    "text_model.embeddings.token_embedding.weight": _transformers,
+}
+"""How text towers are read, by a name that each has."""
