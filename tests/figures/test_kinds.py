@@ -271,7 +271,7 @@ def test_segments_are_coloured_over_the_photo_where_they_lie() -> None:
 def test_sentences_have_a_map_each_on_one_scale_and_their_patches_a_colour() -> None:
     values = np.array([[[0.1, 0.3, 0.2]], [[0.2, 0.2, 0.0]]], np.float32)
     maps = TokenMaps(values, ("a dog", "grass"), "cosine", (-1, 1), False, "patches", PROVENANCE)
-    found = SentencePatches(maps, np.array([[1, 0, 0]]), np.array([[0.6, 0.7, 0.9]], np.float32))
+    found = SentencePatches(maps, np.array([[1, 0, 0]]))
     marks = drawn(found).sheet.marks
     dog, grass, best = (np.asarray(mark.image) for mark in marks if isinstance(mark, Bitmap))
     step, wide = dog.shape[1] // 3, best.shape[1] // 3

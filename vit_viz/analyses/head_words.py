@@ -125,11 +125,11 @@ def _head_words(
         raise ParameterError(
             f"Head {head} of layer {number} writes nothing here, so there are no words to name."
         )
-    listed = word_list()
-    words = tuple(word for word in listed if not tower.tokenizer.unknown_words(word))
+    vocabulary = word_list()
+    words = tuple(word for word in vocabulary if not tower.tokenizer.unknown_words(word))
     if len(words) < 2:
         raise ParameterError(
-            f"{job.loaded.name!r} knows none of the {len(listed):,} words that heads are named by."
+            f"{job.loaded.name!r} knows none of the {len(vocabulary):,} words that heads are named by."
         )
     watch, embeddings = job.watch(len(words)), []
     for first in range(0, len(words), _BATCH):
@@ -138,11 +138,13 @@ def _head_words(
         with subject.turn():
             embeddings.append(tower.encode(part).cpu())
         watch.advance(len(part))
-    found = words_along(vector, words, torch.cat(embeddings))
-    known = f"The model knows {len(words)} of the {len(listed):,} words." if len(words) < len(listed) else ""
-    found["note"] = " ".join(filter(None, (found["note"], known, model.attn_pool is not None and _POOL)))
+    fields = words_along(vector, words, torch.cat(embeddings))
+    if len(words) < len(vocabulary):
+        fields["note"] += f" The model knows {len(words)} of the {len(vocabulary):,} words."
+    if model.attn_pool is not None:
+        fields["note"] += f" {_POOL}"
     return HeadWords(
-        **found,
+        **fields,
         unit=f"part of the cosine with the word, less the mean over {len(words):,} words",
         method=f"words that head {head} of layer {number} writes",
         provenance=trace.provenance.with_parameters(method="head_words", layer=number, head=head),
