@@ -26,15 +26,15 @@ from vit_viz.views.state import ViewState
     ],
 )  # fmt: skip
 def test_what_has_no_shape_goes_and_what_is_read_stays(written: str, sentences: tuple[str, ...]) -> None:
-    prompts = Prompts.of(written)
+    prompts = Prompts(written)
     assert prompts.sentences == sentences
-    assert Prompts.of(str(prompts)) == prompts
+    assert Prompts(str(prompts)) == prompts
 
 
 def test_at_the_limits_sentences_are_taken_and_beyond_them_refused_in_one_sentence() -> None:
     most = [f"dog {i}" for i in range(MOST_SENTENCES)]
-    assert len(Prompts.of(most).sentences) == MOST_SENTENCES
-    assert Prompts.of("x" * LONGEST).sentences == ("x" * LONGEST,)
+    assert len(Prompts(most).sentences) == MOST_SENTENCES
+    assert Prompts("x" * LONGEST).sentences == ("x" * LONGEST,)
     refused: list[tuple[object, str]] = [
         ([*most, "one more"], "At most 32 sentences are compared at a time, not 33."),
         ("x" * (LONGEST + 1), "One of the sentences is longer than 300 characters"),
@@ -44,17 +44,17 @@ def test_at_the_limits_sentences_are_taken_and_beyond_them_refused_in_one_senten
     ]
     for given, words in refused:
         with pytest.raises(ParameterError, match=re.escape(words)) as refusal:
-            Prompts.of(given)  # type: ignore[arg-type]
+            Prompts(given)  # type: ignore[arg-type]
         assert len(str(refusal.value)) < 200
 
 
 @pytest.mark.parametrize("template", ["a photo", "{} and {}", "{0}", "{name}", "{{}} {}", ""])
 def test_a_template_says_once_where_the_sentence_goes(template: str) -> None:
     if template.count("{}") == 1 or not template:
-        assert Prompts.of("a dog", template).templates == (template or "{}",)
+        assert Prompts("a dog", template).templates == (template or "{}",)
         return
     with pytest.raises(ParameterError, match=r"A template has \{\} once"):
-        Prompts.of("a dog", template)
+        Prompts("a dog", template)
 
 
 def test_a_target_of_two_sentences_is_read_in_one_way() -> None:

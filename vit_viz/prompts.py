@@ -49,36 +49,31 @@ class Text:
         return self.sentence
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Prompts:
     """Sentences as the classes of a model with a text tower: what a picture is scored by.
 
     Args:
-        sentences: cleaned of what has no shape, each once; one that begins with @ is a picture. None: the model as it is.
-        templates: each with {} where the sentence goes; of several the mean embedding is taken.
+        sentences: a list, or one text with " | " between them; they are cleaned of what has no shape, and each is there once. One
+            that begins with @ is a picture. None: the model as it is.
+        templates: likewise, each with {} where the sentence goes; of several the mean embedding is taken.
 
     Raises:
         ParameterError: there are too many, one is too long or empty, or a template does not say where the sentence goes.
     """
 
-    sentences: tuple[str, ...] = ()
-    templates: tuple[str, ...] = PLAIN
+    sentences: tuple[str, ...]
+    templates: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        for name, most in (("sentences", MOST_SENTENCES), ("templates", _MOST_TEMPLATES)):
-            object.__setattr__(self, name, _cleaned(getattr(self, name), name, most))
-        object.__setattr__(self, "templates", self.templates or PLAIN)
+    def __init__(self, sentences: Iterable[str] | str = (), templates: Iterable[str] | str = PLAIN) -> None:
+        object.__setattr__(self, "sentences", _cleaned(sentences, "sentences", MOST_SENTENCES))
+        object.__setattr__(self, "templates", _cleaned(templates, "templates", _MOST_TEMPLATES) or PLAIN)
         for one in self.sentences:
             if one.startswith("@") and not _PICTURE.fullmatch(one):
                 raise ParameterError(
                     f"A picture in the place of a sentence is @, its name, perhaps a patch, as in '@lion 3,4': not {one[:40]!r}."
                 )
         check_templates(self.templates)
-
-    @classmethod
-    def of(cls, sentences: Iterable[str] | str = (), templates: Iterable[str] | str = PLAIN) -> Prompts:
-        """The same from lists, or from texts with " | " between their parts."""
-        return cls(sentences, templates)  # type: ignore[arg-type]  # they become tuples
 
     def __bool__(self) -> bool:
         return bool(self.sentences)

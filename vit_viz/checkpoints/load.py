@@ -144,7 +144,7 @@ class LoadedModel(Model):
             CheckpointError: there are sentences, and the model has no text tower.
             ParameterError: there is no sentence, a picture's embedding is missing, or the model has classes.
         """
-        prompts = prompts if isinstance(prompts, Prompts) else Prompts.of(prompts)
+        prompts = prompts if isinstance(prompts, Prompts) else Prompts(prompts)
         sentences = [one for one in prompts.sentences if one not in prompts.pictures]
         if sentences or not prompts or self.has_classes:
             self._tower()  # which says what is missing

@@ -105,7 +105,7 @@ def figure(
         size=size,
         part=part,
         edits=edits,
-        prompts=Prompts.of(sentences, templates),
+        prompts=Prompts(sentences, templates),
     )
     parameters = {key: value for key, value in options.items() if key not in _DRAWING}
     figures = []

@@ -89,7 +89,7 @@ class InputOptions(Options):
     @property
     def prompts(self) -> Prompts:
         """Sentences and templates, cleaned."""
-        return Prompts.of(self.sentences, self.templates)
+        return Prompts(self.sentences, self.templates)
 
     @property
     def fields(self) -> Json:
@@ -121,7 +121,7 @@ def parse_arguments(question: AnyQuestion, fields: Mapping[str, object]) -> tupl
     fields = dict(fields)
     if "edits" in fields:
         fields["edits"] = str(ModelEdits.parse(fields["edits"]))
-    prompts = Prompts.of(*(_texts(name, fields.get(name, "")) for name in ("sentences", "templates")))
+    prompts = Prompts(*(_texts(name, fields.get(name, "")) for name in ("sentences", "templates")))
     fields |= {"sentences": str(prompts), "templates": prompts.template_words}
     how = {name: inputs[name].read(name, _text(fields[name])) for name in inputs if name in fields}
     others = {name: value for name, value in fields.items() if name not in {*inputs, *BESIDE_OPTIONS}}

@@ -136,7 +136,7 @@ class Request:
         if not isinstance(fields_["edits"], list) or not isinstance(fields_["parameters"], dict):
             raise ParameterError("The parameters of a request are a JSON object, and its edits a list.")
         edits, question = ModelEdits.parse(fields_["edits"]), named.pop("question")
-        prompts = Prompts.of(fields_["sentences"], fields_["templates"])
+        prompts = Prompts(fields_["sentences"], fields_["templates"])
         subject = Subject(**named, size=fields_["size"], part=fields_["part"], edits=edits, prompts=prompts)
         return cls(subject, question, _pairs(fields_["parameters"]))
 

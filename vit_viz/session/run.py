@@ -128,7 +128,7 @@ def run(
         size=size,
         part=part,
         edits=edits,
-        prompts=Prompts.of(sentences, templates),
+        prompts=Prompts(sentences, templates),
     )
     parameters, count = options | {"query": query, "target": target}, len(subjects)
     with bar(name if isinstance(name, str) else name.name, progress) as report:

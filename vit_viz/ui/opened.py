@@ -173,7 +173,7 @@ def _target(call: PageCall) -> dict[str, Any]:
     if "sentences" in call.body:
         return target.with_sentences(call.view, str(call.body["sentences"]))
     if "templates" in call.body:
-        return {"templates": Prompts.of(templates=str(call.body["templates"])).template_words}
+        return {"templates": Prompts(templates=str(call.body["templates"])).template_words}
     call.session.run(call.subject.request("trace"), cancelled=call.cancelled)
     find = str(call.body["find"])[:100] if "find" in call.body else None
     return target.value(call.session, call.subject, call.view, find)

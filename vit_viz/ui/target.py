@@ -129,8 +129,8 @@ def with_sentences(view: ViewState, written: str) -> dict[str, str]:
     Raises:
         ParameterError: there are too many, or one is too long.
     """
-    new = Prompts.of(written).sentences
-    every = Prompts.of([*Prompts.of(view.sentences).sentences, *new])
+    new = Prompts(written).sentences
+    every = Prompts([*Prompts(view.sentences).sentences, *new])
     chosen = {"target": str(every.sentences.index(new[-1]))} if new else {}
     return {"sentences": str(every), **chosen}
 

@@ -91,7 +91,7 @@ def subject_of(session: Session, view: ViewState, owner: str) -> Subject:
     """What the view is about, as the session knows it."""
     subject = Subject(
         *(model_reference(session, view.model), view.image or first_image(), view.mode, owner),
-        prompts=Prompts.of(view.sentences, view.templates),
+        prompts=Prompts(view.sentences, view.templates),
     )
     edits = ModelEdits.parse(view.edits)
     if view.awaits_upload:  # size, part and places are meant of a picture that is not here yet
