@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,8 +94,12 @@ class Prompts:
     @property
     def names(self) -> tuple[str, ...]:
         """What each is called: the sentence itself, or in words the picture in its place."""
+        return self.names_with({})
+
+    def names_with(self, uploads: Mapping[str, str]) -> tuple[str, ...]:
+        """The same where it is known what uploads are called, by their ids, which nobody but their owner is told."""
         pictures = self.pictures
-        return tuple(_named(*pictures[one]) if one in pictures else one for one in self.sentences)
+        return tuple(_named(*pictures[one], uploads) if one in pictures else one for one in self.sentences)
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -160,8 +164,9 @@ def _cleaned(given: Iterable[str] | str, what: str, most: int) -> tuple[str, ...
     return tuple(cleaned)
 
 
-def _named(name: str, patch: tuple[int, int] | None) -> str:
-    photo = "this photo" if not name else f"the photo “{name}”" if len(name) < _ID else "another photo"
+def _named(name: str, patch: tuple[int, int] | None, uploads: Mapping[str, str]) -> str:
+    known = uploads.get(name, name if len(name) < _ID else "")
+    photo = "this photo" if not name else f"the photo “{known}”" if known else "another photo"
     return photo if patch is None else f"patch {place_words(patch)} of {photo}"
 
 

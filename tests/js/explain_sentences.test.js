@@ -27,7 +27,7 @@ const target = ({ view, sentences, templates }) => {
     return {
       classes: [],
       reads: true,
-      words: 'Write a sentence:',
+      words: 'None is written yet.',
       examples: ['a dog', 'the sky'],
       name: '',
       link: '',
@@ -35,7 +35,6 @@ const target = ({ view, sentences, templates }) => {
   const [chosen = 0, other = null] = (link.get('target') ?? '').split('-').filter(Boolean).map(Number);
   const classes = names.map((written, index) => ({
     name: written.startsWith('@') ? `named ${written}` : written,
-    written,
     index,
     probability: 1 / names.length,
     cosine: COSINES[index % 3],
@@ -95,6 +94,7 @@ test('what is explained stays the same sentence where another one goes', () => {
 test('without sentences the field has some to try; Enter asks about the one that is written, and a letter does not', async (t) => {
   const page = await open(t);
   assert.deepEqual(texts(page.all('.vv-example')), ['a dog', 'the sky']);
+  assert.match(page.text('.vv-target-words'), /^None is written yet\. Write one, or try:\s+a dog\s+the sky$/);
   assert.equal(page.find('.vv-every'), null);
   const asked = page.asked('target', 'open').length;
   page.find('.vv-write input').value = 'a cat';
@@ -161,10 +161,13 @@ test('answers have the cosine and the share, and every sentence a map on one sca
 });
 
 test('the maps of an answer are told apart', () => {
-  const { all, each } = mapsIn(class_maps({ sentences: 'a | b' }));
-  assert.deepEqual([all.values.length, each.map(({ grid }) => grid.join())], [12, ['2,3', '2,3']]);
+  const maps = mapsIn(class_maps({ sentences: 'a | b' }));
   assert.deepEqual(
-    each.map(({ values }) => values[5].toFixed(1)),
+    maps.map(({ grid }) => grid.join()),
+    ['2,3', '2,3'],
+  );
+  assert.deepEqual(
+    maps.map(({ values }) => values[5].toFixed(1)),
     ['0.5', '1.1'],
   );
 });
@@ -175,6 +178,26 @@ test('the patches that a sentence fits best have its colour, which the key names
   assert.match(page.text('.vv-best'), /A probe: another model than yours\./);
   await page.click('.vv-best .vv-link');
   assert.equal(page.store.view.ask.value, 'sentence_patches');
+});
+
+test('among pictures no patch has a sentence that fits it best, which is said; with sentences alone they have', async (t) => {
+  const page = await open(t, `${THREE}+|+@u1`);
+  assert.deepEqual([page.find('.vv-best canvas'), page.asked('sentence_patches')], [null, []]);
+  assert.match(
+    page.text('.vv-gallery'),
+    /Which sentence fits each patch best is shown among sentences alone/,
+  );
+  await page.set({ sentences: 'a lion | me@home' });
+  assert.equal(page.asked('sentence_patches').length, 1);
+  assert.ok(page.find('.vv-best canvas'));
+});
+
+test('a link that somebody wrote by hand has the sentences that the server reads in it', async (t) => {
+  const page = await open(t, '&sentences=a+lion|+the+sky+|a+lion|');
+  assert.deepEqual(texts(page.all('.vv-written .vv-chip')), ['a lion', 'the sky']);
+  page.all('.vv-take')[0].click();
+  await settle();
+  assert.equal(page.store.view.sentences.value, 'the sky');
 });
 
 test('templates are written in a fold that says what is set', async (t) => {

@@ -209,6 +209,8 @@ test('of probabilities that are sigmoids it is said that each is a matter of its
   assert.match(meaning, /each with a probability of its own/);
   assert.match(title, /do not sum to 100%/);
   assert.deepEqual(await said({ name: 'a', value: -2 }), [usual[0], 'Values that the model returns, the largest first', '']); // prettier-ignore
+  assert.deepEqual(await said({ name: 'a', value: -2, cosine: -0.07 }), [usual[0], 'Cosines with the photo, the largest first', '']); // prettier-ignore
+  assert.match(find('top').textContent, /a\s*-0\.07/);
 });
 
 test('a probability is never said to be all or nothing where it is not', () => {

@@ -7,7 +7,11 @@ import { open } from './heads_page.js';
 import { settle, texts } from './room.js';
 
 const SCORES = [0.05, 0.04, -0.004, -0.1];
-const FACTS = { names: ['dog', 'cat', 'snow', 'stone'], note: 'They explain 40%.', unit: 'part of the cosine' };
+const FACTS = {
+  names: ['dog', 'cat', 'snow', 'stone'],
+  note: 'They explain 40%.',
+  unit: 'part of the cosine',
+};
 const ANSWER = { arrays: { scores: { shape: [4], data: Float32Array.from(SCORES) } }, facts: FACTS };
 const TARGET = { classes: [{ index: 7, name: 'lion', probability: 0.5 }], chosen: 7, name: 'lion', link: '7', words: '' }; // prettier-ignore
 

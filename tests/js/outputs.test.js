@@ -52,10 +52,12 @@ test('the largest come first, under their names, and without names no class of m
   ]);
 });
 
-test('a probability is written as its place writes it, a value as a number', () => {
+test('a probability is written as its place writes it, a value as a number, that of a sentence as its cosine', () => {
   const percent = (/** @type {number} */ share) => `${100 * share}%`;
   assert.equal(amountWords({ probability: 0.5 }, percent), '50%');
   assert.equal(amountWords({ value: 37.25 }, percent), '37.3');
+  assert.equal(amountWords({ value: 10.13, cosine: 0.3377 }, percent), '0.34');
+  assert.equal(amountWords({ probability: 0.5, cosine: 0.3377 }, percent), '50%');
 });
 
 test('surgery says what became of a value', () => {

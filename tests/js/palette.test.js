@@ -295,6 +295,20 @@ test('an action is done once the palette is closed; one that says something leav
   assert.equal(at.written.at(-1)?.[1], true); // Back undoes it
 });
 
+test('where no model reads, asking in words is said to be done in the app', async () => {
+  const { find, rows, type, dialog, store, searched } = palette('?image=lion', {
+    ...SERVER,
+    answers: (/** @type {string} */ name) => name !== 'sentence_patches',
+  });
+  find('ask').click();
+  await settle();
+  await type('ask in words');
+  rows()[0].fire('click');
+  await settle();
+  assert.match(find('palette-words').textContent, /does not answer that; the app does/);
+  assert.deepEqual([dialog.open, store.view.tab.value, searched.length], [true, 'look', 0]);
+});
+
 test('a page that was made dark is dark when it is opened again, where the browser keeps that', () => {
   const kept = new Map();
   const opened = (/** @type {Map<string, string> | null} */ storage) => {

@@ -166,6 +166,11 @@ class Session:
             return self.library.title(image)
         return image if image in samples.sample_names() else self.uploads.get(image, owner=owner).name
 
+    def sentence_names(self, subject: Subject) -> tuple[str, ...]:
+        """What the sentences of a subject are called, and uploads in their place as their owner calls them."""
+        uploads = self.uploads.of(subject.owner)
+        return subject.prompts.names_with({name: stored.name for name, stored in uploads.items()})
+
     def is_held(self, name: str, digest: str) -> bool:
         """Whether what was computed of a picture may still be kept: it is a sample's, the library's, or somebody's upload."""
         is_common = name in samples.sample_names() or (self.library is not None and self.library.holds(name))

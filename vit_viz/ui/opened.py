@@ -126,9 +126,7 @@ def _opened(call: PageCall) -> dict[str, Any]:
     try:
         session.run(call.subject.request("trace"), progress=call.progress, cancelled=call.cancelled)
     except (ParameterError, CaptureError) as error:
-        given_up = {
-            name: getattr(ViewState(), name) for name in ("size", "part", "edits", "sentences", "templates")
-        }
+        given_up = {"size": 0, "part": "", "edits": "", "sentences": "", "templates": ""}
         if not any(getattr(view, name) for name in given_up):
             raise
         return {"refused": sentence(error), "instead": given_up}

@@ -17,8 +17,8 @@ from vit_viz.figures.screen import screen_photo
 from vit_viz.figures.styles import unsuitable
 from vit_viz.geometry import CropBox, format_query
 from vit_viz.lazy import torch
+from vit_viz.model import SentenceHead
 from vit_viz.outputs import UNITS
-from vit_viz.results import Ranking
 from vit_viz.samples import sample_names
 from vit_viz.session.request import Subject
 from vit_viz.session.session import Session
@@ -103,7 +103,6 @@ def facts_value(session: Session, view: ViewState, owner: str, *, notes: tuple[s
     subject = subject_of(session, view, owner)
     loaded = session.model_of(subject)
     trace = session.trace_of(subject)
-    ranking = session.top_classes_of(subject)
     _, problems = view.fitted(layers=trace.num_layers, heads=trace.num_heads, layout=trace.layout)
     (rows, cols), (tall, wide) = trace.layout.grid, loaded.preprocess.patch_size
     patch = f"{tall}" if tall == wide else f"{tall} x {wide}"
@@ -112,7 +111,7 @@ def facts_value(session: Session, view: ViewState, owner: str, *, notes: tuple[s
     if kind == "cuda":
         device = f"GPU {torch.cuda.get_device_name(trace.device)}"
     return {
-        "top": [] if ranking is None else ranking_value(ranking),
+        "top": answers_of(session, subject) or [],
         "short": f"{trace.num_layers} layers x {trace.num_heads} heads, patch {patch}",
         "own": view.image not in sample_names(),
         "card": f"{loaded.card} · this image: {rows} x {cols} patches · {device}",
@@ -121,15 +120,24 @@ def facts_value(session: Session, view: ViewState, owner: str, *, notes: tuple[s
     }
 
 
-def ranking_value(ranking: Ranking) -> list[Value]:
-    """Classes with their probabilities, the most probable first; or outputs with their values, the largest first.
+def answers_of(session: Session, subject: Subject) -> list[Value] | None:
+    """Classes with their probabilities, the most probable first; or outputs with their values, the largest first; None of neither.
 
-    Probabilities that are sigmoids, of which each is a matter of its own, are marked as `alone`.
+    Probabilities that are sigmoids, of which each is a matter of its own, are marked as `alone`. Sentences have their cosine, too.
     """
+    ranking = session.top_classes_of(subject)
+    if ranking is None:
+        return None
     amount = "value" if ranking.unit == UNITS["value"] else "probability"
     more = {"alone": True} if ranking.unit == UNITS["sigmoid"] else {}
     pairs = zip(ranking.names, ranking.scores.tolist(), strict=True)
-    return [{"name": name, amount: score} | more for name, score in pairs]
+    answers = [{"name": name, amount: score} | more for name, score in pairs]
+    head, logits = getattr(session.model_of(subject).model, "head", None), session.trace_of(subject).logits
+    if logits is None or not isinstance(head, SentenceHead):
+        return answers
+    names, cosines = session.sentence_names(subject), head.cosines(logits).tolist()
+    of = zip(answers, ranking.indices, strict=True)
+    return [answer | {"name": names[i], "cosine": cosines[i]} for answer, i in of]
 
 
 def badge_value(subject: Subject, trace: Trace) -> Value:

@@ -35,16 +35,12 @@ _NO_CLASSES = (
     "Whether a map changes with the class cannot be measured without classes."
 )
 _UNASKED = (
-    "No sentence is asked about yet, so the maps explain the model's own embedding of this photo: what makes the embedding what it "
-    "is. Write a sentence, or try one:"
+    "No sentence is asked about yet, so the maps explain the model's own embedding of this photo: what makes the embedding "
+    "what it is."
 )
 _EXAMPLES = ("an animal", "the sky", "a person")
-_OF_SHAPES = (
-    "a red circle",
-    "a green star",
-    "a blue square",
-    "the background",
-)  # for the bundled model of drawn shapes
+# of the bundled model, which knows drawn shapes
+_OF_SHAPES = ("a red circle", "a green star", "a blue square", "the background")
 
 
 def value(session: Session, subject: Subject, view: ViewState, find: str | None = None) -> dict[str, Any]:
@@ -62,65 +58,52 @@ def value(session: Session, subject: Subject, view: ViewState, find: str | None 
     if find is not None:
         return {"hits": matching_classes(labels, count, find, noun=noun_of(kind))}
     chosen, problem = _chosen(view.target, count)
-    problem = " ".join(filter(None, (problem, _unknown(loaded, subject))))
-    reads = _reads(session, subject)
+    asked = _asked(session, subject)
     if not count:
-        words = f"{_NO_CLASSES} {problem}"
-        if reads.get("reads"):
-            words, reads["examples"] = (
-                f"{problem} {_UNASKED}",
-                _OF_SHAPES if loaded.name in BUNDLED else _EXAMPLES,
-            )
-        return {"classes": [], "words": words.strip(), "name": "", "link": "", **reads}
+        words = _UNASKED if asked.get("reads") else _NO_CLASSES
+        return {"classes": [], "words": f"{words} {problem}".strip(), "name": "", "link": "", **asked}
     answers = shown(logits.float(), kind).cpu()
     first, *others = chosen or (int(logits.argmax()),)
     listed = dict.fromkeys([*answers.topk(min(_CHIPS, count)).indices.tolist(), first, *others])
-    cosines: dict[int, dict[str, Any]] = {}
-    if isinstance(head, SentenceHead):  # all of them, in their order, with the similarity itself
-        listed = dict.fromkeys(range(count))
-        written = subject.prompts.sentences
-        cosines = {
-            i: {"cosine": (float(logits[i]) - head.bias) / head.scale, "written": written[i]} for i in listed
-        }
-        reads["shares"] = _ALIKE if subject.prompts.pictures else _SHARES[kind]
     names = {index: output_name(index, labels, noun_of(kind)) for index in listed}
     amount = "value" if kind == "value" else "probability"
+    cosines: dict[int, dict[str, float]] = {}
+    if isinstance(head, SentenceHead):  # all of them, in their order, with the similarity itself
+        names = dict(enumerate(session.sentence_names(subject)))
+        cosines = {i: {"cosine": cosine} for i, cosine in enumerate(head.cosines(logits).tolist())}
+        asked["shares"] = _ALIKE if subject.prompts.pictures else _SHARES[kind]
     return {
         "classes": [
-            {"index": i, "name": names[i], amount: float(answers[i])} | cosines.get(i, {}) for i in listed
+            {"index": i, "name": names[i], amount: float(answers[i])} | cosines.get(i, {}) for i in names
         ],
         "chosen": first,
         "other": others[0] if others else None,
-        "words": problem,
+        "words": " ".join(filter(None, (problem, _unknown(loaded, subject.prompts)))),
         "name": " and not ".join(names[i] for i in (first, *others)),
         "link": "-".join(map(str, (first, *others))),
-        **reads,
+        **asked,
     }
 
 
-def _reads(session: Session, subject: Subject) -> dict[str, Any]:
-    """Whether a model without classes reads sentences; nothing of a model that is not asked in them, nor by other photos."""
+def _asked(session: Session, subject: Subject) -> dict[str, Any]:
+    """How a model without classes can be asked: whether it reads sentences, with some to try; nothing of any other model."""
     loaded = session.model(subject.model)
     if loaded.has_classes or not isinstance(loaded, LoadedModel):
         return {}
-    return {"reads": loaded.text is not None}
+    if loaded.text is None:
+        return {"reads": False}
+    return {"reads": True, "examples": _OF_SHAPES if loaded.name in BUNDLED else _EXAMPLES}
 
 
-def _unknown(loaded: Model, subject: Subject) -> str:
+def _unknown(loaded: Model, prompts: Prompts) -> str:
     """Which words of the sentences the model has no token for; "" for none."""
     if loaded.text is None:
         return ""
-    words = dict.fromkeys(
-        word
-        for one in subject.prompts.sentences
-        if one not in subject.prompts.pictures
-        for word in loaded.text.tokenizer.unknown_words(one)
-    )
-    return (
-        f"This model does not know {listed(f'“{word}”' for word in words)}: all such words are one to it."
-        if words
-        else ""
-    )
+    sentences = (one for one in prompts.sentences if one not in prompts.pictures)
+    words = dict.fromkeys(word for one in sentences for word in loaded.text.tokenizer.unknown_words(one))
+    if not words:
+        return ""
+    return f"This model does not know {listed(f'“{word}”' for word in words)}: all such words are one to it."
 
 
 def with_sentences(view: ViewState, written: str) -> dict[str, str]:

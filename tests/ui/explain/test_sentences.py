@@ -8,10 +8,11 @@ import pytest
 
 from tests.checkpoints.test_text_towers import own_file
 from tests.ui.conftest import served_here
-from tests.ui.desk import app_of
+from tests.ui.desk import app_of, odd_picture
 from tests.ui.test_access import axe
 from tests.ui.waits import expect, expect_in_address
 from vit_viz.session.session import Session
+from vit_viz.ui.payload import answers_of
 from vit_viz.ui.target import value
 from vit_viz.views.choices import subject_of
 from vit_viz.views.state import ViewState
@@ -37,6 +38,7 @@ def test_without_sentences_the_page_has_some_to_try_and_says_what_is_explained_m
     said = told(reader)
     assert (said["reads"], said["classes"], bool(said["examples"])) == (True, [], True)
     assert said["words"].startswith("No sentence is asked about yet, so the maps explain the model's own")
+    assert said["words"].endswith("what it is.")  # also on Heads, where there is no field
     assert "reads" not in told(Session(model="mini", device="cpu"))
 
 
@@ -52,6 +54,24 @@ def test_all_sentences_are_listed_in_their_order_with_cosine_and_share(reader: S
     assert [one["cosine"] for one in said["classes"]] == pytest.approx(expected.tolist(), abs=1e-5)
     assert "depend on which sentences are there" in said["shares"]
     assert "add another one" in told(reader, sentences="red")["shares"]
+
+
+def test_the_header_has_the_cosine_of_a_sentence_without_a_share_as_explain_has_it(reader: Session) -> None:
+    view = ViewState(image="tower", sentences="red | @lion")
+    header = answers_of(reader, subject_of(reader, view, "")) or []
+    explained = {one["name"]: one["cosine"] for one in told(reader, sentences="red | @lion")["classes"]}
+    assert {one["name"]: one["cosine"] for one in header} == explained
+    assert all("value" in one for one in header)
+
+
+def test_uploads_in_the_place_of_sentences_have_the_names_that_their_owner_gave_them(reader: Session) -> None:
+    ids = [reader.add_upload(odd_picture(seed), owner="ada", file_name=f"dog {seed}.png") for seed in (1, 2)]
+    view = ViewState(image="tower", sentences=f"@{ids[0]} | @{ids[1]} 0,1 | red")
+    subject = subject_of(reader, view, "ada")
+    expected = ["the photo “dog 1”", "patch (0, 1) of the photo “dog 2”", "red"]
+    assert [one["name"] for one in value(reader, subject, view)["classes"]] == expected
+    assert {one["name"] for one in answers_of(reader, subject) or []} == set(expected)
+    assert subject.prompts.names[0] == "another photo"  # in what is kept, which others may ask for, too
 
 
 @pytest.mark.browser

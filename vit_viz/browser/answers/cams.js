@@ -1,7 +1,6 @@
 // Maps of what the last attention reads of the patches, and of the gradient there: vit_viz/analyses/cams.py and grad_eclip.py.
 
 import { mapWords, patchMap } from './attention.js';
-import { dot } from './eigen.js';
 import { gradientsOf, roundedWords } from './gradients.js';
 import { described, layoutOf, outputQuery, queryWeights } from './layout.js';
 import { startOf } from './relevance.js';
@@ -73,23 +72,24 @@ function cam(name, combine) {
   /** @param {Context} context @param {{}} _options @param {About} about */
   const answer = async (context, _options, { target }) => {
     const { read, words } = await gradientsOf(context, target);
-    const { first } = layoutOf(context);
-    const { tokens } = context.traced;
-    const dim = read.g.length / tokens;
-    const [a, g] = [read.values, read.g].map((one) => one.subarray(first * dim));
-    const values = new Float64Array(tokens);
-    values.set(
-      combine(a, g, dim).map((value) => Math.max(0, value)),
-      first,
-    );
-    const map = patchMap(context, values, {
-      ...{ unit: 'activation towards the target', range: [0, Infinity], method: `token ${name}` },
-      ...{ classBlind: false, note: roundedWords(context) },
+    const dim = read.g.length / context.traced.tokens;
+    const [a, g] = [read.values, read.g].map((one) => one.subarray(layoutOf(context).first * dim));
+    return above0(context, combine(a, g, dim), {
+      ...{ unit: 'activation towards the target', method: `token ${name}`, note: roundedWords(context) },
       caption: `${name} on the tokens that enter the last attention, towards the ${words}`,
     });
-    return { ...map, prefix: {} };
   };
   return { needs: 'pass', takesTarget: true, answer, says: mapWords };
+}
+
+/** A map of what lies above 0. @param {Context} context @param {Float64Array} values [patches] @param {{unit: string, method: string, note: string, caption: string}} words */
+function above0(context, values, words) {
+  const all = new Float64Array(context.traced.tokens);
+  all.set(
+    values.map((value) => Math.max(0, value)),
+    layoutOf(context).first,
+  );
+  return { ...patchMap(context, all, { ...words, range: [0, Infinity], classBlind: false }), prefix: {} };
 }
 
 /** @param {Context} context @param {{}} _options @param {About} about */
@@ -97,26 +97,19 @@ async function gradEclip(context, _options, about) {
   const gradients = await gradientsOf(context, about.target);
   const query = about.query ?? outputQuery(context);
   const { first, patches } = layoutOf(context);
-  const { tokens } = context.traced;
-  const values = new Float64Array(tokens);
-  for (const { gathered, cosines: fit } of askingOf(context, gradients, query)) {
+  const values = new Float64Array(patches);
+  for (const [gathered, fit] of askingOf(context, gradients, query)) {
     const shown = fit.slice(first, first + patches);
     const [low, high] = [Math.min(...shown), Math.max(...shown)];
     shown.forEach((cosine, i) => {
-      values[first + i] += (high > low ? (cosine - low) / (high - low) : 1) * gathered[first + i];
+      values[i] += (high > low ? (cosine - low) / (high - low) : 1) * gathered[first + i];
     });
   }
-  const map = patchMap(
-    context,
-    values.map((value) => Math.max(0, value)),
-    {
-      ...{ unit: 'part of the target, weighted', range: [0, Infinity], method: 'Grad-ECLIP' },
-      ...{ classBlind: false },
-      caption: `Grad-ECLIP from the ${described(context, query)}, towards the ${gradients.words}`,
-      note: [leftOut(context, query), roundedWords(context)].filter(Boolean).join(' '),
-    },
-  );
-  return { ...map, prefix: {} };
+  return above0(context, values, {
+    ...{ unit: 'part of the target, weighted', method: 'Grad-ECLIP' },
+    caption: `Grad-ECLIP from the ${described(context, query)}, towards the ${gradients.words}`,
+    note: [leftOut(context, query), roundedWords(context)].filter(Boolean).join(' '),
+  });
 }
 
 /**
@@ -125,31 +118,30 @@ async function gradEclip(context, _options, about) {
  */
 function askingOf(context, gradients, query) {
   const { tokens, layers } = context.traced;
-  const { first } = layoutOf(context);
   const { pool } = gradients;
-  if (query === 'pool' && pool) {
-    const gathered = new Float64Array(tokens);
-    pool.slopes.forEach((slope, i) => (gathered[i % tokens] += slope));
-    return [{ gathered, cosines: cosines(pool.keys, pool.query, tokens) }];
-  }
+  if (query === 'pool' && pool)
+    return [[sumsOf(pool.slopes, tokens), cosines(pool.keys, pool.query, tokens)]];
   const weights = queryWeights(context, query);
   const asking = [...weights.keys()].filter((token) => weights[token]);
-  if (asking.length > 1 && asking.some((token) => token >= first))
+  if (asking.length > 1 && asking.some((token) => token >= layoutOf(context).first))
     throw new Error(
       `Grad-ECLIP needs a query of the output, and this one is read from the ${described(context, query)}: ` +
         'relevance and LeGrad need none.',
     );
   startOf(context, gradients, query); // which refuses a token that the target is not read from
-  const { g, v } = gradients.layers[layers.length - 1];
-  const rows = (/** @type {Float32Array} */ of, /** @type {number} */ token) =>
-    of.subarray((token * of.length) / tokens, ((token + 1) * of.length) / tokens);
-  const [queries, keys] = /** @type {const} */ (['queries', 'keys']).map(
-    (role) => tokenStates(context, role)[layers.length - 1],
-  );
-  return asking.map((token) => ({
-    gathered: Float64Array.from({ length: tokens }, (_, other) => dot(rows(g, token), rows(v, other))),
-    cosines: cosines(keys, rows(queries, token), tokens),
-  }));
+  const last = layers.length - 1;
+  const { g, v } = gradients.layers[last];
+  const [queries, keys] = [tokenStates(context, 'queries')[last], tokenStates(context, 'keys')[last]];
+  return asking.map((token) => {
+    const [slopes, asked] = [g, queries].map((of) => rowOf(of, token, tokens));
+    return [weighted(v, Float64Array.from(slopes)), cosines(keys, asked, tokens)];
+  });
+}
+
+/** The numbers of one token. @param {Float32Array} values [tokens, dim] @param {number} token @param {number} tokens */
+function rowOf(values, token, tokens) {
+  const dim = values.length / tokens;
+  return values.subarray(token * dim, (token + 1) * dim);
 }
 
 /** @type {import('./index.js').Table} */

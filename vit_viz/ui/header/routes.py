@@ -35,7 +35,7 @@ from vit_viz.surface import BRING, FILE_HEADER, OWNER
 from vit_viz.ui.header import offers
 from vit_viz.ui.opened import PageCall, load
 from vit_viz.ui.page import Answers
-from vit_viz.ui.payload import ranking_value
+from vit_viz.ui.payload import answers_of
 from vit_viz.views import choices
 
 _HEADS = {"off": "off", "mean": "at its mean", "uniform": "looks at all tokens alike"}
@@ -147,9 +147,9 @@ def _said(single: ModelEdits) -> str:
 def _compared(session: Session, subject: Subject) -> Value:
     """The answers before and after, beside each other; of a model without classes, how far its embedding has moved."""
     was = replace(subject, edits=NO_EDITS)
-    before, after = (session.top_classes_of(one) for one in (was, subject))
+    before, after = (answers_of(session, one) for one in (was, subject))
     if before is not None and after is not None:
-        return {"before": ranking_value(before), "after": ranking_value(after)}
+        return {"before": before, "after": after}
     first, second = (session.trace_of(one).logits for one in (was, subject))
     if first is None or second is None:
         return {}

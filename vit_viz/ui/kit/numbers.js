@@ -84,13 +84,14 @@ export function percent(/** @type {number} */ share) {
 }
 
 /**
- * What a model says of one output: a probability in [0, 1], or a value.
- * @typedef {{probability?: number, value?: number}} Amount
+ * What a model says of one output: a probability in [0, 1], or a value; of a sentence with its cosine, which the value scales.
+ * @typedef {{probability?: number, value?: number, cosine?: number}} Amount
  */
 
 /** An amount in words, a probability as its place writes it. @param {Amount} amount @param {(probability: number) => string} write */
-export function amountWords({ probability, value }, write) {
-  return value === undefined ? write(probability ?? 0) : short(value);
+export function amountWords(amount, write) {
+  if (amount.value === undefined) return write(amount.probability ?? 0);
+  return amount.cosine === undefined ? short(amount.value) : fixed(amount.cosine, 2);
 }
 
 /** Colours of a table for a bar, from its low to its high end. */

@@ -45,13 +45,14 @@ export function madeOf(target, answer, earlier, off) {
   const whyNot = isPool ? POOL : target.classes?.length ? '' : EMBEDDING;
   const { unit, note, finding } = answer.facts;
   const sum = summands(answer);
+  const later = target.classes?.[0]?.cosine === undefined ? LATER : LATER_OF_SENTENCE;
   return {
     target: target.name || 'its own embedding',
     title: finding,
     ...{ now, before, off, sum, unit, note, whyNot },
     decimals: decimalsOf([now.total, before.total]),
     outside: outsideOf(answer),
-    effect: off.length && !whyNot ? effectOf(whatOf(target), before, now, off, laterOf(target)) : null,
+    effect: off.length && !whyNot ? effectOf(whatOf(target), before, now, off, later) : null,
   };
 }
 
@@ -109,11 +110,6 @@ function whatOf({ classes = [], chosen, other }) {
   const [first, second] = [chosen, other].map((index) => classes.find((one) => one.index === index));
   const of = first?.value === undefined || first.cosine !== undefined ? 'the logit of' : 'the value of';
   return second ? `the lead of ${first?.name} over ${second.name}` : `${of} ${first?.name}`;
-}
-
-/** What is held in the parts, and changes all the same where a head is off. @param {Target} target */
-function laterOf({ classes = [] }) {
-  return classes[0]?.cosine === undefined ? LATER : LATER_OF_SENTENCE;
 }
 
 /**

@@ -1,13 +1,11 @@
 // The sentences that a picture is asked about, of a model with a text tower: written, chosen, taken away, and how they are read. The link
 // holds them as the server has cleaned them, so that a number in the link means the same sentence on both sides.
 
-import { placeIn } from '../../explorer/geometry.js';
 import { Picture } from '../../explorer/paint.js';
-import { routeUrl } from '../../explorer/source.js';
 import { fixed, number } from '../../ui/kit/numbers.js';
 import { SaveLink } from '../kit/figure.js';
 import { MapOnPhoto, endsOf, mapIn } from '../kit/map.js';
-import { Problem, Unlike, useAsked, useJob } from '../kit/parts.js';
+import { PhotoStage, Problem, Unlike, useAsked, useJob } from '../kit/parts.js';
 import { html, useMemo } from '../kit/preact.js';
 import { TARGETED } from '../kit/store.js';
 import { segmentColour, segmentPixels } from '../tokens/plate.js';
@@ -20,6 +18,9 @@ import { drawingOf, testedOf } from './maps.js';
 const BETWEEN = ' | ';
 const OPACITY = 140; // of 255: the photo is seen below a colour
 const PATCH = /^(\d+),(\d+)$/;
+const WITH_PICTURE = /(^| \| )@/;
+const AMONG_SENTENCES =
+  'Which sentence fits each patch best is shown among sentences alone: pictures lie nearer to each other than to sentences.';
 
 /**
  * The link with one sentence less; the others stay what they are.
@@ -39,20 +40,14 @@ export function without(all, place, pair) {
  */
 export function Sentences({ page, photos = [], target, names, pair, why, unlike, title }) {
   const { store } = page;
-  /** @type {Entry[]} */
-  const all =
-    names ??
-    store.view.sentences.value
-      .split(BETWEEN)
-      .filter(Boolean)
-      .map((/** @type {string} */ name) => ({ name }));
-  const written = all.map((one) => one.written ?? one.name);
+  const parts = store.view.sentences.value.split('|').map((/** @type {string} */ one) => one.trim());
+  const written = [...new Set(parts)].filter(Boolean); // as the server reads the link, also of one that it has not cleaned
+  const classes = (names ?? written.map((name) => ({ name }))).map(({ name }, index) => ({ name, index }));
   const [chosen, other = null] = pair;
-  const classes = all.map(({ name }, index) => ({ name, index }));
   const { examples = [], words = '', reads } = target;
   const writing = useWriting(page, 'sentences');
-  const chip = (/** @type {Entry & {index: number}} */ { name, index }) =>
-    html`<span key=${name} class="vv-written" dir="auto">
+  const chip = (/** @type {typeof classes[number]} */ { name, index }) =>
+    html`<span key=${written[index]} class="vv-written" dir="auto">
       <button
         type="button"
         class="vv-chip"
@@ -90,16 +85,19 @@ export function Sentences({ page, photos = [], target, names, pair, why, unlike,
       }
     </div>
     <${Problem} words=${writing.error} look="vv-refused vv-notice" />
-    ${all.length > 1 && html`<${Unlike} ...${{ classes, chosen, other, unlike }} />`}
+    ${classes.length > 1 && html`<${Unlike} ...${{ classes, chosen, other, unlike }} />`}
     <p class="vv-target-words" hidden=${!words}>
-      ${words}${
-        !all.length &&
-        examples.map(
+      ${words}
+      ${
+        !written.length &&
+        examples.length > 0 &&
+        html` Write one, or try:
+        ${examples.map(
           (one) =>
-            html`<button type="button" class="vv-chip vv-example" onClick=${() => writing.write(one)}>
+            html` <button type="button" class="vv-chip vv-example" onClick=${() => writing.write(one)}>
               ${one}
             </button>`,
-        )
+        )}`
       }
     </p>
     <${Likes} ...${{ write: writing.write, photos, view: store.view }} />
@@ -145,24 +143,18 @@ function Likes({ write, photos, view }) {
  */
 function useWriting({ store, ask }, name) {
   const job = useJob();
-  const write = (/** @type {string} */ written, whole = () => {}) => {
+  const write = (/** @type {string} */ written, /** @type {HTMLInputElement | null} */ field = null) => {
     const body = { view: store.linkOf(TARGETED), [name]: written };
-    void job
-      .follow((stop) => ask('target', body, stop), {
-        whole: (link) => {
-          whole();
-          store.set(link, { push: true });
-        },
-      })
-      .catch(() => {}); // the job says why
+    const whole = (/** @type {any} */ link) => {
+      if (name === 'sentences' && field?.value === written) field.value = ''; // the next one may be on its way
+      store.set(link, { push: true });
+    };
+    void job.follow((stop) => ask('target', body, stop), { whole }).catch(() => {}); // the job says why
   };
   const send = (/** @type {any} */ event) => {
     event.preventDefault();
     const field = event.currentTarget.querySelector('input');
-    const written = field.value;
-    write(written, () => {
-      if (name === 'sentences' && field.value === written) field.value = ''; // the next one may be on its way
-    });
+    write(field.value, field);
   };
   return { write, send, error: job.error };
 }
@@ -194,16 +186,15 @@ function Templates({ page }) {
   </details>`;
 }
 
-// --- every sentence's map
+// --- all sentences
 
 /**
  * The maps of all sentences by one method, on one scale; a click chooses the sentence.
  * @param {{page: Page, of: Of, methods: Method[], tables: Record<string, Uint32Array>, why: Choices['why']}} props
  */
 export function EverySentence({ page: { store, ask }, of, methods, tables, why }) {
-  const chosen = methods.find(({ name }) => name === store.view.method.value);
-  const method =
-    chosen && !chosen.blind && !chosen.slow ? chosen : methods.find(({ blind, slow }) => !blind && !slow);
+  const quick = methods.filter(({ blind, slow }) => !blind && !slow);
+  const method = quick.find(({ name }) => name === store.view.method.value) ?? quick[0];
   const body = { ...testedOf(store, of, method?.name ?? ''), target: undefined }; // it is about all of them
   const { state, value, error } = useAsked(
     async (name, { body: asked, of: its }, stop) => ({ answer: await ask(name, asked, stop), of: its }),
@@ -212,19 +203,19 @@ export function EverySentence({ page: { store, ask }, of, methods, tables, why }
   const maps = useMemo(() => value && mapsIn(value.answer), [value]);
   if (!method || error) return html`<p class="vv-small vv-quiet">${error}</p>`;
   const drawing = drawingOf(store);
-  const ends = maps && endsOf(maps.all.values, maps.all.signed, drawing.clip);
+  const ends = maps && endsOf(value.answer.arrays.values.data, maps[0].signed, drawing.clip);
   const isBusy = state === 'pending';
   const tile = (/** @type {any} */ map, /** @type {number} */ i) => {
-    const { name, cosine } = value.of.target.classes[i];
-    const shown = { map, ends, drawing, tables, photo: value.of.photo };
+    const { photo, target } = value.of;
+    const { name, cosine } = target.classes[i];
     return html`<button
-      key=${name}
+      key=${i}
       type="button"
       class="vv-side vv-bare"
       aria-pressed=${String(of.target.chosen === i)}
       onClick=${() => why(i)}
     >
-      <${MapOnPhoto} ...${shown} />
+      <${MapOnPhoto} ...${{ map, ends, drawing, tables, photo }} />
       <span class="vv-class" dir="auto" title=${name}>${name}</span>
       <span class="vv-small vv-quiet">cosine ${fixed(cosine, 2)}</span>
     </button>`;
@@ -234,7 +225,7 @@ export function EverySentence({ page: { store, ask }, of, methods, tables, why }
       <h3 class="vv-title">Every sentence, on one scale</h3>
       ${maps && html`<${SaveLink} save=${store.saved('class_maps', body)} />`}
     </div>
-    <div class="vv-every-maps">${maps ? maps.each.map(tile) : 'Making the maps …'}</div>
+    <div class="vv-sides">${maps ? maps.map(tile) : 'Making the maps …'}</div>
     <p class="vv-small vv-quiet">
       ${method.label}${maps && `, from ${number(ends[0])} to ${number(ends[1])}. ${value.answer.words}`}
     </p>
@@ -242,49 +233,39 @@ export function EverySentence({ page: { store, ask }, of, methods, tables, why }
 }
 
 /** Which sentence fits each patch best. @param {{page: Page, of: Of}} props */
-export function BestSentence({ page: { store, source, ask }, of }) {
+export function BestSentence({ page: { store, ask }, of }) {
+  const isPictured = WITH_PICTURE.test(of.about.sentences);
   const { state, value, error } = useAsked(
     async (name, { about, photo }, stop) => ({ answer: await ask(name, about, stop), photo }),
-    source.answers('sentence_patches') && ['sentence_patches', of],
+    !isPictured && ['sentence_patches', of],
   );
-  if (!value) return html`<p class="vv-small vv-quiet" hidden=${!error}>${error}</p>`;
-  const { answer, photo } = value;
-  const { names, note, crop_box: box } = answer.facts.maps;
-  const { data: best, shape } = answer.arrays.best;
-  const labels = Array.from(best, Number);
+  const missing = isPictured ? AMONG_SENTENCES : error;
+  if (isPictured || !value)
+    return html`<p class="vv-best vv-small vv-quiet" hidden=${!missing}>${missing}</p>`;
+  const { words, facts, arrays } = value.answer;
+  const { names, note } = facts.maps;
+  const [rows, cols] = arrays.best.shape;
+  const labels = Array.from(arrays.best.data, Number);
   const paint = (/** @type {HTMLCanvasElement | null} */ canvas) =>
-    canvas && new Picture(canvas, shape[1], shape[0]).set(segmentPixels(labels, () => OPACITY));
-  const [tall, wide] = photo.photo_size;
-  const [top, left, height, width] = box.region;
-  const place = placeIn([top, left, top + height, left + width], [0, 0, ...box.original_size]);
+    canvas && new Picture(canvas, cols, rows).set(segmentPixels(labels, () => OPACITY));
   return html`<section class="vv-best" aria-busy=${String(state === 'pending')}>
     <div class="vv-gallery-head vv-row">
       <h3 class="vv-title">Which sentence fits each patch best?</h3>
       <${SaveLink} save=${store.saved('sentence_patches', of.about)} />
     </div>
-    <span class="vv-card-image vv-drawn-map" style=${{ aspectRatio: String(wide / tall) }}>
-      <img class="vv-photo vv-layer" src=${routeUrl(photo.photo)} alt="" draggable=${false} />
-      <span class="vv-box" style=${place}
-        ><canvas key=${labels.join()} class="vv-map vv-layer" ref=${paint}></canvas
-      ></span>
-    </span>
-    <ul class="vv-best-key vv-small">
+    <${PhotoStage} photo=${value.photo} map=${paint} look="vv-plate" />
+    <ul class="vv-best-key vv-row vv-small">
       ${names.map(
         (/** @type {string} */ name, /** @type {number} */ i) =>
           labels.includes(i) &&
-          html`<li key=${name} dir="auto">
-            <span
-              class="vv-best-colour"
-              aria-hidden="true"
-              style=${{ background: `rgb(${segmentColour(i)})` }}
-            ></span>
-            ${name}
+          html`<li key=${name} class="vv-row" dir="auto">
+            <span class="vv-swatch" style=${{ background: `rgb(${segmentColour(i)})` }}></span>${name}
           </li>`,
       )}
     </ul>
-    <p class="vv-small">${answer.words}</p>
+    <p class="vv-small">${words}</p>
     <p class="vv-small vv-quiet">
-      ${note}
+      ${note}${' '}
       <button
         type="button"
         class="vv-link vv-bare"
@@ -296,12 +277,11 @@ export function BestSentence({ page: { store, source, ask }, of }) {
   </section>`;
 }
 
-/** All maps of an answer to `class_maps` as one, and each by itself. @param {any} answer */
+/** The map of each class in an answer to `class_maps`. @param {any} answer */
 export function mapsIn({ arrays: { values }, facts }) {
-  const [count, ...grid] = values.shape;
+  const [count, ...shape] = values.shape;
   const size = values.data.length / count;
-  const mapOf = (/** @type {Float32Array} */ data) =>
-    mapIn({ arrays: { values: { shape: grid, data } }, facts });
-  const each = Array.from({ length: count }, (_, i) => mapOf(values.data.subarray(i * size, (i + 1) * size)));
-  return { all: mapOf(values.data), each };
+  return Array.from({ length: count }, (_, i) =>
+    mapIn({ arrays: { values: { shape, data: values.data.subarray(i * size, (i + 1) * size) } }, facts }),
+  );
 }

@@ -46,8 +46,10 @@ function barOf({ probability }) {
 
 /** What numbers of this kind are called, by the first of them. */
 function meaningOf(/** @type {Line | undefined} */ line) {
-  if (line?.value !== undefined)
-    return { says: SAYS, meaning: 'Values that the model returns, the largest first' };
+  if (line?.value !== undefined) {
+    const what = line.cosine === undefined ? 'Values that the model returns' : 'Cosines with the photo';
+    return { says: SAYS, meaning: `${what}, the largest first` };
+  }
   if (!line?.alone) return { says: SAYS, meaning: 'Most probable classes with their probability' };
   return {
     says: 'The model says, of each by itself',

@@ -425,8 +425,7 @@ export function Cells({ grid, paint, label, read, aspect, look = '', children })
 // --- which class is meant
 
 /**
- * @typedef {{name: string, index?: number, probability?: number | null, value?: number, cosine?: number, written?: string}} Entry cosine: of a
- *   sentence; written: what links have for it
+ * @typedef {{name: string, index?: number, probability?: number | null, value?: number, cosine?: number}} Entry cosine: of a sentence
  * @typedef {{classes?: Entry[], chosen?: number | null, other?: number | null, words?: string, name?: string, single?: boolean,
  *   reads?: boolean, examples?: string[], shares?: string}} Target single: whether a class is chosen alone, with nothing to set against it;
  *   reads: whether the model is asked in sentences, with some to try and what their shares mean, or by other photos alone; of a model with
@@ -499,9 +498,15 @@ export function Unlike({ classes, chosen, other, unlike, isNone = false }) {
 }
 
 /** @param {{entry: Entry, on: boolean, choose: (index: number | null) => void}} props */
-function Chip({ entry: { name, index, probability, value }, on, choose }) {
+function Chip({ entry, on, choose }) {
+  const { name, index, probability, value, cosine } = entry;
   const hasAmount = typeof (value ?? probability) === 'number';
-  const exact = value === undefined ? `probability ${probability?.toFixed(4)}` : `value ${short(value)}`;
+  const exact =
+    value === undefined
+      ? `probability ${probability?.toFixed(4)}`
+      : cosine === undefined
+        ? `value ${short(value)}`
+        : `cosine ${cosine.toFixed(4)}`;
   return html`<button
     type="button"
     class="vv-chip"
@@ -511,7 +516,9 @@ function Chip({ entry: { name, index, probability, value }, on, choose }) {
   >
     <span class="vv-class">${name}</span>${
       hasAmount &&
-      html`<span class="vv-number">${amountWords({ probability: probability ?? 0, value }, percent)}</span>`
+      html`<span class="vv-number"
+        >${amountWords({ ...entry, probability: probability ?? 0 }, percent)}</span
+      >`
     }
   </button>`;
 }

@@ -5,6 +5,7 @@ import { START as TOUR } from '../../ui/tour/tour.js';
 import { wholeAddress } from '../../ui/visit/link.js';
 import { LINKED, savingButton } from '../kit/figure_dialog.js';
 import { turnTheme } from '../kit/theme.js';
+import { IN_APP } from './panel.js';
 /** @import { Page } from '../kit/page.js' */
 /** @import { Entry } from './palette.js' */
 
@@ -46,8 +47,10 @@ export const ACTIONS = [
     ...{ name: 'words', label: 'Ask in words', tab: 'explain' },
     called: 'text, sentence, prompt, clip, siglip, where is, zero-shot, write, open vocabulary',
     shows: 'which patches speak for a sentence of yours, such as “a dog”.',
-    says: async (/** @type {Page} */ { store, ask }) =>
-      (await ask('target', { view: store.subject() })).reads ? '' : UNREAD,
+    says: async (/** @type {Page} */ { store, source, ask }) => {
+      if (!source.answers('sentence_patches')) return IN_APP;
+      return (await ask('target', { view: store.subject() })).reads ? '' : UNREAD;
+    },
     act(/** @type {Page} */ { store }) {
       store.set({ ask: '', tab: 'explain', explain: 'why' }, { push: true });
       requestAnimationFrame(() => press('.vv-write input', 'focus'));

@@ -139,7 +139,7 @@ function Legend({ scene, told }) {
               onBlur=${light(null)}
             >
               <span
-                class="vv-tokens-swatch"
+                class="vv-swatch"
                 style=${{ background: `rgb(${segmentColour(segment).join(' ')})` }}
               ></span
               >segment ${segment}<span class="vv-quiet"
