@@ -134,7 +134,7 @@ def parse_arguments(question: AnyQuestion, fields: Mapping[str, object]) -> tupl
 
 
 def _texts(name: str, value: object) -> str | list[str]:
-    """Sentences or templates from JSON, as `Prompts.of` takes them."""
+    """Sentences or templates from JSON, as `Prompts` takes them."""
     if not isinstance(value, str | list):
         raise ParameterError(f"The {name} are a text or a list of texts, not {str(value)[:40]!r}.")
     return value
