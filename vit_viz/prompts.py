@@ -166,7 +166,7 @@ def _cleaned(given: Iterable[str] | str, what: str, most: int) -> tuple[str, ...
 
 def _named(name: str, patch: tuple[int, int] | None, uploads: Mapping[str, str]) -> str:
     known = uploads.get(name, name if len(name) < _ID else "")
-    photo = "this photo" if not name else f"the photo “{known}”" if known else "another photo"
+    photo = "this photo" if not name else f"the photo ‘{known}’" if known else "another photo"
     return photo if patch is None else f"patch {place_words(patch)} of {photo}"
 
 

@@ -171,6 +171,10 @@ test('the best classes have bars and percent, and a model without a head says so
   await told();
   assert.deepEqual(seen(), [true, false, false, false]);
   assert.match(find('nothing').textContent, /This model has no class head/);
+  facts = { top: [], reads: true };
+  turn.value += 1;
+  await told();
+  assert.match(find('nothing').textContent, /ask it in words on Explain/);
   turn.value += 1;
   await answer.refuse('No.');
   assert.deepEqual(seen(), [false, false, false, true]);

@@ -44,7 +44,7 @@ def test_more_like_that_photo_is_the_scaled_cosine_of_both_embeddings(loaded: Lo
     scale = 9.974182 if loaded.text else 1
     answer = vv.run(loaded, "shapes", "classes", sentences="@lion | @")
     by_hand = scale * embedding(loaded, "shapes") @ embedding(loaded, "lion")
-    assert answer.names == ("this photo", "the photo “lion”")
+    assert answer.names == ("this photo", "the photo ‘lion’")
     assert answer.scores.tolist() == pytest.approx([scale, by_hand.item()], rel=1e-5)
     assert answer.method == "outputs"  # and no shares
     target = Target("similarity", embedding=embedding(loaded, "lion"))
@@ -56,9 +56,9 @@ def test_more_like_that_photo_is_the_scaled_cosine_of_both_embeddings(loaded: Lo
 def test_a_patch_is_most_like_itself_as_patches_are_read(loaded: LoadedModel) -> None:
     asked = vv.run(loaded, "lion", "sentence_patches", sentences="@lion 2,1 | @ 0,3 | @shapes 2,1")
     assert asked.maps.names == (
-        "patch (2, 1) of the photo “lion”",
+        "patch (2, 1) of the photo ‘lion’",
         "patch (0, 3) of this photo",
-        "patch (2, 1) of the photo “shapes”",
+        "patch (2, 1) of the photo ‘shapes’",
     )
     assert asked.maps.values[0, 2, 1] == pytest.approx(1, abs=1e-5)
     assert asked.maps.values[1, 0, 3] == pytest.approx(1, abs=1e-5)

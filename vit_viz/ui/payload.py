@@ -112,6 +112,7 @@ def facts_value(session: Session, view: ViewState, owner: str, *, notes: tuple[s
         device = f"GPU {torch.cuda.get_device_name(trace.device)}"
     return {
         "top": answers_of(session, subject) or [],
+        "reads": loaded.text is not None,
         "short": f"{trace.num_layers} layers x {trace.num_heads} heads, patch {patch}",
         "own": view.image not in sample_names(),
         "card": f"{loaded.card} · this image: {rows} x {cols} patches · {device}",

@@ -68,7 +68,7 @@ def test_uploads_in_the_place_of_sentences_have_the_names_that_their_owner_gave_
     ids = [reader.add_upload(odd_picture(seed), owner="ada", file_name=f"dog {seed}.png") for seed in (1, 2)]
     view = ViewState(image="tower", sentences=f"@{ids[0]} | @{ids[1]} 0,1 | red")
     subject = subject_of(reader, view, "ada")
-    expected = ["the photo “dog 1”", "patch (0, 1) of the photo “dog 2”", "red"]
+    expected = ["the photo ‘dog 1’", "patch (0, 1) of the photo ‘dog 2’", "red"]
     assert [one["name"] for one in value(reader, subject, view)["classes"]] == expected
     assert {one["name"] for one in answers_of(reader, subject) or []} == set(expected)
     assert subject.prompts.names[0] == "another photo"  # in what is kept, which others may ask for, too

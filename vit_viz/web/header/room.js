@@ -60,10 +60,10 @@ function Pictures({ header: { offered, image, see } }) {
 /** What the model says of the view, or what is being done for it. @param {{header: State}} props */
 function Says({ header: { facts, known, note, model, imageWords } }) {
   const { state, error } = facts.value;
-  const { top, notes = [] } = known.value ?? {};
+  const { top, reads, notes = [] } = known.value ?? {};
   const busy = state === 'pending' ? `Running ${model.value} on ${imageWords.value} …` : '';
   const told = [note.value, ...notes].filter(Boolean);
-  return html`<${Top} id="vv-top" busy=${busy} notes=${told} error=${error} top=${top} />`;
+  return html`<${Top} id="vv-top" busy=${busy} notes=${told} error=${error} top=${top} reads=${reads} />`;
 }
 
 const NONE = new Job();

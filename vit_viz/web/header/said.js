@@ -7,15 +7,17 @@ import { html } from '../kit/preact.js';
 /** @import { Amount } from '../../ui/kit/numbers.js' */
 
 const LONGEST_BAR = 112; // pixels
+const NOTHING = 'This model has no class head: it names nothing.';
+const ASK = 'This model has no classes of its own: ask it in words on Explain.';
 
 /**
  * @typedef {Amount & {name: string, alone?: boolean}} Line alone: whether its probability is a sigmoid of its own
- * @typedef {{busy?: string, notes?: string[], error?: string, top?: Line[]}} Said busy: what is being done; top: none where nothing is
- *     known of it
+ * @typedef {{busy?: string, notes?: string[], error?: string, top?: Line[], reads?: boolean}} Said busy: what is being done; top: none where
+ *     nothing is known of it; reads: whether the model is asked in sentences
  */
 
 /** @param {Said & {id?: string, look?: string}} props look: more classes */
-export function Top({ busy, notes = [], error, top, id, look = '' }) {
+export function Top({ busy, notes = [], error, top, reads, id, look = '' }) {
   const lines = top ?? [];
   const { says, meaning, title } = meaningOf(lines[0]);
   const isHeadless = top?.length === 0;
@@ -26,7 +28,7 @@ export function Top({ busy, notes = [], error, top, id, look = '' }) {
         ${lines.map((one) => html`<${AnswerLine} line=${one} bar=${barOf(one)} />`)}
       </ol>
       <p class="vv-nothing" hidden=${!isHeadless}>
-        ${isHeadless && 'This model has no class head: it names nothing.'}
+        ${isHeadless && (reads ? ASK : NOTHING)}
       </p>
     </div>
     <${Problem}

@@ -563,7 +563,7 @@ function ClassSearch({ find, why, unlike, noun }) {
     <input
       class="vv-search vv-control"
       type="search"
-      placeholder=${`another ${noun}…`}
+      placeholder="another …"
       autocomplete="off"
       aria-label=${`Search a ${noun} by name or number`}
       onInput=${(/** @type {any} */ { target }) => typed(target.value)}
