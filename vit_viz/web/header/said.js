@@ -27,9 +27,7 @@ export function Top({ busy, notes = [], error, top, reads, id, look = '' }) {
       <ol class="vv-top" aria-label=${meaning}>
         ${lines.map((one) => html`<${AnswerLine} line=${one} bar=${barOf(one)} />`)}
       </ol>
-      <p class="vv-nothing" hidden=${!isHeadless}>
-        ${isHeadless && (reads ? ASK : NOTHING)}
-      </p>
+      <p class="vv-nothing" hidden=${!isHeadless}>${isHeadless && (reads ? ASK : NOTHING)}</p>
     </div>
     <${Problem}
       role="status"
