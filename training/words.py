@@ -179,16 +179,16 @@ class Batch:
     def _patches(
         self, masks: list[scenes.Masks], names: NDArray[np.bool_], rng: np.random.Generator
     ) -> tuple[Tensor, Tensor]:
-        """Patches that lie on a thing, some that hardly touch one, a few far from all, with the sentences that name what is there.
+        """All patches of things, half of those at their borders, a few far from all, with the sentences that name most of each.
 
-        Else class tokens would learn to look at what lies just beside a thing, where its shape is seen as well.
+        A patch that nothing is said of may hold anything: class tokens would look beside a thing, where its shape is seen as well.
         """
         places, rows = [], []
         for number, mine in enumerate(masks):
             cover = share_of_patches(mine).reshape(len(mine), -1)
             most = cover.max(0)
-            on_ground = most < 0.3
-            chance = np.where(most > 0.5, 1, np.where(on_ground & (most > 0), 0.5, on_ground * 0.125))
+            on_ground = most < 1 - cover.sum(0)
+            chance = np.where(on_ground, np.where(most > 0, 0.5, 0.125), 1)
             for place in np.flatnonzero(rng.random(len(most)) < chance):
                 places.append(number * len(most) + place)
                 here = names[:, number, cover[:, place].argmax()] & ~on_ground[place]
