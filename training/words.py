@@ -147,7 +147,7 @@ def contrastive(logits: Tensor, is_true: Tensor, is_false: Tensor) -> Tensor:
 
 
 class Batch:
-    """Scenes with sentences, the last of which is GROUND.
+    """Scenes with sentences, the last of which is GROUND, which is no sentence of a whole scene.
 
     truth [scenes, sentences] says which are true, names [patches, sentences] which are of the thing that a patch lies on; `places`
     are those patches among all [scenes * patches], and `is_of_one` [sentences] tells sentences of one thing from those of more.
@@ -165,7 +165,7 @@ class Batch:
         for index in np.flatnonzero(rng.random(len(told)) < 0.03):  # a word that is not known changes nothing
             told[index] = f"zzz {told[index]}"
         self.tokens, self.ends = tokens_of(words, [*told, scenes.GROUND])
-        self.truth = torch.from_numpy(scenes.holds(phrases, chosen).T.copy())
+        self.truth = torch.from_numpy(np.pad(scenes.holds(phrases, chosen).T, ((0, 0), (0, 1))))
         self.is_of_one = torch.tensor([not (phrase.count or phrase.relation) for phrase in phrases] + [True])
         drawn = [scenes.draw(one, side) for one in chosen]
         self.places, self.names = self._patches(
@@ -244,7 +244,7 @@ class Run:
     def train_step(self, batch: Batch, progress: float) -> dict[str, float]:
         """One update of the weights and of their moving average; the terms of the loss before it."""
         logits, *of_patches = self.pair(batch.pixels, batch.tokens, batch.ends, batch.corner)
-        logits, of_one = logits[:, :-1], batch.is_of_one
+        of_one = batch.is_of_one
         on, values = (one.flatten(0, 1)[batch.places] for one in of_patches)
         terms = {
             "pictures": contrastive(logits, batch.truth, ~batch.truth),

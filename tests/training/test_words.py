@@ -55,7 +55,8 @@ def test_the_tokenizer_reads_whole_words_and_takes_any_other_for_one_unknown() -
 def test_patches_are_told_what_lies_on_them(few: int) -> None:
     batch = Batch(tokenizer(), 0, 7, 48, 0.0)
     assert batch.pixels.shape == (few, 3, 48, 48)
-    assert batch.truth.shape == (few, few * (words.SENTENCES + 1))
+    assert batch.truth.shape == (few, few * (words.SENTENCES + 1) + 1)
+    assert not batch.truth[:, -1].any()  # the ground, which no sentence of a whole scene is about
     assert batch.truth.any(1).all()
     on_ground = batch.names[:, -1]
     assert (batch.names[:, :-1].any(1) | on_ground)[
