@@ -243,6 +243,13 @@ def test_the_best_sentence_is_that_of_the_largest_cosine():
     assert f"“{SENTENCES[best]}” on {sizes[best]}" in found.to_words()
 
 
+def test_cosines_are_without_the_bias_of_a_siglip():
+    shape = {"class_token": False, "pooling": "attention"}
+    plain, biased = (asked(Tower(bias=bias, sigmoid=True), **shape) for bias in (0.0, -3.0))
+    expected = sentence_patches(plain, pixels_of(plain)).maps.values
+    assert_same(sentence_patches(biased, pixels_of(biased)).maps.values, expected, relative=2e-5)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_rounds_and_no_more(dtype):
     loaded = asked()
